@@ -1,0 +1,90 @@
+"""API errors as values that travel the wire.
+
+One exception carries the API's `Status`; everything that refuses a request raises it, the server encodes it and the
+client decodes it back, so both sides of a transport see the same object.
+
+    ApiError
+      .code     HTTP status                      422
+      .reason   machine-readable                 "Invalid"
+      .message  for people                       'Pod "web" is invalid: spec: Forbidden: …'
+      .details  {"name", "group", "kind", "uid", "causes": [{"reason", "message", "field"}], "retryAfterSeconds"}
+"""
+
+from typing import Any
+
+
+class ApiError(Exception):
+    """A refusal in the shape of the API's `Status` object."""
+
+    def __init__(self, code: int, reason: str, message: str, details: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = details or {}
+
+    def status(self) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "message": self.message, "reason": self.reason,
+        }
+        if self.details:
+            body["details"] = self.details
+        body["code"] = self.code
+        return body
+
+    @classmethod
+    def from_status(cls, body: dict[str, Any], *, code: int = 500) -> "ApiError":
+        """Decode what a server answered; `code` fills in when the body does not carry one."""
+        return cls(body.get("code", code), body.get("reason", ""), body.get("message", ""), body.get("details"))
+
+
+def _qualified(resource: str, group: str) -> str:
+    return f"{resource}.{group}" if group else resource
+
+
+def _details(name: str, kind: str, group: str) -> dict[str, Any]:
+    return {k: v for k, v in (("name", name), ("group", group), ("kind", kind)) if v}
+
+
+def bad_request(message: str) -> ApiError:
+    return ApiError(400, "BadRequest", message)
+
+
+def unauthorized(message: str = "Unauthorized") -> ApiError:
+    return ApiError(401, "Unauthorized", message)
+
+
+def forbidden(resource: str, name: str, text: str, *, group: str = "", causes: list[dict[str, str]] | None = None) -> ApiError:
+    """403 `pods "web" is forbidden: <text>`; without a name the quotes stay away, as upstream."""
+    who = f'{_qualified(resource, group)} "{name}"' if name else _qualified(resource, group)
+    details = _details(name, resource, group)
+    if causes:
+        details["causes"] = causes
+    return ApiError(403, "Forbidden", f"{who} is forbidden: {text}", details)
+
+
+def not_found(resource: str, name: str, *, group: str = "") -> ApiError:
+    return ApiError(404, "NotFound", f'{_qualified(resource, group)} "{name}" not found', _details(name, resource, group))
+
+
+def already_exists(resource: str, name: str, *, group: str = "") -> ApiError:
+    text = f'{_qualified(resource, group)} "{name}" already exists'
+    return ApiError(409, "AlreadyExists", text, _details(name, resource, group))
+
+
+MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+def conflict(resource: str, name: str, text: str = MODIFIED, *, group: str = "") -> ApiError:
+    message = f'Operation cannot be fulfilled on {_qualified(resource, group)} "{name}": {text}'
+    return ApiError(409, "Conflict", message, _details(name, resource, group))
+
+
+def gone(message: str) -> ApiError:
+    """410 of a watch or list that asks for history already compacted; `reason` is Expired."""
+    return ApiError(410, "Expired", message)
+
+
+def method_not_allowed() -> ApiError:
+    return ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")

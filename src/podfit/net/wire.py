@@ -1,0 +1,71 @@
+"""What passes between a client and a server, whatever carries it.
+
+A `Handler` is any coroutine function from `Request` to `Response`. The HTTPS server turns sockets into calls of one;
+`client.transport.Local` calls one directly. That is why a component cannot tell whether it shares a process with the
+API server.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+Headers: TypeAlias = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who asks. `extra` maps lower-case keys to values, as in a TokenReview."""
+
+    user: str
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request. Header names are lower case; `query` keeps repeated keys in order.
+
+    `peer_certificate` is the DER of a client certificate that the TLS layer has verified. `identity` is set only by an
+    in-process transport, where it stands in for authentication.
+    """
+
+    method: str
+    path: str
+    query: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    headers: Headers = field(default_factory=dict)
+    body: bytes = b""
+    peer_certificate: bytes | None = None
+    remote: str = ""
+    identity: Identity | None = None
+
+    def param(self, name: str, default: str = "") -> str:
+        """The first value of a query parameter."""
+        values = self.query.get(name)
+        return values[0] if values else default
+
+    def with_identity(self, identity: Identity) -> "Request":
+        return replace(self, identity=identity)
+
+
+Body: TypeAlias = bytes | AsyncIterator[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One answer. A body that is an async iterator is streamed, each item flushed as it comes (watch, log -f);
+    closing the iterator (`aclose`) is how the receiver says that it has left.
+    """
+
+    status: int = 200
+    headers: Headers = field(default_factory=dict)
+    body: Body = b""
+
+    async def read(self) -> bytes:
+        """The whole body, streamed or not."""
+        if isinstance(self.body, bytes):
+            return self.body
+        return b"".join([chunk async for chunk in self.body])
+
+
+Handler: TypeAlias = Callable[[Request], Awaitable[Response]]

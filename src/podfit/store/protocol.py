@@ -1,0 +1,106 @@
+"""The store: a revisioned log of keys with watch, on one screen.
+
+Keys are paths (`/registry/pods/default/web`), values opaque bytes. Every write gets the next revision of one counter;
+a key remembers the revision that created it and the one that wrote it last. A write is acknowledged only when it would
+survive the machine losing power. Implementations: `sqlite` (embedded default), `memory` (tests), later `etcd`.
+
+    StoreError
+     ├─ KeyExists        create of a key that is there
+     ├─ RevisionConflict update or delete whose expected revision is not the current one; `.current` is the record, or None
+     └─ Compacted        history that is gone; `.revision` is the oldest that can still be asked for
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    key: str
+    value: bytes
+    create_revision: int
+    mod_revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One step of history. For a deletion `record.value` is the last value and `record.mod_revision` the deletion's."""
+
+    deleted: bool
+    record: Record
+    previous: Record | None  # None for a creation
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    records: Sequence[Record]
+    revision: int  # the state of the store that the page shows
+    remaining: int  # how many more match after the last record
+
+
+class StoreError(Exception):
+    pass
+
+
+class KeyExists(StoreError):
+    pass
+
+
+class RevisionConflict(StoreError):
+    def __init__(self, current: Record | None) -> None:
+        super().__init__("the key was written since")
+        self.current = current
+
+
+class Compacted(StoreError):
+    def __init__(self, revision: int) -> None:
+        super().__init__(f"history before revision {revision} is compacted")
+        self.revision = revision
+
+
+class Watch(Protocol):
+    """Iterates over batches of changes in revision order. Ends by raising `SlowWatcher` (the reader fell behind and was
+    dropped, never waited for) or `StopAsyncIteration` after `close`."""
+
+    def __aiter__(self) -> AsyncIterator[Sequence[Change]]: ...
+
+    async def __anext__(self) -> Sequence[Change]: ...
+
+    def close(self) -> None: ...
+
+
+class SlowWatcher(StoreError):
+    pass
+
+
+class Store(Protocol):
+    @property
+    def revision(self) -> int:
+        """The newest revision whose write is durable."""
+
+    @property
+    def compacted(self) -> int:
+        """Reads at, and watches from, revisions below this one raise `Compacted`."""
+
+    async def get(self, key: str) -> Record | None: ...
+
+    async def list(self, prefix: str, *, after: str = "", limit: int = 0, revision: int = 0) -> Page:
+        """Records whose key starts with `prefix`, in key order, beginning behind the key `after`. `revision` 0 means
+        now; another shows the store as it was then."""
+
+    async def create(self, key: str, value: bytes) -> Record: ...
+
+    async def update(self, key: str, value: bytes, *, expected: int) -> Record:
+        """Replace the value if `expected` is the key's mod_revision."""
+
+    async def delete(self, key: str, *, expected: int) -> Record:
+        """Remove the key if `expected` is its mod_revision; the record carries the deletion's revision."""
+
+    def watch(self, prefix: str, *, after: int) -> Watch:
+        """All changes under `prefix` with a revision above `after`, first from history, then as they become durable."""
+
+    async def compact(self, revision: int) -> None:
+        """Forget what was replaced or deleted before `revision`."""
+
+    async def close(self) -> None: ...
