@@ -1,0 +1,25 @@
+"""What a runtime can answer instead of a result.
+
+The kubelet tells four cases apart and no more, so the gRPC codes are folded into this tree:
+
+    CRIError                 the runtime refused; the text is its own, verbatim
+    ├── NotFound             no such sandbox, container or image; normal between a list and an inspect (spec R-181)
+    ├── Unimplemented        the runtime lacks the call (spec R-139); normal for optional ones
+    └── Unavailable          the socket is gone, or no answer came before the deadline
+"""
+
+
+class CRIError(Exception):
+    """`str(error)` is the runtime's own text, which ends up in conditions and events unchanged."""
+
+
+class NotFound(CRIError):
+    """No sandbox, container or image of that id or name."""
+
+
+class Unimplemented(CRIError):
+    """The runtime does not have this call; older containerd says so with code Unknown and `not implemented`."""
+
+
+class Unavailable(CRIError):
+    """Nobody answered: the runtime is down, restarting, or too slow. The call may or may not have taken effect."""
