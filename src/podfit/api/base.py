@@ -1,0 +1,76 @@
+"""The base of every type on the wire, and what a field may say about itself.
+
+The Struct is the single source of a kind's schema. Attribute names are snake case and their JSON names follow by rule;
+list-map keys and merge strategies ride on the annotation, where patching, apply and explain read them. Go's habit of
+writing some empty fields and omitting others is kept by two ways of giving a default: a plain default is omitted when
+the value equals it, `always(default)` is written every time.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+
+from podfit.core.quantity import Quantity
+
+_ACRONYMS = {
+    "ip": "IP", "ips": "IPs", "id": "ID", "uuid": "UUID", "cidr": "CIDR", "cidrs": "CIDRs", "pid": "PID", "ipc": "IPC",
+    "urls": "URLs", "url": "URL", "uri": "URI", "fqdn": "FQDN", "wwns": "WWNs", "io": "IO",
+}  # fmt: skip
+
+
+def json_name(attribute: str) -> str:
+    """`pod_ip` → `podIP`, `qos_class` → `qosClass`; the first word stays lower case."""
+    first, *rest = attribute.split("_")
+    return first + "".join(_ACRONYMS.get(word, word.capitalize()) for word in rest)
+
+
+class Struct(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, rename=json_name):
+    """Base of all wire types: immutable; change one with `msgspec.structs.replace`."""
+
+
+def always(default: Any, *, name: str | None = None) -> Any:
+    """A field that is written even when it holds its default."""
+    factory: Callable[[], Any] = lambda: default  # noqa: E731  (a factory that is not list or dict is never omitted)
+    return msgspec.field(default_factory=factory, name=name)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """How a list or map field merges.
+
+    `keys` make a list a map under server-side apply, `merge_key` is the key of strategic merge patch (empty: replace as
+    a whole), `set_` marks a list of unique scalars, `retain_keys` a union whose other members a patch drops.
+    """
+
+    keys: tuple[str, ...] = ()
+    merge_key: str = ""
+    set_: bool = False
+    atomic: bool = False
+    retain_keys: bool = False
+
+
+def keyed(*keys: str, merge: str = "", patch: bool = True, retain_keys: bool = False) -> Listing:
+    """A list whose items are told apart by `keys`; strategic merge goes by the first of them unless `merge` names another."""
+    return Listing(keys=keys, merge_key=(merge or keys[0]) if patch else "", retain_keys=retain_keys)
+
+
+def merged(merge_key: str) -> Listing:
+    """A list that strategic merge joins by `merge_key`, although server-side apply takes it as a whole."""
+    return Listing(merge_key=merge_key, atomic=True)
+
+
+SET = Listing(set_=True)
+ATOMIC = Listing(atomic=True)
+
+_RFC3339 = r"^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$"
+Time: TypeAlias = Annotated[str, msgspec.Meta(pattern=_RFC3339)]
+MicroTime: TypeAlias = Annotated[str, msgspec.Meta(pattern=_RFC3339)]
+IntOrString: TypeAlias = int | str
+ResourceList: TypeAlias = dict[str, Quantity]
+
+
+class Object(Struct):
+    """Base of the kinds that are stored. Subclasses declare `kind`, `api_version` and `metadata`, in this order, so that
+    every encoding starts with the same bytes up to the metadata's first member."""

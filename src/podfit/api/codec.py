@@ -1,0 +1,68 @@
+"""Bytes to objects and back, in one place, so that custom scalars are known everywhere.
+
+Decoding is typed and strict. JSON `null` means "not given" in Kubernetes, whatever the field's type, so a document that
+does not fit at once is tried again without its nulls.
+"""
+
+from functools import cache
+from typing import Any, TypeVar
+
+import msgspec
+
+from podfit.core.quantity import Quantity
+
+T = TypeVar("T")
+
+
+def _encode_scalar(value: Any) -> Any:
+    if isinstance(value, Quantity):
+        return str(value)
+    raise TypeError(f"cannot put {type(value).__name__} on the wire")
+
+
+def _decode_scalar(kind: type, value: Any) -> Any:
+    if kind is Quantity:
+        if isinstance(value, (str, int, float)) and not isinstance(value, bool):
+            return Quantity.parse(str(value))
+        raise ValueError("a quantity must be a string or a number")
+    raise TypeError(f"no decoder for {kind.__name__}")
+
+
+_encoder = msgspec.json.Encoder(enc_hook=_encode_scalar)
+
+
+@cache
+def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
+    return msgspec.json.Decoder(kind, dec_hook=_decode_scalar)
+
+
+def encode(value: Any) -> bytes:
+    """JSON of a Struct, or of plain containers that may hold Structs and quantities."""
+    return _encoder.encode(value)
+
+
+def decode(data: bytes, kind: type[T]) -> T:
+    """Typed object from JSON. msgspec.ValidationError says what does not fit and where, DecodeError that it is not JSON."""
+    try:
+        return _decoder(kind).decode(data)
+    except msgspec.ValidationError:
+        return convert(msgspec.json.decode(data), kind)
+
+
+def convert(document: Any, kind: type[T]) -> T:
+    """Typed object from decoded JSON."""
+    return msgspec.convert(without_nulls(document), kind, dec_hook=_decode_scalar)
+
+
+def to_dict(value: Any) -> Any:
+    """Plain dicts, lists and strings, exactly what `encode` would write."""
+    return msgspec.json.decode(_encoder.encode(value))
+
+
+def without_nulls(document: Any) -> Any:
+    """The document with null members of maps left out, at every depth; shared where nothing changes."""
+    if isinstance(document, dict):
+        return {key: without_nulls(value) for key, value in document.items() if value is not None}
+    if isinstance(document, list):
+        return [without_nulls(item) for item in document]
+    return document

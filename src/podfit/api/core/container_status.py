@@ -1,0 +1,88 @@
+"""What a node reports of one container: `allocatedResources` is what it promised, `resources` what the runtime enforces."""
+
+from typing import Annotated
+
+from msgspec import field
+
+from podfit.api.base import always, keyed, ResourceList, Struct, Time
+from podfit.api.core.containers import ResourceRequirements
+
+
+class ContainerStateRunning(Struct):
+    started_at: Time | None = always(None)
+
+
+class ContainerStateTerminated(Struct):
+    container_id: str = ""
+    exit_code: int = always(0)
+    finished_at: Time | None = always(None)
+    message: str = ""
+    reason: str = ""
+    signal: int = 0
+    started_at: Time | None = always(None)
+
+
+class ContainerStateWaiting(Struct):
+    message: str = ""
+    reason: str = ""
+
+
+class ContainerState(Struct):
+    running: ContainerStateRunning | None = None
+    terminated: ContainerStateTerminated | None = None
+    waiting: ContainerStateWaiting | None = None
+
+
+class LinuxContainerUser(Struct):
+    gid: int = always(0)
+    supplemental_groups: tuple[int, ...] = ()
+    uid: int = always(0)
+
+
+class ContainerUser(Struct):
+    linux: LinuxContainerUser | None = None
+
+
+class ResourceHealth(Struct):
+    health: str = ""
+    message: str = ""
+    resource_id: str = always("")
+
+
+class ResourceStatus(Struct):
+    name: str = always("")
+    resources: Annotated[tuple[ResourceHealth, ...], keyed("resourceID", patch=False)] = ()
+
+
+class ImageVolumeStatus(Struct):
+    image_ref: str = always("")
+
+
+class VolumeStatus(Struct):
+    image: ImageVolumeStatus | None = None
+
+
+class VolumeMountStatus(Struct):
+    name: str = always("")
+    mount_path: str = always("")
+    read_only: bool = False
+    recursive_read_only: str | None = None
+    volume_status: VolumeStatus | None = None
+
+
+class ContainerStatus(Struct):
+    name: str = always("")
+    allocated_resources: ResourceList = field(default_factory=dict)
+    allocated_resources_status: Annotated[tuple[ResourceStatus, ...], keyed("name")] = ()
+    container_id: str = ""
+    image: str = always("")
+    image_id: str = always("")
+    last_state: ContainerState = always(ContainerState())
+    ready: bool = always(False)
+    resources: ResourceRequirements | None = None
+    restart_count: int = always(0)
+    started: bool | None = None
+    state: ContainerState = always(ContainerState())
+    stop_signal: str = ""
+    user: ContainerUser | None = None
+    volume_mounts: Annotated[tuple[VolumeMountStatus, ...], keyed("mountPath")] = ()

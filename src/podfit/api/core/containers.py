@@ -1,0 +1,146 @@
+"""What a pod's author writes about one container. `resources` is the desired state of a resize."""
+
+from typing import Annotated
+
+from msgspec import field
+
+from podfit.api.base import always, keyed, ResourceList, SET, Struct
+from podfit.api.core.probes import Lifecycle, Probe
+from podfit.api.core.references import ConfigMapKeySelector, FileKeySelector, ObjectFieldSelector, ResourceFieldSelector, SecretKeySelector
+from podfit.api.core.security import SecurityContext
+
+
+class ContainerPort(Struct):
+    name: str = ""
+    container_port: int = always(0)
+    host_ip: str = ""
+    host_port: int = 0
+    protocol: str = ""
+
+
+class ContainerResizePolicy(Struct):
+    resource_name: str = always("")
+    restart_policy: str = always("")
+
+
+class ContainerRestartRuleOnExitCodes(Struct):
+    operator: str = always("")
+    values: Annotated[tuple[int, ...], SET] = ()
+
+
+class ContainerRestartRule(Struct):
+    action: str = always("")
+    exit_codes: ContainerRestartRuleOnExitCodes | None = None
+
+
+class ConfigMapEnvSource(Struct):
+    name: str = ""
+    optional: bool | None = None
+
+
+class SecretEnvSource(Struct):
+    name: str = ""
+    optional: bool | None = None
+
+
+class EnvFromSource(Struct):
+    config_map_ref: ConfigMapEnvSource | None = None
+    prefix: str = ""
+    secret_ref: SecretEnvSource | None = None
+
+
+class EnvVarSource(Struct):
+    config_map_key_ref: ConfigMapKeySelector | None = None
+    field_ref: ObjectFieldSelector | None = None
+    file_key_ref: FileKeySelector | None = None
+    resource_field_ref: ResourceFieldSelector | None = None
+    secret_key_ref: SecretKeySelector | None = None
+
+
+class EnvVar(Struct):
+    name: str = always("")
+    value: str = ""
+    value_from: EnvVarSource | None = None
+
+
+class ResourceClaim(Struct):
+    name: str = always("")
+    request: str = ""
+
+
+class ResourceRequirements(Struct):
+    claims: Annotated[tuple[ResourceClaim, ...], keyed("name", patch=False)] = ()
+    limits: ResourceList = field(default_factory=dict)
+    requests: ResourceList = field(default_factory=dict)
+
+
+class VolumeDevice(Struct):
+    name: str = always("")
+    device_path: str = always("")
+
+
+class VolumeMount(Struct):
+    name: str = always("")
+    mount_path: str = always("")
+    mount_propagation: str | None = None
+    read_only: bool = False
+    recursive_read_only: str | None = None
+    sub_path: str = ""
+    sub_path_expr: str = ""
+
+
+class Container(Struct):
+    name: str = always("")
+    args: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    env: Annotated[tuple[EnvVar, ...], keyed("name")] = ()
+    env_from: tuple[EnvFromSource, ...] = ()
+    image: str = ""
+    image_pull_policy: str = ""
+    lifecycle: Lifecycle | None = None
+    liveness_probe: Probe | None = None
+    ports: Annotated[tuple[ContainerPort, ...], keyed("containerPort", "protocol")] = ()
+    readiness_probe: Probe | None = None
+    resize_policy: tuple[ContainerResizePolicy, ...] = ()
+    resources: ResourceRequirements = always(ResourceRequirements())
+    restart_policy: str = ""
+    restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
+    security_context: SecurityContext | None = None
+    startup_probe: Probe | None = None
+    stdin: bool = False
+    stdin_once: bool = False
+    termination_message_path: str = ""
+    termination_message_policy: str = ""
+    tty: bool = False
+    volume_devices: Annotated[tuple[VolumeDevice, ...], keyed("devicePath")] = ()
+    volume_mounts: Annotated[tuple[VolumeMount, ...], keyed("mountPath")] = ()
+    working_dir: str = ""
+
+
+class EphemeralContainer(Struct):
+    name: str = always("")
+    args: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    env: Annotated[tuple[EnvVar, ...], keyed("name")] = ()
+    env_from: tuple[EnvFromSource, ...] = ()
+    image: str = ""
+    image_pull_policy: str = ""
+    lifecycle: Lifecycle | None = None
+    liveness_probe: Probe | None = None
+    ports: Annotated[tuple[ContainerPort, ...], keyed("containerPort", "protocol")] = ()
+    readiness_probe: Probe | None = None
+    resize_policy: tuple[ContainerResizePolicy, ...] = ()
+    resources: ResourceRequirements = always(ResourceRequirements())
+    restart_policy: str = ""
+    restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
+    security_context: SecurityContext | None = None
+    startup_probe: Probe | None = None
+    stdin: bool = False
+    stdin_once: bool = False
+    target_container_name: str = ""
+    termination_message_path: str = ""
+    termination_message_policy: str = ""
+    tty: bool = False
+    volume_devices: Annotated[tuple[VolumeDevice, ...], keyed("devicePath")] = ()
+    volume_mounts: Annotated[tuple[VolumeMount, ...], keyed("mountPath")] = ()
+    working_dir: str = ""

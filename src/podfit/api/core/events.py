@@ -1,0 +1,35 @@
+"""Events: one fact about one object, counted when it repeats."""
+
+from podfit.api.base import always, MicroTime, Object, Struct, Time
+from podfit.api.core.references import ObjectReference
+from podfit.api.meta import ObjectMeta
+
+
+class EventSeries(Struct):
+    count: int = 0
+    last_observed_time: MicroTime | None = None
+
+
+class EventSource(Struct):
+    component: str = ""
+    host: str = ""
+
+
+class Event(Object):
+    kind: str = always("Event")
+    api_version: str = always("v1")
+    metadata: ObjectMeta = always(ObjectMeta())
+    type: str = ""
+    action: str = ""
+    count: int = 0
+    event_time: MicroTime | None = always(None)
+    first_timestamp: Time | None = always(None)
+    involved_object: ObjectReference = always(ObjectReference())
+    last_timestamp: Time | None = always(None)
+    message: str = ""
+    reason: str = ""
+    related: ObjectReference | None = None
+    reporting_component: str = ""
+    reporting_instance: str = ""
+    series: EventSeries | None = None
+    source: EventSource = always(EventSource())

@@ -1,0 +1,53 @@
+"""References from one object to another, or to a key inside one."""
+
+from podfit.api.base import always, Struct
+from podfit.core.quantity import Quantity
+
+
+class LocalObjectReference(Struct):
+    name: str = ""
+
+
+class ObjectReference(Struct):
+    name: str = ""
+    api_version: str = ""
+    field_path: str = ""
+    kind: str = ""
+    namespace: str = ""
+    resource_version: str = ""
+    uid: str = ""
+
+
+class ObjectFieldSelector(Struct):
+    api_version: str = ""
+    field_path: str = always("")
+
+
+class ResourceFieldSelector(Struct):
+    container_name: str = ""
+    divisor: Quantity | None = None
+    resource: str = always("")
+
+
+class ConfigMapKeySelector(Struct):
+    key: str = always("")
+    name: str = ""
+    optional: bool | None = None
+
+
+class SecretKeySelector(Struct):
+    key: str = always("")
+    name: str = ""
+    optional: bool | None = None
+
+
+class FileKeySelector(Struct):
+    key: str = always("")
+    optional: bool | None = None
+    path: str = always("")
+    volume_name: str = always("")
+
+
+class SecretReference(Struct):
+    name: str = ""
+    namespace: str = ""

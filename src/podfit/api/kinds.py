@@ -1,0 +1,89 @@
+"""The declarations: one entry a kind. Columns and rows come from `api.columns`."""
+
+from podfit.api.coordination import Lease
+from podfit.api.core.config import ConfigMap, Secret, ServiceAccount
+from podfit.api.core.events import Event
+from podfit.api.core.limits import LimitRange, ResourceQuota
+from podfit.api.core.namespaces import Namespace
+from podfit.api.core.nodes import Node
+from podfit.api.core.pods import Pod
+from podfit.api.rbac import ClusterRole, ClusterRoleBinding, Role, RoleBinding
+from podfit.api.registry import ResourceInfo, Subresource
+from podfit.api.scheduling import PriorityClass
+
+_RBAC = "rbac.authorization.k8s.io"
+_STATUS = Subresource("status")
+
+DECLARED: tuple[ResourceInfo, ...] = (
+    ResourceInfo(
+        type=Namespace, resource="namespaces", singular="namespace", short_names=("ns",), namespaced=False,
+        verbs=("create", "delete", "get", "list", "patch", "update", "watch"),
+        subresources=(Subresource("finalize", ("update",)), _STATUS),
+        fields={"status.phase": lambda o: o.status.phase},
+    ),
+    ResourceInfo(
+        type=Node, resource="nodes", singular="node", short_names=("no",), namespaced=False, subresources=(_STATUS,),
+        fields={"spec.unschedulable": lambda o: str(o.spec.unschedulable).lower()},
+    ),
+    ResourceInfo(
+        type=Pod, resource="pods", singular="pod", short_names=("po",), categories=("all",),
+        subresources=(
+            Subresource("binding", ("create",), "Binding"),
+            Subresource("ephemeralcontainers"),
+            Subresource("log", ("get",)),
+            Subresource("resize"),
+            _STATUS,
+        ),
+        fields={
+            "spec.nodeName": lambda o: o.spec.node_name,
+            "spec.restartPolicy": lambda o: o.spec.restart_policy,
+            "spec.schedulerName": lambda o: o.spec.scheduler_name,
+            "spec.serviceAccountName": lambda o: o.spec.service_account_name,
+            "spec.hostNetwork": lambda o: str(o.spec.host_network).lower(),
+            "status.phase": lambda o: o.status.phase,
+            "status.podIP": lambda o: o.status.pod_ip,
+            "status.nominatedNodeName": lambda o: o.status.nominated_node_name,
+        },
+    ),
+    ResourceInfo(
+        type=Event, resource="events", singular="event", short_names=("ev",),
+        fields={
+            "involvedObject.kind": lambda o: o.involved_object.kind,
+            "involvedObject.namespace": lambda o: o.involved_object.namespace,
+            "involvedObject.name": lambda o: o.involved_object.name,
+            "involvedObject.uid": lambda o: o.involved_object.uid,
+            "involvedObject.apiVersion": lambda o: o.involved_object.api_version,
+            "involvedObject.resourceVersion": lambda o: o.involved_object.resource_version,
+            "involvedObject.fieldPath": lambda o: o.involved_object.field_path,
+            "reason": lambda o: o.reason,
+            "reportingComponent": lambda o: o.reporting_component,
+            "source": lambda o: o.source.component or o.reporting_component,
+            "type": lambda o: o.type,
+        },
+    ),
+    ResourceInfo(
+        type=ServiceAccount, resource="serviceaccounts", singular="serviceaccount", short_names=("sa",),
+        subresources=(
+            Subresource("token", ("create",), "TokenRequest", "authentication.k8s.io", "v1"),
+        ),
+    ),
+    ResourceInfo(type=ConfigMap, resource="configmaps", singular="configmap", short_names=("cm",)),
+    ResourceInfo(type=Secret, resource="secrets", singular="secret", fields={"type": lambda o: o.type}),
+    ResourceInfo(type=LimitRange, resource="limitranges", singular="limitrange", short_names=("limits",)),
+    ResourceInfo(
+        type=ResourceQuota, resource="resourcequotas", singular="resourcequota", short_names=("quota",),
+        subresources=(_STATUS,),
+    ),
+    ResourceInfo(type=Lease, group="coordination.k8s.io", resource="leases", singular="lease"),
+    ResourceInfo(
+        type=PriorityClass, group="scheduling.k8s.io", resource="priorityclasses", singular="priorityclass",
+        short_names=("pc",), namespaced=False,
+    ),
+    ResourceInfo(type=Role, group=_RBAC, resource="roles", singular="role"),
+    ResourceInfo(type=RoleBinding, group=_RBAC, resource="rolebindings", singular="rolebinding"),
+    ResourceInfo(type=ClusterRole, group=_RBAC, resource="clusterroles", singular="clusterrole", namespaced=False),
+    ResourceInfo(
+        type=ClusterRoleBinding, group=_RBAC, resource="clusterrolebindings", singular="clusterrolebinding",
+        namespaced=False,
+    ),
+)  # fmt: skip

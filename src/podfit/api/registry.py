@@ -1,0 +1,104 @@
+"""The one table of resources.
+
+A kind is one declaration: its Struct, its names, its subresources, the fields it can be selected by and the columns that
+`kubectl get` shows. Discovery, routing, tables and clients read this table; behaviour that needs decisions (validation,
+what an update may change) is attached to it by the API server.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from podfit.api.base import Object
+
+ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+EDIT = ("get", "patch", "update")
+
+
+@dataclass(frozen=True, slots=True)
+class Subresource:
+    """`kind` (with group and version) is what travels, when it is not the parent's own."""
+
+    name: str
+    verbs: tuple[str, ...] = EDIT
+    kind: str = ""
+    group: str = ""
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a Table. `priority` above 0 shows only with `-o wide`."""
+
+    name: str
+    type: str = "string"
+    format: str = ""
+    description: str = ""
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceInfo:
+    type: type[Object]
+    group: str = ""
+    version: str = "v1"
+    resource: str
+    singular: str
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    namespaced: bool = True
+    verbs: tuple[str, ...] = ALL_VERBS
+    subresources: tuple[Subresource, ...] = ()
+    columns: tuple[Column, ...] = ()
+    row: Callable[[Any, str], list[Any]] | None = None
+    """Cells of one object under `columns`; the second argument is the present, RFC 3339, for ages."""
+    fields: Mapping[str, Callable[[Any], str]] = field(default_factory=dict)
+    """Field selectors beyond metadata.name and metadata.namespace."""
+
+    @property
+    def kind(self) -> str:
+        return self.type.__name__
+
+    @property
+    def group_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def selectable(self, obj: Any) -> dict[str, str]:
+        """The values that field selectors see."""
+        values = {"metadata.name": obj.metadata.name, "metadata.namespace": obj.metadata.namespace}
+        return values | {path: read(obj) for path, read in self.fields.items()}
+
+    def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        """The URL path of the collection, of an object, or of its subresource."""
+        parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
+        if self.namespaced and namespace:
+            parts += ["namespaces", namespace]
+        parts += [self.resource, *filter(None, (name, subresource))]
+        return "/".join(parts)
+
+
+@cache
+def resources() -> tuple[ResourceInfo, ...]:
+    """Every kind, in discovery order."""
+    from podfit.api.kinds import DECLARED  # the declarations import this module
+
+    return DECLARED
+
+
+@cache
+def _by_type() -> dict[type[Object], ResourceInfo]:
+    return {info.type: info for info in resources()}
+
+
+@cache
+def _by_resource() -> dict[tuple[str, str, str], ResourceInfo]:
+    return {(info.group, info.version, info.resource): info for info in resources()}
+
+
+def info_for(kind: type[Object]) -> ResourceInfo:
+    return _by_type()[kind]
+
+
+def find(group: str, version: str, resource: str) -> ResourceInfo | None:
+    return _by_resource().get((group, version, resource))

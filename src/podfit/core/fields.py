@@ -1,0 +1,102 @@
+"""What is wrong with which field: validation errors in the API's words.
+
+A validator returns a list of `FieldError`; an empty one means valid. `invalid()` turns a list into the 422 that a client
+sees, duplicates removed and one cause per error (spec R-048, R-049).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from podfit.core.errors import ApiError
+from podfit.core.quantity import Quantity
+
+_REASONS = {
+    "Invalid value": "FieldValueInvalid",
+    "Required value": "FieldValueRequired",
+    "Forbidden": "FieldValueForbidden",
+    "Unsupported value": "FieldValueNotSupported",
+    "Duplicate value": "FieldValueDuplicate",
+    "Not found": "FieldValueNotFound",
+    "Too long": "FieldValueTooLong",
+    "Too many": "FieldValueTooMany",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    field: str
+    kind: str  # a key of _REASONS
+    detail: str = ""
+    value: str | None = None  # already in its printed form
+
+    @property
+    def body(self) -> str:
+        """`Invalid value: "x": why`, the text without its field."""
+        return ": ".join(part for part in (self.kind, self.value, self.detail) if part)
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.body}"
+
+    def cause(self) -> dict[str, str]:
+        return {"reason": _REASONS[self.kind], "message": self.body, "field": self.field}
+
+
+def shown(value: Any) -> str:
+    """A value as Go prints it in an error: strings and quantities quoted, numbers bare, the rest as JSON."""
+    if isinstance(value, (str, Quantity)):
+        return msgspec.json.encode(str(value)).decode()
+    if value is None:
+        return "null"
+    if isinstance(value, (bool, int, float)):
+        return str(value).lower()
+    return msgspec.json.encode(value, enc_hook=str).decode()
+
+
+def invalid(field: str, value: Any, detail: str) -> FieldError:
+    return FieldError(field, "Invalid value", detail, shown(value))
+
+
+def required(field: str, detail: str = "") -> FieldError:
+    return FieldError(field, "Required value", detail)
+
+
+def forbidden(field: str, detail: str) -> FieldError:
+    return FieldError(field, "Forbidden", detail)
+
+
+def unsupported(field: str, value: Any, supported: Sequence[str]) -> FieldError:
+    """`supported` is printed sorted, each quoted."""
+    listed = ", ".join(shown(item) for item in sorted(supported))
+    return FieldError(field, "Unsupported value", f"supported values: {listed}" if supported else "", shown(value))
+
+
+def duplicate(field: str, value: Any) -> FieldError:
+    return FieldError(field, "Duplicate value", value=shown(value))
+
+
+def missing(field: str, value: Any, detail: str = "") -> FieldError:
+    """A reference to something that is not there."""
+    return FieldError(field, "Not found", detail, shown(value))
+
+
+def too_long(field: str, limit: int) -> FieldError:
+    return FieldError(field, "Too long", f"may not be more than {limit} bytes")
+
+
+def too_many(field: str, actual: int, limit: int) -> FieldError:
+    return FieldError(field, "Too many", f"must have at most {limit} items", str(actual))
+
+
+def refusal(kind: str, name: str, errors: Iterable[FieldError], *, group: str = "") -> ApiError:
+    """The 422 `Pod "web" is invalid: …` for these errors."""
+    unique = list(dict.fromkeys(errors))
+    texts = list(dict.fromkeys(str(error) for error in unique))
+    listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    qualified = f"{kind}.{group}" if group else kind
+    details: dict[str, Any] = {"name": name, "group": group, "kind": kind}
+    details = {key: value for key, value in details.items() if value}
+    details["causes"] = [error.cause() for error in unique]
+    return ApiError(422, "Invalid", f'{qualified} "{name}" is invalid: {listed}', details)

@@ -1,0 +1,18 @@
+"""RFC 3339 as the API writes it: whole seconds in UTC, or microseconds where a field is a MicroTime."""
+
+from datetime import UTC, datetime
+
+
+def format_time(moment: datetime) -> str:
+    """`2026-11-21T03:55:07Z`; fractions are cut."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def format_micro(moment: datetime) -> str:
+    """`2026-11-21T03:55:07.000123Z`."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def parse_time(text: str) -> datetime:
+    """Read either form; ValueError when it is neither."""
+    return datetime.fromisoformat(text).astimezone(UTC)
