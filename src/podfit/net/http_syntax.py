@@ -1,0 +1,81 @@
+"""The small texts of HTTP: request targets, refusals by the parser, status answers, dates. Pure but for the date."""
+
+import json
+import time
+from email.utils import formatdate
+from functools import lru_cache
+from http import HTTPStatus
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
+
+from podfit.core.errors import ApiError, bad_request
+from podfit.net.wire import Response
+
+TARGET_LIMIT = 64 * 1024
+HEADER_LIMIT = 32 * 1024  # of one header; differs from TARGET_LIMIT, which tells the two apart in aiohttp's error
+HEADERS_LIMIT = 128
+
+
+class Refused(Exception):
+    """A request that cannot be read to its end; the connection closes after the answer."""
+
+    def __init__(self, error: ApiError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+def split_target(target: str) -> tuple[str, dict[str, tuple[str, ...]]]:
+    """Path and query of a request target.
+
+    The path is decoded segment by segment; an encoded slash stays `%2F`, because it separates nothing.
+    """
+    if not target.startswith("/"):
+        parts = urlsplit(target)
+        if parts.scheme not in ("http", "https") or not parts.netloc:
+            raise Refused(bad_request(f"the request target {target[:100]!r} is not a path"))
+        target = f"{parts.path or '/'}?{parts.query}"
+    path, _, text = target.partition("?")
+    if "%" in path:
+        path = "/".join(unquote(part).replace("/", "%2F") for part in path.split("/"))
+    query: dict[str, tuple[str, ...]] = {}
+    if text:
+        for name, value in parse_qsl(text, keep_blank_values=True):
+            query[name] = (*query.get(name, ()), value)
+    return path, query
+
+
+def parse_error(error: HttpProcessingError) -> ApiError:
+    """What aiohttp's parser refused, as the HTTP status that says so."""
+    if isinstance(error, LineTooLong):
+        if error.args[1] == TARGET_LIMIT:
+            return ApiError(414, "BadRequest", f"the request target is longer than {TARGET_LIMIT} bytes")
+        return ApiError(431, "BadRequest", f"a request header is longer than {HEADER_LIMIT} bytes")
+    if error.message == "Too many headers received":
+        return ApiError(431, "BadRequest", f"the request has more than {HEADERS_LIMIT} headers")
+    return bad_request("the request is not valid HTTP")
+
+
+def internal_error() -> ApiError:
+    return ApiError(500, "InternalError", "Internal error occurred: the server's log has the details")
+
+
+def status_response(error: ApiError) -> Response:
+    """The answer that carries an `ApiError` to the client."""
+    return Response(error.code, {"Content-Type": "application/json"}, json.dumps(error.status()).encode())
+
+
+def phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return ""
+
+
+def http_date() -> str:
+    return _date_of(int(time.time()))
+
+
+@lru_cache(maxsize=1)
+def _date_of(second: int) -> str:
+    return formatdate(second, usegmt=True)
