@@ -3,12 +3,12 @@
 The Struct is the single source of a kind's schema. Attribute names are snake case and their JSON names follow by rule;
 list-map keys and merge strategies ride on the annotation, where patching, apply and explain read them. Go's habit of
 writing some empty fields and omitting others is kept by two ways of giving a default: a plain default is omitted when
-the value equals it, `always(default)` is written every time.
+the value equals it, `always(default=…)` is written every time.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias, dataclass_transform
 
 import msgspec
 
@@ -26,14 +26,15 @@ def json_name(attribute: str) -> str:
     return first + "".join(_ACRONYMS.get(word, word.capitalize()) for word in rest)
 
 
-class Struct(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, rename=json_name):
-    """Base of all wire types: immutable; change one with `msgspec.structs.replace`."""
-
-
-def always(default: Any, *, name: str | None = None) -> Any:
+def always(*, default: Any, name: str | None = None) -> Any:
     """A field that is written even when it holds its default."""
     factory: Callable[[], Any] = lambda: default  # noqa: E731  (a factory that is not list or dict is never omitted)
     return msgspec.field(default_factory=factory, name=name)
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field, always))
+class Struct(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, rename=json_name):
+    """Base of all wire types: immutable; change one with `msgspec.structs.replace`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """coordination.k8s.io/v1: a Lease is how a node shows that it lives."""
 
-from podfit.api.base import always, MicroTime, Object, Struct
+from podfit.api.base import MicroTime, Object, Struct, always
 from podfit.api.meta import ObjectMeta
 
 
@@ -15,7 +15,7 @@ class LeaseSpec(Struct):
 
 
 class Lease(Object):
-    kind: str = always("Lease")
-    api_version: str = always("coordination.k8s.io/v1")
-    metadata: ObjectMeta = always(ObjectMeta())
-    spec: LeaseSpec = always(LeaseSpec())
+    kind: str = always(default="Lease")
+    api_version: str = always(default="coordination.k8s.io/v1")
+    metadata: ObjectMeta = always(default=ObjectMeta())
+    spec: LeaseSpec = always(default=LeaseSpec())

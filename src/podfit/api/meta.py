@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from msgspec import field
 
-from podfit.api.base import always, keyed, SET, Struct, Time
+from podfit.api.base import SET, Struct, Time, always, keyed
 
 
 class ManagedFieldsEntry(Struct):
@@ -18,12 +18,12 @@ class ManagedFieldsEntry(Struct):
 
 
 class OwnerReference(Struct):
-    name: str = always("")
-    api_version: str = always("")
+    name: str = always(default="")
+    api_version: str = always(default="")
     block_owner_deletion: bool | None = None
     controller: bool | None = None
-    kind: str = always("")
-    uid: str = always("")
+    kind: str = always(default="")
+    uid: str = always(default="")
 
 
 class ObjectMeta(Struct):
@@ -52,8 +52,8 @@ class ListMeta(Struct):
 
 
 class LabelSelectorRequirement(Struct):
-    key: str = always("")
-    operator: str = always("")
+    key: str = always(default="")
+    operator: str = always(default="")
     values: tuple[str, ...] = ()
 
 
@@ -79,9 +79,9 @@ class DeleteOptions(Struct):
 
 
 class Condition(Struct):
-    type: str = always("")
-    last_transition_time: Time | None = always(None)
-    message: str = always("")
+    type: str = always(default="")
+    last_transition_time: Time | None = always(default=None)
+    message: str = always(default="")
     observed_generation: int = 0
-    reason: str = always("")
-    status: str = always("")
+    reason: str = always(default="")
+    status: str = always(default="")

@@ -1,6 +1,6 @@
 """rbac.authorization.k8s.io/v1: roles and their bindings."""
 
-from podfit.api.base import always, Object, Struct
+from podfit.api.base import Object, Struct, always
 from podfit.api.meta import LabelSelector, ObjectMeta
 
 
@@ -13,30 +13,30 @@ class PolicyRule(Struct):
 
 
 class Role(Object):
-    kind: str = always("Role")
-    api_version: str = always("rbac.authorization.k8s.io/v1")
-    metadata: ObjectMeta = always(ObjectMeta())
+    kind: str = always(default="Role")
+    api_version: str = always(default="rbac.authorization.k8s.io/v1")
+    metadata: ObjectMeta = always(default=ObjectMeta())
     rules: tuple[PolicyRule, ...] = ()
 
 
 class RoleRef(Struct):
-    name: str = always("")
+    name: str = always(default="")
     api_group: str = ""
-    kind: str = always("")
+    kind: str = always(default="")
 
 
 class Subject(Struct):
-    name: str = always("")
+    name: str = always(default="")
     api_group: str = ""
-    kind: str = always("")
+    kind: str = always(default="")
     namespace: str = ""
 
 
 class RoleBinding(Object):
-    kind: str = always("RoleBinding")
-    api_version: str = always("rbac.authorization.k8s.io/v1")
-    metadata: ObjectMeta = always(ObjectMeta())
-    role_ref: RoleRef = always(RoleRef())
+    kind: str = always(default="RoleBinding")
+    api_version: str = always(default="rbac.authorization.k8s.io/v1")
+    metadata: ObjectMeta = always(default=ObjectMeta())
+    role_ref: RoleRef = always(default=RoleRef())
     subjects: tuple[Subject, ...] = ()
 
 
@@ -45,16 +45,16 @@ class AggregationRule(Struct):
 
 
 class ClusterRole(Object):
-    kind: str = always("ClusterRole")
-    api_version: str = always("rbac.authorization.k8s.io/v1")
-    metadata: ObjectMeta = always(ObjectMeta())
+    kind: str = always(default="ClusterRole")
+    api_version: str = always(default="rbac.authorization.k8s.io/v1")
+    metadata: ObjectMeta = always(default=ObjectMeta())
     aggregation_rule: AggregationRule | None = None
     rules: tuple[PolicyRule, ...] = ()
 
 
 class ClusterRoleBinding(Object):
-    kind: str = always("ClusterRoleBinding")
-    api_version: str = always("rbac.authorization.k8s.io/v1")
-    metadata: ObjectMeta = always(ObjectMeta())
-    role_ref: RoleRef = always(RoleRef())
+    kind: str = always(default="ClusterRoleBinding")
+    api_version: str = always(default="rbac.authorization.k8s.io/v1")
+    metadata: ObjectMeta = always(default=ObjectMeta())
+    role_ref: RoleRef = always(default=RoleRef())
     subjects: tuple[Subject, ...] = ()

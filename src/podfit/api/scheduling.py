@@ -1,13 +1,13 @@
 """scheduling.k8s.io/v1: priority classes."""
 
-from podfit.api.base import always, Object
+from podfit.api.base import Object, always
 from podfit.api.meta import ObjectMeta
 
 
 class PriorityClass(Object):
-    kind: str = always("PriorityClass")
-    api_version: str = always("scheduling.k8s.io/v1")
-    metadata: ObjectMeta = always(ObjectMeta())
+    kind: str = always(default="PriorityClass")
+    api_version: str = always(default="scheduling.k8s.io/v1")
+    metadata: ObjectMeta = always(default=ObjectMeta())
     description: str = ""
     global_default: bool = False
     preemption_policy: str = ""

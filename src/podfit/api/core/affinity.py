@@ -1,12 +1,12 @@
 """Where a pod may and would rather run."""
 
-from podfit.api.base import always, Struct
+from podfit.api.base import Struct, always
 from podfit.api.meta import LabelSelector
 
 
 class NodeSelectorRequirement(Struct):
-    key: str = always("")
-    operator: str = always("")
+    key: str = always(default="")
+    operator: str = always(default="")
     values: tuple[str, ...] = ()
 
 
@@ -20,8 +20,8 @@ class NodeSelector(Struct):
 
 
 class PreferredSchedulingTerm(Struct):
-    preference: NodeSelectorTerm = always(NodeSelectorTerm())
-    weight: int = always(0)
+    preference: NodeSelectorTerm = always(default=NodeSelectorTerm())
+    weight: int = always(default=0)
 
 
 class NodeAffinity(Struct):
@@ -35,12 +35,12 @@ class PodAffinityTerm(Struct):
     mismatch_label_keys: tuple[str, ...] = ()
     namespace_selector: LabelSelector | None = None
     namespaces: tuple[str, ...] = ()
-    topology_key: str = always("")
+    topology_key: str = always(default="")
 
 
 class WeightedPodAffinityTerm(Struct):
-    pod_affinity_term: PodAffinityTerm = always(PodAffinityTerm())
-    weight: int = always(0)
+    pod_affinity_term: PodAffinityTerm = always(default=PodAffinityTerm())
+    weight: int = always(default=0)
 
 
 class PodAffinity(Struct):
@@ -70,9 +70,9 @@ class Toleration(Struct):
 class TopologySpreadConstraint(Struct):
     label_selector: LabelSelector | None = None
     match_label_keys: tuple[str, ...] = ()
-    max_skew: int = always(0)
+    max_skew: int = always(default=0)
     min_domains: int | None = None
     node_affinity_policy: str = ""
     node_taints_policy: str = ""
-    topology_key: str = always("")
-    when_unsatisfiable: str = always("")
+    topology_key: str = always(default="")
+    when_unsatisfiable: str = always(default="")

@@ -4,24 +4,24 @@ from typing import Annotated
 
 from msgspec import field
 
-from podfit.api.base import always, keyed, Object
+from podfit.api.base import Object, always, keyed
 from podfit.api.core.references import LocalObjectReference, ObjectReference
 from podfit.api.meta import ObjectMeta
 
 
 class ConfigMap(Object):
-    kind: str = always("ConfigMap")
-    api_version: str = always("v1")
-    metadata: ObjectMeta = always(ObjectMeta())
+    kind: str = always(default="ConfigMap")
+    api_version: str = always(default="v1")
+    metadata: ObjectMeta = always(default=ObjectMeta())
     binary_data: dict[str, bytes] = field(default_factory=dict)
     data: dict[str, str] = field(default_factory=dict)
     immutable: bool | None = None
 
 
 class Secret(Object):
-    kind: str = always("Secret")
-    api_version: str = always("v1")
-    metadata: ObjectMeta = always(ObjectMeta())
+    kind: str = always(default="Secret")
+    api_version: str = always(default="v1")
+    metadata: ObjectMeta = always(default=ObjectMeta())
     type: str = ""
     data: dict[str, bytes] = field(default_factory=dict)
     immutable: bool | None = None
@@ -29,9 +29,9 @@ class Secret(Object):
 
 
 class ServiceAccount(Object):
-    kind: str = always("ServiceAccount")
-    api_version: str = always("v1")
-    metadata: ObjectMeta = always(ObjectMeta())
+    kind: str = always(default="ServiceAccount")
+    api_version: str = always(default="v1")
+    metadata: ObjectMeta = always(default=ObjectMeta())
     automount_service_account_token: bool | None = None
     image_pull_secrets: tuple[LocalObjectReference, ...] = ()
     secrets: Annotated[tuple[ObjectReference, ...], keyed("name")] = ()

@@ -4,22 +4,22 @@ from typing import Annotated
 
 from msgspec import field
 
-from podfit.api.base import always, keyed, ResourceList, Struct, Time
+from podfit.api.base import ResourceList, Struct, Time, always, keyed
 from podfit.api.core.containers import ResourceRequirements
 
 
 class ContainerStateRunning(Struct):
-    started_at: Time | None = always(None)
+    started_at: Time | None = always(default=None)
 
 
 class ContainerStateTerminated(Struct):
     container_id: str = ""
-    exit_code: int = always(0)
-    finished_at: Time | None = always(None)
+    exit_code: int = always(default=0)
+    finished_at: Time | None = always(default=None)
     message: str = ""
     reason: str = ""
     signal: int = 0
-    started_at: Time | None = always(None)
+    started_at: Time | None = always(default=None)
 
 
 class ContainerStateWaiting(Struct):
@@ -34,9 +34,9 @@ class ContainerState(Struct):
 
 
 class LinuxContainerUser(Struct):
-    gid: int = always(0)
+    gid: int = always(default=0)
     supplemental_groups: tuple[int, ...] = ()
-    uid: int = always(0)
+    uid: int = always(default=0)
 
 
 class ContainerUser(Struct):
@@ -46,16 +46,16 @@ class ContainerUser(Struct):
 class ResourceHealth(Struct):
     health: str = ""
     message: str = ""
-    resource_id: str = always("")
+    resource_id: str = always(default="")
 
 
 class ResourceStatus(Struct):
-    name: str = always("")
+    name: str = always(default="")
     resources: Annotated[tuple[ResourceHealth, ...], keyed("resourceID", patch=False)] = ()
 
 
 class ImageVolumeStatus(Struct):
-    image_ref: str = always("")
+    image_ref: str = always(default="")
 
 
 class VolumeStatus(Struct):
@@ -63,26 +63,26 @@ class VolumeStatus(Struct):
 
 
 class VolumeMountStatus(Struct):
-    name: str = always("")
-    mount_path: str = always("")
+    name: str = always(default="")
+    mount_path: str = always(default="")
     read_only: bool = False
     recursive_read_only: str | None = None
     volume_status: VolumeStatus | None = None
 
 
 class ContainerStatus(Struct):
-    name: str = always("")
+    name: str = always(default="")
     allocated_resources: ResourceList = field(default_factory=dict)
     allocated_resources_status: Annotated[tuple[ResourceStatus, ...], keyed("name")] = ()
     container_id: str = ""
-    image: str = always("")
-    image_id: str = always("")
-    last_state: ContainerState = always(ContainerState())
-    ready: bool = always(False)
+    image: str = always(default="")
+    image_id: str = always(default="")
+    last_state: ContainerState = always(default=ContainerState())
+    ready: bool = always(default=False)
     resources: ResourceRequirements | None = None
-    restart_count: int = always(0)
+    restart_count: int = always(default=0)
     started: bool | None = None
-    state: ContainerState = always(ContainerState())
+    state: ContainerState = always(default=ContainerState())
     stop_signal: str = ""
     user: ContainerUser | None = None
     volume_mounts: Annotated[tuple[VolumeMountStatus, ...], keyed("mountPath")] = ()

@@ -4,32 +4,38 @@ from typing import Annotated
 
 from msgspec import field
 
-from podfit.api.base import always, keyed, ResourceList, SET, Struct
+from podfit.api.base import SET, ResourceList, Struct, always, keyed
 from podfit.api.core.probes import Lifecycle, Probe
-from podfit.api.core.references import ConfigMapKeySelector, FileKeySelector, ObjectFieldSelector, ResourceFieldSelector, SecretKeySelector
+from podfit.api.core.references import (
+    ConfigMapKeySelector,
+    FileKeySelector,
+    ObjectFieldSelector,
+    ResourceFieldSelector,
+    SecretKeySelector,
+)
 from podfit.api.core.security import SecurityContext
 
 
 class ContainerPort(Struct):
     name: str = ""
-    container_port: int = always(0)
+    container_port: int = always(default=0)
     host_ip: str = ""
     host_port: int = 0
     protocol: str = ""
 
 
 class ContainerResizePolicy(Struct):
-    resource_name: str = always("")
-    restart_policy: str = always("")
+    resource_name: str = always(default="")
+    restart_policy: str = always(default="")
 
 
 class ContainerRestartRuleOnExitCodes(Struct):
-    operator: str = always("")
+    operator: str = always(default="")
     values: Annotated[tuple[int, ...], SET] = ()
 
 
 class ContainerRestartRule(Struct):
-    action: str = always("")
+    action: str = always(default="")
     exit_codes: ContainerRestartRuleOnExitCodes | None = None
 
 
@@ -58,13 +64,13 @@ class EnvVarSource(Struct):
 
 
 class EnvVar(Struct):
-    name: str = always("")
+    name: str = always(default="")
     value: str = ""
     value_from: EnvVarSource | None = None
 
 
 class ResourceClaim(Struct):
-    name: str = always("")
+    name: str = always(default="")
     request: str = ""
 
 
@@ -75,13 +81,13 @@ class ResourceRequirements(Struct):
 
 
 class VolumeDevice(Struct):
-    name: str = always("")
-    device_path: str = always("")
+    name: str = always(default="")
+    device_path: str = always(default="")
 
 
 class VolumeMount(Struct):
-    name: str = always("")
-    mount_path: str = always("")
+    name: str = always(default="")
+    mount_path: str = always(default="")
     mount_propagation: str | None = None
     read_only: bool = False
     recursive_read_only: str | None = None
@@ -90,7 +96,7 @@ class VolumeMount(Struct):
 
 
 class Container(Struct):
-    name: str = always("")
+    name: str = always(default="")
     args: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     env: Annotated[tuple[EnvVar, ...], keyed("name")] = ()
@@ -102,7 +108,7 @@ class Container(Struct):
     ports: Annotated[tuple[ContainerPort, ...], keyed("containerPort", "protocol")] = ()
     readiness_probe: Probe | None = None
     resize_policy: tuple[ContainerResizePolicy, ...] = ()
-    resources: ResourceRequirements = always(ResourceRequirements())
+    resources: ResourceRequirements = always(default=ResourceRequirements())
     restart_policy: str = ""
     restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
     security_context: SecurityContext | None = None
@@ -118,7 +124,7 @@ class Container(Struct):
 
 
 class EphemeralContainer(Struct):
-    name: str = always("")
+    name: str = always(default="")
     args: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     env: Annotated[tuple[EnvVar, ...], keyed("name")] = ()
@@ -130,7 +136,7 @@ class EphemeralContainer(Struct):
     ports: Annotated[tuple[ContainerPort, ...], keyed("containerPort", "protocol")] = ()
     readiness_probe: Probe | None = None
     resize_policy: tuple[ContainerResizePolicy, ...] = ()
-    resources: ResourceRequirements = always(ResourceRequirements())
+    resources: ResourceRequirements = always(default=ResourceRequirements())
     restart_policy: str = ""
     restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
     security_context: SecurityContext | None = None

@@ -1,6 +1,6 @@
 """Events: one fact about one object, counted when it repeats."""
 
-from podfit.api.base import always, MicroTime, Object, Struct, Time
+from podfit.api.base import MicroTime, Object, Struct, Time, always
 from podfit.api.core.references import ObjectReference
 from podfit.api.meta import ObjectMeta
 
@@ -16,20 +16,20 @@ class EventSource(Struct):
 
 
 class Event(Object):
-    kind: str = always("Event")
-    api_version: str = always("v1")
-    metadata: ObjectMeta = always(ObjectMeta())
+    kind: str = always(default="Event")
+    api_version: str = always(default="v1")
+    metadata: ObjectMeta = always(default=ObjectMeta())
     type: str = ""
     action: str = ""
     count: int = 0
-    event_time: MicroTime | None = always(None)
-    first_timestamp: Time | None = always(None)
-    involved_object: ObjectReference = always(ObjectReference())
-    last_timestamp: Time | None = always(None)
+    event_time: MicroTime | None = always(default=None)
+    first_timestamp: Time | None = always(default=None)
+    involved_object: ObjectReference = always(default=ObjectReference())
+    last_timestamp: Time | None = always(default=None)
     message: str = ""
     reason: str = ""
     related: ObjectReference | None = None
     reporting_component: str = ""
     reporting_instance: str = ""
     series: EventSeries | None = None
-    source: EventSource = always(EventSource())
+    source: EventSource = always(default=EventSource())

@@ -2,12 +2,12 @@
 
 from msgspec import field
 
-from podfit.api.base import always, Object, ResourceList, Struct
+from podfit.api.base import Object, ResourceList, Struct, always
 from podfit.api.meta import ObjectMeta
 
 
 class LimitRangeItem(Struct):
-    type: str = always("")
+    type: str = always(default="")
     default: ResourceList = field(default_factory=dict)
     default_request: ResourceList = field(default_factory=dict)
     max: ResourceList = field(default_factory=dict)
@@ -20,15 +20,15 @@ class LimitRangeSpec(Struct):
 
 
 class LimitRange(Object):
-    kind: str = always("LimitRange")
-    api_version: str = always("v1")
-    metadata: ObjectMeta = always(ObjectMeta())
-    spec: LimitRangeSpec = always(LimitRangeSpec())
+    kind: str = always(default="LimitRange")
+    api_version: str = always(default="v1")
+    metadata: ObjectMeta = always(default=ObjectMeta())
+    spec: LimitRangeSpec = always(default=LimitRangeSpec())
 
 
 class ScopedResourceSelectorRequirement(Struct):
-    operator: str = always("")
-    scope_name: str = always("")
+    operator: str = always(default="")
+    scope_name: str = always(default="")
     values: tuple[str, ...] = ()
 
 
@@ -48,8 +48,8 @@ class ResourceQuotaStatus(Struct):
 
 
 class ResourceQuota(Object):
-    kind: str = always("ResourceQuota")
-    api_version: str = always("v1")
-    metadata: ObjectMeta = always(ObjectMeta())
-    spec: ResourceQuotaSpec = always(ResourceQuotaSpec())
-    status: ResourceQuotaStatus = always(ResourceQuotaStatus())
+    kind: str = always(default="ResourceQuota")
+    api_version: str = always(default="v1")
+    metadata: ObjectMeta = always(default=ObjectMeta())
+    spec: ResourceQuotaSpec = always(default=ResourceQuotaSpec())
+    status: ResourceQuotaStatus = always(default=ResourceQuotaStatus())

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from podfit.api.base import always, keyed, Object, Struct, Time
+from podfit.api.base import Object, Struct, Time, always, keyed
 from podfit.api.meta import ObjectMeta
 
 
@@ -11,11 +11,11 @@ class NamespaceSpec(Struct):
 
 
 class NamespaceCondition(Struct):
-    type: str = always("")
-    last_transition_time: Time | None = always(None)
+    type: str = always(default="")
+    last_transition_time: Time | None = always(default=None)
     message: str = ""
     reason: str = ""
-    status: str = always("")
+    status: str = always(default="")
 
 
 class NamespaceStatus(Struct):
@@ -24,8 +24,8 @@ class NamespaceStatus(Struct):
 
 
 class Namespace(Object):
-    kind: str = always("Namespace")
-    api_version: str = always("v1")
-    metadata: ObjectMeta = always(ObjectMeta())
-    spec: NamespaceSpec = always(NamespaceSpec())
-    status: NamespaceStatus = always(NamespaceStatus())
+    kind: str = always(default="Namespace")
+    api_version: str = always(default="v1")
+    metadata: ObjectMeta = always(default=ObjectMeta())
+    spec: NamespaceSpec = always(default=NamespaceSpec())
+    status: NamespaceStatus = always(default=NamespaceStatus())

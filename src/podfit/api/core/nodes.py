@@ -4,14 +4,14 @@ from typing import Annotated
 
 from msgspec import field
 
-from podfit.api.base import always, keyed, Object, ResourceList, SET, Struct, Time
+from podfit.api.base import SET, Object, ResourceList, Struct, Time, always, keyed
 from podfit.api.meta import ObjectMeta
 
 
 class ConfigMapNodeConfigSource(Struct):
-    name: str = always("")
-    kubelet_config_key: str = always("")
-    namespace: str = always("")
+    name: str = always(default="")
+    kubelet_config_key: str = always(default="")
+    namespace: str = always(default="")
     resource_version: str = ""
     uid: str = ""
 
@@ -21,8 +21,8 @@ class NodeConfigSource(Struct):
 
 
 class Taint(Struct):
-    key: str = always("")
-    effect: str = always("")
+    key: str = always(default="")
+    effect: str = always(default="")
     time_added: Time | None = None
     value: str = ""
 
@@ -38,8 +38,8 @@ class NodeSpec(Struct):
 
 
 class AttachedVolume(Struct):
-    name: str = always("")
-    device_path: str = always("")
+    name: str = always(default="")
+    device_path: str = always(default="")
 
 
 class ContainerImage(Struct):
@@ -48,17 +48,17 @@ class ContainerImage(Struct):
 
 
 class NodeAddress(Struct):
-    type: str = always("")
-    address: str = always("")
+    type: str = always(default="")
+    address: str = always(default="")
 
 
 class NodeCondition(Struct):
-    type: str = always("")
-    last_heartbeat_time: Time | None = always(None)
-    last_transition_time: Time | None = always(None)
+    type: str = always(default="")
+    last_heartbeat_time: Time | None = always(default=None)
+    last_transition_time: Time | None = always(default=None)
     message: str = ""
     reason: str = ""
-    status: str = always("")
+    status: str = always(default="")
 
 
 class NodeConfigStatus(Struct):
@@ -69,11 +69,11 @@ class NodeConfigStatus(Struct):
 
 
 class DaemonEndpoint(Struct):
-    port: int = always(0, name="Port")
+    port: int = always(default=0, name="Port")
 
 
 class NodeDaemonEndpoints(Struct):
-    kubelet_endpoint: DaemonEndpoint = always(DaemonEndpoint())
+    kubelet_endpoint: DaemonEndpoint = always(default=DaemonEndpoint())
 
 
 class NodeFeatures(Struct):
@@ -95,17 +95,17 @@ class NodeSwapStatus(Struct):
 
 
 class NodeSystemInfo(Struct):
-    architecture: str = always("")
-    boot_id: str = always("")
-    container_runtime_version: str = always("")
-    kernel_version: str = always("")
-    kube_proxy_version: str = always("")
-    kubelet_version: str = always("")
-    machine_id: str = always("")
-    operating_system: str = always("")
-    os_image: str = always("")
+    architecture: str = always(default="")
+    boot_id: str = always(default="")
+    container_runtime_version: str = always(default="")
+    kernel_version: str = always(default="")
+    kube_proxy_version: str = always(default="")
+    kubelet_version: str = always(default="")
+    machine_id: str = always(default="")
+    operating_system: str = always(default="")
+    os_image: str = always(default="")
     swap: NodeSwapStatus | None = None
-    system_uuid: str = always("")
+    system_uuid: str = always(default="")
 
 
 class NodeStatus(Struct):
@@ -114,11 +114,11 @@ class NodeStatus(Struct):
     capacity: ResourceList = field(default_factory=dict)
     conditions: Annotated[tuple[NodeCondition, ...], keyed("type")] = ()
     config: NodeConfigStatus | None = None
-    daemon_endpoints: NodeDaemonEndpoints = always(NodeDaemonEndpoints())
+    daemon_endpoints: NodeDaemonEndpoints = always(default=NodeDaemonEndpoints())
     declared_features: tuple[str, ...] = ()
     features: NodeFeatures | None = None
     images: tuple[ContainerImage, ...] = ()
-    node_info: NodeSystemInfo = always(NodeSystemInfo())
+    node_info: NodeSystemInfo = always(default=NodeSystemInfo())
     phase: str = ""
     runtime_handlers: tuple[NodeRuntimeHandler, ...] = ()
     volumes_attached: tuple[AttachedVolume, ...] = ()
@@ -126,8 +126,8 @@ class NodeStatus(Struct):
 
 
 class Node(Object):
-    kind: str = always("Node")
-    api_version: str = always("v1")
-    metadata: ObjectMeta = always(ObjectMeta())
-    spec: NodeSpec = always(NodeSpec())
-    status: NodeStatus = always(NodeStatus())
+    kind: str = always(default="Node")
+    api_version: str = always(default="v1")
+    metadata: ObjectMeta = always(default=ObjectMeta())
+    spec: NodeSpec = always(default=NodeSpec())
+    status: NodeStatus = always(default=NodeStatus())

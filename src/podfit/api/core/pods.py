@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import field
 
-from podfit.api.base import always, ATOMIC, keyed, merged, Object, ResourceList, SET, Struct, Time
+from podfit.api.base import ATOMIC, SET, Object, ResourceList, Struct, Time, always, keyed, merged
 from podfit.api.core.affinity import Affinity, Toleration, TopologySpreadConstraint
 from podfit.api.core.container_status import ContainerStatus
 from podfit.api.core.containers import Container, EphemeralContainer, ResourceRequirements
@@ -16,7 +16,7 @@ from podfit.api.meta import ObjectMeta
 
 class HostAlias(Struct):
     hostnames: tuple[str, ...] = ()
-    ip: str = always("")
+    ip: str = always(default="")
 
 
 class PodDNSConfigOption(Struct):
@@ -31,21 +31,21 @@ class PodDNSConfig(Struct):
 
 
 class PodOS(Struct):
-    name: str = always("")
+    name: str = always(default="")
 
 
 class PodReadinessGate(Struct):
-    condition_type: str = always("")
+    condition_type: str = always(default="")
 
 
 class PodResourceClaim(Struct):
-    name: str = always("")
+    name: str = always(default="")
     resource_claim_name: str = ""
     resource_claim_template_name: str = ""
 
 
 class PodSchedulingGate(Struct):
-    name: str = always("")
+    name: str = always(default="")
 
 
 class PodSchedulingGroup(Struct):
@@ -100,42 +100,42 @@ class PodSpec(Struct):
 
 
 class HostIP(Struct):
-    ip: str = always("")
+    ip: str = always(default="")
 
 
 class NodeAllocatableResourceClaimStatus(Struct):
     containers: Annotated[tuple[str, ...], SET] = ()
-    resource_claim_name: str = always("")
+    resource_claim_name: str = always(default="")
     resources: ResourceList = field(default_factory=dict)
 
 
 class PodCondition(Struct):
-    type: str = always("")
-    last_probe_time: Time | None = always(None)
-    last_transition_time: Time | None = always(None)
+    type: str = always(default="")
+    last_probe_time: Time | None = always(default=None)
+    last_transition_time: Time | None = always(default=None)
     message: str = ""
     observed_generation: int = 0
     reason: str = ""
-    status: str = always("")
+    status: str = always(default="")
 
 
 class ContainerExtendedResourceRequest(Struct):
-    container_name: str = always("")
-    request_name: str = always("")
-    resource_name: str = always("")
+    container_name: str = always(default="")
+    request_name: str = always(default="")
+    resource_name: str = always(default="")
 
 
 class PodExtendedResourceClaimStatus(Struct):
     request_mappings: tuple[ContainerExtendedResourceRequest, ...] = ()
-    resource_claim_name: str = always("")
+    resource_claim_name: str = always(default="")
 
 
 class PodIP(Struct):
-    ip: str = always("")
+    ip: str = always(default="")
 
 
 class PodResourceClaimStatus(Struct):
-    name: str = always("")
+    name: str = always(default="")
     resource_claim_name: str = ""
 
 
@@ -164,15 +164,15 @@ class PodStatus(Struct):
 
 
 class Pod(Object):
-    kind: str = always("Pod")
-    api_version: str = always("v1")
-    metadata: ObjectMeta = always(ObjectMeta())
-    spec: PodSpec = always(PodSpec())
-    status: PodStatus = always(PodStatus())
+    kind: str = always(default="Pod")
+    api_version: str = always(default="v1")
+    metadata: ObjectMeta = always(default=ObjectMeta())
+    spec: PodSpec = always(default=PodSpec())
+    status: PodStatus = always(default=PodStatus())
 
 
 class Binding(Object):
-    kind: str = always("Binding")
-    api_version: str = always("v1")
-    metadata: ObjectMeta = always(ObjectMeta())
-    target: ObjectReference = always(ObjectReference())
+    kind: str = always(default="Binding")
+    api_version: str = always(default="v1")
+    metadata: ObjectMeta = always(default=ObjectMeta())
+    target: ObjectReference = always(default=ObjectReference())

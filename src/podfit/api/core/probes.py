@@ -1,6 +1,6 @@
 """Probes and lifecycle hooks of a container."""
 
-from podfit.api.base import always, IntOrString, Struct
+from podfit.api.base import IntOrString, Struct, always
 
 
 class ExecAction(Struct):
@@ -8,26 +8,26 @@ class ExecAction(Struct):
 
 
 class GRPCAction(Struct):
-    port: int = always(0)
+    port: int = always(default=0)
     service: str = ""
 
 
 class HTTPHeader(Struct):
-    name: str = always("")
-    value: str = always("")
+    name: str = always(default="")
+    value: str = always(default="")
 
 
 class HTTPGetAction(Struct):
     host: str = ""
     http_headers: tuple[HTTPHeader, ...] = ()
     path: str = ""
-    port: IntOrString = always(0)
+    port: IntOrString = always(default=0)
     scheme: str = ""
 
 
 class TCPSocketAction(Struct):
     host: str = ""
-    port: IntOrString = always(0)
+    port: IntOrString = always(default=0)
 
 
 class Probe(Struct):
@@ -44,7 +44,7 @@ class Probe(Struct):
 
 
 class SleepAction(Struct):
-    seconds: int = always(0)
+    seconds: int = always(default=0)
 
 
 class LifecycleHandler(Struct):

@@ -1,6 +1,6 @@
 """References from one object to another, or to a key inside one."""
 
-from podfit.api.base import always, Struct
+from podfit.api.base import Struct, always
 from podfit.core.quantity import Quantity
 
 
@@ -20,32 +20,32 @@ class ObjectReference(Struct):
 
 class ObjectFieldSelector(Struct):
     api_version: str = ""
-    field_path: str = always("")
+    field_path: str = always(default="")
 
 
 class ResourceFieldSelector(Struct):
     container_name: str = ""
     divisor: Quantity | None = None
-    resource: str = always("")
+    resource: str = always(default="")
 
 
 class ConfigMapKeySelector(Struct):
-    key: str = always("")
+    key: str = always(default="")
     name: str = ""
     optional: bool | None = None
 
 
 class SecretKeySelector(Struct):
-    key: str = always("")
+    key: str = always(default="")
     name: str = ""
     optional: bool | None = None
 
 
 class FileKeySelector(Struct):
-    key: str = always("")
+    key: str = always(default="")
     optional: bool | None = None
-    path: str = always("")
-    volume_name: str = always("")
+    path: str = always(default="")
+    volume_name: str = always(default="")
 
 
 class SecretReference(Struct):

@@ -1,10 +1,10 @@
 """Security contexts of pods and containers."""
 
-from podfit.api.base import always, Struct
+from podfit.api.base import Struct, always
 
 
 class AppArmorProfile(Struct):
-    type: str = always("")
+    type: str = always(default="")
     localhost_profile: str = ""
 
 
@@ -21,7 +21,7 @@ class SELinuxOptions(Struct):
 
 
 class SeccompProfile(Struct):
-    type: str = always("")
+    type: str = always(default="")
     localhost_profile: str = ""
 
 
@@ -48,8 +48,8 @@ class SecurityContext(Struct):
 
 
 class Sysctl(Struct):
-    name: str = always("")
-    value: str = always("")
+    name: str = always(default="")
+    value: str = always(default="")
 
 
 class PodSecurityContext(Struct):

@@ -6,7 +6,7 @@ no manifest loses a field, and a node says which of them it cannot mount.
 
 from msgspec import field
 
-from podfit.api.base import always, ResourceList, Struct
+from podfit.api.base import ResourceList, Struct, always
 from podfit.api.core.references import LocalObjectReference, ObjectFieldSelector, ResourceFieldSelector
 from podfit.api.meta import LabelSelector, ObjectMeta
 from podfit.core.quantity import Quantity
@@ -16,13 +16,13 @@ class AWSElasticBlockStoreVolumeSource(Struct):
     fs_type: str = ""
     partition: int = 0
     read_only: bool = False
-    volume_id: str = always("")
+    volume_id: str = always(default="")
 
 
 class AzureDiskVolumeSource(Struct):
     caching_mode: str = ""
-    disk_name: str = always("")
-    disk_uri: str = always("")
+    disk_name: str = always(default="")
+    disk_uri: str = always(default="")
     fs_type: str = ""
     kind: str = ""
     read_only: bool = False
@@ -30,12 +30,12 @@ class AzureDiskVolumeSource(Struct):
 
 class AzureFileVolumeSource(Struct):
     read_only: bool = False
-    secret_name: str = always("")
-    share_name: str = always("")
+    secret_name: str = always(default="")
+    share_name: str = always(default="")
 
 
 class CSIVolumeSource(Struct):
-    driver: str = always("")
+    driver: str = always(default="")
     fs_type: str = ""
     node_publish_secret_ref: LocalObjectReference | None = None
     read_only: bool = False
@@ -55,13 +55,13 @@ class CinderVolumeSource(Struct):
     fs_type: str = ""
     read_only: bool = False
     secret_ref: LocalObjectReference | None = None
-    volume_id: str = always("")
+    volume_id: str = always(default="")
 
 
 class KeyToPath(Struct):
-    key: str = always("")
+    key: str = always(default="")
     mode: int | None = None
-    path: str = always("")
+    path: str = always(default="")
 
 
 class ConfigMapVolumeSource(Struct):
@@ -74,7 +74,7 @@ class ConfigMapVolumeSource(Struct):
 class DownwardAPIVolumeFile(Struct):
     field_ref: ObjectFieldSelector | None = None
     mode: int | None = None
-    path: str = always("")
+    path: str = always(default="")
     resource_field_ref: ResourceFieldSelector | None = None
 
 
@@ -89,15 +89,15 @@ class EmptyDirVolumeSource(Struct):
 
 
 class TypedLocalObjectReference(Struct):
-    name: str = always("")
+    name: str = always(default="")
     api_group: str = ""
-    kind: str = always("")
+    kind: str = always(default="")
 
 
 class TypedObjectReference(Struct):
-    name: str = always("")
+    name: str = always(default="")
     api_group: str = ""
-    kind: str = always("")
+    kind: str = always(default="")
     namespace: str = ""
 
 
@@ -110,7 +110,7 @@ class PersistentVolumeClaimSpec(Struct):
     access_modes: tuple[str, ...] = ()
     data_source: TypedLocalObjectReference | None = None
     data_source_ref: TypedObjectReference | None = None
-    resources: VolumeResourceRequirements = always(VolumeResourceRequirements())
+    resources: VolumeResourceRequirements = always(default=VolumeResourceRequirements())
     selector: LabelSelector | None = None
     storage_class_name: str | None = None
     volume_attributes_class_name: str = ""
@@ -119,8 +119,8 @@ class PersistentVolumeClaimSpec(Struct):
 
 
 class PersistentVolumeClaimTemplate(Struct):
-    metadata: ObjectMeta = always(ObjectMeta())
-    spec: PersistentVolumeClaimSpec = always(PersistentVolumeClaimSpec())
+    metadata: ObjectMeta = always(default=ObjectMeta())
+    spec: PersistentVolumeClaimSpec = always(default=PersistentVolumeClaimSpec())
 
 
 class EphemeralVolumeSource(Struct):
@@ -136,7 +136,7 @@ class FCVolumeSource(Struct):
 
 
 class FlexVolumeSource(Struct):
-    driver: str = always("")
+    driver: str = always(default="")
     fs_type: str = ""
     options: dict[str, str] = field(default_factory=dict)
     read_only: bool = False
@@ -151,25 +151,25 @@ class FlockerVolumeSource(Struct):
 class GCEPersistentDiskVolumeSource(Struct):
     fs_type: str = ""
     partition: int = 0
-    pd_name: str = always("")
+    pd_name: str = always(default="")
     read_only: bool = False
 
 
 class GitRepoVolumeSource(Struct):
     directory: str = ""
-    repository: str = always("")
+    repository: str = always(default="")
     revision: str = ""
 
 
 class GlusterfsVolumeSource(Struct):
-    endpoints: str = always("")
-    path: str = always("")
+    endpoints: str = always(default="")
+    path: str = always(default="")
     read_only: bool = False
 
 
 class HostPathVolumeSource(Struct):
     type: str = ""
-    path: str = always("")
+    path: str = always(default="")
 
 
 class ISCSIVolumeSource(Struct):
@@ -177,13 +177,13 @@ class ISCSIVolumeSource(Struct):
     chap_auth_session: bool = False
     fs_type: str = ""
     initiator_name: str = ""
-    iqn: str = always("")
+    iqn: str = always(default="")
     iscsi_interface: str = ""
-    lun: int = always(0)
+    lun: int = always(default=0)
     portals: tuple[str, ...] = ()
     read_only: bool = False
     secret_ref: LocalObjectReference | None = None
-    target_portal: str = always("")
+    target_portal: str = always(default="")
 
 
 class ImageVolumeSource(Struct):
@@ -192,32 +192,32 @@ class ImageVolumeSource(Struct):
 
 
 class NFSVolumeSource(Struct):
-    path: str = always("")
+    path: str = always(default="")
     read_only: bool = False
-    server: str = always("")
+    server: str = always(default="")
 
 
 class PersistentVolumeClaimVolumeSource(Struct):
-    claim_name: str = always("")
+    claim_name: str = always(default="")
     read_only: bool = False
 
 
 class PhotonPersistentDiskVolumeSource(Struct):
     fs_type: str = ""
-    pd_id: str = always("")
+    pd_id: str = always(default="")
 
 
 class PortworxVolumeSource(Struct):
     fs_type: str = ""
     read_only: bool = False
-    volume_id: str = always("")
+    volume_id: str = always(default="")
 
 
 class ClusterTrustBundleProjection(Struct):
     name: str = ""
     label_selector: LabelSelector | None = None
     optional: bool | None = None
-    path: str = always("")
+    path: str = always(default="")
     signer_name: str = ""
 
 
@@ -235,9 +235,9 @@ class PodCertificateProjection(Struct):
     certificate_chain_path: str = ""
     credential_bundle_path: str = ""
     key_path: str = ""
-    key_type: str = always("")
+    key_type: str = always(default="")
     max_expiration_seconds: int = 0
-    signer_name: str = always("")
+    signer_name: str = always(default="")
     user_annotations: dict[str, str] = field(default_factory=dict)
 
 
@@ -250,7 +250,7 @@ class SecretProjection(Struct):
 class ServiceAccountTokenProjection(Struct):
     audience: str = ""
     expiration_seconds: int | None = None
-    path: str = always("")
+    path: str = always(default="")
 
 
 class VolumeProjection(Struct):
@@ -270,15 +270,15 @@ class ProjectedVolumeSource(Struct):
 class QuobyteVolumeSource(Struct):
     group: str = ""
     read_only: bool = False
-    registry: str = always("")
+    registry: str = always(default="")
     tenant: str = ""
     user: str = ""
-    volume: str = always("")
+    volume: str = always(default="")
 
 
 class RBDVolumeSource(Struct):
     fs_type: str = ""
-    image: str = always("")
+    image: str = always(default="")
     keyring: str = ""
     monitors: tuple[str, ...] = ()
     pool: str = ""
@@ -289,14 +289,14 @@ class RBDVolumeSource(Struct):
 
 class ScaleIOVolumeSource(Struct):
     fs_type: str = ""
-    gateway: str = always("")
+    gateway: str = always(default="")
     protection_domain: str = ""
     read_only: bool = False
-    secret_ref: LocalObjectReference = always(LocalObjectReference())
+    secret_ref: LocalObjectReference = always(default=LocalObjectReference())
     ssl_enabled: bool = False
     storage_mode: str = ""
     storage_pool: str = ""
-    system: str = always("")
+    system: str = always(default="")
     volume_name: str = ""
 
 
@@ -319,11 +319,11 @@ class VsphereVirtualDiskVolumeSource(Struct):
     fs_type: str = ""
     storage_policy_id: str = ""
     storage_policy_name: str = ""
-    volume_path: str = always("")
+    volume_path: str = always(default="")
 
 
 class Volume(Struct):
-    name: str = always("")
+    name: str = always(default="")
     aws_elastic_block_store: AWSElasticBlockStoreVolumeSource | None = None
     azure_disk: AzureDiskVolumeSource | None = None
     azure_file: AzureFileVolumeSource | None = None
