@@ -28,7 +28,8 @@ class Refused(Exception):
 def split_target(target: str) -> tuple[str, dict[str, tuple[str, ...]]]:
     """Path and query of a request target.
 
-    The path is decoded segment by segment; an encoded slash stays `%2F`, because it separates nothing.
+    The path is decoded, except that a slash inside a segment stays `%2F`, because it separates nothing, and a percent
+    sign `%25`, so that the two cannot be confused.
     """
     if not target.startswith("/"):
         parts = urlsplit(target)
@@ -37,7 +38,7 @@ def split_target(target: str) -> tuple[str, dict[str, tuple[str, ...]]]:
         target = f"{parts.path or '/'}?{parts.query}"
     path, _, text = target.partition("?")
     if "%" in path:
-        path = "/".join(unquote(part).replace("/", "%2F") for part in path.split("/"))
+        path = "/".join(unquote(part).replace("%", "%25").replace("/", "%2F") for part in path.split("/"))
     query: dict[str, tuple[str, ...]] = {}
     if text:
         for name, value in parse_qsl(text, keep_blank_values=True):

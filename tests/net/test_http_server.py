@@ -1,0 +1,290 @@
+import asyncio
+import json
+import logging
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+
+import pytest
+
+from podfit.core.errors import bad_request, conflict
+from podfit.net.http_server import BODY_LIMIT, HttpsServer, PortInUse
+from podfit.net.http_syntax import HEADER_LIMIT, TARGET_LIMIT
+from podfit.net.tls import Authority, KeyPair, client_context, server_context
+from podfit.net.wire import Handler, Request, Response
+from podfit.net.x509 import certificate_identity
+from support.wire import HOST, Dial, get
+
+Serving = Callable[[Handler], AbstractAsyncContextManager[int]]
+CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+async def echo(request: Request) -> Response:
+    seen = {
+        "method": request.method, "path": request.path, "query": {k: list(v) for k, v in request.query.items()},
+        "accept": request.headers.get("accept", ""), "size": len(request.body),
+    }
+    return Response(200, {"Content-Type": "application/json"}, json.dumps(seen).encode())
+
+
+async def test_a_request_reaches_the_handler_and_the_connection_is_kept(serving: Serving, dial: Dial) -> None:
+    async with serving(echo) as port:
+        wire = await dial(port)
+        for _ in range(2):
+            await wire.send(get("/api/v1/pods?watch=1&fieldSelector=a%3Db&x=1&x=", Accept="application/json"))
+            status, headers, body = await wire.answer()
+            assert status == 200
+            assert headers["content-type"] == "application/json"
+            assert headers["date"].endswith("GMT")
+            assert json.loads(body) == {
+                "method": "GET", "path": "/api/v1/pods", "accept": "application/json", "size": 0,
+                "query": {"watch": ["1"], "fieldSelector": ["a=b"], "x": ["1", ""]},
+            }
+
+
+async def test_pipelined_requests_are_answered_in_order(serving: Serving, dial: Dial) -> None:
+    async with serving(echo) as port:
+        wire = await dial(port)
+        await wire.send(get("/1") + get("/2") + get("/3"))
+        assert [json.loads((await wire.answer())[2])["path"] for _ in range(3)] == ["/1", "/2", "/3"]
+
+
+@pytest.mark.parametrize("size", [0, 1, 200_000, BODY_LIMIT])
+async def test_bodies_up_to_the_limit(serving: Serving, dial: Dial, size: int) -> None:
+    async with serving(echo) as port:
+        wire = await dial(port)
+        await wire.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size + b"a" * size)
+        status, _, body = await wire.answer()
+        assert (status, json.loads(body)["size"]) == (200, size)
+
+
+@pytest.mark.parametrize("framing", ["length", "chunked"])
+async def test_a_body_over_the_limit_is_413(serving: Serving, dial: Dial, framing: str) -> None:
+    async with serving(echo) as port:
+        wire = await dial(port)
+        if framing == "length":
+            await wire.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (BODY_LIMIT + 1))
+        else:
+            await wire.send(CHUNKED + b"%x\r\n" % (BODY_LIMIT + 1) + b"a" * (BODY_LIMIT + 1))
+        status, headers, body = await wire.answer()
+        assert status == 413
+        assert headers["connection"] == "close"
+        assert json.loads(body)["reason"] == "RequestEntityTooLarge"
+        assert json.loads(body)["message"] == "Request entity is too large: limit is 3145728"
+
+
+@pytest.mark.parametrize(("data", "status"), [
+    (b"hello\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nno colon\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\n\r\n", 400),
+    (b"GET / HTTP/9.9\r\nHost: x\r\n\r\n", 400),
+    (b"\x00\x01\x02\x03\r\n\r\n", 400),
+    (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", 400),
+    (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
+    (CHUNKED + b"zz\r\n", 400),
+    (b"CONNECT host:1 HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+    (b"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+    (get("/" + "a" * TARGET_LIMIT), 414),
+    (get("/", A="a" * (HEADER_LIMIT + 1)), 431),
+    (get("/", **{f"A{i}": "1" for i in range(200)}), 431),
+], ids=lambda value: repr(value[:32]) if isinstance(value, bytes) else str(value))
+async def test_malformed_requests_get_a_status_and_no_traceback(
+    serving: Serving, dial: Dial, caplog: pytest.LogCaptureFixture, data: bytes, status: int,
+) -> None:
+    async with serving(echo) as port:
+        wire = await dial(port)
+        await wire.send(data)
+        answered, _, body = await asyncio.wait_for(wire.answer(), 5)
+        assert (answered, json.loads(body)["code"]) == (status, status)
+        assert await wire.reader.read() == b""  # and the connection is closed
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+@pytest.mark.parametrize(("target", "path"), [
+    ("/a/b%2Fc", "/a/b%2Fc"),
+    ("/a%20b", "/a b"),
+    ("/system%3Anode", "/system:node"),
+    ("/100%25", "/100%25"),
+    ("/%ff", "/\N{REPLACEMENT CHARACTER}"),
+    ("//a//b/", "//a//b/"),
+    ("/a/../b", "/a/../b"),
+    (f"https://{HOST}/a", "/a"),
+    ("/%", "/%25"),
+])
+async def test_the_path_is_decoded_but_an_encoded_slash_separates_nothing(
+    serving: Serving, dial: Dial, target: str, path: str,
+) -> None:
+    async with serving(echo) as port:
+        wire = await dial(port)
+        await wire.send(get(target))
+        assert json.loads((await wire.answer())[2])["path"] == path
+
+
+async def test_what_escapes_the_handler_becomes_a_status(
+    serving: Serving, dial: Dial, caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def fail(request: Request) -> Response:
+        raise conflict("pods", "web") if request.path == "/conflict" else ZeroDivisionError("secret")
+
+    async with serving(fail) as port:
+        wire = await dial(port)
+        await wire.send(get("/conflict"))
+        assert (await wire.answer())[0] == 409
+        assert caplog.records == []
+        await wire.send(get("/bug"))
+        status, headers, body = await wire.answer()
+        assert (status, json.loads(body)["reason"]) == (500, "InternalError")
+        assert b"secret" not in body
+        assert "connection" not in headers
+    assert [record.exc_info is not None for record in caplog.records] == [True]
+
+
+async def test_a_stream_is_flushed_chunk_by_chunk_and_closed_when_the_client_leaves(
+    serving: Serving, dial: Dial,
+) -> None:
+    more: asyncio.Queue[bytes] = asyncio.Queue()
+    closed = asyncio.Event()
+
+    async def body() -> AsyncIterator[bytes]:
+        try:
+            while True:
+                yield await more.get()
+        finally:
+            closed.set()
+
+    async def stream(request: Request) -> Response:
+        return Response(200, {}, body())
+
+    async with serving(stream) as port:
+        wire = await dial(port)
+        await wire.send(get("/"))
+        assert (await wire.head())[0] == 200  # before the first chunk is there
+        for chunk in (b"one", b"two"):
+            more.put_nowait(chunk)
+            assert await wire.chunk() == chunk
+        assert not closed.is_set()
+        wire.writer.transport.abort()
+        await asyncio.wait_for(closed.wait(), 2)
+
+
+async def test_closing_ends_streams_cleanly_and_lets_requests_finish(
+    authority: Authority, server_pair: KeyPair, dial: Dial,
+) -> None:
+    entered, release = asyncio.Event(), asyncio.Event()
+
+    async def forever() -> AsyncIterator[bytes]:
+        yield b"first"
+        await asyncio.Event().wait()
+
+    async def handler(request: Request) -> Response:
+        if request.path == "/watch":
+            return Response(200, {}, forever())
+        entered.set()
+        await release.wait()
+        return Response(200, {}, b"written")
+
+    server = HttpsServer(handler, server_context(server_pair))
+    port = await server.listen(HOST, 0)
+    watching, writing, idle = [await dial(port) for _ in range(3)]
+    await watching.send(get("/watch"))
+    await watching.head()
+    assert await watching.chunk() == b"first"
+    await writing.send(get("/write"))
+    await entered.wait()
+    closing = asyncio.create_task(server.close(deadline=10))
+    assert await watching.chunk() == b""
+    assert await idle.reader.read() == b""
+    release.set()
+    assert (await writing.answer())[2] == b"written"
+    await asyncio.wait_for(closing, 5)
+
+
+async def test_closing_cuts_what_outlives_the_deadline(authority: Authority, server_pair: KeyPair, dial: Dial) -> None:
+    async def stuck(request: Request) -> Response:
+        await asyncio.Event().wait()
+        return Response()
+
+    server = HttpsServer(stuck, server_context(server_pair))
+    wire = await dial(await server.listen(HOST, 0))
+    await wire.send(get("/"))
+    await asyncio.wait_for(server.close(deadline=0.1), 3)
+    assert await wire.reader.read() == b""
+
+
+async def test_a_stream_that_fails_half_way_does_not_look_complete(
+    serving: Serving, dial: Dial, caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def body() -> AsyncIterator[bytes]:
+        yield b"half"
+        raise bad_request("no more")
+
+    async def stream(request: Request) -> Response:
+        return Response(200, {}, body())
+
+    async with serving(stream) as port:
+        wire = await dial(port)
+        await wire.send(get("/"))
+        await wire.head()
+        assert await wire.chunk() == b"half"
+        assert await wire.reader.read() == b""  # no last chunk
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize("size", [10, 5_000_000])
+async def test_large_answers_arrive_whole(serving: Serving, dial: Dial, size: int) -> None:
+    content = bytes(range(256)) * (size // 256 + 1)
+
+    async def large(request: Request) -> Response:
+        return Response(200, {}, content)
+
+    async with serving(large) as port:
+        wire = await dial(port)
+        for _ in range(2):
+            await wire.send(get("/"))
+            assert (await wire.answer())[2] == content
+
+
+async def test_head_has_the_headers_of_get_and_no_body(serving: Serving, dial: Dial) -> None:
+    async with serving(echo) as port:
+        wire = await dial(port)
+        await wire.send(b"HEAD /a HTTP/1.1\r\nHost: x\r\n\r\n" + get("/b"))
+        _, headers = await wire.head()
+        assert int(headers["content-length"]) > 0
+        assert json.loads((await wire.answer())[2])["path"] == "/b"
+
+
+async def test_the_client_certificate_names_the_client(authority: Authority, serving: Serving, dial: Dial) -> None:
+    async def who(request: Request) -> Response:
+        assert request.peer_certificate is not None
+        identity = certificate_identity(request.peer_certificate)
+        assert identity is not None
+        return Response(200, {}, f"{identity.user} {','.join(identity.groups)} {request.remote}".encode())
+
+    pair = authority.client("admin", user="kubernetes-admin", groups=("system:masters", "dev"))
+    context = client_context(authorities=authority.certificate, certificate=pair.certificate, key=pair.key)
+    async with serving(who) as port:
+        wire = await dial(port, context)
+        await wire.send(get("/"))
+        assert (await wire.answer())[2] == b"kubernetes-admin system:masters,dev 127.0.0.1"
+
+
+async def test_an_untrusted_client_certificate_fails_the_handshake_quietly(
+    authority: Authority, serving: Serving, dial: Dial, tmp_path_factory: pytest.TempPathFactory,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    from podfit.net.system import SystemClock
+
+    stranger = Authority.load(tmp_path_factory.mktemp("other"), clock=SystemClock()).client("x", user="x")
+    context = client_context(authorities=authority.certificate, certificate=stranger.certificate, key=stranger.key)
+    async with serving(echo) as port:
+        with pytest.raises((ssl.SSLError, ConnectionError, EOFError)):  # noqa: PT012  (TLS 1.3 tells the client when it reads)
+            wire = await dial(port, context)
+            await wire.send(get("/"))
+            await wire.answer()
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+async def test_a_port_in_use_says_so(serving: Serving, server_pair: KeyPair) -> None:
+    async with serving(echo) as port:
+        with pytest.raises(PortInUse, match=f"port {port} on 127.0.0.1 is in use"):
+            await HttpsServer(echo, server_context(server_pair)).listen(HOST, port)
