@@ -32,17 +32,16 @@ from aiohttp.http_writer import StreamWriter
 from multidict import CIMultiDict
 
 from podfit.core.errors import ApiError, bad_request
+from podfit.net.guard import answer, internal_error, status_response
 from podfit.net.http_syntax import (
     HEADER_LIMIT,
     HEADERS_LIMIT,
     TARGET_LIMIT,
     Refused,
     http_date,
-    internal_error,
     parse_error,
     phrase,
     split_target,
-    status_response,
 )
 from podfit.net.wire import Handler, Request, Response
 
@@ -103,17 +102,10 @@ class HttpsServer:
 
     async def _answer(self, raw: web.BaseRequest) -> web.StreamResponse:
         try:
-            response = await self._handler(await self._receive(raw))
+            request = await self._receive(raw)
         except Refused as refusal:
             return _as_aiohttp(_Answer(raw, status_response(refusal.error), keep_alive=False))
-        except ApiError as error:
-            response = status_response(error)
-        except ConnectionError:
-            raise  # the client has left; nobody to answer
-        except Exception:
-            log.exception("handler failed method=%s path=%s", raw.method, raw.raw_path)
-            response = status_response(internal_error())
-        return _as_aiohttp(_Answer(raw, response, keep_alive=raw.keep_alive))
+        return _as_aiohttp(_Answer(raw, await answer(self._handler, request), keep_alive=raw.keep_alive))
 
     async def _receive(self, raw: web.BaseRequest) -> Request:
         connection = cast(_Connection, raw.protocol)

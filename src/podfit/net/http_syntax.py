@@ -1,6 +1,5 @@
-"""The small texts of HTTP: request targets, refusals by the parser, status answers, dates. Pure but for the date."""
+"""The small texts of HTTP: request targets, refusals by the parser, dates. Pure but for the date."""
 
-import json
 import time
 from email.utils import formatdate
 from functools import lru_cache
@@ -10,7 +9,6 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
 
 from podfit.core.errors import ApiError, bad_request
-from podfit.net.wire import Response
 
 TARGET_LIMIT = 64 * 1024
 HEADER_LIMIT = 32 * 1024  # of one header; differs from TARGET_LIMIT, which tells the two apart in aiohttp's error
@@ -55,15 +53,6 @@ def parse_error(error: HttpProcessingError) -> ApiError:
     if error.message == "Too many headers received":
         return ApiError(431, "BadRequest", f"the request has more than {HEADERS_LIMIT} headers")
     return bad_request("the request is not valid HTTP")
-
-
-def internal_error() -> ApiError:
-    return ApiError(500, "InternalError", "Internal error occurred: the server's log has the details")
-
-
-def status_response(error: ApiError) -> Response:
-    """The answer that carries an `ApiError` to the client."""
-    return Response(error.code, {"Content-Type": "application/json"}, json.dumps(error.status()).encode())
 
 
 def phrase(status: int) -> str:

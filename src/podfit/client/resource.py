@@ -1,0 +1,51 @@
+"""What the client needs to know about a kind: its paths, and the type its objects decode to.
+
+Built-in kinds are given by their Struct. Custom resources have no Struct and travel as dicts; they are named by
+`dynamic`, and everything else works the same.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from podfit.api.base import Object
+from podfit.api.registry import ResourceInfo, info_for
+
+T = TypeVar("T")
+Document: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Resource(Generic[T]):
+    info: ResourceInfo
+    type: type[T]
+
+
+Kind: TypeAlias = type[T] | Resource[T]
+
+
+def dynamic(group: str, version: str, resource: str, *, namespaced: bool = True) -> Resource[Document]:
+    """A kind whose objects stay dicts."""
+    info = ResourceInfo(
+        type=Object, group=group, version=version, resource=resource, singular="", namespaced=namespaced)
+    return Resource(info, dict)
+
+
+def resource_of(kind: Kind[T]) -> Resource[T]:
+    if isinstance(kind, Resource):
+        return kind
+    return Resource(info_for(kind), kind)  # type: ignore[arg-type]  # a Struct's type is looked up, or KeyError
+
+
+def identify(obj: Any) -> tuple[str, str]:
+    """Namespace and name."""
+    if isinstance(obj, dict):
+        metadata = obj.get("metadata", {})
+        return metadata.get("namespace", ""), metadata.get("name", "")
+    return obj.metadata.namespace, obj.metadata.name
+
+
+def version_of(obj: Any) -> str:
+    """The resourceVersion."""
+    if isinstance(obj, dict):
+        return str(obj.get("metadata", {}).get("resourceVersion", ""))
+    return str(obj.metadata.resource_version)

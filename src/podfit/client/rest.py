@@ -1,0 +1,223 @@
+"""The API's verbs over any transport, typed by the kind that is asked for.
+
+    client = Client(transport, user_agent="podfit-scheduler")
+    pod = await client.get(Pod, "web", "default")
+    await client.patch(Pod, "web", "default", {"spec": …}, subresource="resize")
+    async for event in client.watch(Pod, resource_version=page.resource_version): …
+
+    what can go wrong
+      ApiError          the server refused; the status it sent
+      ConnectionError   no answer (`net.http_client.Unreachable`), or one that cannot be read (`Unreadable`)
+"""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from podfit.api import codec
+from podfit.api.base import Struct
+from podfit.api.core.pods import Binding
+from podfit.api.core.references import ObjectReference
+from podfit.api.meta import DeleteOptions, ListMeta, ObjectMeta, Preconditions
+from podfit.client.resource import Kind, identify, resource_of
+from podfit.client.transport import Transport
+from podfit.core.errors import ApiError
+from podfit.net.wire import Request, Response
+
+T = TypeVar("T")
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+
+
+class Unreadable(ConnectionError):
+    """An answer that is not what the API promises."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """Part of a collection. `continue_` asks for the next part and is empty on the last."""
+
+    items: tuple[T, ...]
+    resource_version: str
+    continue_: str = ""
+    remaining: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent(Generic[T]):
+    """`type` is ADDED, MODIFIED, DELETED or BOOKMARK; of a bookmark's object only the resource version counts."""
+
+    type: str
+    object: T
+
+
+class Client:
+    def __init__(self, transport: Transport, *, user_agent: str = "podfit") -> None:
+        self._transport = transport
+        self._headers = {"user-agent": user_agent, "accept": "application/json"}
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    async def get(self, kind: Kind[T], name: str, namespace: str = "") -> T:
+        resource = resource_of(kind)
+        return _decode(await self.request("GET", resource.info.path(namespace, name)), resource.type)
+
+    async def list(
+        self, kind: Kind[T], namespace: str = "", *, labels: str = "", fields: str = "", limit: int = 0,
+        continue_: str = "", resource_version: str = "",
+    ) -> Page[T]:
+        """One page of a collection, of every namespace when none is given; `limit` 0 means all of it."""
+        resource = resource_of(kind)
+        query = _query(
+            labelSelector=labels, fieldSelector=fields, limit=limit, resourceVersion=resource_version,
+            **{"continue": continue_})
+        body = await self.request("GET", resource.info.path(namespace), query=query)
+        found: _Listed[T] = _decode(body, _Listed[resource.type])  # type: ignore[name-defined]
+        meta = found.metadata
+        return Page(found.items, meta.resource_version, meta.continue_, meta.remaining_item_count)
+
+    async def create(self, obj: T, namespace: str = "", *, dry_run: bool = False) -> T:
+        """Create in the object's own namespace. A dict needs `create_in`, which names its resource."""
+        return await self.create_in(type(obj), obj, namespace, dry_run=dry_run)
+
+    async def create_in(self, kind: Kind[T], obj: T, namespace: str = "", *, dry_run: bool = False) -> T:
+        resource = resource_of(kind)
+        path = resource.info.path(namespace or identify(obj)[0])
+        return _decode(await self.request("POST", path, codec.encode(obj), query=_query(dryRun=dry_run)), resource.type)
+
+    async def update(self, obj: T, *, kind: Kind[T] | None = None, subresource: str = "", dry_run: bool = False) -> T:
+        """Replace an object; its resource version, if it has one, must be the current one (else 409 Conflict)."""
+        resource = resource_of(kind or type(obj))
+        path = resource.info.path(*identify(obj), subresource)
+        return _decode(await self.request("PUT", path, codec.encode(obj), query=_query(dryRun=dry_run)), resource.type)
+
+    async def update_status(self, obj: T, *, kind: Kind[T] | None = None) -> T:
+        return await self.update(obj, kind=kind, subresource="status")
+
+    async def patch(
+        self, kind: Kind[T], name: str, namespace: str, patch: Any, *, content_type: str = STRATEGIC_PATCH,
+        subresource: str = "", dry_run: bool = False, field_manager: str = "", force: bool = False,
+    ) -> T:
+        """Change part of an object. `patch` is JSON as bytes, or what `codec.encode` makes JSON of."""
+        resource = resource_of(kind)
+        body = await self.request(
+            "PATCH", resource.info.path(namespace, name, subresource),
+            patch if isinstance(patch, bytes) else codec.encode(patch),
+            query=_query(dryRun=dry_run, fieldManager=field_manager, force=force), content_type=content_type)
+        return _decode(body, resource.type)
+
+    async def delete(
+        self, kind: Kind[T], name: str, namespace: str = "", *, grace: int | None = None, uid: str | None = None,
+        resource_version: str | None = None, propagation: str = "", dry_run: bool = False,
+    ) -> None:
+        """Ask for deletion; a pod goes after `grace` seconds. `uid` and `resource_version` are preconditions (409)."""
+        conditions = Preconditions(uid=uid, resource_version=resource_version) if uid or resource_version else None
+        options = DeleteOptions(
+            kind="DeleteOptions", api_version="v1", grace_period_seconds=grace, preconditions=conditions,
+            propagation_policy=propagation)
+        path = resource_of(kind).info.path(namespace, name)
+        await self.request("DELETE", path, codec.encode(options), query=_query(dryRun=dry_run))
+
+    async def bind(self, namespace: str, name: str, node: str, *, uid: str = "") -> None:
+        """Place a pod on a node; with `uid`, only if it is still that pod."""
+        binding = Binding(
+            metadata=ObjectMeta(name=name, namespace=namespace, uid=uid),
+            target=ObjectReference(api_version="v1", kind="Node", name=node))
+        await self.request("POST", f"/api/v1/namespaces/{namespace}/pods/{name}/binding", codec.encode(binding))
+
+    async def watch(
+        self, kind: Kind[T], namespace: str = "", *, resource_version: str, labels: str = "", fields: str = "",
+        timeout: int = 0,
+    ) -> AsyncGenerator[WatchEvent[T], None]:
+        """Changes after `resource_version`, bookmarks included, until the server ends the watch (`timeout` in seconds).
+
+        Raises ApiError 410 when that version is too old to continue from.
+        """
+        resource = resource_of(kind)
+        query = _query(
+            watch=True, allowWatchBookmarks=True, resourceVersion=resource_version, labelSelector=labels,
+            fieldSelector=fields, timeoutSeconds=timeout)
+        response = await self.send("GET", resource.info.path(namespace), query=query)
+        async with aclosing(_lines(response)) as lines:
+            async for line in lines:
+                event = _decode(line, _Event)
+                if event.type == "ERROR":
+                    raise ApiError.from_status(_decode(event.object, dict))
+                yield WatchEvent(event.type, _decode(event.object, resource.type))
+
+    async def request(
+        self, method: str, path: str, body: bytes = b"", *, query: Mapping[str, str] | None = None,
+        content_type: str = "application/json",
+    ) -> bytes:
+        """Any request; the whole body of the answer."""
+        return await (await self.send(method, path, body, query=query, content_type=content_type)).read()
+
+    async def send(
+        self, method: str, path: str, body: bytes = b"", *, query: Mapping[str, str] | None = None,
+        content_type: str = "application/json",
+    ) -> Response:
+        """Any request; the answer as it comes, which may be a stream. Raises ApiError for a status of 400 or more."""
+        headers = {**self._headers, "content-type": content_type} if body else self._headers
+        response = await self._transport.send(
+            Request(method, path, {name: (value,) for name, value in (query or {}).items()}, headers, body))
+        if response.status >= 400:
+            raise _refusal(response.status, await response.read())
+        return response
+
+
+class _Listed(Struct, Generic[T]):
+    items: tuple[T, ...] = ()
+    metadata: ListMeta = ListMeta()
+
+
+class _Event(Struct):
+    type: str
+    object: msgspec.Raw
+
+
+def _decode(data: bytes | msgspec.Raw, kind: type[T]) -> T:
+    try:
+        return codec.decode(bytes(data), kind)
+    except (msgspec.DecodeError, ValueError) as error:
+        raise Unreadable(f"the server's answer is not a {getattr(kind, '__name__', kind)}: {error}") from error
+
+
+def _refusal(code: int, body: bytes) -> ApiError:
+    try:
+        status = msgspec.json.decode(body, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return ApiError(code, "", body[:500].decode(errors="replace").strip() or f"HTTP status {code}")
+    return ApiError.from_status(status, code=code)
+
+
+def _query(**parameters: str | int | bool) -> dict[str, str]:
+    """Parameters that are set; a flag becomes `true`, and `dryRun` the only value it has."""
+    if parameters.get("dryRun"):
+        parameters["dryRun"] = "All"
+    return {name: "true" if value is True else str(value) for name, value in parameters.items() if value}
+
+
+async def _lines(response: Response) -> AsyncGenerator[bytes, None]:
+    """The lines of a streamed answer, which may be cut anywhere."""
+    if isinstance(response.body, bytes):
+        for line in response.body.splitlines():
+            yield line
+        return
+    rest = b""
+    try:
+        async for chunk in response.body:
+            *lines, rest = (rest + chunk).split(b"\n") if rest else chunk.split(b"\n")
+            for line in lines:
+                if line:
+                    yield line
+    finally:
+        close = getattr(response.body, "aclose", None)
+        if close is not None:
+            await close()

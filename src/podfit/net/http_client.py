@@ -1,0 +1,107 @@
+"""The HTTPS client: one server, one pool of connections, the same `Request` and `Response` as everywhere.
+
+An answer whose length is announced is read whole, so its connection is free again at once. One without a length (watch,
+log -f, a server that compresses) is streamed: iterate the body, or close it to hang up.
+"""
+
+import ssl
+from collections.abc import AsyncIterator, Callable
+from urllib.parse import quote, urlencode
+
+import aiohttp
+from yarl import URL
+
+from podfit.net.wire import Request, Response
+
+CONNECT_SECONDS = 10.0
+READ_SECONDS = 60.0
+_PATH_SAFE = "/%:@!$&'()*+,;=~"  # what a decoded path may still contain as it is
+
+
+class Unreachable(ConnectionError):
+    """The server did not answer, or stopped in the middle; what became of the request is not known."""
+
+
+class HttpsClient:
+    """Talks to one server, `https://host:port`. `token` is asked for with every request, because tokens rotate."""
+
+    def __init__(
+        self, server: str, tls: ssl.SSLContext, *, token: Callable[[], str] | None = None,
+        connect_timeout: float = CONNECT_SECONDS,
+    ) -> None:
+        self.server = server.rstrip("/")
+        self._tls = tls
+        self._token = token
+        self._connect_timeout = connect_timeout
+        self._session: aiohttp.ClientSession | None = None
+
+    async def send(self, request: Request, *, read_timeout: float | None = READ_SECONDS) -> Response:
+        """`read_timeout` is the longest silence, in seconds, before or between pieces of the answer. Raises
+        `Unreachable`, here or out of a streamed body.
+        """
+        try:
+            answer = await self._connected().request(
+                request.method, URL(self.server + _target(request), encoded=True), headers=self._headers(request),
+                data=request.body or None, allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(
+                    total=None, connect=None, sock_connect=self._connect_timeout, sock_read=read_timeout))
+            headers = {name.lower(): value for name, value in answer.headers.items()}
+            if "content-length" not in headers and request.method != "HEAD" and answer.status not in (204, 304):
+                return Response(answer.status, headers, _Stream(answer, self._unreachable))
+            return Response(answer.status, headers, await answer.read())
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise self._unreachable(error) from error
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    def _connected(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            connector = aiohttp.TCPConnector(ssl=self._tls, limit=0, keepalive_timeout=60)
+            self._session = aiohttp.ClientSession(connector=connector, read_bufsize=256 * 1024)
+        return self._session
+
+    def _headers(self, request: Request) -> dict[str, str]:
+        headers = dict(request.headers)
+        if self._token is not None:
+            headers["authorization"] = f"Bearer {self._token()}"
+        if request.body:
+            headers.setdefault("content-type", "application/json")
+        return headers
+
+    def _unreachable(self, error: Exception) -> Unreachable:
+        return Unreachable(f"{self.server}: {str(error) or type(error).__name__}")
+
+
+class _Stream:
+    """The pieces of an answer. A class and not a generator: closing a generator that never began would not hang up."""
+
+    def __init__(self, answer: aiohttp.ClientResponse, unreachable: Callable[[Exception], Unreachable]) -> None:
+        self._answer = answer
+        self._unreachable = unreachable
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        try:
+            chunk = await self._answer.content.readany()
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            await self.aclose()
+            raise self._unreachable(error) from error
+        if not chunk:
+            raise StopAsyncIteration
+        return chunk
+
+    async def aclose(self) -> None:
+        """Hang up, unless the answer was read to its end; then the connection has been given back already."""
+        self._answer.close()
+
+
+def _target(request: Request) -> str:
+    path = quote(request.path, safe=_PATH_SAFE)
+    if not request.query:
+        return path
+    return f"{path}?{urlencode([(name, value) for name, values in request.query.items() for value in values])}"
