@@ -44,6 +44,10 @@ def identify(obj: Any) -> tuple[str, str]:
     return obj.metadata.namespace, obj.metadata.name
 
 
+def uid_of(obj: Any) -> str:
+    return str(obj.get("metadata", {}).get("uid", "") if isinstance(obj, dict) else obj.metadata.uid)
+
+
 def version_of(obj: Any) -> str:
     """The resourceVersion."""
     if isinstance(obj, dict):

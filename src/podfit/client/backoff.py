@@ -1,0 +1,28 @@
+"""Waiting longer after every failure, and not in step with everybody else."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Backoff:
+    """Delays in seconds: `first`, then doubling up to `longest`, each shortened by up to half at random."""
+
+    first: float
+    longest: float
+    random: Callable[[], float] = random.random
+    failures: int = 0
+
+    def next(self) -> float:
+        delay = delay_after(self.failures, self.first, self.longest)
+        self.failures += 1
+        return delay * (1 - self.random() / 2)
+
+    def reset(self) -> None:
+        self.failures = 0
+
+
+def delay_after(failures: int, first: float, longest: float) -> float:
+    """The delay after the failure that followed `failures` others."""
+    return min(longest, first * 2.0 ** min(failures, 62))

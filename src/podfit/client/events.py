@@ -1,0 +1,152 @@
+"""Events: what a component tells people about an object.
+
+    event() ──▶ bounded queue ──▶ run() ──▶ create, or raise the count of the event that said the same before
+
+Telling must never slow down or fail what is told about: `event` only puts a note into a queue, and when the queue is
+full, or the API refuses, the note is dropped and the log says so.
+"""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Any
+
+from msgspec.structs import replace
+
+from podfit.api.core.events import Event, EventSource
+from podfit.api.core.references import ObjectReference
+from podfit.api.meta import ObjectMeta
+from podfit.client.backoff import Backoff
+from podfit.client.rest import STRATEGIC_PATCH, Client
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
+from podfit.core.times import format_time
+
+log = logging.getLogger(__name__)
+
+QUEUE_SIZE = 1000
+REMEMBERED = 4096  # events whose count can still be raised
+ATTEMPTS = 5
+NOT_FOUND = 404
+
+
+@dataclass(frozen=True, slots=True)
+class _Note:
+    """Notes that are equal are one event with a count, whichever version of the object they were made from."""
+
+    regarding: ObjectReference  # without its resource version
+    type: str
+    reason: str
+    message: str
+    resource_version: str = field(compare=False)
+
+
+@dataclass(slots=True)
+class _Told:
+    name: str
+    count: int
+
+
+class EventRecorder:
+    """Speaks for one component. `run` delivers until cancelled."""
+
+    def __init__(self, client: Client, *, component: str, clock: Clock, host: str = "") -> None:
+        self._client = client
+        self._component = component
+        self._host = host
+        self._clock = clock
+        self._queue: asyncio.Queue[tuple[_Note, str]] = asyncio.Queue(QUEUE_SIZE)
+        self._told: OrderedDict[_Note, _Told] = OrderedDict()
+        self._last_stamp = 0
+        self.dropped = 0
+
+    def event(self, obj: Any, type_: str, reason: str, message: str, *, field_path: str = "") -> None:
+        """Tell about an object or an ObjectReference; never waits, never fails. `type_` is Normal or Warning."""
+        regarding = obj if isinstance(obj, ObjectReference) else reference(obj, field_path=field_path)
+        note = _Note(replace(regarding, resource_version=""), type_, reason, message, regarding.resource_version)
+        try:
+            self._queue.put_nowait((note, format_time(self._clock.now())))
+        except asyncio.QueueFull:
+            self._drop(note, "the queue is full")
+
+    async def run(self) -> None:
+        while True:
+            note, when = await self._queue.get()
+            try:
+                await self._deliver(note, when)
+            finally:
+                self._queue.task_done()
+
+    async def flush(self) -> None:
+        """Wait until everything told so far is delivered or dropped; `run` has to be running."""
+        await self._queue.join()
+
+    async def _deliver(self, note: _Note, when: str) -> None:
+        backoff = Backoff(0.5, 10.0)
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                await self._tell(note, when)
+            except ApiError as error:
+                self._drop(note, str(error))
+                return
+            except ConnectionError as error:
+                if attempt == ATTEMPTS:
+                    self._drop(note, str(error))
+                    return
+                await self._clock.sleep(backoff.next())
+            else:
+                return
+
+    async def _tell(self, note: _Note, when: str) -> None:
+        told = self._told.get(note)
+        if told is None or not await self._count(note, told, when):
+            await self._create(note, when)
+
+    async def _count(self, note: _Note, told: _Told, when: str) -> bool:
+        """Raise the count; False when the event has expired meanwhile."""
+        self._told.move_to_end(note)
+        patch = {"count": told.count + 1, "lastTimestamp": when}
+        try:
+            await self._client.patch(Event, told.name, _namespace(note), patch, content_type=STRATEGIC_PATCH)
+        except ApiError as error:
+            if error.code != NOT_FOUND:
+                raise
+            return False
+        told.count += 1
+        return True
+
+    async def _create(self, note: _Note, when: str) -> None:
+        name = f"{note.regarding.name}.{self._stamp():x}"
+        await self._client.create(Event(
+            metadata=ObjectMeta(name=name, namespace=_namespace(note)), type=note.type,
+            involved_object=replace(note.regarding, resource_version=note.resource_version),
+            reason=note.reason, message=note.message, count=1, first_timestamp=when, last_timestamp=when,
+            source=EventSource(component=self._component, host=self._host), reporting_component=self._component,
+            reporting_instance=self._host))
+        self._told[note] = _Told(name, 1)
+        if len(self._told) > REMEMBERED:
+            self._told.popitem(last=False)
+
+    def _stamp(self) -> int:
+        """Nanoseconds since 1970, and never the same twice, for the event's name."""
+        self._last_stamp = max(self._last_stamp + 1, int(self._clock.now().timestamp() * 1_000_000) * 1000)
+        return self._last_stamp
+
+    def _drop(self, note: _Note, why: str) -> None:
+        self.dropped += 1
+        log.warning(
+            "event dropped object=%s/%s reason=%s message=%r error=%s", note.regarding.namespace, note.regarding.name,
+            note.reason, note.message, why)
+
+
+def reference(obj: Any, *, field_path: str = "") -> ObjectReference:
+    """What an event's involvedObject says about an object, as `spec.containers{web}` about a part of it."""
+    return ObjectReference(
+        kind=obj.kind, api_version=obj.api_version, name=obj.metadata.name, namespace=obj.metadata.namespace,
+        uid=obj.metadata.uid, resource_version=obj.metadata.resource_version, field_path=field_path)
+
+
+def _namespace(note: _Note) -> str:
+    """Events about objects without a namespace live in `default`."""
+    return note.regarding.namespace or "default"

@@ -1,0 +1,53 @@
+"""Objects by namespace and name, and by whatever else is looked up often."""
+
+from collections.abc import Callable, ItemsView, Iterable, Mapping, ValuesView
+from typing import Generic, TypeAlias, TypeVar
+
+T = TypeVar("T")
+
+Key: TypeAlias = tuple[str, str]
+"""Namespace and name."""
+
+
+class Cache(Generic[T]):
+    """A dict that keeps its indexes right. An index function gives the values under which an object is found."""
+
+    def __init__(self, indexes: Mapping[str, Callable[[T], Iterable[str]]]) -> None:
+        self._functions = dict(indexes)
+        self._objects: dict[Key, T] = {}
+        self._indexes: dict[str, dict[str, dict[Key, T]]] = {name: {} for name in indexes}
+
+    def get(self, key: Key) -> T | None:
+        return self._objects.get(key)
+
+    def values(self) -> ValuesView[T]:
+        return self._objects.values()
+
+    def items(self) -> ItemsView[Key, T]:
+        return self._objects.items()
+
+    def by_index(self, index: str, value: str) -> list[T]:
+        return list(self._indexes[index].get(value, {}).values())
+
+    def put(self, key: Key, obj: T) -> T | None:
+        """Remember an object; returns what it replaces."""
+        old = self.pop(key) if self._functions else self._objects.get(key)
+        self._objects[key] = obj
+        for name, function in self._functions.items():
+            for value in function(obj):
+                self._indexes[name].setdefault(value, {})[key] = obj
+        return old
+
+    def pop(self, key: Key) -> T | None:
+        """Forget an object; returns it."""
+        old = self._objects.pop(key, None)
+        if old is not None:
+            for name, function in self._functions.items():
+                for value in function(old):
+                    self._unindex(self._indexes[name], value, key)
+        return old
+
+    def _unindex(self, index: dict[str, dict[Key, T]], value: str, key: Key) -> None:
+        index.get(value, {}).pop(key, None)
+        if not index.get(value):
+            index.pop(value, None)

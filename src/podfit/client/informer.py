@@ -1,0 +1,186 @@
+"""A live copy of a collection: list once, then follow the watch.
+
+    list all ──▶ difference to the copy ──▶ handlers      first, and after 410: the history we need is gone
+       │
+       ▼ resource version
+    watch ──▶ each event ──▶ copy ──▶ handlers            a bookmark only moves the version on
+       │
+       └─ ended or cut: watch again from the last version seen, with growing delays while it fails
+
+The copy is changed before the handlers are called, and they are called synchronously, in order, by the task that reads
+the watch: nothing polls and no other task is woken between an event's arrival and its handler.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from podfit.client.backoff import Backoff
+from podfit.client.indexes import Cache, Key
+from podfit.client.resource import Kind, identify, resource_of, uid_of, version_of
+from podfit.client.rest import Client
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+FIRST_DELAY = 0.1
+LONGEST_DELAY = 30.0
+PAGE_SIZE = 500
+WATCH_SECONDS = 480  # the server ends the watch after this long; a new one then goes to whoever is alive
+GONE = 410
+
+
+@dataclass(frozen=True, slots=True)
+class _Handlers(Generic[T]):
+    add: Callable[[T], None]
+    update: Callable[[T, T], None]
+    delete: Callable[[T], None]
+
+
+class Informer(Generic[T]):
+    """`run` until cancelled. `synced` is set once the first list has been delivered to the handlers.
+
+    `labels` and `fields` select a part of the collection; an object that leaves the selection is deleted here.
+    """
+
+    def __init__(
+        self, client: Client, kind: Kind[T], *, clock: Clock, namespace: str = "", labels: str = "", fields: str = "",
+        indexes: Mapping[str, Callable[[T], Iterable[str]]] | None = None, backoff: Backoff | None = None,
+    ) -> None:
+        self._client = client
+        self._resource = resource_of(kind)
+        self._clock = clock
+        self._namespace = namespace
+        self._labels = labels
+        self._fields = fields
+        self._cache: Cache[T] = Cache(indexes or {})
+        self._handlers: list[_Handlers[T]] = []
+        self._backoff = backoff or Backoff(FIRST_DELAY, LONGEST_DELAY)
+        self._version = ""
+        self.synced = asyncio.Event()
+
+    def add_handler(
+        self, *, add: Callable[[T], None] = lambda _: None, update: Callable[[T, T], None] = lambda _old, _new: None,
+        delete: Callable[[T], None] = lambda _: None,
+    ) -> None:
+        """Call these from now on, beginning with an `add` for each object that is known already.
+
+        `update` gets the old and the new object, `delete` the last state seen; an object made anew under an old name is
+        a delete and an add. An exception is logged and ends there.
+        """
+        handlers = _Handlers(add, update, delete)
+        self._handlers.append(handlers)
+        for obj in self._cache.values():
+            self._call(handlers.add, obj)
+
+    def get(self, name: str, namespace: str = "") -> T | None:
+        return self._cache.get((namespace, name))
+
+    def by_index(self, index: str, value: str) -> list[T]:
+        """The objects for which the index function of that name gave `value`."""
+        return self._cache.by_index(index, value)
+
+    def list(self, namespace: str = "") -> list[T]:
+        """The objects of one namespace, or all."""
+        return [obj for obj in self._cache.values() if not namespace or identify(obj)[0] == namespace]
+
+    async def run(self) -> None:
+        while True:
+            listed = not self._version
+            try:
+                if listed:
+                    await self._relist()
+                failure = await self._watch()
+            except ApiError as error:
+                if error.code == GONE:
+                    self._version = ""
+                failure = error if listed or error.code != GONE else None
+            except ConnectionError as error:
+                failure = error
+            if failure is not None:
+                await self._pause(failure)
+
+    async def _pause(self, failure: Exception) -> None:
+        delay = self._backoff.next()
+        log.warning(
+            "cannot follow resource=%s retry_seconds=%.2f error=%s", self._resource.info.resource, delay, failure)
+        await self._clock.sleep(delay)
+
+    async def _relist(self) -> None:
+        found, version = await self._list_all()
+        for obj in [obj for key, obj in self._cache.items() if key not in found]:
+            self._deleted(obj)
+        for obj in found.values():
+            self._changed(obj)
+        self._version = version
+        self.synced.set()
+
+    async def _list_all(self) -> tuple[dict[Key, T], str]:
+        """Every object, page by page; in one piece when the pages' snapshot is compacted on the way."""
+        found: dict[Key, T] = {}
+        continue_, limit = "", PAGE_SIZE
+        while True:
+            try:
+                page = await self._client.list(
+                    self._resource, self._namespace, labels=self._labels, fields=self._fields, limit=limit,
+                    continue_=continue_)
+            except ApiError as error:
+                if error.code != GONE or not continue_:
+                    raise
+                found, continue_, limit = {}, "", 0
+                continue
+            found.update((identify(obj), obj) for obj in page.items)
+            continue_ = page.continue_
+            if not continue_:
+                return found, page.resource_version
+
+    async def _watch(self) -> Exception | None:
+        """Follow until the server ends the watch. One that ends at once, without having said anything, is a failure."""
+        began, quiet = self._clock.monotonic(), True
+        events = self._client.watch(
+            self._resource, self._namespace, resource_version=self._version, labels=self._labels, fields=self._fields,
+            timeout=WATCH_SECONDS)
+        async with aclosing(events):
+            async for event in events:
+                if quiet:
+                    quiet = False
+                    self._backoff.reset()
+                self._version = version_of(event.object)
+                if event.type == "DELETED":
+                    self._deleted(event.object)
+                elif event.type != "BOOKMARK":
+                    self._changed(event.object)
+        if quiet and self._clock.monotonic() - began < LONGEST_DELAY:
+            return ConnectionError("the watch ended at once")
+        self._backoff.reset()
+        return None
+
+    def _changed(self, obj: T) -> None:
+        key = identify(obj)
+        old = self._cache.get(key)
+        if old is not None and uid_of(old) != uid_of(obj):  # its deletion happened while we were not watching
+            self._deleted(old)
+        old = self._cache.put(key, obj)
+        for handlers in self._handlers:
+            if old is None:
+                self._call(handlers.add, obj)
+            elif version_of(old) != version_of(obj):
+                self._call(handlers.update, old, obj)
+
+    def _deleted(self, obj: T) -> None:
+        if self._cache.pop(identify(obj)) is not None:
+            for handlers in self._handlers:
+                self._call(handlers.delete, obj)
+
+    def _call(self, handler: Callable[..., None], *objects: T) -> None:
+        try:
+            handler(*objects)
+        except Exception:
+            namespace, name = identify(objects[-1])
+            log.exception("handler failed resource=%s object=%s/%s", self._resource.info.resource, namespace, name)

@@ -1,0 +1,130 @@
+"""Keys that need work: each waits once, and is worked on by one worker at a time.
+
+    add ──▶ waiting ──get──▶ in work ──done──▶ gone, or waiting again if it was added meanwhile
+             ▲                  │
+             └── after a delay ─┘ retry: 5 ms after the first failure of a key, doubling up to `longest`
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Generic, TypeVar
+
+from podfit.client.backoff import delay_after
+from podfit.core.clock import Clock, Timer
+
+log = logging.getLogger(__name__)
+
+K = TypeVar("K", bound=Hashable)
+
+FIRST_DELAY = 0.005
+LONGEST_DELAY = 60.0
+
+
+class WorkQueue(Generic[K]):
+    def __init__(self, clock: Clock, *, first: float = FIRST_DELAY, longest: float = LONGEST_DELAY) -> None:
+        self._clock = clock
+        self._first = first
+        self._longest = longest
+        self._ready: deque[K] = deque()
+        self._waiting: set[K] = set()  # to be worked on: ready, or added while in work
+        self._in_work: set[K] = set()
+        self._failures: dict[K, int] = {}
+        self._timers: dict[K, tuple[float, Timer]] = {}
+        self._getters: deque[asyncio.Future[None]] = deque()
+
+    def __len__(self) -> int:
+        """How many keys could be worked on now."""
+        return len(self._ready)
+
+    def add(self, key: K) -> None:
+        if key in self._waiting:
+            return
+        self._waiting.add(key)
+        if key not in self._in_work:
+            self._make_ready(key)
+
+    def add_after(self, key: K, seconds: float) -> None:
+        """Add later; of several times asked for the soonest counts."""
+        if seconds <= 0:
+            self.add(key)
+            return
+        when = self._clock.monotonic() + seconds
+        if key in self._timers:
+            soonest, timer = self._timers[key]
+            if soonest <= when:
+                return
+            timer.cancel()
+        self._timers[key] = (when, self._clock.call_later(seconds, lambda: self._due(key)))
+
+    def retry(self, key: K) -> float:
+        """Add again after a failure, later each time; returns the delay in seconds."""
+        failures = self._failures.get(key, 0)
+        self._failures[key] = failures + 1
+        delay = delay_after(failures, self._first, self._longest)
+        self.add_after(key, delay)
+        return delay
+
+    def forget(self, key: K) -> None:
+        """The key's failures are over."""
+        self._failures.pop(key, None)
+
+    async def get(self) -> K:
+        """The key that has waited longest; call `done` when its work is over."""
+        while not self._ready:
+            getter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._getters.append(getter)
+            try:
+                await getter
+            except asyncio.CancelledError:
+                if getter.done() and not getter.cancelled():
+                    self._wake()  # the wake-up was meant for a worker that goes on
+                raise
+        key = self._ready.popleft()
+        self._waiting.discard(key)
+        self._in_work.add(key)
+        return key
+
+    def done(self, key: K) -> None:
+        self._in_work.discard(key)
+        if key in self._waiting:
+            self._make_ready(key)
+
+    async def run(self, work: Callable[[K], Awaitable[float | None]], *, workers: int = 1) -> None:
+        """Work on keys until cancelled. `work` returns seconds after which to look again, or None; if it raises, the
+        key is retried.
+        """
+        async with asyncio.TaskGroup() as group:
+            for _ in range(workers):
+                group.create_task(self._worker(work))
+
+    async def _worker(self, work: Callable[[K], Awaitable[float | None]]) -> None:
+        while True:
+            key = await self.get()
+            try:
+                again = await work(key)
+            except Exception:
+                delay = self.retry(key)
+                log.exception("work failed key=%s failures=%d retry_seconds=%.3f", key, self._failures[key], delay)
+            else:
+                self.forget(key)
+                if again is not None:
+                    self.add_after(key, again)
+            finally:
+                self.done(key)
+
+    def _due(self, key: K) -> None:
+        del self._timers[key]
+        self.add(key)
+
+    def _make_ready(self, key: K) -> None:
+        self._ready.append(key)
+        self._wake()
+
+    def _wake(self) -> None:
+        while self._getters:
+            getter = self._getters.popleft()
+            if not getter.done():
+                getter.set_result(None)
+                return
