@@ -1,0 +1,68 @@
+"""Deleting a namespace means emptying it first.
+
+A namespace that is being deleted keeps its `kubernetes` finalizer until nothing is left in it. Pods go gracefully, so the
+controller looks again until they are gone; then it takes the finalizer away and the API server removes the object.
+"""
+
+import msgspec
+
+from podfit.api.core.namespaces import Namespace
+from podfit.api.core.pods import Pod
+from podfit.api.registry import ResourceInfo, resources
+from podfit.client.informer import Informer
+from podfit.client.rest import Client
+from podfit.controllers.base import Controller
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
+
+FINALIZER = "kubernetes"
+LOOK_AGAIN = 0.5  # seconds, while something in it takes its time to go
+
+
+class NamespaceController(Controller[str]):
+    def __init__(self, client: Client, *, clock: Clock) -> None:
+        self._client = client
+        self._namespaces = Informer(client, Namespace, clock=clock)
+        super().__init__(clock, self._namespaces)
+        self._namespaces.add_handler(add=self._seen, update=lambda _, new: self._seen(new))
+
+    def _seen(self, namespace: Namespace) -> None:
+        if namespace.metadata.deletion_timestamp:
+            self.queue.add(namespace.metadata.name)
+
+    async def reconcile(self, key: str) -> float | None:
+        namespace = self._namespaces.get(key)
+        if namespace is None or not namespace.metadata.deletion_timestamp:
+            return None
+        left = [await self._empty(info, key) for info in _deletable()]
+        if any(left):
+            return LOOK_AGAIN
+        await self._finalize(namespace)
+        return None
+
+    async def _empty(self, info: ResourceInfo, namespace: str) -> bool:
+        """Ask for everything of one kind to go; True while something is still there."""
+        found = (await self._client.list(info.type, namespace, limit=500)).items
+        for obj in found:
+            meta = obj.metadata  # type: ignore[attr-defined]  # every kind has metadata
+            if meta.deletion_timestamp and (meta.finalizers or info.type is Pod):
+                continue
+            try:
+                await self._client.delete(info.type, meta.name, namespace, uid=meta.uid)
+            except ApiError as error:
+                if error.code not in (404, 409):
+                    raise
+        return bool(found)
+
+    async def _finalize(self, namespace: Namespace) -> None:
+        kept = tuple(name for name in namespace.spec.finalizers if name != FINALIZER)
+        emptied = msgspec.structs.replace(namespace, spec=msgspec.structs.replace(namespace.spec, finalizers=kept))
+        try:
+            await self._client.update(emptied, subresource="finalize")
+        except ApiError as error:
+            if error.code != 404:
+                raise
+
+
+def _deletable() -> list[ResourceInfo]:
+    return [info for info in resources() if info.namespaced and "delete" in info.verbs]

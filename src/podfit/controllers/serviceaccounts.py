@@ -1,0 +1,51 @@
+"""Every namespace has what pods in it expect: the ServiceAccount `default` and the cluster's CA certificate."""
+
+from podfit.api.core.config import ConfigMap, ServiceAccount
+from podfit.api.core.namespaces import Namespace
+from podfit.api.meta import ObjectMeta
+from podfit.client.informer import Informer
+from podfit.client.rest import Client
+from podfit.controllers.base import Controller
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
+
+ACCOUNT = "default"
+CA_CONFIG_MAP = "kube-root-ca.crt"
+
+
+class NamespaceContents(Controller[str]):
+    def __init__(self, client: Client, *, clock: Clock, ca: str) -> None:
+        """`ca` is the certificate, PEM."""
+        self._client = client
+        self._ca = {"ca.crt": ca}
+        self._namespaces = Informer(client, Namespace, clock=clock)
+        self._accounts = Informer(client, ServiceAccount, clock=clock, fields=f"metadata.name={ACCOUNT}")
+        self._maps = Informer(client, ConfigMap, clock=clock, fields=f"metadata.name={CA_CONFIG_MAP}")
+        super().__init__(clock, self._namespaces, self._accounts, self._maps)
+        self._namespaces.add_handler(add=lambda new: self.queue.add(new.metadata.name))
+        self._accounts.add_handler(delete=lambda old: self.queue.add(old.metadata.namespace))
+        self._maps.add_handler(
+            update=lambda _, new: self.queue.add(new.metadata.namespace),
+            delete=lambda old: self.queue.add(old.metadata.namespace),
+        )
+
+    async def reconcile(self, key: str) -> float | None:
+        namespace = self._namespaces.get(key)
+        if namespace is None or namespace.metadata.deletion_timestamp:
+            return None
+        if self._accounts.get(ACCOUNT, key) is None:
+            await self._create(ServiceAccount(metadata=ObjectMeta(name=ACCOUNT, namespace=key)))
+        current = self._maps.get(CA_CONFIG_MAP, key)
+        if current is None:
+            metadata = ObjectMeta(name=CA_CONFIG_MAP, namespace=key)
+            await self._create(ConfigMap(metadata=metadata, data=self._ca))
+        elif current.data != self._ca:
+            await self._client.patch(ConfigMap, CA_CONFIG_MAP, key, {"data": self._ca})
+        return None
+
+    async def _create(self, obj: ServiceAccount | ConfigMap) -> None:
+        try:
+            await self._client.create(obj)
+        except ApiError as error:
+            if error.reason != "AlreadyExists" and error.code != 403:  # 403: the namespace went away meanwhile
+                raise
