@@ -1,0 +1,16 @@
+"""Making what was promised real: the steps of `decide.resize` carried out on runtime and cgroups.
+
+Every call can be repeated after a crash; the record of what was actuated is written after each step that worked.
+A pod worker's sync goes, in this order:
+
+    actuator = Actuator(runtime=…, cgroups=…, machine=Machine(…), record=Checkpoint, metrics=…, clock=…)
+    await actuator.ensure_pod_cgroup(pod, active)    creates it, refreshing the QoS tiers; True when it was missing
+    actuator.restarts(pod, live)                     containers to kill first, with `restart_message(name)`
+    outcome = await actuator.resize(pod, live)       nothing to do is the usual case and costs two reads
+    await actuator.before_create(pod, name)          just before create_container(resources=actuator.container(pod, name))
+    actuator.sandbox(pod)                            (resources, overhead) of SandboxConfig
+    actuator.forget(uid), actuator.retain(uids)      once nothing of the pod is left
+    actuator.pod_values(pod)                         what its cgroup holds, for the status
+
+`pod` is the allocated pod everywhere; `live: LivePod` says which containers run now.
+"""
