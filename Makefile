@@ -1,0 +1,49 @@
+# `make help` says what there is. A target sets up what it needs; running it again is quick.
+
+BIN := .venv/bin
+# Without root the checks that need a container runtime skip, and say so.
+NODE_IF_ROOT := $(if $(filter 0,$(shell id -u)),node)
+
+.PHONY: help demo test campaign lint quick venv dev node lock clean
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 18
+
+demo: venv node ## resize running containers in place, narrated (root)
+	$(BIN)/podfit demo
+
+test: lint $(NODE_IF_ROOT) ## every check; ends with pytest's summary
+	$(BIN)/pytest $(PYTEST_ARGS)
+
+campaign: dev $(NODE_IF_ROOT) ## the long forms of the crash and load tests
+	$(BIN)/pytest -m campaign $(PYTEST_ARGS)
+
+lint: dev ## style, types, who imports whom
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+quick: dev ## the tests that need no machine, on all cores
+	$(BIN)/pytest -n auto -m 'not node and not kubectl and not campaign' $(PYTEST_ARGS)
+
+venv: ## .venv with podfit
+	@scripts/setup-venv requirements.lock
+
+dev: ## .venv with the tools of the developers too
+	@scripts/setup-venv requirements-dev.lock
+
+node: ## containerd, runc and CNI plugins from the distribution (root)
+	@scripts/setup-node
+
+UV_COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --upgrade \
+	--annotation-style line --custom-compile-command "make lock" --no-emit-index-url pyproject.toml --extra node --group build
+
+lock: dev ## resolve the dependencies of pyproject.toml anew
+	$(BIN)/python -m pip install -q uv
+	$(UV_COMPILE) -o requirements.lock
+	$(UV_COMPILE) -c requirements.lock --group dev -o requirements-dev.lock
+
+clean: ## remove what the tools leave; the .venv and the data stay
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
+	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
