@@ -1,0 +1,74 @@
+"""What every test may rely on, and what happens when the machine lacks it.
+
+Markers say what a test needs: `node` (root, containerd, runc, CNI plugins), `kubectl` (1.32 or later). Where that is
+missing the test skips and says why; with `CI=true` it fails instead, so a check cannot go missing unnoticed.
+`campaign` tests are left out unless the marker expression asks for them (`make campaign`).
+
+`PODFIT_GOLDEN_DIR` names another folder of the shape of `tests/golden` to replay instead of it.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+OLDEST_KUBECTL = (1, 32)
+CNI_FOLDERS = ("/usr/lib/cni", "/opt/cni/bin")
+
+
+@cache
+def missing_node() -> str:
+    """Why no real node can run here; empty when one can."""
+    if os.geteuid() != 0:
+        return "not root"
+    absent = [name for name in ("containerd", "runc") if shutil.which(name) is None]
+    if not any(Path(folder, "bridge").exists() for folder in CNI_FOLDERS):
+        absent.append("the CNI plugins")
+    return f"no {', no '.join(absent)} (scripts/setup-node installs them)" if absent else ""
+
+
+@cache
+def missing_kubectl() -> str:
+    """Why the kubectl tests cannot run here; empty when they can."""
+    path = shutil.which("kubectl")
+    if path is None:
+        return "no kubectl on the PATH"
+    command = [path, "version", "--client", "-o", "json"]
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+    version = json.loads(answer.stdout)["clientVersion"]
+    found = int(version["major"]), int(version["minor"].rstrip("+"))
+    return "" if found >= OLDEST_KUBECTL else f"kubectl is {version['gitVersion']}, 1.32 or later is needed"
+
+
+REQUIREMENTS = {"node": missing_node, "kubectl": missing_kubectl}
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if "campaign" in config.option.markexpr:
+        return
+    campaign = [item for item in items if item.get_closest_marker("campaign")]
+    if campaign:
+        config.hook.pytest_deselected(items=campaign)
+        items[:] = [item for item in items if item not in campaign]
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for marker, missing in REQUIREMENTS.items():
+        reason = missing() if item.get_closest_marker(marker) else ""
+        if reason and os.environ.get("CI") == "true":
+            pytest.fail(f"CI has to run the {marker} tests: {reason}", pytrace=False)
+        if reason:
+            pytest.skip(f"{marker}: {reason}")
+
+
+@pytest.fixture(scope="session")
+def golden_dir() -> Path:
+    """The recorded cases to replay; a folder that is named but absent is an error, never an empty run."""
+    folder = Path(os.environ.get("PODFIT_GOLDEN_DIR") or Path(__file__).parent / "golden").resolve()
+    if not folder.is_dir():
+        pytest.fail(f"no golden cases: {folder} is not a folder", pytrace=False)
+    return folder
