@@ -100,6 +100,23 @@ async def test_malformed_requests_get_a_status_and_no_traceback(
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
+@pytest.mark.parametrize("beginning", [
+    b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf", CHUNKED + b"5\r\nhal", b"GET / HT",
+])
+async def test_a_client_that_leaves_half_way_is_no_news(
+    serving: Serving, dial: Dial, caplog: pytest.LogCaptureFixture, beginning: bytes,
+) -> None:
+    async with serving(echo) as port:
+        leaver, other = await dial(port), await dial(port)
+        await leaver.send(beginning)
+        await other.send(get("/"))
+        await other.answer()
+        leaver.writer.transport.abort()
+        await other.send(get("/"))
+        await other.answer()
+    assert caplog.records == []
+
+
 @pytest.mark.parametrize(("target", "path"), [
     ("/a/b%2Fc", "/a/b%2Fc"),
     ("/a%20b", "/a b"),

@@ -1,8 +1,8 @@
 """Kubeconfig files: how to reach a cluster, and as whom.
 
-Reading follows kubectl: the files of `KUBECONFIG`, else `~/.kube/config`; of entries with the same name the first file's
-counts, relative paths start at their own file. Writing touches only the three entries that carry our name, in one
-atomic step, and never the current context; comments in the file do not survive, as with kubectl.
+Reading follows kubectl: the files of `KUBECONFIG`, else `~/.kube/config`; of entries with the same name the first
+file's counts, relative paths start at their own file. Writing touches only the three entries that carry our name, in
+one atomic step, and never the current context; comments in the file do not survive, as with kubectl.
 """
 
 import base64

@@ -202,6 +202,8 @@ class _Connection(web.RequestHandler):
         if isinstance(exc, HttpProcessingError):
             error = parse_error(exc)
             log.debug("malformed request remote=%s error=%s", self.remote, error.message)
+        elif isinstance(exc, ConnectionError):
+            raise exc  # the client left while it was sending
         else:
             log.error("connection failed remote=%s", self.remote, exc_info=exc)
             error = internal_error()

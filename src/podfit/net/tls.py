@@ -82,7 +82,9 @@ class Authority:
     @property
     def certificate(self) -> bytes:
         """PEM: what others have to trust."""
-        return _files(self.directory, "ca").certificate
+        from cryptography.hazmat.primitives.serialization import Encoding
+
+        return self._certificate.public_bytes(Encoding.PEM)
 
     def server(self, name: str, *, hosts: tuple[str, ...]) -> KeyPair:
         """A server certificate for DNS names and IP addresses."""

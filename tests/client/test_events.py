@@ -1,0 +1,107 @@
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from podfit.api.core.nodes import Node
+from podfit.api.core.pods import Pod
+from podfit.api.meta import ObjectMeta
+from podfit.client.events import QUEUE_SIZE, EventRecorder
+from podfit.client.rest import Client
+from support.clock import FakeClock
+from support.fake_api import FakeApi
+
+Background = Callable[[Coroutine[Any, Any, None]], object]
+NANOSECONDS = 1_767_225_600 * 10**9  # where FakeClock begins
+
+
+@pytest.fixture
+def api() -> FakeApi:
+    return FakeApi("events")
+
+
+@pytest.fixture
+def recorder(client: Client, clock: FakeClock) -> EventRecorder:
+    return EventRecorder(client, component="kubelet", host="node-1", clock=clock)
+
+
+def pod(version: str = "7") -> Pod:
+    return Pod(metadata=ObjectMeta(name="web", namespace="shop", uid="u1", resource_version=version))
+
+
+async def test_an_event_has_upstreams_shape(
+    api: FakeApi, recorder: EventRecorder, clock: FakeClock, background: Background,
+) -> None:
+    background(recorder.run())
+    recorder.event(pod(), "Warning", "ResizeDeferred", "Node didn't have enough cpu", field_path="spec.containers{c}")
+    await recorder.flush()
+    (obj,) = api.objects.values()
+    metadata = obj.pop("metadata")
+    assert (metadata["namespace"], metadata["name"]) == ("shop", f"web.{NANOSECONDS:x}")
+    assert obj == {
+        "kind": "Event", "apiVersion": "v1", "type": "Warning", "reason": "ResizeDeferred", "count": 1,
+        "message": "Node didn't have enough cpu", "eventTime": None,
+        "firstTimestamp": "2026-01-01T00:00:00Z", "lastTimestamp": "2026-01-01T00:00:00Z",
+        "involvedObject": {
+            "kind": "Pod", "apiVersion": "v1", "name": "web", "namespace": "shop", "uid": "u1", "resourceVersion": "7",
+            "fieldPath": "spec.containers{c}"},
+        "reportingComponent": "kubelet", "reportingInstance": "node-1",
+        "source": {"component": "kubelet", "host": "node-1"},
+    }
+
+
+async def test_repeats_raise_the_count_of_one_event(
+    api: FakeApi, recorder: EventRecorder, clock: FakeClock, background: Background,
+) -> None:
+    background(recorder.run())
+    for version in ("7", "8", "9"):
+        recorder.event(pod(version), "Normal", "Pulled", "image is there")
+        await clock.advance(60)
+    recorder.event(pod(), "Normal", "Pulled", "another image is there")
+    await recorder.flush()
+    fields = ("count", "firstTimestamp", "lastTimestamp")
+    counts = {obj["message"]: tuple(obj[field] for field in fields) for obj in api.objects.values()}
+    assert counts == {
+        "image is there": (3, "2026-01-01T00:00:00Z", "2026-01-01T00:02:00Z"),
+        "another image is there": (1, "2026-01-01T00:03:00Z", "2026-01-01T00:03:00Z"),
+    }
+
+
+async def test_an_expired_event_is_told_anew(api: FakeApi, recorder: EventRecorder, background: Background) -> None:
+    background(recorder.run())
+    recorder.event(pod(), "Normal", "Pulled", "image is there")
+    await recorder.flush()
+    api.objects.clear()
+    recorder.event(pod(), "Normal", "Pulled", "image is there")
+    await recorder.flush()
+    assert [obj["count"] for obj in api.objects.values()] == [1]
+
+
+async def test_events_about_nodes_live_in_default(
+    api: FakeApi, recorder: EventRecorder, background: Background,
+) -> None:
+    background(recorder.run())
+    recorder.event(Node(metadata=ObjectMeta(name="n1")), "Normal", "NodeReady", "ready")
+    await recorder.flush()
+    assert [namespace for namespace, _ in api.objects] == ["default"]
+
+
+async def test_a_full_queue_drops_and_says_so(recorder: EventRecorder, caplog: pytest.LogCaptureFixture) -> None:
+    for number in range(QUEUE_SIZE + 2):
+        recorder.event(pod(), "Normal", "Pulled", str(number))
+    assert recorder.dropped == 2
+    assert "event dropped object=shop/web reason=Pulled" in caplog.text
+
+
+async def test_a_refused_event_is_dropped_and_the_next_goes_on(
+    api: FakeApi, recorder: EventRecorder, background: Background,
+) -> None:
+    background(recorder.run())
+    api.down = True
+    recorder.event(pod(), "Normal", "Pulled", "lost")
+    await recorder.flush()
+    api.down = False
+    recorder.event(pod(), "Normal", "Pulled", "told")
+    await recorder.flush()
+    assert [obj["message"] for obj in api.objects.values()] == ["told"]
+    assert recorder.dropped == 1

@@ -1,0 +1,255 @@
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from podfit.api.core.config import ConfigMap
+from podfit.client.backoff import Backoff
+from podfit.client.informer import Informer
+from podfit.client.resource import dynamic
+from podfit.client.rest import Client
+from podfit.client.transport import Local
+from podfit.net.wire import Identity
+from support.clock import FakeClock
+from support.fake_api import FakeApi
+
+Background = Callable[[Coroutine[Any, Any, None]], object]
+
+
+def informer_of(client: Client, clock: FakeClock, **options: Any) -> Informer[ConfigMap]:
+    return Informer(client, ConfigMap, clock=clock, backoff=Backoff(1.0, 8.0, random=lambda: 0.0), **options)
+
+
+def record(informer: Informer[ConfigMap]) -> list[str]:
+    """What the handlers were told, in order."""
+    told: list[str] = []
+
+    def show(obj: ConfigMap) -> str:
+        return f"{obj.metadata.name}={obj.data.get('v', '')}"
+
+    informer.add_handler(
+        add=lambda obj: told.append(f"add {show(obj)}"),
+        update=lambda old, new: told.append(f"update {show(old)} {show(new)}"),
+        delete=lambda obj: told.append(f"delete {show(obj)}"))
+    return told
+
+
+async def test_lists_then_follows(api: FakeApi, client: Client, clock: FakeClock, background: Background) -> None:
+    api.put("a", data={"v": "1"})
+    informer = informer_of(client, clock)
+    told = record(informer)
+    background(informer.run())
+    assert not informer.synced.is_set()
+    await clock.settle()
+    assert informer.synced.is_set()
+    api.put("b", data={"v": "1"})
+    api.put("a", data={"v": "2"})
+    api.remove("b")
+    await clock.settle()
+    assert told == ["add a=1", "add b=1", "update a=1 a=2", "delete b=1"]
+    found = informer.get("a", "default")
+    assert found is not None
+    assert found.data == {"v": "2"}
+    assert informer.list("default") == informer.list() == [found]
+    assert informer.list("other") == []
+    assert clock.pending == []  # nothing polls
+
+
+async def test_a_late_handler_hears_of_what_is_there(
+    api: FakeApi, client: Client, clock: FakeClock, background: Background,
+) -> None:
+    api.put("a")
+    informer = informer_of(client, clock)
+    background(informer.run())
+    await clock.settle()
+    assert record(informer) == ["add a="]
+
+
+async def test_a_watch_that_ends_resumes_where_it_was(
+    api: FakeApi, client: Client, clock: FakeClock, background: Background,
+) -> None:
+    api.put("a")
+    informer = informer_of(client, clock)
+    told = record(informer)
+    background(informer.run())
+    await clock.settle()
+    api.put("b")
+    api.bookmark()
+    await clock.settle()
+    api.cut()
+    api.put("c")
+    await clock.settle()
+    assert told == ["add a=", "add b=", "add c="]
+    assert [r.param("resourceVersion") for r in api.requests if r.param("watch")] == ["1", "2"]
+    assert len([r for r in api.requests if not r.param("watch")]) == 1
+
+
+async def test_failures_are_retried_more_and_more_slowly(
+    api: FakeApi, client: Client, clock: FakeClock, background: Background,
+) -> None:
+    api.down = True
+    informer = informer_of(client, clock)
+    background(informer.run())
+    for elapsed, attempts in ((0, 1), (0.9, 1), (0.1, 2), (2, 3), (4, 4), (8, 5), (8, 6), (7.9, 6), (0.1, 7)):
+        await clock.advance(elapsed)
+        assert len(api.requests) == attempts
+    api.down = False
+    await clock.advance(8)
+    assert informer.synced.is_set()
+    api.put("a")
+    await clock.settle()
+    api.down = True
+    api.cut()
+    await clock.advance(1)
+    assert len(clock.pending) == 1
+    assert clock.pending[0] <= 2  # the delays began anew
+
+
+async def test_lost_history_is_made_up_by_a_new_list(
+    api: FakeApi, client: Client, clock: FakeClock, background: Background,
+) -> None:
+    for name in ("kept", "changed", "deleted", "reborn"):
+        api.put(name, data={"v": "1"})
+    informer = informer_of(client, clock)
+    told = record(informer)
+    background(informer.run())
+    await clock.settle()
+    told.clear()
+    api.down = True
+    api.cut()
+    await clock.settle()
+    api.put("changed", data={"v": "2"})
+    api.remove("deleted")
+    api.remove("reborn")
+    api.put("reborn", data={"v": "2"})
+    api.put("new", data={"v": "2"})
+    api.compact()
+    api.down = False
+    await clock.advance(2)
+    assert sorted(told) == [
+        "add new=2", "add reborn=2", "delete deleted=1", "delete reborn=1", "update changed=1 changed=2"]
+    assert told.index("delete reborn=1") < told.index("add reborn=2")
+
+
+async def test_a_server_that_forgets_at_once_is_not_hammered(
+    api: FakeApi, client: Client, clock: FakeClock, background: Background,
+) -> None:
+    api.put("a")
+    api.oldest = 100
+    background(informer_of(client, clock).run())
+    await clock.advance(0.5)
+    assert len(api.requests) == 2
+
+
+async def test_long_lists_come_in_pages(
+    api: FakeApi, client: Client, clock: FakeClock, background: Background,
+) -> None:
+    for number in range(1201):
+        api.put(f"c{number:04}")
+    informer = informer_of(client, clock)
+    background(informer.run())
+    await clock.settle()
+    assert len(informer.list()) == 1201
+    assert [r.param("limit") for r in api.requests] == ["500", "500", "500", ""]
+
+
+async def test_indexes_follow_the_objects(
+    api: FakeApi, client: Client, clock: FakeClock, background: Background,
+) -> None:
+    informer = informer_of(client, clock, indexes={"app": lambda obj: obj.metadata.labels.values()})
+    background(informer.run())
+    await clock.settle()
+    api.put("a", labels={"app": "x"})
+    api.put("b", labels={"app": "x", "too": "y"})
+    await clock.settle()
+    assert [obj.metadata.name for obj in informer.by_index("app", "x")] == ["a", "b"]
+    api.put("a", labels={"app": "y"})
+    api.remove("b")
+    await clock.settle()
+    assert informer.by_index("app", "x") == []
+    assert [obj.metadata.name for obj in informer.by_index("app", "y")] == ["a"]
+
+
+async def test_a_handler_that_fails_does_not_stop_the_others(
+    api: FakeApi, client: Client, clock: FakeClock, background: Background, caplog: pytest.LogCaptureFixture,
+) -> None:
+    informer = informer_of(client, clock)
+    informer.add_handler(add=lambda obj: 1 / 0)  # type: ignore[arg-type]
+    told = record(informer)
+    background(informer.run())
+    await clock.settle()
+    api.put("a")
+    await clock.settle()
+    assert told == ["add a="]
+    assert "handler failed resource=configmaps object=default/a" in caplog.text
+
+
+async def test_objects_without_a_struct_stay_dicts(
+    client: Client, clock: FakeClock, background: Background,
+) -> None:
+    api = FakeApi("widgets")
+    client = Client(Local(api, Identity("tester")))
+    informer = Informer(client, dynamic("example.com", "v1", "widgets"), clock=clock)
+    background(informer.run())
+    api.put("w", spec={"size": 3})
+    await clock.settle()
+    found = informer.get("w", "default")
+    assert found is not None
+    assert found["spec"] == {"size": 3}
+    assert {r.path for r in api.requests} == {"/apis/example.com/v1/widgets"}
+
+
+STEPS = st.lists(st.tuples(
+    st.sampled_from(["put", "put", "remove", "cut", "compact", "down", "up", "wait", "bookmark"]),
+    st.sampled_from("abc"),
+), max_size=30)
+
+
+@given(steps=STEPS)
+@settings(max_examples=60, deadline=None)
+async def test_whatever_happens_the_copy_and_the_handlers_agree_with_the_server(steps: list[tuple[str, str]]) -> None:
+    logging.disable(logging.WARNING)
+    clock, api = FakeClock(), FakeApi()
+    informer = informer_of(Client(Local(api, Identity("tester"))), clock)
+    mirror: dict[str, str] = {}
+
+    def set_(obj: ConfigMap) -> None:
+        mirror[obj.metadata.name] = obj.metadata.resource_version
+
+    def added(obj: ConfigMap) -> None:
+        assert obj.metadata.name not in mirror
+        set_(obj)
+
+    def deleted(obj: ConfigMap) -> None:
+        del mirror[obj.metadata.name]
+
+    informer.add_handler(add=added, update=lambda _, new: set_(new), delete=deleted)
+    task = asyncio.create_task(informer.run())
+    for number, (step, name) in enumerate(steps):
+        match step:
+            case "put":
+                api.put(name, data={"v": str(number)})
+            case "remove" if ("default", name) in api.objects:
+                api.remove(name)
+            case "down" | "up":
+                api.down = step == "down"
+                api.cut()
+            case "cut" | "compact" | "bookmark":
+                getattr(api, step)()
+            case "wait":
+                await clock.advance(3)
+            case _:
+                pass  # removing what is not there
+    api.down = False
+    await clock.advance(60)
+    expected = {name: obj["metadata"]["resourceVersion"] for (_, name), obj in api.objects.items()}
+    assert mirror == expected
+    assert {obj.metadata.name: obj.metadata.resource_version for obj in informer.list()} == expected
+    assert not task.done()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    logging.disable(logging.NOTSET)

@@ -1,0 +1,128 @@
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podfit.client.kubeconfig import Access, KubeconfigError, default_paths, load, merge, remove, standalone
+
+OURS = Access("https://127.0.0.1:6443", b"ca", b"cert", b"key")
+THEIRS = {
+    "apiVersion": "v1", "kind": "Config", "current-context": "work", "preferences": {"colors": True},
+    "clusters": [{"name": "work", "cluster": {"server": "https://work", "certificate-authority": "pki/ca.crt"}}],
+    "users": [{"name": "me", "user": {"token": "secret"}}],
+    "contexts": [{"name": "work", "context": {"cluster": "work", "user": "me", "namespace": "shop"}}],
+}
+
+
+@pytest.fixture
+def theirs(tmp_path: Path) -> Path:
+    path = tmp_path / "config"
+    path.write_text(yaml.safe_dump(THEIRS))
+    (tmp_path / "pki").mkdir()
+    (tmp_path / "pki" / "ca.crt").write_bytes(b"their ca")
+    return path
+
+
+def test_the_current_context_is_resolved_with_files_relative_to_its_own(theirs: Path) -> None:
+    assert load([theirs]) == Access("https://work", b"their ca", token="secret", namespace="shop")
+
+
+def test_merging_leaves_everything_else_alone(theirs: Path) -> None:
+    merge(theirs, "podfit", Access("https://old"))
+    merge(theirs, "podfit", OURS)
+    assert load([theirs], context="podfit") == OURS
+    document = yaml.safe_load(theirs.read_text())
+    assert document["current-context"] == "work"
+    assert document["preferences"] == {"colors": True}
+    assert [entry["name"] for entry in document["contexts"]] == ["work", "podfit"]
+    assert theirs.stat().st_mode & 0o777 == 0o600
+    remove(theirs, "podfit")
+    assert yaml.safe_load(theirs.read_text()) == THEIRS
+    assert os.listdir(theirs.parent).count("config.lock") == 0
+
+
+def test_merging_makes_a_file_that_is_not_there(tmp_path: Path) -> None:
+    path = tmp_path / ".kube" / "config"
+    merge(path, "podfit", OURS)
+    assert load([path], context="podfit") == OURS
+    with pytest.raises(KubeconfigError, match="no current context"):
+        load([path])
+
+
+def test_a_link_stays_a_link(theirs: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(theirs)
+    merge(link, "podfit", OURS)
+    assert link.is_symlink()
+    assert load([theirs], context="podfit") == OURS
+
+
+def test_removing_what_is_not_there_writes_nothing(theirs: Path) -> None:
+    before = theirs.stat()
+    remove(theirs, "podfit")
+    assert theirs.stat() == before
+
+
+def test_a_removed_context_is_current_no_more(theirs: Path) -> None:
+    merge(theirs, "podfit", OURS)
+    theirs.write_text(theirs.read_text().replace("current-context: work", "current-context: podfit"))
+    remove(theirs, "podfit")
+    assert yaml.safe_load(theirs.read_text())["current-context"] == ""
+
+
+def test_a_standalone_file_is_complete(tmp_path: Path) -> None:
+    path = tmp_path / "one"
+    path.write_bytes(standalone("podfit", OURS))
+    assert load([path]) == OURS
+
+
+def test_the_first_of_several_files_counts(theirs: Path, tmp_path: Path) -> None:
+    first = tmp_path / "first"
+    first.write_text(yaml.safe_dump(
+        {"clusters": [{"name": "work", "cluster": {"server": "https://other"}}], "current-context": ""}))
+    paths = default_paths({"KUBECONFIG": f"{first}{os.pathsep}{theirs}{os.pathsep}/nowhere"})
+    assert load(paths).server == "https://other"
+    assert load(paths).token == "secret"
+    assert default_paths({"HOME": "/home/me"}) == [Path("/home/me/.kube/config")]
+
+
+def test_a_token_file_is_read_every_time(theirs: Path, tmp_path: Path) -> None:
+    theirs.write_text(theirs.read_text().replace("token: secret", "tokenFile: tok"))
+    (tmp_path / "tok").write_text("one\n")
+    access = load([theirs])
+    assert access.read_token() == "one"
+    (tmp_path / "tok").write_text("two\n")
+    assert access.read_token() == "two"
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    (("name: me", "name: you"), "there is no user named 'me'"),
+    (("server: https://work", "proxy-url: x"), "cluster 'work' has no server"),
+    (("token: secret", "exec: {}"), "signs in by exec"),
+    (("certificate-authority:", "certificate-authority-data:"), "certificate-authority-data is not base64"),
+    (("pki/ca.crt", "pki/none.crt"), "certificate-authority: .*none.crt"),
+    (("apiVersion: v1", "[: x"), "is not YAML"),
+    (("clusters:\n", "clusters: 3\nx:\n"), "is not a kubeconfig"),
+])
+def test_what_cannot_be_used_is_named(theirs: Path, change: tuple[str, str], message: str) -> None:
+    theirs.write_text(theirs.read_text().replace(*change))
+    with pytest.raises(KubeconfigError, match=message):
+        load([theirs])
+
+
+def test_a_file_somebody_else_is_writing_is_left_alone(theirs: Path) -> None:
+    (theirs.parent / "config.lock").touch()
+    with pytest.raises(KubeconfigError, match="being written by somebody else"):
+        merge(theirs, "podfit", OURS)
+    assert yaml.safe_load(theirs.read_text()) == THEIRS
+
+
+@given(text=st.text(max_size=40))
+def test_any_text_loads_or_says_why(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.getbasetemp() / "any"
+    path.write_text(text, encoding="utf-8", errors="replace")
+    with pytest.raises(KubeconfigError):
+        load([path])

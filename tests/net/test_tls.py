@@ -1,0 +1,90 @@
+import ssl
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+
+from podfit.net.tls import Authority, KeyPair, client_context, server_context
+from podfit.net.wire import Identity
+from podfit.net.x509 import certificate_identity
+from support.clock import FakeClock
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+def identity(pair: KeyPair) -> Identity | None:
+    return certificate_identity(ssl.PEM_cert_to_DER_cert(pair.certificate.decode()))
+
+
+def serial(pair: KeyPair) -> int:
+    return x509.load_pem_x509_certificate(pair.certificate).serial_number
+
+
+def test_what_is_there_is_used_again(tmp_path: Path, clock: FakeClock) -> None:
+    first = Authority.load(tmp_path / "pki", clock=clock)
+    server, admin = first.server("api", hosts=("10.0.0.1", "::1", "localhost")), first.client("admin", user="admin")
+    before = [serial(server), serial(admin)]
+    again = Authority.load(tmp_path / "pki", clock=clock)
+    assert again.certificate == first.certificate
+    assert [serial(again.server("api", hosts=("10.0.0.1", "::1", "localhost"))),
+            serial(again.client("admin", user="admin"))] == before
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "pki").iterdir()} == {0o600}
+
+
+async def test_a_certificate_near_its_end_is_renewed(tmp_path: Path, clock: FakeClock) -> None:
+    authority = Authority.load(tmp_path, clock=clock)
+    before = serial(authority.client("a", user="a"))
+    await clock.advance(timedelta(days=334).total_seconds())
+    assert serial(authority.client("a", user="a")) == before
+    await clock.advance(timedelta(days=2).total_seconds())
+    assert serial(authority.client("a", user="a")) != before
+
+
+async def test_a_new_authority_makes_new_certificates(tmp_path: Path, clock: FakeClock) -> None:
+    old = Authority.load(tmp_path, clock=clock)
+    before = serial(old.client("a", user="a"))
+    await clock.advance(timedelta(days=3640).total_seconds())
+    new = Authority.load(tmp_path, clock=clock)
+    assert new.certificate != old.certificate
+    assert serial(new.client("a", user="a")) != before
+
+
+@pytest.mark.parametrize("damage", ["certificate", "key", "another's key", "other hosts"])
+def test_what_cannot_be_used_is_issued_anew(tmp_path: Path, clock: FakeClock, damage: str) -> None:
+    authority = Authority.load(tmp_path, clock=clock)
+    pair = authority.server("api", hosts=("a", "b"))
+    before = serial(pair)
+    if damage == "certificate":
+        pair.certificate_file.write_bytes(b"-----BEGIN")
+    elif damage == "key":
+        pair.key_file.write_bytes(b"")
+    elif damage == "another's key":
+        pair.key_file.write_bytes(authority.client("x", user="x").key)
+    hosts = ("a", "c") if damage == "other hosts" else ("a", "b")
+    assert serial(authority.server("api", hosts=hosts)) != before
+    server_context(pair, clients=authority.certificate)
+
+
+def test_a_client_certificate_names_user_and_groups(tmp_path: Path, clock: FakeClock) -> None:
+    authority = Authority.load(tmp_path, clock=clock)
+    assert identity(authority.client("a", user="admin", groups=("g1", "g2"))) == Identity("admin", ("g1", "g2"))
+    assert identity(authority.client("b", user="system:node:n1")) == Identity("system:node:n1")
+    with pytest.raises(ValueError, match="parsing"):
+        certificate_identity(b"nonsense")
+
+
+def test_a_client_context_shows_a_certificate_without_leaving_its_key(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    authority = Authority.load(tmp_path / "pki", clock=clock)
+    pair = authority.client("a", user="a")
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    client_context(authorities=authority.certificate, certificate=pair.certificate, key=pair.key)
+    assert list((tmp_path / "tmp").iterdir()) == []
+    with pytest.raises(ssl.SSLError):
+        client_context(authorities=b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
