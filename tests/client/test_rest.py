@@ -148,6 +148,8 @@ async def test_subresources_binding_and_dry_run(client: Client, server: Scripted
     await client.bind("default", "web", "n1", uid="u1")
     assert server.last.path == "/api/v1/namespaces/default/pods/web/binding"
     assert json.loads(server.last.body)["target"] == {"kind": "Node", "apiVersion": "v1", "name": "n1"}
+    await client.create_in(dynamic("a.io", "v1", "things"), {"metadata": {"namespace": "n"}})
+    assert (server.last.method, server.last.path) == ("POST", "/apis/a.io/v1/namespaces/n/things")
     await client.get(dynamic("a.io", "v1", "things", namespaced=False), "x%2F y", "ignored")
     assert server.last.path == "/apis/a.io/v1/things/x%2F y"
 

@@ -100,6 +100,47 @@ async def test_malformed_requests_get_a_status_and_no_traceback(
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
+async def test_a_body_that_stops_coming_is_408(server_pair: KeyPair, dial: Dial) -> None:
+    server = HttpsServer(echo, server_context(server_pair), body_timeout=0.05)
+    wire = await dial(await server.listen(HOST, 0))
+    await wire.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf")
+    status, headers, _ = await asyncio.wait_for(wire.answer(), 5)
+    assert (status, headers["connection"]) == (408, "close")
+    await server.close(deadline=0.1)
+
+
+async def test_a_stream_whose_client_has_left_before_it_began_is_closed(serving: Serving, dial: Dial) -> None:
+    entered, gone, closed = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    class Body:
+        def __aiter__(self) -> AsyncIterator[bytes]:
+            return self
+
+        async def __anext__(self) -> bytes:
+            raise AssertionError("nobody is there to read it")
+
+        async def aclose(self) -> None:
+            closed.set()
+
+    async def stream(request: Request) -> Response:
+        if request.path == "/other":
+            return Response()
+        entered.set()
+        await gone.wait()
+        return Response(200, {}, Body())
+
+    async with serving(stream) as port:
+        wire, other = await dial(port), await dial(port)
+        await wire.send(get("/"))
+        await entered.wait()
+        wire.writer.transport.abort()
+        for _ in range(3):  # by then the server has seen it
+            await other.send(get("/other"))
+            await other.answer()
+        gone.set()
+        await asyncio.wait_for(closed.wait(), 2)
+
+
 @pytest.mark.parametrize("beginning", [
     b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf", CHUNKED + b"5\r\nhal", b"GET / HT",
 ])

@@ -84,10 +84,11 @@ class Client:
         return Page(found.items, meta.resource_version, meta.continue_, meta.remaining_item_count)
 
     async def create(self, obj: T, namespace: str = "", *, dry_run: bool = False) -> T:
-        """Create in the object's own namespace. A dict needs `create_in`, which names its resource."""
+        """Create in `namespace`, or else in the object's own."""
         return await self.create_in(type(obj), obj, namespace, dry_run=dry_run)
 
     async def create_in(self, kind: Kind[T], obj: T, namespace: str = "", *, dry_run: bool = False) -> T:
+        """The same for a dict, which does not know its resource."""
         resource = resource_of(kind)
         path = resource.info.path(namespace or identify(obj)[0])
         return _decode(await self.request("POST", path, codec.encode(obj), query=_query(dryRun=dry_run)), resource.type)

@@ -51,6 +51,7 @@ BODY_LIMIT = 3 * 1024 * 1024  # bytes, as the API server's own limit
 IDLE_SECONDS = 90.0
 BODY_SECONDS = 60.0
 HANDSHAKE_SECONDS = 10.0
+SHUTDOWN_SECONDS = 2.0  # for the client's half of closing TLS
 SLICE = 128 * 1024  # large bodies reach TLS in slices: one huge write costs more than twice the CPU
 
 
@@ -69,10 +70,12 @@ class HttpsServer:
     `listen` may be called once; `close` lets requests in flight finish until `deadline` seconds have passed.
     """
 
-    def __init__(self, handler: Handler, tls: ssl.SSLContext, *, body_limit: int = BODY_LIMIT) -> None:
+    def __init__(self, handler: Handler, tls: ssl.SSLContext, *, body_limit: int = BODY_LIMIT,
+                 body_timeout: float = BODY_SECONDS) -> None:
         self._handler = handler
         self._tls = tls
         self._body_limit = body_limit
+        self._body_timeout = body_timeout
         self._connections: _Connections | None = None
         self._listener: asyncio.Server | None = None
 
@@ -81,7 +84,8 @@ class HttpsServer:
         self._connections = _Connections(self._answer)
         try:
             self._listener = await asyncio.get_running_loop().create_server(
-                self._connections, host, port, ssl=self._tls, backlog=1024, ssl_handshake_timeout=HANDSHAKE_SECONDS)
+                self._connections, host, port, ssl=self._tls, backlog=1024, ssl_handshake_timeout=HANDSHAKE_SECONDS,
+                ssl_shutdown_timeout=SHUTDOWN_SECONDS)
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 raise PortInUse(host, port) from error
@@ -123,7 +127,7 @@ class HttpsServer:
             raise Refused(self._too_large())
         chunks, size = [], 0
         try:
-            async with asyncio.timeout(BODY_SECONDS):
+            async with asyncio.timeout(self._body_timeout):
                 while chunk := await raw.content.readany():
                     size += len(chunk)
                     if size > self._body_limit:
@@ -180,7 +184,7 @@ class _Connection(web.RequestHandler):
             self._stream.cancel()
 
     async def stream(self, writer: StreamWriter, body: AsyncIterator[bytes]) -> None:
-        """Send the chunks as they come; the iterator is closed whatever happens."""
+        """Send the chunks as they come, until the iterator ends or `end_stream` is called."""
         task = asyncio.current_task()
         assert task is not None
         self._stream, self._stream_ended = task, False
@@ -193,7 +197,6 @@ class _Connection(web.RequestHandler):
             task.uncancel()
         finally:
             self._stream = None
-            await close_body(body)
 
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None,
@@ -255,18 +258,19 @@ class _Answer:
             await writer.write_eof()
 
     async def _write_stream(self, body: AsyncIterator[bytes], writer: StreamWriter) -> None:
-        writer.send_headers()
-        if self._raw.method == "HEAD":
-            await close_body(body)
-            return
         try:
+            writer.send_headers()
+            if self._raw.method == "HEAD":
+                return
             await cast(_Connection, self._raw.protocol).stream(writer, body)
+            await writer.write_eof()
         except ConnectionError:
             raise
         except Exception as error:
             log.exception("stream failed method=%s path=%s", self._raw.method, self._raw.raw_path)
             raise ConnectionResetError("the stream failed half way") from error
-        await writer.write_eof()
+        finally:
+            await close_body(body)
 
 
 def _as_aiohttp(answer: _Answer) -> web.StreamResponse:
