@@ -1,0 +1,5 @@
+"""`python -m podfit.cli`."""
+
+from podfit.cli.app import main
+
+main()

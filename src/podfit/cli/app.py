@@ -1,0 +1,81 @@
+"""The command line. Each verb is a module that is imported when it is called, so that `podfit --help` stays quick."""
+
+import sys
+
+from podfit import __version__
+from podfit.cli import exits
+
+HELP = """Kubernetes in-place pod vertical scaling: running pods get more or less CPU and memory without a restart.
+
+Exit codes: 0 done, 1 refused, 2 usage, 3 this machine lacks something, 4 the API answered with an error."""
+
+VERBS = {"up": "podfit.cli.up:up", "down": "podfit.cli.down:down", "status": "podfit.cli.status:status",
+         "demo": "podfit.cli.demo.command:demo"}  # fmt: skip
+IMAGE_VERBS = {"load": "podfit.cli.image:load", "list": "podfit.cli.image:list_images"}
+
+
+def main() -> None:
+    """Entry point of the `podfit` program."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line; answers its exit code."""
+    if arguments == ["--version"]:
+        from podfit.cli import render
+
+        render.line(f"podfit {__version__}")
+        return exits.DONE
+    return _dispatch(arguments)
+
+
+def _dispatch(arguments: list[str]) -> int:
+    from cyclopts import App, CycloptsError
+
+    app = App(name="podfit", help=HELP, version=f"podfit {__version__}", result_action="return_value")
+    for name, target in VERBS.items():
+        app.command(target, name=name)
+    image = App(name="image", help="The images that this cluster's node can run.")
+    for name, target in IMAGE_VERBS.items():
+        image.command(target, name=name)
+    app.command(image)
+    try:
+        code = app(arguments, exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        from podfit.cli import render
+
+        render.error(str(error), fix=("see:  podfit --help",))
+        return exits.USAGE
+    except KeyboardInterrupt:
+        return exits.INTERRUPTED
+    except Exception as error:
+        return _explain(error)
+    return code if isinstance(code, int) else exits.DONE
+
+
+def _explain(error: Exception) -> int:
+    """Turn what a user's situation can cause into a message; anything else is a bug and keeps its traceback."""
+    from podfit.cli import render
+    from podfit.client.kubeconfig import KubeconfigError
+    from podfit.cluster.errors import ClusterError
+    from podfit.core.errors import ApiError
+    from podfit.core.features import FeatureGateError
+
+    match error:
+        case ClusterError():
+            render.cluster_error(error)
+            return error.exit_code
+        case FeatureGateError():
+            render.error(f"--feature-gates: {error}")
+            return exits.USAGE
+        case KubeconfigError():
+            render.error(str(error))
+            return exits.MACHINE
+        case ApiError():
+            render.error(error.message)
+            return exits.API
+        case ConnectionError():
+            render.error(f"no answer from the API server: {error}", fix=("is it running?  podfit status",))
+            return exits.API
+        case _:
+            raise error

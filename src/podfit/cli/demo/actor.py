@@ -1,0 +1,113 @@
+"""Who acts in the demo: the real kubectl where there is one, else podfit's own client. Both do what a user would do."""
+
+import asyncio
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any, Protocol
+
+from podfit.api.codec import convert
+from podfit.api.core.pods import Pod
+from podfit.client.rest import Client
+from podfit.core.errors import ApiError
+
+OLDEST = (1, 32)  # the first kubectl that knows --subresource resize
+NAMESPACE = "default"
+
+
+class Refused(Exception):
+    """The API said no; the text is its own."""
+
+
+class Actor(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    async def create(self, manifest: dict[str, Any]) -> None: ...
+
+    async def resize(self, pod: str, patch: dict[str, Any]) -> None:
+        """Strategic merge patch of pods/resize. Raises `Refused`."""
+
+    async def delete(self, pod: str) -> None: ...
+
+
+class Kubectl:
+    def __init__(self, program: str, version: str, kubeconfig: Path) -> None:
+        self._command = (program, "--kubeconfig", str(kubeconfig), "--namespace", NAMESPACE)
+        self._version = version
+
+    @property
+    def name(self) -> str:
+        return f"kubectl {self._version}"
+
+    async def create(self, manifest: dict[str, Any]) -> None:
+        await self._run("apply", "-f", "-", stdin=json.dumps(manifest).encode())
+
+    async def resize(self, pod: str, patch: dict[str, Any]) -> None:
+        await self._run("patch", "pod", pod, "--subresource", "resize", "--patch", json.dumps(patch))
+
+    async def delete(self, pod: str) -> None:
+        await self._run("delete", "pod", pod, "--now", "--wait=true")
+
+    async def _run(self, *arguments: str, stdin: bytes = b"") -> bytes:
+        process = await asyncio.create_subprocess_exec(
+            *self._command, *arguments,
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )  # fmt: skip
+        try:
+            out, err = await process.communicate(stdin)
+        except asyncio.CancelledError:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+            raise
+        if process.returncode:
+            raise Refused(err.decode(errors="replace").strip())
+        return out
+
+
+class OwnClient:
+    name = "podfit's own client"
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def create(self, manifest: dict[str, Any]) -> None:
+        await self._client.create_in(Pod, convert(manifest, Pod), NAMESPACE)
+
+    async def resize(self, pod: str, patch: dict[str, Any]) -> None:
+        try:
+            await self._client.patch(Pod, pod, NAMESPACE, patch, subresource="resize")
+        except ApiError as error:
+            raise Refused(error.message) from error
+
+    async def delete(self, pod: str) -> None:
+        await self._client.delete(Pod, pod, NAMESPACE, grace=1)
+
+
+async def choose(client: Client, kubeconfig: Path) -> Actor:
+    """kubectl when one of 1.32 or later is on the PATH."""
+    program = shutil.which("kubectl")
+    version = await _version(program) if program else None
+    if program and version and _number(version) >= OLDEST:
+        return Kubectl(program, version, kubeconfig)
+    return OwnClient(client)
+
+
+async def _version(program: str) -> str | None:
+    process = await asyncio.create_subprocess_exec(
+        program, "version", "--client", "--output", "json",
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+    out, _ = await process.communicate()
+    try:
+        return str(json.loads(out)["clientVersion"]["gitVersion"])
+    except (ValueError, KeyError):
+        return None
+
+
+def _number(version: str) -> tuple[int, int]:
+    match = re.match(r"v?(\d+)\.(\d+)", version)
+    return (int(match[1]), int(match[2])) if match else (0, 0)

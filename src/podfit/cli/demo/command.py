@@ -1,0 +1,66 @@
+"""`podfit demo`: a cluster, the stories, and nothing left behind."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from podfit.api.core.nodes import Node
+from podfit.cli import exits, logs, render
+from podfit.cli.demo import actor as actors
+from podfit.cli.demo.actor import Refused
+from podfit.cli.demo.observer import NotSeen, Observer
+from podfit.cli.demo.stage import NotAsTold, Stage
+from podfit.cli.demo.stories import all_stories
+from podfit.cli.logs import LogFormat
+from podfit.cluster.foreground import stopping_on_signals
+from podfit.cluster.layout import DataDir, default_data_dir
+from podfit.cluster.options import NodeKind, UpOptions
+from podfit.net.system import SystemClock
+
+KUBECONFIG = "demo.kubeconfig"
+
+
+def demo(
+    *,
+    data: Annotated[
+        Path | None, Parameter(help=f"Data directory of the demo's own cluster. [default: {default_data_dir()}-demo]")
+    ] = None,
+    verbose: Annotated[int, Parameter(name=["--verbose", "-v"], count=True, help="Show what the cluster logs.")] = 0,
+) -> int:
+    """Start a cluster on this machine, resize real containers in place, and stop it again.
+
+    Exit code 1 when anything is not as told. Needs root and containerd.
+    """
+    logs.configure(LogFormat.TEXT, verbose)
+    directory = DataDir.at(data or default_data_dir().with_name(default_data_dir().name + "-demo"))
+    options = UpOptions(
+        data=directory, port=0, kubeconfig=directory.root / KUBECONFIG, node=NodeKind.REAL
+    )
+    try:
+        asyncio.run(_demo(options))
+    except (NotAsTold, NotSeen, Refused) as failure:
+        render.error(f"the demo is not as told: {failure}")
+        return exits.REFUSED
+    return exits.DONE
+
+
+async def _demo(options: UpOptions) -> None:
+    clock = SystemClock()
+    async with stopping_on_signals(), _cluster(options) as cluster:
+        client = cluster.admin_client()
+        actor = await actors.choose(client, options.data.kubeconfig)
+        render.fact("acting", f"through {actor.name}")
+        node = cluster.nodes[0]
+        observer = Observer(client, node.cgroups, options.data.kubelet(node.name), clock)
+        watching = asyncio.create_task(observer.run())
+        try:
+            await observer.synced()
+            allocatable = (await client.get(Node, node.name)).status.allocatable
+            await all_stories(Stage(actor, observer, clock), allocatable)
+        finally:
+            watching.cancel()
+            await client.close()
+        render.line("\neverything was as told; stopping the cluster")
+    render.line("next: sudo .venv/bin/podfit up")

@@ -1,0 +1,55 @@
+"""`podfit up`: a cluster in this process, or, detached, in one of its own."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from podfit.cli import exits, logs, render
+from podfit.cli.logs import LogFormat
+from podfit.cluster.layout import DEFAULT_PORT, DataDir, default_data_dir
+from podfit.cluster.options import NodeKind, UpOptions
+from podfit.core.features import FeatureGates
+
+
+def up(
+    *,
+    data: Annotated[Path | None, Parameter(help=f"Data directory. [default: {default_data_dir()}]")] = None,
+    port: Annotated[int, Parameter(help="Port of the API server on 127.0.0.1; 0 takes a free one.")] = DEFAULT_PORT,
+    kubeconfig: Annotated[
+        Path | None,
+        Parameter(help="Write a complete kubeconfig here. [default: context podfit added to your own, current unchanged]"),
+    ] = None,
+    node: Annotated[
+        NodeKind | None,
+        Parameter(help="[default: real when root, Linux and containerd are there, else simulated]", show_choices=True),
+    ] = None,
+    nodes: Annotated[int, Parameter(help="How many nodes; more than one are simulated.")] = 1,
+    container_runtime_endpoint: Annotated[
+        str, Parameter(help="CRI socket of a runtime that is running. [default: a private containerd]")
+    ] = "",
+    feature_gates: Annotated[str, Parameter(help="NAME=true,OTHER=false; upstream's names, defaults of 1.36.")] = "",
+    detach: Annotated[bool, Parameter(help="Return once the cluster is ready and leave it running.", negative="")] = False,
+    log_format: Annotated[LogFormat, Parameter(help="text or json, on stderr.")] = LogFormat.TEXT,
+    verbose: Annotated[int, Parameter(name=["--verbose", "-v"], count=True, help="Say more; twice: everything.")] = 0,
+) -> int:
+    """Start API server, scheduler and node in one process. Ctrl-C stops everything, containers too.
+
+    SIGTERM and SIGKILL leave the containers running; the next `up` on the same data directory takes them over.
+    """
+    options = UpOptions(
+        data=DataDir.at(data), port=port, kubeconfig=kubeconfig, node=node, nodes=nodes,
+        gates=FeatureGates.parse(feature_gates), runtime_endpoint=container_runtime_endpoint.removeprefix("unix://"),
+    )  # fmt: skip
+    options.check()
+    logs.configure(log_format, verbose)
+    if detach:
+        from podfit.cluster.detach import start_detached
+
+        start_detached(options, log_format=log_format, verbose=verbose, announce=render.line)
+        return exits.DONE
+    from podfit.cluster.foreground import run_until_stopped
+
+    asyncio.run(run_until_stopped(options, announce=render.line))
+    return exits.DONE

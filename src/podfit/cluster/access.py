@@ -1,0 +1,43 @@
+"""How people and their tools reach the cluster: an administrator's certificate in a kubeconfig.
+
+The data directory always holds a complete one, for podfit's own commands. What the user's tools see is either the file
+that was asked for, or the context `podfit` in the user's own file, whose current context stays what it is.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from podfit.client import kubeconfig
+from podfit.client.kubeconfig import Access
+from podfit.cluster.layout import DataDir
+from podfit.net.files import write_atomic
+from podfit.net.tls import Authority
+
+CONTEXT = "podfit"
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """Where the access was written, and how to tell kubectl to use it."""
+
+    path: Path
+    context: str  # empty: the file has only this one
+    kubectl: str
+
+
+def admin_access(authority: Authority, server: str) -> Access:
+    pair = authority.client("admin", user="kubernetes-admin", groups=("system:masters",))
+    return Access(server=server, authorities=authority.certificate, certificate=pair.certificate, key=pair.key)
+
+
+def publish(data: DataDir, access: Access, wanted: Path | None) -> Published:
+    """Write the kubeconfigs; `wanted` is the standalone file of `--kubeconfig`."""
+    write_atomic(data.kubeconfig, kubeconfig.standalone(CONTEXT, access))
+    if wanted is not None:
+        write_atomic(wanted, kubeconfig.standalone(CONTEXT, access))
+        return Published(wanted, "", f"kubectl --kubeconfig {wanted}")
+    path = kubeconfig.default_paths(os.environ)[0]
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    kubeconfig.merge(path, CONTEXT, access)
+    return Published(path, CONTEXT, f"kubectl --context {CONTEXT}")

@@ -1,0 +1,13 @@
+"""Under which names the API server shows itself."""
+
+from podfit.net.tls import Authority, KeyPair
+
+LOOPBACK = "127.0.0.1"
+HOSTS = (
+    LOOPBACK, "::1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+)  # fmt: skip
+
+
+def serving(authority: Authority) -> KeyPair:
+    return authority.server("apiserver", hosts=HOSTS)

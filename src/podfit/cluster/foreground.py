@@ -1,0 +1,75 @@
+"""Running a cluster until someone stops it.
+
+    Ctrl-C (SIGINT)   everything stops, containers too; `podfit down` sends the same
+    SIGTERM           the process ends, the containers go on, as when a node's kubelet is restarted
+    SIGKILL           the same, without goodbye: the next `up` takes over what it finds
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import AsyncIterator, Callable
+
+from podfit.cluster.compose import Cluster
+from podfit.cluster.options import UpOptions
+
+Announce = Callable[[str], None]
+READY_FD = "PODFIT_READY_FD"
+
+
+async def run_until_stopped(options: UpOptions, *, announce: Announce) -> None:
+    """Start, say what runs where, and serve until a signal; raises what keeps the cluster from running."""
+    announce, ready = _reporting(announce)
+    stop: asyncio.Future[signal.Signals] = asyncio.get_running_loop().create_future()
+    with _signals(lambda number: None if stop.done() else stop.set_result(number)):
+        starting = asyncio.ensure_future(Cluster.start(options, announce=announce))
+        await asyncio.wait([starting, stop], return_when=asyncio.FIRST_COMPLETED)
+        if not starting.done():
+            starting.cancel()
+        cluster = await starting
+        try:
+            announce("")
+            announce(f"next: {cluster.access.kubectl} get nodes" + ("" if _detached() else "   (Ctrl-C stops everything)"))
+            ready()
+            failure = asyncio.ensure_future(cluster.failure())
+            await asyncio.wait([stop, failure], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            await cluster.stop(pods=stop.done() and stop.result() is signal.SIGINT)
+        failure.cancel()
+        if failure.done() and not failure.cancelled():
+            failure.result()
+
+
+@contextlib.asynccontextmanager
+async def stopping_on_signals() -> AsyncIterator[None]:
+    """Cancel the task inside when the process is told to stop, so that it can clean up."""
+    task = asyncio.current_task()
+    assert task is not None
+    with _signals(lambda _: task.cancel()):
+        yield
+
+
+@contextlib.contextmanager
+def _signals(react: "Callable[[signal.Signals], object]"):  # type: ignore[no-untyped-def]
+    loop = asyncio.get_running_loop()
+    watched = (signal.SIGINT, signal.SIGTERM)
+    for number in watched:
+        loop.add_signal_handler(number, react, number)
+    try:
+        yield
+    finally:
+        for number in watched:
+            loop.remove_signal_handler(number)
+
+
+def _detached() -> bool:
+    return READY_FD in os.environ
+
+
+def _reporting(announce: Announce) -> tuple[Announce, Callable[[], None]]:
+    """A detached cluster reports through a pipe to the command that waits for it, and closes it when ready."""
+    if not _detached():
+        return announce, lambda: None
+    pipe = open(int(os.environ[READY_FD]), "w", buffering=1)
+    return lambda text: print(text, file=pipe), pipe.close

@@ -1,0 +1,97 @@
+"""What `up` was asked for, checked before anything is touched."""
+
+import os
+import platform
+import shutil
+import socket
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from podfit.cluster.errors import MachineError, UsageError
+from podfit.cluster.layout import DEFAULT_PORT, DataDir
+from podfit.core.features import FeatureGates
+
+NEEDED = ("containerd", "runc")
+
+
+class NodeKind(StrEnum):
+    REAL = "real"
+    SIMULATED = "simulated"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChoice:
+    """The kind of node and, for people, why it was chosen."""
+
+    kind: NodeKind
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpOptions:
+    data: DataDir
+    port: int = DEFAULT_PORT
+    kubeconfig: Path | None = None
+    node: NodeKind | None = None
+    nodes: int = 1
+    gates: FeatureGates = field(default_factory=FeatureGates)
+    runtime_endpoint: str = ""
+
+    def check(self) -> None:
+        """UsageError when the options contradict each other."""
+        if not 0 <= self.port <= 65535:
+            raise UsageError(f"--port {self.port} is not a port (0 to 65535; 0 takes a free one)")
+        if self.nodes < 1:
+            raise UsageError(f"--nodes {self.nodes}: a cluster has at least one node (or use --node none)")
+        if self.nodes > 1 and self.node is NodeKind.REAL:
+            raise UsageError("--nodes above 1 needs --node simulated: this machine is one real node")
+        if self.runtime_endpoint and self.node in (NodeKind.SIMULATED, NodeKind.NONE):
+            raise UsageError(f"--container-runtime-endpoint means a real node, not --node {self.node}")
+
+
+def choose_node(options: UpOptions) -> NodeChoice:
+    """A real node when this machine can have one, else a simulated one; MachineError when a real one was demanded."""
+    if options.node in (NodeKind.SIMULATED, NodeKind.NONE):
+        return NodeChoice(options.node, "as asked")
+    lacking = _lacking(private=not options.runtime_endpoint)
+    if not lacking and options.nodes == 1:
+        return NodeChoice(NodeKind.REAL, "root, Linux and a container runtime are here")
+    if options.node is NodeKind.REAL or options.runtime_endpoint:
+        raise MachineError(
+            "a real node cannot run here",
+            evidence=tuple(lacking),
+            fix=(*_advice(lacking), "or run:  podfit up --node simulated"),
+        )
+    why = lacking[0] if lacking else f"{options.nodes} nodes were asked for and this machine is one"
+    return NodeChoice(NodeKind.SIMULATED, why)
+
+
+def _lacking(*, private: bool) -> list[str]:
+    if platform.system() != "Linux":
+        return [f"this is {platform.system()}, not Linux"]
+    missing = []
+    if os.geteuid() != 0:
+        missing.append(f"not root (uid {os.geteuid()}), so no cgroups")
+    if private:
+        missing += [f"{program} is not installed" for program in NEEDED if not shutil.which(program)]
+    return missing
+
+
+def _advice(lacking: list[str]) -> tuple[str, ...]:
+    advice = []
+    if any("not root" in each for each in lacking):
+        advice.append("run it as root:  sudo podfit up")
+    if any("not installed" in each for each in lacking):
+        advice.append("install it:  apt-get install containerd runc containernetworking-plugins")
+    return tuple(advice)
+
+
+def node_names(choice: NodeChoice, count: int) -> tuple[str, ...]:
+    """The host's name for a real node; a simulated one says in its name what it is."""
+    if choice.kind is NodeKind.NONE:
+        return ()
+    if choice.kind is NodeKind.REAL:
+        return (socket.gethostname().lower(),)
+    return tuple(f"simulated-{number}" for number in range(1, count + 1))
