@@ -1,0 +1,129 @@
+"""What a pod counts for (spec 4.1).
+
+A resize makes "the size of a pod" ambiguous: desired, allocated and actual may all differ. Whoever shares out a node
+has to assume the largest of them, because the pod may hold that much now or be granted it any moment; only a resize
+that the node called infeasible will not happen, so its desire does not count. `use_status` turns that rule on; without
+it the spec alone speaks, which is right for pods that do not run yet and for the allocated pod itself.
+"""
+
+from collections.abc import Callable, Mapping
+
+from podfit.api.base import ResourceList
+from podfit.api.core.container_status import ContainerStatus
+from podfit.api.core.containers import Container
+from podfit.api.core.pods import Pod
+from podfit.core.features import FeatureGates
+from podfit.core.resources import add, maximum, positive, subtract
+from podfit.core.resources import pod_level as is_pod_level
+from podfit.decide.overlay import is_sidecar
+
+DEFAULT_GATES = FeatureGates()
+Measure = Callable[[Container, ContainerStatus | None], ResourceList]
+
+
+def pod_requests(
+    pod: Pod,
+    *,
+    gates: FeatureGates = DEFAULT_GATES,
+    use_status: bool = False,
+    pod_level: bool = True,
+    overhead: bool = True,
+) -> ResourceList:
+    """What the pod asks a node to set aside, by resource name.
+
+    `pod_level=False` ignores `spec.resources` and answers the aggregate of the containers; `overhead=False` leaves the
+    runtime class's overhead out. Overhead that the kubelet already counted into the pod's status is taken off again
+    before it is added (PQ-6).
+    """
+    infeasible = is_infeasible(pod)
+
+    def measure(container: Container, status: ContainerStatus | None) -> ResourceList:
+        if status is None or status.resources is None:
+            return container.resources.requests
+        held = maximum(status.resources.requests, status.allocated_resources)
+        return held if infeasible else maximum(container.resources.requests, held)
+
+    result = _aggregate(pod, measure, use_status)
+    level = pod.spec.resources
+    if pod_level and level is not None and gates["PodLevelResources"]:
+        effective = level.requests
+        if use_status and pod.status.resources is not None and gates["InPlacePodLevelResourcesVerticalScaling"]:
+            held = _without_overhead(pod, maximum(pod.status.resources.requests, pod.status.allocated_resources))
+            effective = held if infeasible else maximum(effective, held)
+        result |= {name: effective[name] for name in level.requests if is_pod_level(name) and name in effective}
+    return add(result, pod.spec.overhead) if overhead and pod.spec.overhead else result
+
+
+def pod_limits(
+    pod: Pod,
+    *,
+    gates: FeatureGates = DEFAULT_GATES,
+    use_status: bool = False,
+    pod_level: bool = True,
+    overhead: bool = True,
+) -> ResourceList:
+    """The most that the pod may use, by resource name; flags as for `pod_requests`. A name without a limit anywhere is
+    absent, and overhead is added only where there is a limit."""
+    infeasible = is_infeasible(pod)
+
+    def measure(container: Container, status: ContainerStatus | None) -> ResourceList:
+        if status is None or status.resources is None:
+            return container.resources.limits
+        actual = status.resources.limits
+        return actual if infeasible else maximum(container.resources.limits, actual)
+
+    result = _aggregate(pod, measure, use_status)
+    level = pod.spec.resources
+    if pod_level and level is not None and gates["PodLevelResources"]:
+        effective = level.limits
+        if use_status and pod.status.resources is not None and gates["InPlacePodLevelResourcesVerticalScaling"]:
+            actual = _without_overhead(pod, pod.status.resources.limits)
+            effective = actual if infeasible else maximum(effective, actual)
+        result |= {name: effective[name] for name in level.limits if is_pod_level(name) and name in effective}
+    if overhead:
+        result |= {name: result[name] + extra for name, extra in pod.spec.overhead.items() if result.get(name)}
+    return result
+
+
+def is_infeasible(pod: Pod) -> bool:
+    """Whether the node refused the desired size for good.
+
+    A condition of an older generation spoke about another desire and does not count; upstream believes it, and so lets
+    a second, larger request pass uncharged (PQ-5). A writer that does not say which generation it saw is believed.
+    """
+    for condition in pod.status.conditions:
+        if condition.type == "PodResizePending":
+            current = condition.observed_generation in (0, pod.metadata.generation)
+            return condition.reason == "Infeasible" and current
+    return False
+
+
+def _aggregate(pod: Pod, measure: Measure, use_status: bool) -> ResourceList:
+    """All regular containers and sidecars together, or the hungriest moment of initialisation where that is more.
+
+    A plain init container runs with the sidecars started before it; its status is never consulted.
+    """
+    regular = _by_name(pod.status.container_statuses) if use_status else {}
+    initial = _by_name(pod.status.init_container_statuses) if use_status else {}
+    running = add(*(measure(each, regular.get(each.name)) for each in pod.spec.containers))
+    sidecars: ResourceList = {}
+    peak: ResourceList = {}
+    for container in pod.spec.init_containers:
+        if is_sidecar(container):
+            amount = measure(container, initial.get(container.name))
+            running, sidecars = add(running, amount), add(sidecars, amount)
+            peak = maximum(peak, sidecars)
+        else:
+            peak = maximum(peak, add(measure(container, None), sidecars))
+    return maximum(running, peak)
+
+
+def _by_name(statuses: tuple[ContainerStatus, ...]) -> Mapping[str, ContainerStatus]:
+    return {status.name: status for status in statuses}
+
+
+def _without_overhead(pod: Pod, reported: ResourceList) -> ResourceList:
+    if not pod.spec.overhead:
+        return reported
+    extra = {name: amount for name, amount in pod.spec.overhead.items() if name in reported}
+    return positive(subtract(reported, extra))
