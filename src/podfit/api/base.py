@@ -53,7 +53,7 @@ class Listing:
 
 
 def keyed(*keys: str, merge: str = "", patch: bool = True, retain_keys: bool = False) -> Listing:
-    """A list whose items are told apart by `keys`; strategic merge goes by the first of them unless `merge` names another."""
+    """A list whose items are told apart by `keys`; strategic merge goes by the first unless `merge` names another."""
     return Listing(keys=keys, merge_key=(merge or keys[0]) if patch else "", retain_keys=retain_keys)
 
 
@@ -73,5 +73,8 @@ ResourceList: TypeAlias = dict[str, Quantity]
 
 
 class Object(Struct):
-    """Base of the kinds that are stored. Subclasses declare `kind`, `api_version` and `metadata`, in this order, so that
-    every encoding starts with the same bytes up to the metadata's first member."""
+    """Base of the kinds that are stored.
+
+    Subclasses declare `kind`, `api_version` and `metadata`, in this order, so that every encoding starts with the same
+    bytes up to the metadata's first member.
+    """

@@ -4,8 +4,9 @@ Decoding is typed and strict. JSON `null` means "not given" in Kubernetes, whate
 does not fit at once is tried again without its nulls.
 """
 
+from collections.abc import Hashable
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -32,7 +33,7 @@ _encoder = msgspec.json.Encoder(enc_hook=_encode_scalar)
 
 
 @cache
-def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
+def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(kind, dec_hook=_decode_scalar)
 
 
@@ -42,11 +43,12 @@ def encode(value: Any) -> bytes:
 
 
 def decode(data: bytes, kind: type[T]) -> T:
-    """Typed object from JSON. msgspec.ValidationError says what does not fit and where, DecodeError that it is not JSON."""
+    """Typed object from JSON. ValidationError says what does not fit and where, DecodeError that it is not JSON."""
     try:
-        return _decoder(kind).decode(data)
+        decoded: T = _decoder(cast(Hashable, kind)).decode(data)
     except msgspec.ValidationError:
         return convert(msgspec.json.decode(data), kind)
+    return decoded
 
 
 def convert(document: Any, kind: type[T]) -> T:

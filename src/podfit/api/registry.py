@@ -1,8 +1,8 @@
 """The one table of resources.
 
-A kind is one declaration: its Struct, its names, its subresources, the fields it can be selected by and the columns that
-`kubectl get` shows. Discovery, routing, tables and clients read this table; behaviour that needs decisions (validation,
-what an update may change) is attached to it by the API server.
+A kind is one declaration: its Struct, its names, its subresources, the fields it can be selected by and the columns
+that `kubectl get` shows. Discovery, routing, tables and clients read this table; behaviour that needs decisions
+(validation, what an update may change) is attached to it by the API server.
 """
 
 from collections.abc import Callable, Mapping

@@ -55,7 +55,9 @@ def unauthorized(message: str = "Unauthorized") -> ApiError:
     return ApiError(401, "Unauthorized", message)
 
 
-def forbidden(resource: str, name: str, text: str, *, group: str = "", causes: list[dict[str, str]] | None = None) -> ApiError:
+def forbidden(
+    resource: str, name: str, text: str, *, group: str = "", causes: list[dict[str, str]] | None = None
+) -> ApiError:
     """403 `pods "web" is forbidden: <text>`; without a name the quotes stay away, as upstream."""
     who = f'{_qualified(resource, group)} "{name}"' if name else _qualified(resource, group)
     details = _details(name, resource, group)
@@ -65,7 +67,8 @@ def forbidden(resource: str, name: str, text: str, *, group: str = "", causes: l
 
 
 def not_found(resource: str, name: str, *, group: str = "") -> ApiError:
-    return ApiError(404, "NotFound", f'{_qualified(resource, group)} "{name}" not found', _details(name, resource, group))
+    text = f'{_qualified(resource, group)} "{name}" not found'
+    return ApiError(404, "NotFound", text, _details(name, resource, group))
 
 
 def already_exists(resource: str, name: str, *, group: str = "") -> ApiError:

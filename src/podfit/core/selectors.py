@@ -29,7 +29,8 @@ class Requirement:
                 return present
             case "DoesNotExist":
                 return not present
-        return present and self._compares(labels[self.key])
+            case _:
+                return present and self._compares(labels[self.key])
 
     def _compares(self, text: str) -> bool:
         try:

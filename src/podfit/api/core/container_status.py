@@ -1,4 +1,4 @@
-"""What a node reports of one container: `allocatedResources` is what it promised, `resources` what the runtime enforces."""
+"""What a node reports of a container: `allocatedResources` is promised, `resources` is what the runtime enforces."""
 
 from typing import Annotated
 

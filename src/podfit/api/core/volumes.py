@@ -1,7 +1,7 @@
 """Volume sources of a pod.
 
-podfit mounts emptyDir, hostPath, configMap, secret, downwardAPI and projected volumes; the others are stored as given, so that
-no manifest loses a field, and a node says which of them it cannot mount.
+podfit mounts emptyDir, hostPath, configMap, secret, downwardAPI and projected volumes; the others are stored as given,
+so that no manifest loses a field, and a node says which of them it cannot mount.
 """
 
 from msgspec import field
