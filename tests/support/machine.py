@@ -1,0 +1,60 @@
+"""What a cluster could leave behind on a machine: processes, mounts, cgroups, network namespaces, bridges, rules."""
+
+import subprocess
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+RUNTIME_PROCESSES = ("containerd", "podfit", "pause", "catatonit")
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    processes: frozenset[str]
+    mounts: frozenset[str]
+    cgroups: frozenset[str]
+    namespaces: frozenset[str]
+    links: frozenset[str]
+    rules: frozenset[str]
+    run: frozenset[str]
+
+    @staticmethod
+    def take() -> "Snapshot":
+        return Snapshot(
+            processes=frozenset(_processes()),
+            mounts=frozenset(line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()),
+            cgroups=frozenset(str(path) for path in Path("/sys/fs/cgroup").rglob("*podfit*") if path.is_dir()),
+            namespaces=frozenset(_names(Path("/var/run/netns"))),
+            links=frozenset(_names(Path("/sys/class/net"))),
+            rules=frozenset(_rules()),
+            run=frozenset(each for each in _names(Path("/run")) if "podfit" in each),
+        )
+
+    def since(self, before: "Snapshot") -> dict[str, list[str]]:
+        """What is there now and was not before, by kind; nothing is the only good answer."""
+        added = {each.name: sorted(getattr(self, each.name) - getattr(before, each.name)) for each in fields(self)}
+        return {kind: names for kind, names in added.items() if names}
+
+
+def _processes() -> list[str]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            command = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        program = command.split(" ")[0].rpartition("/")[2]
+        if program.startswith(RUNTIME_PROCESSES) or "podfit.cli" in command:
+            found.append(f"{path.parent.name} {command}")
+    return found
+
+
+def _names(directory: Path) -> list[str]:
+    return [path.name for path in directory.iterdir()] if directory.is_dir() else []
+
+
+def _rules() -> list[str]:
+    try:
+        saved = subprocess.run(["iptables-save"], capture_output=True, text=True, check=False).stdout
+    except FileNotFoundError:
+        return []
+    return [line for line in saved.splitlines() if line.startswith("-A")]

@@ -1,0 +1,115 @@
+"""A cluster as users start it: `podfit up --detach` in a process of its own, kubectl in front of it."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PODFIT = str(Path(sys.executable).with_name("podfit"))
+IMAGE = "busybox:1.36"
+STAY = ["sh", "-c", "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    code: int
+    out: str
+    err: str
+
+
+def run(*command: str, stdin: str | None = None, timeout: float = 60, env: dict[str, str] | None = None) -> Answer:
+    done = subprocess.run(
+        command, input=stdin, capture_output=True, text=True, timeout=timeout, env=os.environ | (env or {}), check=False
+    )
+    return Answer(done.returncode, done.stdout, done.stderr)
+
+
+@dataclass(frozen=True)
+class Up:
+    """A running cluster; `root` is its data directory."""
+
+    root: Path
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.root / "admin.kubeconfig"
+
+    def state(self) -> dict[str, Any]:
+        state: dict[str, Any] = json.loads((self.root / "up.json").read_text())
+        return state
+
+    def start(self, *options: str, node: str = "real", timeout: float = 60) -> Answer:
+        kubeconfig = ("--kubeconfig", str(self.root / "user.kubeconfig"))
+        command = (PODFIT, "up", "--detach", "--data", str(self.root), "--port", "0", "--node", node, *kubeconfig)
+        answer = run(*command, *options, timeout=timeout)
+        assert answer.code == 0, answer.err + answer.out + self.log()
+        return answer
+
+    def down(self) -> Answer:
+        return run(PODFIT, "down", "--data", str(self.root), timeout=90)
+
+    def log(self) -> str:
+        path = self.root / "up.log"
+        return path.read_text()[-5000:] if path.exists() else ""
+
+    def kubectl(self, *arguments: str, stdin: str | None = None, timeout: float = 60) -> Answer:
+        return run(*self.kubectl_command(*arguments), stdin=stdin, timeout=timeout)
+
+    def kubectl_command(self, *arguments: str) -> tuple[str, ...]:
+        kubectl = shutil.which("kubectl")
+        assert kubectl
+        return (kubectl, "--kubeconfig", str(self.kubeconfig), "--cache-dir", str(self.root / "kubectl-cache"), *arguments)
+
+    def ok(self, *arguments: str, stdin: str | None = None, timeout: float = 60) -> str:
+        """kubectl that has to succeed; its output."""
+        answer = self.kubectl(*arguments, stdin=stdin, timeout=timeout)
+        assert answer.code == 0, answer.err or answer.out
+        return answer.out
+
+    def apply(self, *manifests: dict[str, Any]) -> None:
+        self.ok("apply", "-f", "-", stdin="\n---\n".join(map(json.dumps, manifests)))
+
+    def get(self, kind: str, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.ok("get", kind, name, "-o", "json"))
+        return found
+
+    def pod_when(self, name: str, holds: "Any", what: str, *, seconds: float = 30) -> dict[str, Any]:
+        """The pod once it looks like this. A test beside a running cluster has no clock to move, so it looks again."""
+        deadline = time.monotonic() + seconds
+        while True:
+            pod = self.get("pod", name)
+            if holds(pod):
+                return pod
+            assert time.monotonic() < deadline, f"{name} never {what}: {json.dumps(pod['status'], indent=1)}\n{self.log()}"
+
+
+def manifest(name: str, *containers: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    """A pod whose containers wait until they are told to end."""
+    full = [{"image": IMAGE, "command": STAY, **each} for each in containers or ({"name": "app"},)]
+    return {
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+        "spec": {"hostNetwork": True, "terminationGracePeriodSeconds": 1, "containers": full, **spec},
+    }  # fmt: skip
+
+
+def resources(cpu: str, memory: str) -> dict[str, Any]:
+    """Requests and limits the same: Guaranteed."""
+    amounts = {"cpu": cpu, "memory": memory}
+    return {"requests": amounts, "limits": amounts}
+
+
+def running(pod: dict[str, Any]) -> bool:
+    statuses = pod["status"].get("containerStatuses", [])
+    return pod["status"]["phase"] == "Running" and bool(statuses) and all(each["ready"] for each in statuses)
+
+
+def settled(pod: dict[str, Any]) -> bool:
+    """The node has seen this generation and no resize is waiting or under way."""
+    conditions = [each["type"] for each in pod["status"].get("conditions", [])]
+    seen = pod["status"].get("observedGeneration", 0) >= pod["metadata"]["generation"]
+    return seen and not any(each.startswith("PodResize") for each in conditions)
