@@ -10,27 +10,28 @@ die() {
     exit "$code"
 }
 
-# apt_install PACKAGE…: quiet unless it fails; refreshes the package lists only when they turn out to be stale or absent.
-apt_install() {
-    local log
-    log=$(mktemp)
-    if ! _apt install "$@" >"$log" 2>&1; then
-        _apt update >>"$log" 2>&1 || true
-        if ! _apt install "$@" >>"$log" 2>&1; then
-            cat "$log" >&2
-            rm -f "$log"
-            die 3 "apt-get could not install: $* (on Ubuntu the 'universe' component is needed)"
-        fi
+# Quiet unless it fails. --no-remove: nothing that is on the machine may go away for podfit.
+_apt() {
+    local output
+    if ! output=$(DEBIAN_FRONTEND=noninteractive "$@" -q -o DPkg::Lock::Timeout=300 </dev/null 2>&1); then
+        apt_error+=$output$'\n'
+        return 1
     fi
-    rm -f "$log"
-    say "installed $* from the distribution"
 }
 
-# --no-remove: nothing that is on the machine may go away for podfit.
-_apt() {
-    local verb=$1
-    shift
-    local options=(-q -o DPkg::Lock::Timeout=300)
-    [[ $verb == install ]] && options+=(-y --no-install-recommends --no-remove)
-    DEBIAN_FRONTEND=noninteractive apt-get "$verb" "${options[@]}" "$@" </dev/null
+# apt_install PACKAGE…: refreshes the package lists only when they turn out to be stale or absent. The download can be
+# interrupted; the installation has a session of its own, because a Ctrl-C that reached dpkg would leave it half done.
+apt_install() {
+    local apt_error='' install=(apt-get install -y --no-install-recommends --no-remove)
+    say "installing $*"
+    if ! _apt "${install[@]}" --download-only "$@"; then
+        _apt apt-get update || true
+        _apt "${install[@]}" --download-only "$@" || _apt_failed "$@"
+    fi
+    _apt setsid --wait "${install[@]}" "$@" || _apt_failed "$@"
+}
+
+_apt_failed() {
+    printf '%s' "$apt_error" >&2
+    die 3 "apt-get could not install $* (see above; on Ubuntu the 'universe' component has to be enabled)"
 }
