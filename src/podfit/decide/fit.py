@@ -1,0 +1,197 @@
+"""Does a pod fit this node, now or ever (spec 5.5)?
+
+The same question is asked of a new pod, of a resize and, by `podfit why`, of a resize that nobody has asked for. The
+answer is a value: it names what is short and who is in the way, and leaves conditions and events to the caller.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from podfit.api.base import ResourceList
+from podfit.api.core.nodes import Node
+from podfit.api.core.pods import Pod
+from podfit.core.features import FeatureGates
+from podfit.core.quantity import ZERO, Quantity
+from podfit.decide.container_resources import Machine, is_critical, limited_swap
+from podfit.decide.overlay import NOTHING, resizable
+from podfit.decide.place import matches_node
+from podfit.decide.requests import pod_requests
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeView:
+    """This node as its kubelet knows it. `pressure` holds the names of conditions such as `DiskPressure`."""
+
+    allocatable: ResourceList
+    machine: Machine
+    node: Node | None = None
+    platform: str = "linux"
+    cpu_manager: str = "none"
+    memory_manager: str = "None"
+    pressure: tuple[str, ...] = ()
+    shutting_down: bool = False
+
+    @property
+    def gates(self) -> FeatureGates:
+        return self.machine.gates
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """Another pod of the node: `name` is namespace/name, `requests` those of its allocated form, status considered."""
+
+    name: str
+    requests: ResourceList
+
+
+def neighbour(allocated: Pod, gates: FeatureGates) -> Neighbour:
+    meta = allocated.metadata
+    return Neighbour(f"{meta.namespace}/{meta.name}", pod_requests(allocated, gates=gates, use_status=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Fits:
+    """There is room."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """Not now. `reason` is the handler's (`OutOfcpu`), `blocked_by` names who holds what is short, largest first."""
+
+    reason: str
+    message: str
+    short_by: Mapping[str, Quantity] = field(default_factory=dict)
+    blocked_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Infeasible:
+    """Not while the node is as it is. `detail` is from the closed set of the metric's reason_detail (R-189)."""
+
+    message: str
+    detail: str
+    reason: str = "Infeasible"
+
+
+Verdict = Fits | Deferred | Infeasible
+
+
+def admit(pod: Pod, node: NodeView, others: Sequence[Neighbour]) -> Fits | Deferred:
+    """A new pod, at the size given by its spec. First refusal wins: pressure, resources, affinity, shutdown."""
+    checks = (_pressure(pod, node), _resources(pod, node, others), _affinity(pod, node), _shutdown(node))
+    return next((refusal for refusal in checks if refusal is not None), Fits())
+
+
+def resize(desired: Pod, allocated: Pod, node: NodeView, others: Sequence[Neighbour]) -> Verdict:
+    """A pod that runs at `allocated` and wants `desired`, all of it or nothing of it (R-109)."""
+    infeasible = next(_infeasible(desired, allocated, node), None)
+    return infeasible if infeasible is not None else admit(desired, node, others)
+
+
+def _infeasible(desired: Pod, allocated: Pod, node: NodeView) -> Iterator[Infeasible]:
+    """Every reason why no amount of room would help, in upstream's order."""
+    gates, guaranteed = node.gates, desired.status.qos_class == "Guaranteed"
+    if node.platform == "windows":
+        yield Infeasible("In-place pod resize is not supported on Windows", "windows")
+    elif node.platform != "linux":
+        yield Infeasible("In-place pod resize is not supported on this node", "unsupported_platform")
+    if not gates["InPlacePodVerticalScaling"]:
+        yield Infeasible("InPlacePodVerticalScaling is disabled", "feature_gate_off")
+    if _touches_swap(desired, allocated, node.machine):
+        yield Infeasible("In-place resize of containers with swap is not supported.", "swap_limitation")
+    level_changed = (desired.spec.resources or NOTHING) != (allocated.spec.resources or NOTHING)
+    if level_changed and not gates["InPlacePodLevelResourcesVerticalScaling"]:
+        yield Infeasible("InPlacePodLevelResourcesVerticalScaling is disabled", "plr_feature_gate_off")
+    cpu_is_fixed = node.cpu_manager == "static" and not gates["InPlacePodVerticalScalingExclusiveCPUs"]
+    if guaranteed and cpu_is_fixed and _requests_differ(desired, allocated, "cpu", gates):
+        text = 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"'
+        yield Infeasible(text, "guaranteed_pod_cpu_manager_static_policy")
+    memory_is_fixed = node.memory_manager == "Static" and not gates["InPlacePodVerticalScalingExclusiveMemory"]
+    if guaranteed and memory_is_fixed and _requests_differ(desired, allocated, "memory", gates):
+        text = 'Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"'
+        yield Infeasible(text, "guaranteed_pod_memory_manager_static_policy")
+
+
+def _requests_differ(desired: Pod, allocated: Pod, name: str, gates: FeatureGates) -> bool:
+    return any(
+        new.resources.requests.get(name, ZERO) != old.resources.requests.get(name, ZERO)
+        for new, old in zip(resizable(desired, gates), resizable(allocated, gates), strict=True)
+    )
+
+
+def _touches_swap(desired: Pod, allocated: Pod, machine: Machine) -> bool:
+    """Whether a container that may swap would get another memory request without a restart (R-116)."""
+    if not machine.swap:
+        return False
+    pairs = zip(
+        (*desired.spec.init_containers, *desired.spec.containers),
+        (*allocated.spec.init_containers, *allocated.spec.containers),
+        strict=True,
+    )
+    return any(
+        new.resources.requests.get("memory", ZERO) != old.resources.requests.get("memory", ZERO)
+        and not any(p.resource_name == "memory" and p.restart_policy == "RestartContainer" for p in new.resize_policy)
+        and (limited_swap(desired, new, machine) or limited_swap(allocated, old, machine))
+        for new, old in pairs
+    )
+
+
+def _pressure(pod: Pod, node: NodeView) -> Deferred | None:
+    """Memory pressure turns away BestEffort pods only, the other conditions everyone but critical pods (R-118)."""
+    conditions = list(node.pressure)
+    if not conditions or is_critical(pod):
+        return None
+    if conditions == ["MemoryPressure"] and pod.status.qos_class != "BestEffort":
+        return None
+    return Deferred("Evicted", f"The node had condition: [{' '.join(conditions)}]. ")
+
+
+def _affinity(pod: Pod, node: NodeView) -> Deferred | None:
+    if node.node is None or matches_node(pod, node.node):
+        return None
+    return Deferred("NodeAffinity", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector")
+
+
+def _shutdown(node: NodeView) -> Deferred | None:
+    return Deferred("NodeShutdown", "Pod was rejected as the node is shutting down.") if node.shutting_down else None
+
+
+def _resources(pod: Pod, node: NodeView, others: Sequence[Neighbour]) -> Deferred | None:
+    """The pod's whole request beside what the others hold. The first resource that is short gives the reason."""
+    limit = node.allocatable.get("pods")
+    if limit is not None and len(others) + 1 > limit.value():
+        return Deferred("OutOfpods", _text("pods", 1, len(others), limit.value()), {"pods": Quantity.of(1)})
+    requested = pod_requests(pod, gates=node.gates)
+    short: dict[str, Quantity] = {}
+    first = ""
+    for name in sorted(requested, key=_reporting_order):
+        used, capacity = _sum(name, others), node.allocatable.get(name, ZERO)
+        excess = requested[name] + used - capacity
+        if requested[name] and excess > ZERO:
+            short[name] = excess
+            first = first or _text(name, *(_count(name, each) for each in (requested[name], used, capacity)))
+    if not short:
+        return None
+    return Deferred(f"OutOf{next(iter(short))}", first, short, _blockers(next(iter(short)), others))
+
+
+def _reporting_order(name: str) -> tuple[int, str]:
+    order = ("cpu", "memory", "ephemeral-storage")
+    return (order.index(name) if name in order else len(order), name)
+
+
+def _sum(name: str, others: Iterable[Neighbour]) -> Quantity:
+    return Quantity(sum(each.requests[name].nano for each in others if name in each.requests))
+
+
+def _count(name: str, amount: Quantity) -> int:
+    return amount.milli() if name == "cpu" else amount.value()
+
+
+def _text(name: str, requested: int, used: int, capacity: int) -> str:
+    return f"Node didn't have enough resource: {name}, requested: {requested}, used: {used}, capacity: {capacity}"
+
+
+def _blockers(name: str, others: Iterable[Neighbour]) -> tuple[str, ...]:
+    held = ((-each.requests[name].nano, each.name) for each in others if each.requests.get(name))
+    return tuple(holder for _, holder in sorted(held))

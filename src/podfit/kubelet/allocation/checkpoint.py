@@ -1,0 +1,155 @@
+"""The two files that survive the kubelet: what was promised and what was actuated (spec 5.1).
+
+    {"data":"{\\"entries\\":{…}}","checksum":1178570812}
+
+Writes are grouped: changes that arrive while a write is on its way share the next one, so fifty pods that resize at once
+cost two writes and not fifty. A change becomes visible only when it is durable, and a failed write leaves no trace of the
+changes it carried. Writing happens in a thread: a slow disk must not stop the event loop.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from podfit.api import codec
+from podfit.api.core.containers import ResourceRequirements
+from podfit.decide.overlay import PodResources
+from podfit.net.files import write_atomic
+
+log = logging.getLogger(__name__)
+
+Write = Callable[[Path, bytes], None]
+
+
+class CheckpointError(Exception):
+    """The change could not be made durable, and was not made."""
+
+
+class Damaged(Exception):
+    """The file is no checkpoint, or its checksum does not match."""
+
+
+def checksum(data: bytes) -> int:
+    """FNV-1a, 32 bits, over the bytes of `(string)` and the data (R-090)."""
+    value = 2166136261
+    for byte in b"(string)" + data:
+        value = (value ^ byte) * 16777619 & 0xFFFFFFFF
+    return value
+
+
+def dump(entries: Mapping[str, PodResources]) -> bytes:
+    data = _json({"entries": {uid: _entry(entries[uid]) for uid in sorted(entries)}})
+    return _json({"data": data, "checksum": checksum(data.encode())}).encode()
+
+
+def load(content: bytes) -> dict[str, PodResources]:
+    """The entries of a file. Damaged says what is wrong with it."""
+    try:
+        document = json.loads(content)
+        data, expected = document["data"], document["checksum"]
+        entries = json.loads(data)["entries"] or {}
+        found = checksum(data.encode())
+        resources = {uid: _read_entry(entry) for uid, entry in entries.items()}
+    except (ValueError, LookupError, TypeError, AttributeError, msgspec.ValidationError) as error:
+        raise Damaged(f"not a checkpoint: {error}") from error
+    if found != expected:
+        raise Damaged(f"checksum is {found}, the file says {expected}")
+    return resources
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _entry(resources: PodResources) -> dict[str, Any]:
+    containers = {name: _resources(resources.containers[name]) for name in sorted(resources.containers)}
+    level = None if resources.pod is None else _resources(resources.pod)
+    return {"ContainerResources": containers, "PodLevelResources": level}
+
+
+def _resources(resources: ResourceRequirements) -> dict[str, Any]:
+    lists = {"limits": resources.limits, "requests": resources.requests}
+    written: dict[str, Any] = {
+        key: {name: str(amounts[name]) for name in sorted(amounts)} for key, amounts in lists.items() if amounts
+    }
+    return written | ({"claims": codec.to_dict(resources.claims)} if resources.claims else {})
+
+
+def _read_entry(entry: dict[str, Any]) -> PodResources:
+    containers = entry.get("ContainerResources") or {}
+    level = entry.get("PodLevelResources")
+    return PodResources(
+        {name: codec.convert(each, ResourceRequirements) for name, each in containers.items()},
+        None if level is None else codec.convert(level, ResourceRequirements),
+    )
+
+
+class Checkpoint:
+    """Resources by pod UID, as durable as the file at `path`. `get` never shows what is not on disk."""
+
+    def __init__(self, path: Path, *, write: Write = write_atomic) -> None:
+        self.path = path
+        self.set_aside: Path | None = None
+        self._write = write
+        self._entries = self._read()
+        self._written = dump(self._entries)
+        self._waiting: dict[str, PodResources] = {}
+        self._next: asyncio.Task[None] | None = None
+        self._busy = asyncio.Lock()
+
+    def _read(self) -> dict[str, PodResources]:
+        """A missing file is an empty one. A damaged one is put aside under a new name and is never a reason to stop."""
+        try:
+            return load(self.path.read_bytes())
+        except FileNotFoundError:
+            return {}
+        except Damaged as error:
+            self.set_aside = self.path.with_name(self.path.name + ".damaged")
+            self.path.replace(self.set_aside)
+            log.error("checkpoint set aside path=%s as=%s reason=%s", self.path, self.set_aside, error)
+            return {}
+
+    @property
+    def uids(self) -> Collection[str]:
+        return self._entries.keys()
+
+    def get(self, uid: str) -> PodResources | None:
+        return self._entries.get(uid)
+
+    async def put(self, changes: Mapping[str, PodResources]) -> None:
+        """Return when the changes are on disk and visible; CheckpointError when they are neither."""
+        if all(self._entries.get(uid) == resources for uid, resources in changes.items()) and not self._waiting:
+            return
+        self._waiting.update(changes)
+        if self._next is None:
+            self._next = asyncio.create_task(self._flush())
+        await asyncio.shield(self._next)
+
+    def restore(self, entries: Mapping[str, PodResources]) -> None:
+        """Take over what was rebuilt after damage; it reaches the disk with the next change."""
+        self._entries = {**entries, **self._entries}
+
+    def forget(self, uid: str) -> None:
+        """Drop a pod that is gone; the file loses it at its next writing."""
+        self._entries.pop(uid, None)
+
+    def retain(self, uids: Collection[str]) -> None:
+        """Drop every pod but these."""
+        self._entries = {uid: resources for uid, resources in self._entries.items() if uid in uids}
+
+    async def _flush(self) -> None:
+        async with self._busy:
+            changes, self._waiting, self._next = self._waiting, {}, None
+            content = dump({**self._entries, **changes})
+            if content != self._written:
+                try:
+                    await asyncio.to_thread(self._write, self.path, content)
+                except OSError as error:
+                    raise CheckpointError(f"could not write {self.path}: {error}") from error
+            self._written = content
+            self._entries.update(changes)
