@@ -1,13 +1,13 @@
 """What this node has promised: desired pods come in, allocated pods go out.
 
-A resize is decided here and nowhere else. Decisions are taken one pass at a time, written durably, and only then visible,
-so whoever reads `allocated` sees a promise that survives a crash (spec 5.1 to 5.5).
+A resize is decided here and nowhere else. Decisions are taken one pass at a time, written durably, and only then
+visible, so whoever reads `allocated` sees a promise that survives a crash (spec 5.1 to 5.5).
 
     manager = AllocationManager(allocated=Checkpoint, actuated=Checkpoint, node=…, clock=…, emit=…, sync=…, metrics=…)
     admissions = await manager.add(pods)      new pods, and all of them after a start -> Admitted | Rejected for each
     await manager.update(pod)                 a changed spec: evaluated at once
     await manager.remove(uids)                pods whose containers are gone and whose object is gone
-    await manager.reconcile(pod)              after a status was generated: did it end, or shrink? wakes those that wait
+    await manager.reconcile(uid, status)      after a status was generated: did it end, or shrink? wakes those that wait
     await manager.sources_ready()             every pod of this node is known now; no resize is decided before
     manager.allocated(pod) -> Pod             the only pod that a worker may see
     manager.begin_sync(pod, running) -> Pod   the same, and keeps PodResizeInProgress true to what is left to do

@@ -1,0 +1,366 @@
+"""Who is promised what on this node (spec 5.2 to 5.5).
+
+One pass goes through everything that waits, in order, each success counting at once for the rest; then all that was
+granted is written in one go, and only then do conditions, events and syncs follow. Whatever changes the set of pods
+waits for the pass to end, so a decision never sees half a change. A pass is cheap: it is run whenever room may have
+come free.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import msgspec
+
+from podfit.api.core.pods import Pod, PodCondition, PodStatus
+from podfit.core.clock import Clock, Timer
+from podfit.core.quantity import ZERO
+from podfit.core.times import parse_time
+from podfit.decide import fit, resize
+from podfit.decide.fit import Deferred, Fits, Infeasible, Neighbour, NodeView
+from podfit.decide.order import queue_key
+from podfit.decide.overlay import NOTHING, PodResources, overlay, resizable, resources_of
+from podfit.kubelet.allocation import rebuild
+from podfit.kubelet.allocation.checkpoint import Checkpoint, CheckpointError
+from podfit.kubelet.allocation.conditions import DEFERRED, ERROR, IN_PROGRESS, INFEASIBLE, PENDING, Conditions
+from podfit.kubelet.allocation.events import NORMAL, WARNING, details
+from podfit.kubelet.allocation.metrics import ResizeMetrics
+from podfit.net.metrics import Metrics
+
+log = logging.getLogger(__name__)
+
+RETRY_SOON = 30.0
+RETRY_PERIOD = 180.0
+TERMINAL = ("Succeeded", "Failed")
+
+Emit: TypeAlias = Callable[[Pod, str, str, str], None]
+"""Record an event: pod, type, reason, message."""
+Sync: TypeAlias = Callable[[str, str], None]
+"""Sync the pod of this UID now; the second argument is the trigger."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """`pod` is the allocated one."""
+
+    pod: Pod
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """The pod goes to phase Failed with this reason and `Pod was rejected: ` + message."""
+
+    pod: Pod
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A pod of this node: as desired, with the newest status known, and what it counts for."""
+
+    pod: Pod
+    counts: Neighbour
+
+    @property
+    def active(self) -> bool:
+        return self.pod.status.phase not in TERMINAL
+
+
+@dataclass(frozen=True, slots=True)
+class _Decision:
+    pod: Pod
+    verdict: Fits | Deferred | Infeasible | None  # None: nothing is pending any more
+
+
+class AllocationManager:
+    def __init__(
+        self, *, allocated: Checkpoint, actuated: Checkpoint, node: Callable[[], NodeView], clock: Clock, emit: Emit,
+        sync: Sync, metrics: Metrics,
+    ) -> None:  # fmt: skip
+        self._allocated, self._actuated = allocated, actuated
+        self._node, self._clock, self._emit, self._sync = node, clock, emit, sync
+        self._conditions = Conditions(clock)
+        self._metrics = ResizeMetrics(metrics, self._conditions)
+        self._members: dict[str, _Member] = {}
+        self._queue: list[str] = []
+        self._failing: set[str] = set()
+        self._ready = False
+        self._deciding = asyncio.Lock()
+        self._timer: Timer | None = None
+        self._periodic: asyncio.Task[None] | None = None
+
+    # ------------------------------------------------------------------ what workers ask
+
+    def allocated(self, pod: Pod) -> Pod:
+        """The pod at the size that was promised; the same object when that is what it desires."""
+        return overlay(pod, self._allocated.get(pod.metadata.uid), self._node().gates)
+
+    def conditions(self, uid: str) -> tuple[PodCondition, ...]:
+        return self._conditions.of(uid)
+
+    def begin_sync(self, pod: Pod, running: Collection[str]) -> Pod:
+        """The allocated pod for one sync. In the same breath PodResizeInProgress comes, stays or goes (pitfall 10).
+
+        `running` names the containers that run. A resize whose last actuation failed is not over, even if the records
+        of its containers agree.
+        """
+        uid, gates = pod.metadata.uid, self._node().gates
+        allocated, actuated = self.allocated(pod), self._actuated.get(uid) or PodResources()
+        if uid in self._failing or resize.in_progress(allocated, actuated, running, gates):
+            if self._conditions.get(IN_PROGRESS, uid) is None:
+                self._conditions.set(IN_PROGRESS, uid, generation=pod.metadata.generation)
+            else:
+                self._conditions.probed(IN_PROGRESS, uid)
+        elif done := self._conditions.clear(IN_PROGRESS, uid):
+            text = details(allocated, generation=done.observed_generation)
+            self._emit(pod, NORMAL, "ResizeCompleted", f"Pod resize completed: {text}")
+        return allocated
+
+    def report(self, pod: Pod, error: str) -> None:
+        """How the sync's actuation went; an empty error means that all was done or there was nothing to do."""
+        uid = pod.metadata.uid
+        if not error:
+            self._failing.discard(uid)
+            return
+        self._failing.add(uid)
+        before = self._conditions.get(IN_PROGRESS, uid)
+        generation = before.observed_generation if before else pod.metadata.generation
+        self._conditions.set(IN_PROGRESS, uid, ERROR, error, generation=generation)
+        if before is None or (before.reason, before.message) != (ERROR, error):
+            text = details(self.allocated(pod), generation=generation, error=error)
+            self._emit(pod, WARNING, "ResizeError", f"Pod resize error: {text}")
+
+    # ------------------------------------------------------------------ what happens to pods
+
+    async def add(self, pods: Iterable[Pod]) -> tuple[Admitted | Rejected, ...]:
+        """Admit pods, oldest first, each at its allocated size (R-089, R-172).
+
+        Room is kept for every pod of the batch that was promised some before. CheckpointError: nothing was admitted;
+        try again.
+        """
+        async with self._deciding:
+            batch = sorted(pods, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.metadata.uid))
+            self._rebuild(batch)
+            held = {pod.metadata.uid: self._member(pod) for pod in batch if self._allocated.get(pod.metadata.uid)}
+            draft, changes = {**self._members, **held}, dict[str, PodResources]()
+            answers = tuple(self._admit(pod, draft, changes) for pod in batch)
+            await self._allocated.put(changes)
+            self._members = draft
+            admitted = [each.pod for each in answers if isinstance(each, Admitted)]
+            waiting = [pod.metadata.uid for pod in admitted if self._adopt(pod)]
+            if waiting:
+                self._push(waiting)
+                await self._pass("pods_added")
+            return tuple(self._refreshed(each) for each in answers)
+
+    async def update(self, pod: Pod) -> None:
+        """The API's pod changed. A new desire replaces one that waits (R-110) and is evaluated before this returns."""
+        async with self._deciding:
+            uid = pod.metadata.uid
+            old = self._members.get(uid)
+            if old is None:
+                return
+            self._members[uid] = self._member(msgspec.structs.replace(pod, status=old.pod.status))
+            if not self._resources_differ(old.pod, pod):
+                return
+            self._metrics.requested(old.pod, pod, self._node().gates)
+            self._push([uid])
+            await self._pass("pod_updated")
+
+    async def reconcile(self, uid: str, status: PodStatus) -> None:
+        """A status was generated: room comes free when the pod ended, or holds less than before (R-100, R-101)."""
+        async with self._deciding:
+            old = self._members.get(uid)
+            if old is None:
+                return
+            new = self._members[uid] = self._member(msgspec.structs.replace(old.pod, status=status))
+            if not new.active:
+                self._conditions.forget(uid)
+                self._failing.discard(uid)
+                self._queue = [each for each in self._queue if each != uid]
+            if not self._queue:
+                return
+            if old.active and not new.active:
+                await self._pass("pod_terminated")
+            elif _shrank(old.counts, new.counts):
+                await self._pass("pod_resized")
+
+    async def remove(self, uids: Iterable[str]) -> None:
+        """Pods of which nothing is left (R-099)."""
+        async with self._deciding:
+            gone = set(uids)
+            for uid in gone:
+                self._members.pop(uid, None)
+                self._allocated.forget(uid)
+                self._conditions.forget(uid)
+                self._failing.discard(uid)
+            self._queue = [uid for uid in self._queue if uid not in gone]
+            if self._queue:
+                await self._pass("pods_removed")
+
+    async def sources_ready(self) -> None:
+        """Every pod of this node has been added; resizes may be decided from now on (R-173)."""
+        async with self._deciding:
+            self._ready = True
+            self._allocated.retain(self._members.keys())
+            if self._queue:
+                await self._pass("pods_added")
+
+    async def retry(self, trigger: str) -> None:
+        """Try everything that waits once more, for a reason from outside such as more allocatable room."""
+        async with self._deciding:
+            if self._queue:
+                await self._pass(trigger)
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._periodic is not None:
+            self._periodic.cancel()
+
+    # ------------------------------------------------------------------ admission of new pods
+
+    def _admit(
+        self, pod: Pod, draft: dict[str, _Member], changes: dict[str, PodResources]
+    ) -> Admitted | Rejected:
+        """Decide on one pod of a batch; `draft` and `changes` are what the batch has led to so far."""
+        uid, node = pod.metadata.uid, self._node()
+        allocated = self.allocated(pod)
+        if pod.metadata.deletion_timestamp is None and pod.status.phase not in TERMINAL:
+            others = [each.counts for key, each in draft.items() if key != uid and each.active]
+            verdict = fit.admit(allocated, node, others)
+            if isinstance(verdict, Deferred):
+                draft.pop(uid, None)
+                return Rejected(pod, verdict.reason, verdict.message)
+            changes[uid] = resources_of(allocated, node.gates)
+        draft[uid] = self._member(pod)
+        return Admitted(pod)
+
+    def _adopt(self, pod: Pod) -> bool:
+        """Remember the conditions of an admitted pod; whether a resize of it waits."""
+        if pod.status.phase in TERMINAL:
+            return False
+        self._conditions.adopt(pod)
+        waits = self.allocated(pod) is not pod
+        if not waits:
+            self._conditions.clear(PENDING, pod.metadata.uid)
+        return waits
+
+    def _refreshed(self, answer: Admitted | Rejected) -> Admitted | Rejected:
+        return Admitted(self.allocated(answer.pod)) if isinstance(answer, Admitted) else answer
+
+    def _rebuild(self, pods: Iterable[Pod]) -> None:
+        """After damage the last status speaks for a pod that is in neither file (R-091)."""
+        for checkpoint, read in ((self._allocated, rebuild.promised), (self._actuated, rebuild.actuated)):
+            if checkpoint.set_aside is not None:
+                found = {pod.metadata.uid: read(pod, self._node().gates) for pod in pods}
+                checkpoint.restore({uid: resources for uid, resources in found.items() if resources is not None})
+
+    # ------------------------------------------------------------------ the queue
+
+    def _push(self, uids: Iterable[str]) -> None:
+        self._queue += [uid for uid in uids if uid not in self._queue]
+        self._queue = [uid for uid in self._queue if uid in self._members]
+        self._queue.sort(key=lambda uid: self._key(self._members[uid].pod))
+
+    def _key(self, pod: Pod) -> tuple[object, ...]:
+        pending = self._conditions.get(PENDING, pod.metadata.uid)
+        since = parse_time(pending.last_transition_time) if pending and pending.last_transition_time else None
+        return queue_key(pod, self.allocated(pod), since)
+
+    async def _pass(self, trigger: str) -> None:
+        """Decide about all that wait, write what was granted, then tell (R-108, pitfall 30)."""
+        if not self._ready:
+            self._arm(RETRY_SOON)
+            return
+        decisions, changes = self._decide()
+        try:
+            await self._allocated.put(changes)
+        except CheckpointError as error:
+            log.warning("allocation not saved, resizes stay queued pods=%d error=%s", len(changes), error)
+            self._arm(RETRY_SOON)
+            return
+        for decision in decisions:
+            self._publish(decision, trigger)
+        self._queue = [
+            each.pod.metadata.uid for each in decisions if isinstance(each.verdict, Deferred)]
+        if self._queue:
+            self._arm(RETRY_PERIOD)
+
+    def _decide(self) -> tuple[list[_Decision], dict[str, PodResources]]:
+        """No await in here: one consistent look at the node."""
+        node = self._node()
+        counts = {uid: each.counts for uid, each in self._members.items() if each.active}
+        decisions, changes = list[_Decision](), dict[str, PodResources]()
+        for uid in self._queue:
+            pod = self._members[uid].pod
+            allocated = self.allocated(pod)
+            if allocated is pod:
+                decisions.append(_Decision(pod, None))
+                continue
+            verdict = fit.resize(pod, allocated, node, [each for other, each in counts.items() if other != uid])
+            if isinstance(verdict, Fits):
+                changes[uid] = resources_of(pod, node.gates)
+                counts[uid] = fit.neighbour(pod, node.gates)
+            decisions.append(_Decision(pod, verdict))
+        return decisions, changes
+
+    def _publish(self, decision: _Decision, trigger: str) -> None:
+        pod, verdict = decision.pod, decision.verdict
+        uid, generation = pod.metadata.uid, pod.metadata.generation
+        match verdict:
+            case None:
+                if self._conditions.clear(PENDING, uid) is not None:
+                    self._sync(uid, trigger)
+            case Fits():
+                before = self._conditions.clear(PENDING, uid)
+                self._conditions.clear(IN_PROGRESS, uid)
+                self._failing.discard(uid)
+                self._conditions.set(IN_PROGRESS, uid, generation=generation)
+                self._members[uid] = self._member(pod)
+                self._emit(pod, NORMAL, "ResizeStarted", f"Pod resize started: {details(pod, generation=generation)}")
+                if before is not None and before.reason == DEFERRED:
+                    self._metrics.deferred_accepted.labels(trigger).inc()
+                self._sync(uid, trigger)
+            case Deferred():
+                self._wait(pod, DEFERRED, verdict, trigger)
+            case Infeasible():
+                self._metrics.infeasible.labels(verdict.detail).inc()
+                self._wait(pod, INFEASIBLE, verdict, trigger)
+
+    def _wait(self, pod: Pod, kind: str, verdict: Deferred | Infeasible, trigger: str) -> None:
+        """Set Pending. One event for each generation and reason, however often it is tried (R-098)."""
+        uid, generation = pod.metadata.uid, pod.metadata.generation
+        before = self._conditions.set(PENDING, uid, kind, verdict.message, generation=generation)
+        if before is None or (before.reason, before.observed_generation) != (kind, generation):
+            text = details(pod, generation=generation, error=verdict.message)
+            self._emit(pod, WARNING, f"Resize{kind}", f"Pod resize {verdict.reason}: {text}")
+            self._sync(uid, trigger)
+        elif before.message != verdict.message:
+            self._sync(uid, trigger)
+
+    def _arm(self, seconds: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._clock.call_later(seconds, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._periodic = asyncio.get_running_loop().create_task(self.retry("periodic_retry"))
+
+    # ------------------------------------------------------------------ counting
+
+    def _member(self, pod: Pod) -> _Member:
+        return _Member(pod, fit.neighbour(self.allocated(pod), self._node().gates))
+
+    def _resources_differ(self, old: Pod, new: Pod) -> bool:
+        gates = self._node().gates
+        before = {each.name: each.resources for each in resizable(old, gates)}
+        after = {each.name: each.resources for each in resizable(new, gates)}
+        return before != after or (old.spec.resources or NOTHING) != (new.spec.resources or NOTHING)
+
+
+def _shrank(old: Neighbour, new: Neighbour) -> bool:
+    return any(new.requests.get(name, ZERO) < old.requests.get(name, ZERO) for name in ("cpu", "memory"))
