@@ -71,3 +71,6 @@ class FeatureGates:
                 raise FeatureGateError(f"feature gate {item!r} must read NAME=true or NAME=false")
             overrides[name.strip()] = value.lower() == "true"
         return FeatureGates(overrides)
+
+
+DEFAULT_GATES = FeatureGates()

@@ -7,9 +7,8 @@ from typing import Literal
 
 from podfit.api.base import ResourceList
 from podfit.api.core.pods import Pod
-from podfit.core.features import FeatureGates
+from podfit.core.features import DEFAULT_GATES, FeatureGates
 from podfit.core.resources import CPU, MEMORY, add, only, positive
-from podfit.decide.requests import DEFAULT_GATES
 
 QOSClass = Literal["Guaranteed", "Burstable", "BestEffort"]
 _COUNTED = (CPU, MEMORY)

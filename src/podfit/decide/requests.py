@@ -6,19 +6,16 @@ that the node called infeasible will not happen, so its desire does not count. `
 it the spec alone speaks, which is right for pods that do not run yet and for the allocated pod itself.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from podfit.api.base import ResourceList
+from podfit.api.core.aggregate import aggregate, is_sidecar
 from podfit.api.core.container_status import ContainerStatus
 from podfit.api.core.containers import Container
 from podfit.api.core.pods import Pod
-from podfit.core.features import FeatureGates
+from podfit.core.features import DEFAULT_GATES, FeatureGates
 from podfit.core.resources import add, maximum, positive, subtract
 from podfit.core.resources import pod_level as is_pod_level
-from podfit.decide.overlay import is_sidecar
-
-DEFAULT_GATES = FeatureGates()
-Measure = Callable[[Container, ContainerStatus | None], ResourceList]
 
 
 def pod_requests(
@@ -36,14 +33,16 @@ def pod_requests(
     before it is added (PQ-6).
     """
     infeasible = is_infeasible(pod)
+    reported = _reported(pod) if use_status else {}
 
-    def measure(container: Container, status: ContainerStatus | None) -> ResourceList:
+    def measure(container: Container) -> ResourceList:
+        status = reported.get(container.name)
         if status is None or status.resources is None:
             return container.resources.requests
         held = maximum(status.resources.requests, status.allocated_resources)
         return held if infeasible else maximum(container.resources.requests, held)
 
-    result = _aggregate(pod, measure, use_status)
+    result = aggregate(pod.spec, measure)
     level = pod.spec.resources
     if pod_level and level is not None and gates["PodLevelResources"]:
         effective = level.requests
@@ -65,14 +64,16 @@ def pod_limits(
     """The most that the pod may use, by resource name; flags as for `pod_requests`. A name without a limit anywhere is
     absent, and overhead is added only where there is a limit."""
     infeasible = is_infeasible(pod)
+    reported = _reported(pod) if use_status else {}
 
-    def measure(container: Container, status: ContainerStatus | None) -> ResourceList:
+    def measure(container: Container) -> ResourceList:
+        status = reported.get(container.name)
         if status is None or status.resources is None:
             return container.resources.limits
         actual = status.resources.limits
         return actual if infeasible else maximum(container.resources.limits, actual)
 
-    result = _aggregate(pod, measure, use_status)
+    result = aggregate(pod.spec, measure)
     level = pod.spec.resources
     if pod_level and level is not None and gates["PodLevelResources"]:
         effective = level.limits
@@ -98,28 +99,11 @@ def is_infeasible(pod: Pod) -> bool:
     return False
 
 
-def _aggregate(pod: Pod, measure: Measure, use_status: bool) -> ResourceList:
-    """All regular containers and sidecars together, or the hungriest moment of initialisation where that is more.
-
-    A plain init container runs with the sidecars started before it; its status is never consulted.
-    """
-    regular = _by_name(pod.status.container_statuses) if use_status else {}
-    initial = _by_name(pod.status.init_container_statuses) if use_status else {}
-    running = add(*(measure(each, regular.get(each.name)) for each in pod.spec.containers))
-    sidecars: ResourceList = {}
-    peak: ResourceList = {}
-    for container in pod.spec.init_containers:
-        if is_sidecar(container):
-            amount = measure(container, initial.get(container.name))
-            running, sidecars = add(running, amount), add(sidecars, amount)
-            peak = maximum(peak, sidecars)
-        else:
-            peak = maximum(peak, add(measure(container, None), sidecars))
-    return maximum(running, peak)
-
-
-def _by_name(statuses: tuple[ContainerStatus, ...]) -> Mapping[str, ContainerStatus]:
-    return {status.name: status for status in statuses}
+def _reported(pod: Pod) -> Mapping[str, ContainerStatus]:
+    """The statuses that count: a plain init container is over before anything else shares its room (R-084)."""
+    sidecars = {each.name for each in pod.spec.init_containers if is_sidecar(each)}
+    initial = (status for status in pod.status.init_container_statuses if status.name in sidecars)
+    return {status.name: status for status in (*initial, *pod.status.container_statuses)}
 
 
 def _without_overhead(pod: Pod, reported: ResourceList) -> ResourceList:

@@ -9,7 +9,7 @@ class ExecAction(Struct):
 
 class GRPCAction(Struct):
     port: int = always(default=0)
-    service: str = ""
+    service: str | None = None
 
 
 class HTTPHeader(Struct):

@@ -25,7 +25,7 @@ class AzureDiskVolumeSource(Struct):
     disk_uri: str = always(default="")
     fs_type: str = ""
     kind: str = ""
-    read_only: bool = False
+    read_only: bool | None = None
 
 
 class AzureFileVolumeSource(Struct):
@@ -168,7 +168,7 @@ class GlusterfsVolumeSource(Struct):
 
 
 class HostPathVolumeSource(Struct):
-    type: str = ""
+    type: str | None = None
     path: str = always(default="")
 
 

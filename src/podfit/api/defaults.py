@@ -1,0 +1,122 @@
+"""The defaults of every kind, for the server to apply whenever it decodes an object."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast
+
+from podfit.api.base import Object
+from podfit.api.core.config import Secret
+from podfit.api.core.limits import (
+    LimitRange,
+    LimitRangeItem,
+    LimitRangeSpec,
+    ResourceQuota,
+    ResourceQuotaSpec,
+    ResourceQuotaStatus,
+)
+from podfit.api.core.namespaces import Namespace
+from podfit.api.core.nodes import Node, NodeStatus
+from podfit.api.core.pod_defaults import default_pod
+from podfit.api.core.pods import Pod
+from podfit.api.filling import change, fill, inside, rounded
+from podfit.api.rbac import ClusterRoleBinding, RoleBinding, RoleRef, Subject
+from podfit.api.scheduling import PriorityClass
+from podfit.core.features import DEFAULT_GATES, FeatureGates
+
+Kind = TypeVar("Kind", bound=Object)
+
+RBAC_GROUP = "rbac.authorization.k8s.io"
+NAMESPACE_LABEL = "kubernetes.io/metadata.name"
+
+
+def apply_defaults(obj: Kind, gates: FeatureGates = DEFAULT_GATES) -> Kind:
+    """`obj` as its kind's author would have written it out; the same object when nothing is missing."""
+    if isinstance(obj, Pod):
+        return cast(Kind, default_pod(obj, gates))
+    default = _DEFAULTS.get(type(obj))
+    return default(obj) if default else obj
+
+
+def _namespace(namespace: Namespace) -> Namespace:
+    """The name as a label, so that selectors of namespaces can name one."""
+    name, labels = namespace.metadata.name, namespace.metadata.labels
+    if not name or labels.get(NAMESPACE_LABEL) == name:
+        return namespace
+    return change(namespace, metadata=change(namespace.metadata, labels={**labels, NAMESPACE_LABEL: name}))
+
+
+def _node(node: Node) -> Node:
+    cidr, cidrs = node.spec.pod_cidr, node.spec.pod_cidrs
+    spec = node.spec
+    if cidr and not cidrs:
+        spec = change(spec, pod_cidrs=(cidr,))
+    elif cidrs and not cidr:
+        spec = change(spec, pod_cidr=cidrs[0])
+    return inside(change(node, spec=spec), status=_node_status)
+
+
+def _node_status(status: NodeStatus) -> NodeStatus:
+    return inside(fill(status, allocatable=status.capacity), allocatable=rounded, capacity=rounded)
+
+
+def _secret(secret: Secret) -> Secret:
+    return fill(secret, type="Opaque")
+
+
+def _limit_range(limits: LimitRange) -> LimitRange:
+    return inside(limits, spec=_limit_range_spec)
+
+
+def _limit_range_spec(spec: LimitRangeSpec) -> LimitRangeSpec:
+    return inside(spec, limits=_limit_range_item)
+
+
+def _limit_range_item(item: LimitRangeItem) -> LimitRangeItem:
+    """For containers the default limit falls back to the maximum, the default request to the default limit, then the
+    minimum."""
+    item = inside(
+        item, default=rounded, default_request=rounded, max=rounded, min=rounded, max_limit_request_ratio=rounded
+    )
+    if item.type != "Container":
+        return item
+    default = {**item.max, **item.default}
+    return change(item, default=default, default_request={**item.min, **default, **item.default_request})
+
+
+def _resource_quota(quota: ResourceQuota) -> ResourceQuota:
+    return inside(quota, spec=_quota_spec, status=_quota_status)
+
+
+def _quota_spec(spec: ResourceQuotaSpec) -> ResourceQuotaSpec:
+    return inside(spec, hard=rounded)
+
+
+def _quota_status(status: ResourceQuotaStatus) -> ResourceQuotaStatus:
+    return inside(status, hard=rounded, used=rounded)
+
+
+def _priority_class(priority: PriorityClass) -> PriorityClass:
+    return fill(priority, preemption_policy="PreemptLowerPriority")
+
+
+def _binding(binding: RoleBinding | ClusterRoleBinding) -> RoleBinding | ClusterRoleBinding:
+    return inside(binding, role_ref=_role_ref, subjects=_subject)
+
+
+def _role_ref(ref: RoleRef) -> RoleRef:
+    return fill(ref, api_group=RBAC_GROUP)
+
+
+def _subject(subject: Subject) -> Subject:
+    return fill(subject, api_group=RBAC_GROUP) if subject.kind in ("User", "Group") else subject
+
+
+_DEFAULTS: Mapping[type[Object], Callable[[Any], Any]] = {
+    Namespace: _namespace,
+    Node: _node,
+    Secret: _secret,
+    LimitRange: _limit_range,
+    ResourceQuota: _resource_quota,
+    PriorityClass: _priority_class,
+    RoleBinding: _binding,
+    ClusterRoleBinding: _binding,
+}

@@ -1,0 +1,77 @@
+"""Defaults of every kind against what a real API server stored for the same manifest."""
+
+from typing import Any
+
+from podfit.api.base import Object
+from podfit.api.codec import convert, to_dict
+from podfit.api.defaults import apply_defaults
+from podfit.api.registry import resources
+from support import golden
+
+KINDS = {info.path("{ns}"): info.type for info in resources()}
+DEVIATIONS = {
+    "pod-volume-proj": "the server's strategy drops clusterTrustBundle while its gate is off",
+    "pod-limitrange-defaults": "LimitRanger is admission",
+    "role-no-rules": "null where we omit an empty list",
+}
+ADMISSION_TAINT = "node.kubernetes.io/not-ready"
+
+
+def replayable(case: golden.Case) -> bool:
+    request, expect = case["request"], case["expect"]
+    return request["method"] == "POST" and expect["code"] == 201 and request["path"] in KINDS and "body" in request
+
+
+@golden.parametrize("api/defaulting.json", lambda case: replayable(case) and case["id"] not in DEVIATIONS)
+def test_defaults(case: golden.Case) -> None:
+    kind: type[Object] = KINDS[case["request"]["path"]]
+    given = to_dict(apply_defaults(convert(case["request"]["body"], kind)))
+    expected = without_admission(case["expect"]["body"], case["request"]["body"])
+    assert comparable(given) == comparable(expected)
+
+
+def comparable(document: dict[str, Any]) -> dict[str, Any]:
+    """Without what the server's strategy and its controllers own: identity, and status of anything but a node."""
+    kept = {key: value for key, value in document.items() if key not in ("metadata", "status", "stringData")}
+    if document["kind"] == "Node":
+        kept["status"] = document["status"]
+    if document["kind"] == "Namespace":
+        kept["labels"] = document["metadata"]["labels"]
+        del kept["spec"]
+    if document["kind"] == "Secret":
+        kept.pop("data", None)
+    return kept
+
+
+def without_admission(stored: dict[str, Any], sent: dict[str, Any]) -> dict[str, Any]:
+    if stored["kind"] == "Pod":
+        stored = {**stored, "spec": _pod_spec(stored["spec"], sent["spec"])}
+    if stored["kind"] == "Node":
+        taints = [taint for taint in stored["spec"]["taints"] if taint["key"] != ADMISSION_TAINT]
+        spec = {key: value for key, value in stored["spec"].items() if key != "taints"}
+        stored = {**stored, "spec": spec | ({"taints": taints} if taints else {})}
+    return stored
+
+
+def _pod_spec(stored: dict[str, Any], sent: dict[str, Any]) -> dict[str, Any]:
+    """Take back the service account, its volume, priority and the default tolerations."""
+    spec = dict(stored)
+    for key in ("priority", "preemptionPolicy", "tolerations", "serviceAccountName", "serviceAccount"):
+        if key not in sent:
+            spec.pop(key, None)
+    if "serviceAccountName" in sent:
+        spec["serviceAccount"] = sent["serviceAccountName"]
+    if "tolerations" in sent:
+        spec["tolerations"] = sent["tolerations"]
+    for key in ("containers", "initContainers", "ephemeralContainers"):
+        if key in spec:
+            spec[key] = [_without_token(container) for container in spec[key]]
+    volumes = [volume for volume in spec.get("volumes", []) if "{rand}" not in volume["name"]]
+    spec.pop("volumes", None)
+    return spec | ({"volumes": volumes} if volumes else {})
+
+
+def _without_token(container: dict[str, Any]) -> dict[str, Any]:
+    mounts = [mount for mount in container.get("volumeMounts", []) if "{rand}" not in mount["name"]]
+    kept = {key: value for key, value in container.items() if key != "volumeMounts"}
+    return kept | ({"volumeMounts": mounts} if mounts else {})

@@ -1,0 +1,34 @@
+"""Recorded answers of a real Kubernetes 1.36, one case a request: `{id, group, …, request, expect}`.
+
+`PODFIT_GOLDEN_DIR` names another folder of the shape of `tests/golden`. Text in braces stands for what differs between
+runs: `{ns}`, `{uid}`, `{time}`, `{rv}`, `{rand}`.
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Case = dict[str, Any]
+
+
+def golden_folder() -> Path:
+    return Path(os.environ.get("PODFIT_GOLDEN_DIR") or Path(__file__).parents[1] / "golden").resolve()
+
+
+def cases(pattern: str) -> Iterator[Case]:
+    """The cases of `resize/*.json` or `api/defaulting.json`; naming nothing that exists is an error, not an empty run."""
+    files = sorted(golden_folder().glob(pattern))
+    if not files:
+        raise FileNotFoundError(f"no golden cases: nothing matches {golden_folder() / pattern}")
+    for file in files:
+        yield from json.loads(file.read_text())
+
+
+def parametrize(pattern: str, wanted: Callable[[Case], bool] = lambda case: True) -> pytest.MarkDecorator:
+    """One test for each case that is wanted; the test takes it as `case`."""
+    chosen = [pytest.param(case, id=case["id"]) for case in cases(pattern) if wanted(case)]
+    return pytest.mark.parametrize("case", chosen)
