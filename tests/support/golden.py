@@ -20,7 +20,7 @@ def golden_folder() -> Path:
 
 
 def cases(pattern: str) -> Iterator[Case]:
-    """The cases of `resize/*.json` or `api/defaulting.json`; naming nothing that exists is an error, not an empty run."""
+    """The cases of `resize/*.json` or `api/defaulting.json`; a pattern that matches nothing is an error."""
     files = sorted(golden_folder().glob(pattern))
     if not files:
         raise FileNotFoundError(f"no golden cases: nothing matches {golden_folder() / pattern}")

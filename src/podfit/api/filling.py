@@ -40,7 +40,9 @@ def inside(obj: S, **steps: Callable[[Any], Any]) -> S:
             continue
         if not isinstance(old, tuple):
             changed[name] = step(old)
-        elif any(new is not item for new, item in zip(items := tuple(map(step, old)), old, strict=True)):
+            continue
+        items = tuple(map(step, old))
+        if any(new is not item for new, item in zip(items, old, strict=True)):
             changed[name] = items
     return change(obj, **changed)
 
