@@ -98,6 +98,7 @@ class HttpsServer:
         if self._listener is None or self._connections is None:
             return
         self._listener.close()
+        self._connections.closing = True
         for connection in self._connections.open():
             connection.end_stream()
         self._connections.pre_shutdown()
@@ -151,6 +152,9 @@ class _Connections(web.Server):
             self, loop=self._loop, access_log=None, keepalive_timeout=IDLE_SECONDS, auto_decompress=False,
             max_line_size=TARGET_LIMIT, max_field_size=HEADER_LIMIT, max_headers=HEADERS_LIMIT, lingering_time=5.0)
 
+    closing = False
+    """Set when the server closes: a handshake that ends after that is one nobody would close again."""
+
     def open(self) -> list["_Connection"]:
         return [cast(_Connection, connection) for connection in self.connections]
 
@@ -158,10 +162,11 @@ class _Connections(web.Server):
 class _Connection(web.RequestHandler):
     """One client's connection: who it is, and the stream it is reading, if any."""
 
-    __slots__ = ("_stream", "_stream_ended", "peer_certificate", "remote")
+    __slots__ = ("_connections", "_stream", "_stream_ended", "peer_certificate", "remote")
 
-    def __init__(self, manager: web.Server, **options: Any) -> None:
+    def __init__(self, manager: "_Connections", **options: Any) -> None:
         super().__init__(manager, **options)
+        self._connections = manager
         self.peer_certificate: bytes | None = None
         self.remote = ""
         self._stream: asyncio.Task[Any] | None = None
@@ -172,6 +177,8 @@ class _Connection(web.RequestHandler):
         tls: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
         self.peer_certificate = tls.getpeercert(binary_form=True) if tls is not None else None
         self.remote = transport.get_extra_info("peername", ("",))[0]
+        if self._connections.closing:
+            self.force_close()
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self.end_stream()
