@@ -11,11 +11,11 @@ import signal
 from typing import Any
 
 import pytest
-from support.up import Up, manifest, resources, running, settled
 
 from podfit.api.core.pods import Pod
 from podfit.client.kubeconfig import load
 from podfit.core.errors import ApiError
+from support.up import Up, manifest, resources, running, settled
 
 pytestmark = [pytest.mark.node, pytest.mark.kubectl, pytest.mark.xdist_group("node")]
 

@@ -4,6 +4,7 @@ import json
 import subprocess
 
 import pytest
+
 from support.up import STAY, Up, manifest, resources, running, settled
 
 pytestmark = [pytest.mark.node, pytest.mark.kubectl, pytest.mark.xdist_group("node")]
@@ -63,7 +64,9 @@ def test_edit_of_the_resize_subresource(web: Up, tmp_path) -> None:  # type: ign
     editor.write_text("#!/bin/sh\nsed -i 's/cpu: 100m/cpu: 150m/' \"$1\"\n")
     editor.chmod(0o755)
     command = web.kubectl_command("edit", "pod", "web", "--subresource", "resize")
-    subprocess.run(command, env={"KUBE_EDITOR": str(editor), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}, check=True)
+    subprocess.run(
+        command, env={"KUBE_EDITOR": str(editor), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}, check=True
+    )
     pod = web.pod_when("web", settled, "completed its resize")
     assert pod["status"]["containerStatuses"][0]["resources"]["limits"]["cpu"] == "150m"
 
@@ -113,7 +116,9 @@ def test_get_watch_prints_changes(cluster: Up) -> None:
 def test_environment_and_volumes_reach_the_container(cluster: Up) -> None:
     config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "conf"}, "data": {"greeting": "hello"}}
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "hidden"}, "stringData": {"word": "sesame"}}
-    script = 'echo $GREETING $CPU $NAME; cat /conf/greeting /hidden/word; echo; echo x > /scratch/file && cat /scratch/file'
+    script = (
+        "echo $GREETING $CPU $NAME; cat /conf/greeting /hidden/word; echo; echo x > /scratch/file && cat /scratch/file"
+    )
     reader = manifest(
         "reader",
         {

@@ -63,7 +63,14 @@ class Up:
     def kubectl_command(self, *arguments: str) -> tuple[str, ...]:
         kubectl = shutil.which("kubectl")
         assert kubectl
-        return (kubectl, "--kubeconfig", str(self.kubeconfig), "--cache-dir", str(self.root / "kubectl-cache"), *arguments)
+        return (
+            kubectl,
+            "--kubeconfig",
+            str(self.kubeconfig),
+            "--cache-dir",
+            str(self.root / "kubectl-cache"),
+            *arguments,
+        )
 
     def ok(self, *arguments: str, stdin: str | None = None, timeout: float = 60) -> str:
         """kubectl that has to succeed; its output."""
@@ -85,7 +92,9 @@ class Up:
             pod = self.get("pod", name)
             if holds(pod):
                 return pod
-            assert time.monotonic() < deadline, f"{name} never {what}: {json.dumps(pod['status'], indent=1)}\n{self.log()}"
+            assert time.monotonic() < deadline, (
+                f"{name} never {what}: {json.dumps(pod['status'], indent=1)}\n{self.log()}"
+            )
 
 
 def manifest(name: str, *containers: dict[str, Any], **spec: Any) -> dict[str, Any]:

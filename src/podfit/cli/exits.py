@@ -1,6 +1,6 @@
 """Exit codes, the same for every command.
 
-0 done · 1 refused, or not as promised · 2 wrong usage · 3 this machine lacks something · 4 the API answered with an error
+0 done · 1 refused, or not as promised · 2 wrong usage · 3 this machine lacks something · 4 the API refused or is silent
 """
 
 DONE = 0

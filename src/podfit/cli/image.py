@@ -35,5 +35,7 @@ def list_images(
     if output is not Output.TEXT:
         render.document(images, output)
     else:
-        render.table(("IMAGE", "ID", "SIZE"), [(each.name, each.id[:19], f"{each.size / 2**20:.1f} MiB") for each in images])
+        render.table(
+            ("IMAGE", "ID", "SIZE"), [(each.name, each.id[:19], f"{each.size / 2**20:.1f} MiB") for each in images]
+        )
     return exits.DONE

@@ -19,7 +19,7 @@ def up(
     port: Annotated[int, Parameter(help="Port of the API server on 127.0.0.1; 0 takes a free one.")] = DEFAULT_PORT,
     kubeconfig: Annotated[
         Path | None,
-        Parameter(help="Write a complete kubeconfig here. [default: context podfit added to your own, current unchanged]"),
+        Parameter(help="Write a complete kubeconfig. [default: context podfit in your own, current unchanged]"),
     ] = None,
     node: Annotated[
         NodeKind | None,
@@ -30,7 +30,9 @@ def up(
         str, Parameter(help="CRI socket of a runtime that is running. [default: a private containerd]")
     ] = "",
     feature_gates: Annotated[str, Parameter(help="NAME=true,OTHER=false; upstream's names, defaults of 1.36.")] = "",
-    detach: Annotated[bool, Parameter(help="Return once the cluster is ready and leave it running.", negative="")] = False,
+    detach: Annotated[
+        bool, Parameter(help="Return once the cluster is ready and leave it running.", negative="")
+    ] = False,
     log_format: Annotated[LogFormat, Parameter(help="text or json, on stderr.")] = LogFormat.TEXT,
     verbose: Annotated[int, Parameter(name=["--verbose", "-v"], count=True, help="Say more; twice: everything.")] = 0,
 ) -> int:

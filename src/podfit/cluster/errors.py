@@ -1,8 +1,8 @@
 """What can keep a cluster from starting or stopping, each with its cause, the evidence and a command that helps.
 
-    ClusterError
-     ├─ UsageError        the options contradict each other     exit 2
-     └─ MachineError      this machine lacks something          exit 3
+ClusterError
+ ├─ UsageError        the options contradict each other     exit 2
+ └─ MachineError      this machine lacks something          exit 3
 """
 
 

@@ -1,8 +1,8 @@
 """Running a cluster until someone stops it.
 
-    Ctrl-C (SIGINT)   everything stops, containers too; `podfit down` sends the same
-    SIGTERM           the process ends, the containers go on, as when a node's kubelet is restarted
-    SIGKILL           the same, without goodbye: the next `up` takes over what it finds
+Ctrl-C (SIGINT)   everything stops, containers too; `podfit down` sends the same
+SIGTERM           the process ends, the containers go on, as when a node's kubelet is restarted
+SIGKILL           the same, without goodbye: the next `up` takes over what it finds
 """
 
 import asyncio
@@ -30,7 +30,9 @@ async def run_until_stopped(options: UpOptions, *, announce: Announce) -> None:
         cluster = await starting
         try:
             announce("")
-            announce(f"next: {cluster.access.kubectl} get nodes" + ("" if _detached() else "   (Ctrl-C stops everything)"))
+            announce(
+                f"next: {cluster.access.kubectl} get nodes" + ("" if _detached() else "   (Ctrl-C stops everything)")
+            )
             ready()
             failure = asyncio.ensure_future(cluster.failure())
             await asyncio.wait([stop, failure], return_when=asyncio.FIRST_COMPLETED)

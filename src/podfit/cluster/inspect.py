@@ -31,7 +31,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     server: str = ""
     kubeconfig: str = ""
     nodes: tuple[NodeReport, ...] = ()
-    pods: dict[str, int] = {}  # noqa: RUF012  (msgspec copies it)
+    pods: dict[str, int] = {}
 
 
 async def inspect(data: DataDir) -> Report:

@@ -1,14 +1,14 @@
 """The data directory: everything a cluster keeps, and nothing outside it.
 
-    DIR/
-      lock          held by the running `podfit up`; the kernel lets go of it when the process dies, however it dies
-      up.json       the running cluster: process, address, nodes (mode 0600)
-      up.log        what a detached cluster says
-      pki/          the authority and what it issued
-      store.db      the API server's objects
-      admin.kubeconfig
-      kubelet/NAME/ a node's checkpoints, volumes and container logs
-      containerd/   the private runtime: images, containers
+DIR/
+  lock          held by the running `podfit up`; the kernel lets go of it when the process dies, however it dies
+  up.json       the running cluster: process, address, nodes (mode 0600)
+  up.log        what a detached cluster says
+  pki/          the authority and what it issued
+  store.db      the API server's objects
+  admin.kubeconfig
+  kubelet/NAME/ a node's checkpoints, volumes and container logs
+  containerd/   the private runtime: images, containers
 """
 
 import os

@@ -1,7 +1,7 @@
 """Which process runs the cluster of a data directory.
 
-The lock says whether one is alive, because the kernel drops it with the process; the state file says which. A process id
-alone proves nothing, so it is kept together with the process's start time.
+The lock says whether one is alive, because the kernel drops it with the process; the state file says which. A process
+id alone proves nothing, so it is kept together with the process's start time.
 """
 
 import fcntl
@@ -72,9 +72,7 @@ def read_state(data: DataDir) -> UpState | None:
     except FileNotFoundError:
         return None
     except (OSError, msgspec.DecodeError) as error:
-        raise MachineError(
-            f"cannot read {data.state}: {error}", fix=(f"remove it:  rm {data.state}",)
-        ) from error
+        raise MachineError(f"cannot read {data.state}: {error}", fix=(f"remove it:  rm {data.state}",)) from error
 
 
 def running(data: DataDir) -> UpState | None:

@@ -1,7 +1,7 @@
 """Deleting a namespace means emptying it first.
 
-A namespace that is being deleted keeps its `kubernetes` finalizer until nothing is left in it. Pods go gracefully, so the
-controller looks again until they are gone; then it takes the finalizer away and the API server removes the object.
+A namespace that is being deleted keeps its `kubernetes` finalizer until nothing is left in it. Pods go gracefully, so
+the controller looks again until they are gone; then it takes the finalizer away and the API server removes the object.
 """
 
 import msgspec

@@ -35,9 +35,7 @@ def demo(
     """
     logs.configure(LogFormat.TEXT, verbose)
     directory = DataDir.at(data or default_data_dir().with_name(default_data_dir().name + "-demo"))
-    options = UpOptions(
-        data=directory, port=0, kubeconfig=directory.root / KUBECONFIG, node=NodeKind.REAL
-    )
+    options = UpOptions(data=directory, port=0, kubeconfig=directory.root / KUBECONFIG, node=NodeKind.REAL)
     try:
         asyncio.run(_demo(options))
     except (NotAsTold, NotSeen, Refused) as failure:

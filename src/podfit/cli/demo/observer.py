@@ -9,11 +9,11 @@ import msgspec
 
 from podfit.api.core.container_status import ContainerStatus
 from podfit.api.core.pods import Pod
+from podfit.cli.demo.actor import NAMESPACE
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
-from podfit.cli.demo.actor import NAMESPACE
 from podfit.core.clock import Clock
-from podfit.kubelet.cgroup.protocol import QOS, Cgroups, CgroupError, ContainerValues
+from podfit.kubelet.cgroup.protocol import QOS, CgroupError, Cgroups, ContainerValues
 
 LONGEST_WAIT = 30.0  # seconds
 GLANCE = 0.001  # seconds between two looks at a kernel file
@@ -68,7 +68,9 @@ class Observer:
                 self._changed.clear()
                 await self._changed.wait()
 
-    async def until_kernel(self, name: str, container: str, what: str, holds: Callable[[ContainerValues], bool]) -> None:
+    async def until_kernel(
+        self, name: str, container: str, what: str, holds: Callable[[ContainerValues], bool]
+    ) -> None:
         """Look at the container's cgroup until it holds this."""
         deadline = self._clock.monotonic() + LONGEST_WAIT
         while not ((values := self.kernel(name, container)) and holds(values)):

@@ -1,4 +1,4 @@
-"""The stories of the demo. Each creates its pods, resizes them, checks what the kernel says, and leaves nothing behind."""
+"""The stories of the demo. Each makes its pods, resizes them, checks what the kernel says, and leaves nothing behind."""
 
 import os
 import signal
@@ -42,7 +42,7 @@ async def without_restart(stage: Stage) -> None:
 
 
 async def pod_level(stage: Stage) -> None:
-    """Pod-level CPU grows: who has room of its own is left alone, who lives off the pod's limit follows its own policy."""
+    """Pod-level CPU grows: only containers without a limit of their own are touched, each by its own policy."""
     stage.tell("\n2. Pod-level resources: the pod's CPU grows; c0 is left alone, c1 restarts once (its policy)")
     both = [{"resourceName": name, "restartPolicy": "RestartContainer"} for name in ("cpu", "memory")]
     c0_policy = [{"resourceName": "cpu", "restartPolicy": "NotRequired"}, both[1]]

@@ -1,0 +1,46 @@
+"""The command line's manners: help, version, exit codes, messages."""
+
+import pytest
+
+from podfit import __version__
+from podfit.cli import exits
+from podfit.cli.app import run
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == exits.DONE
+    assert capsys.readouterr().out == f"podfit {__version__}\n"
+
+
+@pytest.mark.parametrize("verb", [[], ["up"], ["down"], ["status"], ["demo"], ["image"], ["image", "load"]])
+def test_every_verb_has_help(verb: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*verb, "--help"]) == exits.DONE
+    assert "Usage:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fly"], "fly"),
+        (["up", "--nope"], "--nope"),
+        (["up", "--port", "x"], "port"),
+        (["up", "--node", "moon"], "moon"),
+        (["up", "--nodes", "0"], "at least one node"),
+        (["up", "--feature-gates", "NoSuch=true"], "unrecognized feature gate: NoSuch"),
+        (["up", "--feature-gates", "InPlacePodVerticalScaling=false"], "locked to true"),
+    ],
+)
+def test_wrong_usage_is_exit_2_with_one_message(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == exits.USAGE
+    text = capsys.readouterr().err
+    assert message in text
+    assert "Traceback" not in text
+
+
+def test_status_without_a_cluster_is_exit_1(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
+    assert run(["status", "--data", str(tmp_path)]) == exits.REFUSED
+    assert "no cluster is running" in capsys.readouterr().out
+    assert run(["status", "--data", str(tmp_path), "-o", "json"]) == exits.REFUSED
+    assert '"running": false' in capsys.readouterr().out

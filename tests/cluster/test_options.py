@@ -1,0 +1,52 @@
+"""Which node a cluster gets, and what is refused before anything starts."""
+
+from pathlib import Path
+
+import pytest
+
+from podfit.cluster import options as module
+from podfit.cluster.errors import MachineError, UsageError
+from podfit.cluster.layout import DataDir
+from podfit.cluster.options import NodeChoice, NodeKind, UpOptions, choose_node, node_names
+
+DATA = DataDir(Path("/nowhere"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (UpOptions(data=DATA, port=70000), "is not a port"),
+        (UpOptions(data=DATA, nodes=0), "at least one node"),
+        (UpOptions(data=DATA, nodes=2, node=NodeKind.REAL), "needs --node simulated"),
+        (UpOptions(data=DATA, node=NodeKind.NONE, runtime_endpoint="/x"), "means a real node"),
+    ],
+)
+def test_contradictions_are_usage_errors(wrong: UpOptions, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        wrong.check()
+
+
+def test_without_root_the_node_is_simulated_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module.os, "geteuid", lambda: 1000)
+    choice = choose_node(UpOptions(data=DATA))
+    assert choice.kind is NodeKind.SIMULATED
+    assert "not root (uid 1000)" in choice.why
+    assert node_names(choice, 2) == ("simulated-1", "simulated-2")
+
+
+def test_a_real_node_that_cannot_be_is_an_error_with_a_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(module.shutil, "which", lambda _: None)
+    with pytest.raises(MachineError) as refused:
+        choose_node(UpOptions(data=DATA, node=NodeKind.REAL))
+    assert "containerd is not installed" in refused.value.evidence
+    assert any("apt-get install" in each for each in refused.value.fix)
+    assert any("--node simulated" in each for each in refused.value.fix)
+
+
+def test_root_with_containerd_gets_a_real_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(module.shutil, "which", lambda name: f"/usr/bin/{name}")
+    assert choose_node(UpOptions(data=DATA)).kind is NodeKind.REAL
+    several = choose_node(UpOptions(data=DATA, nodes=3))
+    assert several == NodeChoice(NodeKind.SIMULATED, "3 nodes were asked for and this machine is one")
