@@ -14,11 +14,11 @@ import msgspec
 from podfit.api.base import ResourceList
 from podfit.api.core.containers import Container, ResourceRequirements
 from podfit.api.core.pods import Pod
-from podfit.core.features import FeatureGates
+from podfit.core.features import DEFAULT_GATES, FeatureGates
 from podfit.core.quantity import ZERO
 from podfit.decide import cgroups
 from podfit.decide.overlay import NOTHING, is_sidecar
-from podfit.decide.requests import DEFAULT_GATES, pod_requests
+from podfit.decide.requests import pod_requests
 
 SYSTEM_CRITICAL = 2_000_000_000
 NODE_CRITICAL = 2_000_001_000

@@ -7,7 +7,8 @@ A pod worker's sync goes, in this order:
     await actuator.ensure_pod_cgroup(pod, active)    creates it, refreshing the QoS tiers; True when it was missing
     actuator.restarts(pod, live)                     containers to kill first, with `restart_message(name)`
     outcome = await actuator.resize(pod, live)       nothing to do is the usual case and costs two reads
-    await actuator.before_create(pod, name)          just before create_container(resources=actuator.container(pod, name))
+    await actuator.before_create(pod, name)          just before create_container
+    actuator.container(pod, name)                    resources of ContainerConfig
     actuator.sandbox(pod)                            (resources, overhead) of SandboxConfig
     actuator.forget(uid), actuator.retain(uids)      once nothing of the pod is left
     actuator.pod_values(pod)                         what its cgroup holds, for the status

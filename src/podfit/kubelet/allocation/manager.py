@@ -319,7 +319,8 @@ class AllocationManager:
                 before = self._conditions.clear(PENDING, uid)
                 self._conditions.clear(IN_PROGRESS, uid)
                 self._failing.discard(uid)
-                self._conditions.set(IN_PROGRESS, uid, generation=generation)
+                if self._members[uid].active:
+                    self._conditions.set(IN_PROGRESS, uid, generation=generation)
                 self._members[uid] = self._member(pod)
                 self._emit(pod, NORMAL, "ResizeStarted", f"Pod resize started: {details(pod, generation=generation)}")
                 if before is not None and before.reason == DEFERRED:

@@ -1,0 +1,281 @@
+"""Carries out what `decide.resize` says, on the runtime and on the pods' cgroups (spec 5.7).
+
+There is no transaction over a runtime and a kernel, so there is none here: steps are done in an order in which stopping
+anywhere is safe, the record follows each step that worked, and the next sync works out afresh what is left.
+"""
+
+import logging
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass
+
+from podfit.api.core.containers import Container
+from podfit.api.core.pods import Pod
+from podfit.core.clock import Clock
+from podfit.decide import resize, shrink
+from podfit.decide.container_resources import ContainerResources, Machine, container_resources, effective
+from podfit.decide.overlay import NOTHING, PodResources
+from podfit.decide.pod_cgroup import (
+    PodConfig,
+    PodValues,
+    SandboxResources,
+    pod_config,
+    sandbox_resources,
+    sandbox_update,
+    tier_shares,
+)
+from podfit.decide.resize import CheckMemory, RecordPod, SetPod, Step, UpdateContainer
+from podfit.decide.shrink import Memory
+from podfit.kubelet.allocation.checkpoint import Checkpoint, CheckpointError
+from podfit.kubelet.cgroup.protocol import QOS, UNLIMITED, CgroupConfig, CgroupError, Cgroups, Missing
+from podfit.kubelet.runtime.errors import CRIError, Unimplemented
+from podfit.kubelet.runtime.protocol import Runtime
+from podfit.kubelet.runtime.types import LinuxResources
+from podfit.net.metrics import Metrics
+
+log = logging.getLogger(__name__)
+
+BUCKETS = (10, 50, 100, 500, 1000, 2000, 5000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000, 600_000)
+
+
+class ActuationError(Exception):
+    """A step failed; the text goes into the condition and the event as it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LivePod:
+    """What runs: the pod's sandbox (empty = none yet), and ids of its running containers by name."""
+
+    sandbox_id: str = ""
+    containers: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`done` are the steps that worked; those after the one that failed with `error` were not tried."""
+
+    done: tuple[Step, ...] = ()
+    error: str = ""
+
+    @property
+    def changed(self) -> bool:
+        return any(not isinstance(step, CheckMemory) for step in self.done)
+
+
+def restart_message(name: str) -> str:
+    """Of the Killing event of a container that has to be started anew to change."""
+    return f"Container {name} resize requires restart"
+
+
+class Actuator:
+    def __init__(
+        self, *, runtime: Runtime, cgroups: Cgroups, machine: Machine, record: Checkpoint, clock: Clock,
+        metrics: Metrics,
+    ) -> None:  # fmt: skip
+        self._runtime, self._cgroups, self._machine = runtime, cgroups, machine
+        self._record, self._clock = record, clock
+        self._runtime_listens = True
+        self._duration = metrics.histogram(
+            "kubelet_pod_resize_duration_milliseconds", "Duration of actuating a pod's resize.", ("success",),
+            buckets=BUCKETS)  # fmt: skip
+
+    # ------------------------------------------------------------------ creation
+
+    async def ensure_pod_cgroup(self, pod: Pod, active: Iterable[Pod]) -> bool:
+        """Make the pod's cgroup if it is missing, and bring the QoS tiers up to date for the `active` allocated pods.
+
+        True when it was made: containers that ran without it have to be started anew. Recording the pod-level resources
+        here is what keeps a new pod from reporting a completed resize (R-161). Raises CgroupError, CheckpointError.
+        """
+        path, record = self.cgroup_path(pod), self._actuated(pod)
+        missing = not self._cgroups.exists(path)
+        if missing:
+            self.refresh_tiers(active)
+            want = pod_config(pod, self._machine)
+            self._cgroups.create(path, CgroupConfig(
+                cpu_shares=want.shares, cpu_quota=want.quota, cpu_period=want.period, memory_limit=want.memory,
+                pids_limit=self._machine.pids_limit))  # fmt: skip
+        if missing or record.pod is None:
+            await self._save(pod, PodResources(record.containers, pod.spec.resources or NOTHING))
+        return missing
+
+    def refresh_tiers(self, active: Iterable[Pod]) -> None:
+        """Shares of the burstable and besteffort cgroups; also to be called once a minute (6.3)."""
+        for qos, shares in tier_shares(active).items():
+            self._cgroups.create(self._cgroups.layout.qos(_qos(qos)), CgroupConfig(cpu_shares=shares))
+
+    async def before_create(self, pod: Pod, name: str) -> None:
+        """Record the resources that the container is about to be created with. Raises CheckpointError."""
+        await self._save(pod, self._actuated(pod).with_container(name, effective(pod, _container(pod, name))))
+
+    def container(self, pod: Pod, name: str) -> LinuxResources:
+        """For create_container."""
+        return _linux(container_resources(pod, _container(pod, name), self._machine))
+
+    def sandbox(self, pod: Pod) -> tuple[LinuxResources, LinuxResources | None]:
+        """Resources and overhead for run_sandbox."""
+        return _both(sandbox_resources(pod, self._machine))
+
+    # ------------------------------------------------------------------ resize
+
+    def restarts(self, pod: Pod, live: LivePod) -> tuple[str, ...]:
+        """Running containers to be killed before `resize`, and started again after it (R-125, R-126)."""
+        return resize.restarts(pod, self._actuated(pod), live.containers, self._machine.gates)
+
+    async def resize(self, pod: Pod, live: LivePod) -> Outcome:
+        """Make runtime and pod cgroup what was promised. To be called in every sync, before containers start.
+
+        Usually there is nothing to do, which takes two small reads. An error is in the answer: what failed is tried
+        again by the next call.
+        """
+        try:
+            now = self._read(pod)
+        except CgroupError as error:
+            return Outcome(error=str(error))
+        if now is None:
+            return Outcome()
+        steps = resize.steps(pod, self._actuated(pod), live.containers, now, self._machine)
+        if not steps:
+            return Outcome()
+        started = self._clock.monotonic()
+        outcome = await self._carry_out(pod, live, steps)
+        milliseconds = (self._clock.monotonic() - started) * 1000
+        self._duration.labels("false" if outcome.error else "true").observe(milliseconds)
+        return outcome
+
+    async def _carry_out(self, pod: Pod, live: LivePod, steps: Iterable[Step]) -> Outcome:
+        done: list[Step] = []
+        for step in steps:
+            try:
+                await self._do(pod, live, step)
+            except (ActuationError, CRIError, CgroupError, CheckpointError) as error:
+                log.warning("resize failed pod=%s/%s error=%s", pod.metadata.namespace, pod.metadata.name, error)
+                return Outcome(tuple(done), str(error))
+            done.append(step)
+        return Outcome(tuple(done))
+
+    async def _do(self, pod: Pod, live: LivePod, step: Step) -> None:
+        match step:
+            case CheckMemory(limits):
+                objection = shrink.objection(limits, await self._usage(pod, live, limits))
+                if objection:
+                    raise ActuationError(objection)
+            case SetPod():
+                await self._set_pod(pod, live, step)
+            case UpdateContainer():
+                await self._runtime.update_container_resources(live.containers[step.name], _linux(step.resources))
+                await self._save(pod, self._actuated(pod).with_container(step.name, step.actuated))
+            case RecordPod(actuated):
+                await self._save(pod, PodResources(self._actuated(pod).containers, actuated))
+
+    async def _set_pod(self, pod: Pod, live: LivePod, step: SetPod) -> None:
+        """The runtime is told first and may object; then the kernel is, and if that fails the runtime is told again."""
+        try:
+            await self._tell(pod, live, step.config)
+        except CRIError as error:
+            raise ActuationError(
+                f"failed to notify runtime for UpdatePodSandboxResources (resource={step.resource}); "
+                f"resize rejected: {error}") from error
+        try:
+            self._write(self.cgroup_path(pod), step)
+        except CgroupError:
+            await self._tell(pod, live, step.before)
+            raise
+
+    async def _tell(self, pod: Pod, live: LivePod, config: PodConfig) -> None:
+        """Most runtimes do not have the call; the first refusal is taken for an answer (R-139)."""
+        if not self._runtime_listens or not live.sandbox_id:
+            return
+        resources, overhead = _both(sandbox_update(pod, config, self._machine))
+        try:
+            await self._runtime.update_sandbox_resources(live.sandbox_id, resources=resources, overhead=overhead)
+        except Unimplemented:
+            self._runtime_listens = False
+
+    def _write(self, path: str, step: SetPod) -> None:
+        want = step.config
+        if step.value == "shares":
+            self._cgroups.set_cpu_shares(path, want.shares)
+        elif step.resource == "cpu":
+            self._cgroups.set_cpu_limit(path, quota=want.quota or UNLIMITED, period=want.period)
+        else:
+            self._cgroups.set_memory_limit(path, want.memory or UNLIMITED)
+
+    async def _usage(self, pod: Pod, live: LivePod, limits: Memory) -> Memory:
+        """Read from the kernel, which is never stale; from the runtime where it keeps its containers elsewhere."""
+        try:
+            whole = self._cgroups.memory_usage(self.cgroup_path(pod)) if limits.pod is not None else None
+            containers = {name: await self._container_usage(pod, live.containers[name]) for name in limits.containers}
+        except (CRIError, CgroupError) as error:
+            log.warning("memory usage not read pod=%s/%s error=%s", pod.metadata.namespace, pod.metadata.name, error)
+            raise ActuationError(shrink.unreadable(pod)) from error
+        return Memory(whole, containers)
+
+    async def _container_usage(self, pod: Pod, container_id: str) -> int | None:
+        path = self._cgroups.layout.container(pod.metadata.uid, _qos(pod.status.qos_class), container_id)
+        try:
+            return self._cgroups.read_container(path).memory_usage
+        except Missing:
+            return (await self._runtime.container_stats(container_id)).memory_usage
+
+    # ------------------------------------------------------------------ what is there
+
+    def cgroup_path(self, pod: Pod) -> str:
+        """Also the sandbox's `cgroup_parent`."""
+        return self._cgroups.layout.pod(pod.metadata.uid, _qos(pod.status.qos_class))
+
+    def pod_values(self, pod: Pod) -> PodValues | None:
+        """What the pod's cgroup holds, for the status; None when it cannot be read."""
+        try:
+            return self._read(pod)
+        except CgroupError:
+            return None
+
+    def actuated(self, uid: str) -> PodResources | None:
+        return self._record.get(uid)
+
+    def forget(self, uid: str) -> None:
+        self._record.forget(uid)
+
+    def retain(self, uids: Collection[str]) -> None:
+        self._record.retain(uids)
+
+    def _read(self, pod: Pod) -> PodValues | None:
+        """None when there is no cgroup. CgroupError says which half could not be read."""
+        path = self.cgroup_path(pod)
+        if not self._cgroups.exists(path):
+            return None
+        resource = "memory"
+        try:
+            limit = self._cgroups.read_memory(path)
+            resource = "cpu"
+            cpu = self._cgroups.read_cpu(path)
+        except CgroupError as error:
+            name = pod.metadata.name
+            raise CgroupError(f"unable to get pod cgroup {resource} config for pod {name}: {error}") from error
+        return PodValues(shares=cpu.shares, quota=cpu.quota, period=cpu.period, memory=limit, weight=cpu.weight)
+
+    def _actuated(self, pod: Pod) -> PodResources:
+        return self._record.get(pod.metadata.uid) or PodResources()
+
+    async def _save(self, pod: Pod, resources: PodResources) -> None:
+        await self._record.put({pod.metadata.uid: resources})
+
+
+def _container(pod: Pod, name: str) -> Container:
+    return next(each for each in (*pod.spec.init_containers, *pod.spec.containers) if each.name == name)
+
+
+def _linux(resources: ContainerResources) -> LinuxResources:
+    return LinuxResources(**asdict(resources))
+
+
+def _both(resources: SandboxResources) -> tuple[LinuxResources, LinuxResources | None]:
+    return _linux(resources.resources), _linux(resources.overhead) if resources.overhead else None
+
+
+def _qos(name: str) -> QOS:
+    match name:
+        case "Guaranteed" | "Burstable" | "BestEffort":
+            return name
+        case _:
+            raise ValueError(f"a pod on a node has a QoS class, not {name!r}")
