@@ -1,0 +1,106 @@
+"""The pod's standard conditions, and their order in the list.
+
+    conditions of others · PodResizePending · PodResizeInProgress ·
+    PodReadyToStartContainers · Initialized · Ready · ContainersReady · PodScheduled
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from podfit.api.core.container_status import ContainerStatus
+from podfit.api.core.pods import PodCondition, PodSpec
+from podfit.core.times import format_time
+from podfit.decide.overlay import is_sidecar
+from podfit.kubelet.status.inputs import StatusInput
+from podfit.kubelet.status.phase import TERMINAL
+
+RESIZE = ("PodResizePending", "PodResizeInProgress")
+STANDARD = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    """A condition without its times."""
+
+    holds: bool
+    reason: str = ""
+    message: str = ""
+
+
+def conditions(
+    facts: StatusInput, phase: str, init: Sequence[ContainerStatus], regular: Sequence[ContainerStatus]
+) -> tuple[PodCondition, ...]:
+    """`phase` is what the containers amount to, which the reported one may still lag behind."""
+    spec, ours = facts.allocated.spec, (*RESIZE, *STANDARD)
+    foreign = tuple(each for each in facts.pod.status.conditions if each.type not in ours)
+    resizes = () if phase in TERMINAL else facts.resize_conditions
+    containers = _containers_ready(spec, phase, init, regular)
+    findings = (
+        _Finding(facts.observed.sandbox_ready),
+        _initialized(spec, phase, init, regular),
+        _ready(spec, containers, foreign),
+        containers,
+        _Finding(True),
+    )
+    standard = (_dated(facts, kind, found) for kind, found in zip(STANDARD, findings, strict=True))
+    return (*foreign, *resizes, *standard)
+
+
+def _dated(facts: StatusInput, kind: str, found: _Finding) -> PodCondition:
+    """The transition time moves with the status only."""
+    status = "True" if found.holds else "False"
+    known = (*facts.previous.conditions, *facts.pod.status.conditions)
+    before = next((each for each in known if each.type == kind), None)
+    kept = before.last_transition_time if before is not None and before.status == status else None
+    return PodCondition(
+        type=kind, status=status, reason=found.reason, message=found.message,
+        observed_generation=facts.pod.metadata.generation, last_transition_time=kept or format_time(facts.now),
+    )  # fmt: skip
+
+
+def _initialized(
+    spec: PodSpec, phase: str, init: Sequence[ContainerStatus], regular: Sequence[ContainerStatus]
+) -> _Finding:
+    if phase == "Succeeded":
+        return _Finding(True, "PodCompleted")
+    if any(each.state.running or each.state.terminated or each.last_state.terminated for each in regular):
+        return _Finding(True)
+    sidecars = {each.name for each in spec.init_containers if is_sidecar(each)}
+    incomplete = [each.name for each in init if not (each.started if each.name in sidecars else each.ready)]
+    if not incomplete:
+        return _Finding(True)
+    return _Finding(False, "ContainersNotInitialized", f"containers with incomplete status: {_listed(incomplete)}")
+
+
+def _containers_ready(
+    spec: PodSpec, phase: str, init: Sequence[ContainerStatus], regular: Sequence[ContainerStatus]
+) -> _Finding:
+    if phase == "Succeeded":
+        return _Finding(False, "PodCompleted")
+    if phase == "Failed":
+        return _Finding(False, "PodFailed")
+    ready = {each.name for each in (*init, *regular) if each.ready}
+    lasting = [each for each in spec.init_containers if is_sidecar(each)]
+    unready = [each.name for each in (*lasting, *spec.containers) if each.name not in ready]
+    if not unready:
+        return _Finding(True)
+    return _Finding(False, "ContainersNotReady", f"containers with unready status: {_listed(unready)}")
+
+
+def _ready(spec: PodSpec, containers: _Finding, foreign: Iterable[PodCondition]) -> _Finding:
+    """ContainersReady, and every readiness gate that the pod names."""
+    if not containers.holds:
+        return containers
+    known = {each.type: each for each in foreign}
+    problems = []
+    for gate in spec.readiness_gates:
+        name, held = gate.condition_type, known.get(gate.condition_type)
+        if held is None:
+            problems.append(f'corresponding condition of pod readiness gate "{name}" does not exist.')
+        elif held.status != "True":
+            problems.append(f'the status of pod readiness gate "{name}" is not "True", but {held.status}')
+    return _Finding(False, "ReadinessGatesNotReady", ", ".join(problems)) if problems else _Finding(True)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return f"[{' '.join(names)}]"

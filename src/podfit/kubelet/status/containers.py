@@ -1,0 +1,180 @@
+"""One container's status, from the instances of it that the runtime knows and what was last reported."""
+
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from podfit.api.core.container_status import (
+    ContainerState,
+    ContainerStateRunning,
+    ContainerStateTerminated,
+    ContainerStateWaiting,
+    ContainerStatus,
+    VolumeMountStatus,
+)
+from podfit.api.core.containers import Container, ResourceRequirements
+from podfit.api.core.pods import PodStatus
+from podfit.core.times import format_time
+from podfit.decide import reported
+from podfit.decide.overlay import is_sidecar
+from podfit.decide.reported import Enforced, enforced
+from podfit.kubelet.runtime import types as runtime
+from podfit.kubelet.status.inputs import StatusInput
+
+KILLED = 137
+UNKNOWN = "ContainerStatusUnknown"
+LOST = "The container could not be located when the pod was terminated"
+LOST_WHILE_RUNNING = "The container could not be located when the pod was deleted.  The container used to be Running"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def container_statuses(facts: StatusInput, *, init: bool) -> tuple[ContainerStatus, ...]:
+    """Regular containers by name, init containers in the order in which they run."""
+    spec = facts.allocated.spec
+    if init:
+        return tuple(_status(facts, each, init=True) for each in spec.init_containers)
+    return tuple(sorted((_status(facts, each, init=False) for each in spec.containers), key=lambda each: each.name))
+
+
+def _status(facts: StatusInput, container: Container, *, init: bool) -> ContainerStatus:
+    previous = _reported(facts.previous, container.name, init=init)
+    instances = facts.observed.instances(container.name)
+    if not instances:
+        return _absent(facts, container, previous)
+    newest = instances[0]
+    container_id = f"{facts.runtime_name}://{newest.id}"
+    state = _state(newest, container_id)
+    last = _last_state(instances, container_id, previous, facts.runtime_name)
+    waiting = facts.waiting.get(container.name)
+    if waiting is not None and state.running is None:
+        last, state = state if state.terminated else last, ContainerState(waiting=waiting)
+    elif state.waiting is not None:
+        state = ContainerState(waiting=_default_waiting(facts))
+    same = previous if previous is not None and previous.container_id == container_id else None
+    return ContainerStatus(
+        name=container.name,
+        state=state,
+        last_state=last,
+        ready=_ready(container, state, init=init),
+        started=state.running is not None,
+        restart_count=max(newest.attempt, previous.restart_count if previous else 0),
+        image=newest.image or container.image,
+        image_id=newest.image_ref or newest.image_id,
+        container_id=container_id,
+        allocated_resources=container.resources.requests,
+        resources=_resources(facts, container, newest, same),
+        volume_mounts=_mounts(container),
+    )
+
+
+def _reported(status: PodStatus, name: str, *, init: bool) -> ContainerStatus | None:
+    statuses = status.init_container_statuses if init else status.container_statuses
+    return next((each for each in statuses if each.name == name), None)
+
+
+def _absent(facts: StatusInput, container: Container, previous: ContainerStatus | None) -> ContainerStatus:
+    """The runtime knows nothing of it: not created yet, cleaned up after its end, or lost."""
+    if previous is not None and previous.state.terminated is not None:
+        return previous
+    if facts.ended:
+        lost = ContainerState(terminated=_lost(LOST, previous))
+        base = previous or _blank(container)
+        return msgspec.structs.replace(base, state=lost, ready=False, started=False)
+    waiting = facts.waiting.get(container.name) or _default_waiting(facts)
+    last, restarts = (previous.last_state, previous.restart_count) if previous else (ContainerState(), 0)
+    if previous is not None and previous.state.running is not None:
+        last, restarts = ContainerState(terminated=_lost(LOST_WHILE_RUNNING, previous)), restarts + 1
+    return msgspec.structs.replace(
+        _blank(container), state=ContainerState(waiting=waiting), last_state=last, restart_count=restarts)
+
+
+def _blank(container: Container) -> ContainerStatus:
+    """Before creation there are neither resources nor allocatedResources (R-151)."""
+    return ContainerStatus(name=container.name, image=container.image, started=False, volume_mounts=_mounts(container))
+
+
+def _lost(message: str, previous: ContainerStatus | None) -> ContainerStateTerminated:
+    container_id = previous.container_id if previous else ""
+    return ContainerStateTerminated(exit_code=KILLED, reason=UNKNOWN, message=message, container_id=container_id)
+
+
+def _default_waiting(facts: StatusInput) -> ContainerStateWaiting:
+    return ContainerStateWaiting(
+        reason="PodInitializing" if facts.allocated.spec.init_containers else "ContainerCreating")
+
+
+def _state(instance: runtime.ContainerStatus, container_id: str) -> ContainerState:
+    match instance.state:
+        case runtime.ContainerState.RUNNING:
+            return ContainerState(running=ContainerStateRunning(started_at=_time(instance.started_at)))
+        case runtime.ContainerState.EXITED:
+            return ContainerState(terminated=ContainerStateTerminated(
+                exit_code=instance.exit_code,
+                reason=instance.reason or ("Error" if instance.exit_code else "Completed"),
+                message=instance.message,
+                started_at=_time(instance.started_at),
+                finished_at=_time(instance.finished_at),
+                container_id=container_id,
+            ))  # fmt: skip
+        case runtime.ContainerState.UNKNOWN:
+            lost = ContainerStateTerminated(
+                exit_code=KILLED, reason=UNKNOWN, message=instance.message, container_id=container_id)
+            return ContainerState(terminated=lost)
+        case runtime.ContainerState.CREATED:
+            return ContainerState(waiting=ContainerStateWaiting())
+
+
+def _time(nanoseconds: int) -> str:
+    return format_time(_EPOCH + timedelta(microseconds=nanoseconds // 1000))
+
+
+def _last_state(
+    instances: tuple[runtime.ContainerStatus, ...], container_id: str, previous: ContainerStatus | None, scheme: str
+) -> ContainerState:
+    """How the instance before this one ended, also when the runtime has forgotten it."""
+    if len(instances) > 1:
+        before = _state(instances[1], f"{scheme}://{instances[1].id}")
+        return before if before.terminated else ContainerState()
+    if previous is None:
+        return ContainerState()
+    if previous.container_id != container_id and previous.state.terminated is not None:
+        return ContainerState(terminated=previous.state.terminated)
+    return previous.last_state
+
+
+def _ready(container: Container, state: ContainerState, *, init: bool) -> bool:
+    """Probes are not evaluated: what runs is ready. An init container is once it has ended well."""
+    if init and not is_sidecar(container):
+        return state.terminated is not None and state.terminated.exit_code == 0
+    return state.running is not None
+
+
+def _resources(
+    facts: StatusInput, container: Container, newest: runtime.ContainerStatus, previous: ContainerStatus | None
+) -> ResourceRequirements:
+    """While it runs what is enforced, else what it will get (5.8). Empty is not absent (R-150)."""
+    if newest.state is not runtime.ContainerState.RUNNING:
+        return container.resources
+    ran = previous is not None and previous.state.running is not None
+    return reported.container_resources(
+        container.resources,
+        _enforced(newest.resources),
+        facts.actuated.containers.get(container.name),
+        previous.resources if previous is not None and ran else None,
+    )
+
+
+def _enforced(resources: runtime.LinuxResources | None) -> Enforced | None:
+    if resources is None:
+        return None
+    return enforced(shares=resources.cpu_shares, quota=resources.cpu_quota, period=resources.cpu_period,
+                    memory_limit=resources.memory_limit)  # fmt: skip
+
+
+def _mounts(container: Container) -> tuple[VolumeMountStatus, ...]:
+    return tuple(
+        VolumeMountStatus(
+            name=each.name, mount_path=each.mount_path, read_only=each.read_only,
+            recursive_read_only="Disabled" if each.read_only else None)
+        for each in container.volume_mounts
+    )  # fmt: skip

@@ -1,0 +1,93 @@
+"""Puts a pod's status together."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from podfit.api.core.container_status import ContainerStatus
+from podfit.api.core.containers import ResourceRequirements
+from podfit.api.core.pods import HostIP, Pod, PodIP, PodStatus
+from podfit.core.times import format_time
+from podfit.decide.reported import pod_allocated, pod_resources
+from podfit.kubelet.status.conditions import conditions
+from podfit.kubelet.status.containers import container_statuses
+from podfit.kubelet.status.inputs import StatusInput
+from podfit.kubelet.status.phase import TERMINAL, phase_of
+
+
+def generate(facts: StatusInput) -> PodStatus:
+    """The status as it should stand in the API now.
+
+    A terminal phase is reported once nothing runs any more; the conditions, and `finished`, say it before. A pod never
+    leaves a terminal phase.
+    """
+    init, regular = container_statuses(facts, init=True), container_statuses(facts, init=False)
+    amounts_to = _phase(facts, init, regular)
+    lags = amounts_to in TERMINAL and facts.observed.anything_runs
+    phase = facts.previous.phase or "Pending" if lags else amounts_to
+    reason, message = _failure(facts) if phase == "Failed" else ("", "")
+    known, pod, ips = facts.previous, facts.pod, _pod_ips(facts)
+    return PodStatus(
+        observed_generation=max(known.observed_generation, pod.metadata.generation),
+        phase=phase,
+        conditions=conditions(facts, amounts_to, init, regular),
+        reason=reason,
+        message=message,
+        host_ip=facts.node_ip,
+        host_ips=(HostIP(ip=facts.node_ip),),
+        pod_ip=ips[0].ip if ips else "",
+        pod_ips=ips,
+        start_time=known.start_time or pod.status.start_time or format_time(facts.now),
+        init_container_statuses=init,
+        container_statuses=regular,
+        qos_class=pod.status.qos_class,
+        allocated_resources=dict(pod_allocated(facts.allocated, facts.machine)) if _reports_pod_level(facts) else {},
+        resources=_resources(facts, phase),
+    )
+
+
+def finished(facts: StatusInput) -> bool:
+    """Whether the pod has reached its end, so that what still runs of it (its sidecars) is to be stopped."""
+    init, regular = container_statuses(facts, init=True), container_statuses(facts, init=False)
+    return _phase(facts, init, regular) in TERMINAL
+
+
+def rejected(pod: Pod, reason: str, message: str, now: datetime) -> PodStatus:
+    """Of a pod that this node did not admit."""
+    return PodStatus(
+        observed_generation=pod.metadata.generation, phase="Failed", reason=reason,
+        message=f"Pod was rejected: {message}", start_time=pod.status.start_time or format_time(now),
+        qos_class=pod.status.qos_class,
+    )  # fmt: skip
+
+
+def _phase(facts: StatusInput, init: Sequence[ContainerStatus], regular: Sequence[ContainerStatus]) -> str:
+    if facts.previous.phase in TERMINAL:
+        return facts.previous.phase
+    if facts.failure is not None:
+        return "Failed"
+    return phase_of(facts.allocated.spec, init, regular, ended=facts.ended and not facts.observed.anything_runs)
+
+
+def _failure(facts: StatusInput) -> tuple[str, str]:
+    """Why it failed, if not by its containers alone."""
+    return facts.failure or (facts.previous.reason, facts.previous.message)
+
+
+def _pod_ips(facts: StatusInput) -> tuple[PodIP, ...]:
+    """An address once known is kept to the end."""
+    if facts.allocated.spec.host_network:
+        return (PodIP(ip=facts.node_ip),)
+    sandbox = facts.observed.sandbox
+    return tuple(PodIP(ip=ip) for ip in sandbox.ips) if sandbox and sandbox.ips else facts.previous.pod_ips
+
+
+def _resources(facts: StatusInput, phase: str) -> ResourceRequirements | None:
+    """Pod-level resources, reported for every pod (R-159)."""
+    if not _reports_pod_level(facts):
+        return None
+    values = facts.pod_values if phase == "Running" else None
+    return pod_resources(facts.allocated, facts.actuated, values, facts.machine, facts.previous.resources)
+
+
+def _reports_pod_level(facts: StatusInput) -> bool:
+    return facts.machine.gates["InPlacePodLevelResourcesVerticalScaling"]

@@ -1,0 +1,58 @@
+"""The facts that a pod's status is made from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from podfit.api.core.container_status import ContainerStateWaiting
+from podfit.api.core.pods import Pod, PodCondition, PodStatus
+from podfit.decide.container_resources import Machine
+from podfit.decide.overlay import PodResources
+from podfit.decide.pod_cgroup import PodValues
+from podfit.kubelet.runtime.types import ContainerState, ContainerStatus, SandboxState, SandboxStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """What the runtime says: the newest sandbox, and every instance of every container it still knows, newest first."""
+
+    sandbox: SandboxStatus | None = None
+    containers: tuple[ContainerStatus, ...] = ()
+
+    def instances(self, name: str) -> tuple[ContainerStatus, ...]:
+        return tuple(each for each in self.containers if each.name == name)
+
+    @property
+    def anything_runs(self) -> bool:
+        return any(each.state is ContainerState.RUNNING for each in self.containers)
+
+    @property
+    def sandbox_ready(self) -> bool:
+        sandbox = self.sandbox
+        return sandbox is not None and sandbox.state is SandboxState.READY and bool(sandbox.host_network or sandbox.ips)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusInput:
+    """`pod` is the API's object, `allocated` the same at its promised size, `previous` the status last generated.
+
+    `waiting` says of containers that do not run why, by name: ErrImagePull, CrashLoopBackOff and the like.
+    `pod_values` is what the pod's cgroup holds, None when there is none. `ended` means that nothing will be started any
+    more, because the pod is being deleted or was ended from outside; then `failure` is (reason, message) in the latter
+    case. `runtime_name` is the scheme of container ids, `containerd`.
+    """
+
+    pod: Pod
+    allocated: Pod
+    previous: PodStatus
+    observed: Observation
+    machine: Machine
+    node_ip: str
+    now: datetime
+    runtime_name: str = "containerd"
+    resize_conditions: tuple[PodCondition, ...] = ()
+    waiting: Mapping[str, ContainerStateWaiting] = field(default_factory=dict)
+    actuated: PodResources = PodResources()  # noqa: RUF009  (frozen)
+    pod_values: PodValues | None = None
+    ended: bool = False
+    failure: tuple[str, str] | None = None
