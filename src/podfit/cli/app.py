@@ -9,9 +9,16 @@ HELP = """Kubernetes in-place pod vertical scaling: running pods get more or les
 
 Exit codes: 0 done, 1 refused, 2 usage, 3 this machine lacks something, 4 the API answered with an error."""
 
-VERBS = {"up": "podfit.cli.up:up", "down": "podfit.cli.down:down", "status": "podfit.cli.status:status",
-         "demo": "podfit.cli.demo.command:demo"}  # fmt: skip
-IMAGE_VERBS = {"load": "podfit.cli.image:load", "list": "podfit.cli.image:list_images"}
+VERBS = {
+    "up": ("podfit.cli.up:up", "Start API server, scheduler and node in one process."),
+    "down": ("podfit.cli.down:down", "Stop the cluster of a data directory, containers too."),
+    "status": ("podfit.cli.status:status", "Show what runs: address, nodes, pods."),
+    "demo": ("podfit.cli.demo.command:demo", "Start a cluster, resize real containers in place, stop it again."),
+}
+IMAGE_VERBS = {
+    "load": ("podfit.cli.image:load", "Load images from archives into the running cluster."),
+    "list": ("podfit.cli.image:list_images", "List the images of the running cluster."),
+}
 
 
 def main() -> None:
@@ -33,11 +40,11 @@ def _dispatch(arguments: list[str]) -> int:
     from cyclopts import App, CycloptsError
 
     app = App(name="podfit", help=HELP, version=f"podfit {__version__}", result_action="return_value")
-    for name, target in VERBS.items():
-        app.command(target, name=name)
+    for name, (target, text) in VERBS.items():
+        app.command(target, name=name, help=text)
     image = App(name="image", help="The images that this cluster's node can run.")
-    for name, target in IMAGE_VERBS.items():
-        image.command(target, name=name)
+    for name, (target, text) in IMAGE_VERBS.items():
+        image.command(target, name=name, help=text)
     app.command(image)
     try:
         code = app(arguments, exit_on_error=False, print_error=False)
@@ -48,7 +55,7 @@ def _dispatch(arguments: list[str]) -> int:
         return exits.USAGE
     except KeyboardInterrupt:
         return exits.INTERRUPTED
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  (what is no user's situation is raised again, with its traceback)
         return _explain(error)
     return code if isinstance(code, int) else exits.DONE
 
