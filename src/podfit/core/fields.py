@@ -68,8 +68,8 @@ def forbidden(field: str, detail: str) -> FieldError:
 
 
 def unsupported(field: str, value: Any, supported: Sequence[str]) -> FieldError:
-    """`supported` is printed sorted, each quoted."""
-    listed = ", ".join(shown(item) for item in sorted(supported))
+    """`supported` is printed in the order given, each quoted."""
+    listed = ", ".join(shown(item) for item in supported)
     return FieldError(field, "Unsupported value", f"supported values: {listed}" if supported else "", shown(value))
 
 

@@ -1,0 +1,141 @@
+"""The shapes of names and labels. Each function answers what is wrong with a text, nothing when it is fine."""
+
+import re
+
+_EDGES = "and must start and end with an alphanumeric character"
+_NAME = f"must consist of alphanumeric characters, '-', '_' or '.', {_EDGES}"
+_LABEL_FORM = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN_FORM = rf"{_LABEL_FORM}(\.{_LABEL_FORM})*"
+_QUALIFIED_FORM = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_VALUE_FORM = f"({_QUALIFIED_FORM})?"
+_KEY_FORM = "[-._a-zA-Z0-9]+"
+_HEADER_FORM = "[-A-Za-z0-9]+"
+
+
+def _no_match(rule: str, form: str, *examples: str) -> str:
+    given = "".join(f"'{example}',  or " for example in examples[:-1]) + f"'{examples[-1]}'"
+    return f"{rule} (e.g. {given}, regex used for validation is '{form}')"
+
+
+_NOT_LABEL = _no_match(
+    f"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', {_EDGES}",
+    _LABEL_FORM, "my-name", "123-abc",
+)  # fmt: skip
+_NOT_SUBDOMAIN = _no_match(
+    f"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', {_EDGES}",
+    _SUBDOMAIN_FORM, "example.com",
+)  # fmt: skip
+_NOT_QUALIFIED = _no_match(f"name part {_NAME}", _QUALIFIED_FORM, "MyName", "my.name", "123-abc")
+_NOT_VALUE = _no_match(
+    f"a valid label must be an empty string or {_NAME.removeprefix('must ')}",
+    _VALUE_FORM, "MyValue", "my_value", "12345",
+)  # fmt: skip
+_NOT_KEY = _no_match(
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
+    _KEY_FORM, "key.name", "KEY_NAME", "key-name",
+)  # fmt: skip
+_NOT_HEADER = _no_match(
+    "a valid HTTP header must consist of alphanumeric characters or '-'", _HEADER_FORM, "X-Header-Name"
+)
+
+
+def _checked(text: str, form: str, message: str, limit: int) -> list[str]:
+    problems = [f"must be no more than {limit} characters"] if len(text.encode()) > limit else []
+    return problems if re.fullmatch(form, text) else [*problems, message]
+
+
+def dns_label(text: str) -> list[str]:
+    dotted = re.fullmatch(_SUBDOMAIN_FORM, text) and "." in text
+    return _checked(text, _LABEL_FORM, "must not contain dots" if dotted else _NOT_LABEL, 63)
+
+
+def dns_subdomain(text: str) -> list[str]:
+    return _checked(text, _SUBDOMAIN_FORM, _NOT_SUBDOMAIN, 253)
+
+
+def generated(check_text: str) -> str:
+    """The prefix of a generated name as a whole name: a trailing dash will be followed by letters."""
+    return check_text[:-1] + "a" if check_text.endswith("-") else check_text
+
+
+def qualified(text: str) -> list[str]:
+    """`name` or `domain/name`, as keys of labels are."""
+    prefix, slash, name = text.rpartition("/")
+    if "/" in prefix:
+        return [_no_match(f"a qualified name {_NAME}", _QUALIFIED_FORM, "MyName", "my.name", "123-abc")
+                + " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]  # fmt: skip
+    problems = []
+    if slash and not prefix:
+        problems.append("prefix part must be non-empty")
+    elif slash:
+        problems += [f"prefix part {problem}" for problem in dns_subdomain(prefix)]
+    if not name:
+        problems.append("name part must be non-empty")
+    elif len(name.encode()) > 63:
+        problems.append("name part must be no more than 63 bytes")
+    if not re.fullmatch(_QUALIFIED_FORM, name):
+        problems.append(_NOT_QUALIFIED)
+    return problems
+
+
+def label_value(text: str) -> list[str]:
+    problems = ["must be no more than 63 bytes"] if len(text.encode()) > 63 else []
+    return problems if re.fullmatch(_VALUE_FORM, text) else [*problems, _NOT_VALUE]
+
+
+def config_key(text: str) -> list[str]:
+    """A key of a ConfigMap or Secret, which becomes a file name."""
+    if problems := _checked(text, _KEY_FORM, _NOT_KEY, 253):
+        return problems
+    if text in (".", ".."):
+        return [f"must not be '{text}'"]
+    return ["must not start with '..'"] if text.startswith("..") else []
+
+
+def path_segment(text: str) -> list[str]:
+    """Names of RBAC objects may be anything that fits between two slashes."""
+    if text in (".", ".."):
+        return [f"may not be '{text}'"]
+    return [f"may not contain '{letter}'" for letter in "/%" if letter in text]
+
+
+def header(text: str) -> list[str]:
+    return [] if re.fullmatch(_HEADER_FORM, text) else [_NOT_HEADER]
+
+
+def env_name(text: str) -> list[str]:
+    """Any printable ASCII but `=`, the relaxed rule that is on by default."""
+    if not text:
+        return ["environment variable name must consist of at least one character"]
+    if all(" " <= letter <= "~" and letter != "=" for letter in text):
+        return []
+    return ["a valid environment variable name must consist only of printable ASCII characters other than '='"]
+
+
+def port_name(text: str) -> list[str]:
+    """An IANA service name."""
+    problems = []
+    if len(text) > 15:
+        problems.append("must be no more than 15 characters")
+    if not re.fullmatch(r"[-a-z0-9]*", text):
+        problems.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    if not re.search(r"[a-z]", text):
+        problems.append("must contain at least one letter (a-z)")
+    if "--" in text:
+        problems.append("must not contain consecutive hyphens")
+    if text.startswith("-") or text.endswith("-"):
+        problems.append("must not begin or end with a hyphen")
+    return problems
+
+
+def port_number(number: int) -> list[str]:
+    return [] if 1 <= number <= 65535 else ["must be between 1 and 65535, inclusive"]
+
+
+def user_id(number: int) -> list[str]:
+    return [] if 0 <= number <= 2**31 - 1 else ["must be between 0 and 2147483647, inclusive"]
+
+
+def is_sysctl(text: str) -> bool:
+    part = "[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+    return len(text) <= 253 and bool(re.fullmatch(f"({part}[./])*{part}", text))
