@@ -1,0 +1,28 @@
+"""What a node is told about itself, decided once by whoever starts it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from podfit.api.base import ResourceList
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubeletConfig:
+    """`capacity` and `allocatable` hold cpu, memory, pods and ephemeral-storage; `root` keeps checkpoints, volumes and
+    container logs. `port` is where the server part listens (0 = nowhere). `simulated` is said on the node object.
+    """
+
+    name: str
+    root: Path
+    host_ip: str
+    capacity: ResourceList
+    allocatable: ResourceList
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    port: int = 0
+    simulated: bool = False
+
+    @property
+    def log_root(self) -> Path:
+        return self.root / "logs" / "pods"

@@ -1,0 +1,95 @@
+"""Cleaning up after pods that nobody speaks for any more: their objects were deleted while this node was down.
+
+What is ours is known by the node's label on sandboxes, by our part of the cgroup tree and by our directory.
+"""
+
+import asyncio
+import logging
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from podfit.core.clock import Clock
+from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups
+from podfit.kubelet.config import KubeletConfig
+from podfit.kubelet.pods import labels
+from podfit.kubelet.pods.ender import remove_cgroup
+from podfit.kubelet.pods.facts import observe, owned
+from podfit.kubelet.runtime.errors import CRIError
+from podfit.kubelet.runtime.protocol import Runtime
+from podfit.kubelet.runtime.types import ContainerState
+from podfit.kubelet.volumes.manager import Volumes
+
+log = logging.getLogger(__name__)
+
+SHUTDOWN_GRACE = 2
+"""Seconds that containers get when the whole node is taken down."""
+
+
+@dataclass(frozen=True, slots=True)
+class Housekeeper:
+    runtime: Runtime
+    cgroups: Cgroups
+    volumes: Volumes
+    config: KubeletConfig
+    clock: Clock
+
+    async def sweep(self, wanted: set[str]) -> None:
+        """Remove everything of pods that are not `wanted` (uids). What fails is tried again at the next sweep."""
+        try:
+            present = owned(await self.runtime.list_sandboxes(), self.config.name)
+        except CRIError as error:
+            log.warning("cannot look for orphaned pods error=%s", error)
+            return
+        for uid, pod in present.items():
+            if uid not in wanted:
+                log.info("removing orphaned pod pod=%s", pod)
+                await self._remove(uid)
+        self._sweep_logs(wanted)
+        for uid in self.volumes.known() - wanted:
+            self._remove_volumes(uid)
+        for each in self.cgroups.list_pods():
+            if each.uid not in wanted:
+                await self._remove_cgroup(each.path)
+
+    async def take_down(self) -> None:
+        """Stop and remove every pod of this node, its cgroup tree and its mounts; pod directories and logs stay."""
+        present = owned(await self.runtime.list_sandboxes(), self.config.name)
+        await asyncio.gather(*(self._remove(uid, SHUTDOWN_GRACE) for uid in present))
+        self.volumes.mounter.unmount_below(self.volumes.root / "pods")
+        layout = self.cgroups.layout
+        await self._remove_cgroup(layout.root)
+        if layout.prefix:
+            await self._remove_cgroup(layout.prefix)
+
+    async def _remove(self, uid: str, grace: int | None = None) -> None:
+        try:
+            facts = await observe(self.runtime, uid)
+            await asyncio.gather(*(
+                self.runtime.stop_container(
+                    each.id, grace_seconds=grace if grace is not None else labels.grace_of(each.annotations))
+                for each in facts.containers if each.state is ContainerState.RUNNING))
+            for sandbox in facts.sandboxes:
+                await self.runtime.stop_sandbox(sandbox.id)
+                await self.runtime.remove_sandbox(sandbox.id)
+        except CRIError as error:
+            log.warning("cannot remove pod uid=%s error=%s", uid, error)
+
+    async def _remove_cgroup(self, path: str) -> None:
+        try:
+            await remove_cgroup(self.cgroups, path, self.clock.sleep)
+        except CgroupError as error:
+            log.warning("cannot remove cgroup path=%s error=%s", path, error)
+
+    def _remove_volumes(self, uid: str) -> None:
+        try:
+            self.volumes.remove(uid)
+        except OSError as error:
+            log.warning("cannot remove volumes uid=%s error=%s", uid, error)
+
+    def _sweep_logs(self, wanted: Iterable[str]) -> None:
+        if not self.config.log_root.exists():
+            return
+        for path in self.config.log_root.iterdir():
+            if path.name.rpartition("_")[2] not in wanted:
+                shutil.rmtree(path, ignore_errors=True)

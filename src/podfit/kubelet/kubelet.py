@@ -1,0 +1,145 @@
+"""A node: takes the pods that were placed on it, runs them, and says how they are.
+
+                    ┌──────────── pods of this node (informer) ────────────┐
+                    ▼                                                      │
+    PodManager ── AllocationManager        what is promised: checkpoint    │ status, delete
+        │              │ sync                                              │
+        ▼              ▼                                                   │
+    PodWorker ── PodSync, PodEnd ── Starter, Killer, Actuator ── runtime, cgroups, volumes
+        ▲
+    RuntimeWatch    containers that ended         NodeAgent    node object, Lease
+"""
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Iterator
+from typing import Any
+
+from msgspec.structs import replace
+
+from podfit.api.core.pods import Pod
+from podfit.client.events import EventRecorder, reference
+from podfit.client.informer import Informer
+from podfit.client.rest import Client
+from podfit.core.clock import Clock
+from podfit.decide.container_resources import Machine
+from podfit.decide.fit import NodeView
+from podfit.kubelet.actuation.actuator import Actuator
+from podfit.kubelet.allocation.checkpoint import Checkpoint
+from podfit.kubelet.allocation.manager import AllocationManager
+from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups
+from podfit.kubelet.config import KubeletConfig
+from podfit.kubelet.housekeeping import Housekeeper
+from podfit.kubelet.images.puller import Puller
+from podfit.kubelet.node.agent import NodeAgent
+from podfit.kubelet.pods.backoff import CrashBackoff
+from podfit.kubelet.pods.killer import Killer
+from podfit.kubelet.pods.lookup import Lookup
+from podfit.kubelet.pods.manager import PodManager
+from podfit.kubelet.pods.metrics import PodMetrics
+from podfit.kubelet.pods.starter import RETRY_SECONDS, Starter
+from podfit.kubelet.pods.toolbox import Toolbox
+from podfit.kubelet.pods.watch import RuntimeWatch
+from podfit.kubelet.runtime.protocol import Runtime
+from podfit.kubelet.server.handler import NodeServer
+from podfit.kubelet.volumes.manager import Volumes
+from podfit.kubelet.volumes.mounter import Mounter
+from podfit.kubelet.volumes.payloads import Payloads
+from podfit.net.metrics import Metrics
+
+log = logging.getLogger(__name__)
+
+HOUSEKEEPING_SECONDS = 60.0
+
+
+class Kubelet:
+    """`start`, then `stop`. `runtime_name` is the scheme of container ids, such as `containerd` or `simulated`.
+
+    `client` has to speak as `system:node:<name>`. `handler` is the node's own server; serving it is the caller's.
+    """
+
+    def __init__(
+        self, *, client: Client, runtime: Runtime, cgroups: Cgroups, config: KubeletConfig, machine: Machine,
+        mounter: Mounter, clock: Clock, runtime_name: str = "containerd",
+    ) -> None:
+        self._config, self._clock, self._machine = config, clock, machine
+        self._runtime = runtime
+        self._recorder = EventRecorder(client, component="kubelet", clock=clock, host=config.name)
+        self._agent = NodeAgent(client, runtime, config, clock=clock, gates=machine.gates)
+        self._informer = Informer(client, Pod, clock=clock, fields=f"spec.nodeName={config.name}")
+        self._pods = PodManager(self._informer)
+        self._watch = RuntimeWatch(runtime, clock=clock, changed=self._pods.wake)
+        self.metrics = Metrics()
+        allocated = Checkpoint(config.root / "allocated_pods_state")
+        actuated = Checkpoint(config.root / "actuated_pods_state")
+        self._actuator = Actuator(
+            runtime=runtime, cgroups=cgroups, machine=machine, record=actuated, clock=clock, metrics=self.metrics)
+        self._allocation = AllocationManager(
+            allocated=allocated, actuated=actuated, node=self._view, clock=clock, emit=self._emit,
+            sync=lambda uid, _trigger: self._pods.wake(uid), metrics=self.metrics)
+        lookup = Lookup(client)
+        volumes = Volumes(config.root, Payloads(lookup, config.allocatable), mounter, clock.now)
+        self._puller = Puller(runtime, clock=clock, retry=RETRY_SECONDS)
+        self._housekeeper = Housekeeper(runtime, cgroups, volumes, config, clock)
+        self._tools = Toolbox(
+            client=client, runtime=runtime, cgroups=cgroups, config=config, clock=clock, machine=machine,
+            runtime_name=runtime_name, allocation=self._allocation, actuator=self._actuator, volumes=volumes,
+            starter=Starter(
+                runtime, self._actuator, self._puller, lookup, volumes, config.allocatable, clock, CrashBackoff(),
+                self._emit),
+            killer=Killer(runtime, clock, self._emit), metrics=PodMetrics(self.metrics), emit=self._emit,
+            active=lambda: self._pods.active(self._allocation))
+        self.handler = NodeServer(
+            runtime, pods=self._shown, metrics=self.metrics, clock=clock, healthy=lambda: self._watch.healthy)
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Returns when the node is registered and every pod that was placed on it before has its worker."""
+        self._config.root.mkdir(parents=True, exist_ok=True)
+        self._actuator.refresh_tiers(())
+        self._run(self._recorder.run(), self._informer.run(), self._pods.run(self._tools))
+        await self._agent.register()
+        self._run(self._agent.run())
+        await self._pods.ready.wait()
+        self._run(self._watch.look(), self._watch.listen(), self._housekeeping())
+        log.info("kubelet started node=%s pods=%d", self._config.name, len(self._pods.known()))
+
+    async def stop(self, *, stop_pods: bool) -> None:
+        """End the kubelet. Containers go on running, unless `stop_pods`: then nothing of this node's pods remains but
+        their directories and logs.
+        """
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._allocation.close()
+        await self._puller.close()
+        if stop_pods:
+            await self._housekeeper.take_down()
+
+    # ------------------------------------------------------------------ inside
+
+    def _run(self, *jobs: Coroutine[Any, Any, None]) -> None:
+        self._tasks += [asyncio.create_task(job) for job in jobs]
+
+    async def _housekeeping(self) -> None:
+        while True:
+            await self._housekeeper.sweep(self._wanted())
+            try:
+                self._actuator.refresh_tiers(self._pods.active(self._allocation))
+            except CgroupError as error:
+                log.warning("cannot refresh the QoS tiers error=%s", error)
+            await self._clock.sleep(HOUSEKEEPING_SECONDS)
+
+    def _wanted(self) -> set[str]:
+        """Pods that exist, or whose worker is not done with them."""
+        return self._pods.known() | {pod.metadata.uid for pod in self._informer.list()}
+
+    def _view(self) -> NodeView:
+        return NodeView(allocatable=dict(self._config.allocatable), machine=self._machine, node=self._agent.node)
+
+    def _emit(self, pod: Pod, type_: str, reason: str, message: str, field_path: str = "") -> None:
+        log.debug("event pod=%s/%s reason=%s", pod.metadata.namespace, pod.metadata.name, reason)
+        self._recorder.event(reference(pod, field_path=field_path), type_, reason, message)
+
+    def _shown(self) -> Iterator[Pod]:
+        return (replace(pod, spec=self._allocation.allocated(pod).spec) for pod in self._pods.pods())

@@ -1,0 +1,70 @@
+"""What this machine says about itself: sizes for capacity, names for nodeInfo."""
+
+import os
+import platform
+import shutil
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from podfit.api.base import ResourceList
+from podfit.api.core.nodes import NodeSystemInfo
+from podfit.core.quantity import Quantity
+
+KUBELET_VERSION = "v1.36.2-podfit"
+PODS = 110
+
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686": "386"}
+
+
+def capacity(root: Path, *, pods: int = PODS) -> ResourceList:
+    """CPUs this process may use, memory, pods, and the size of the file system that holds `root`."""
+    return {
+        "cpu": Quantity.of(len(os.sched_getaffinity(0))), "memory": Quantity.of_bytes(memory_bytes()),
+        "pods": Quantity.of(pods), "ephemeral-storage": Quantity.of_bytes(shutil.disk_usage(_existing(root)).total)}
+
+
+def memory_bytes() -> int:
+    return int(_meminfo()["MemTotal"].split()[0]) * 1024
+
+
+@cache
+def architecture() -> str:
+    """In Go's words, which the kubernetes.io/arch label uses."""
+    machine = platform.machine()
+    return _ARCHITECTURES.get(machine, machine)
+
+
+def system_info(runtime_version: str) -> NodeSystemInfo:
+    """`runtime_version` such as `containerd://1.6.20`."""
+    machine_id = _read("/etc/machine-id")
+    return NodeSystemInfo(
+        machine_id=machine_id, system_uuid=_read("/sys/class/dmi/id/product_uuid") or machine_id,
+        boot_id=_read("/proc/sys/kernel/random/boot_id"), kernel_version=platform.release(), os_image=_os_image(),
+        container_runtime_version=runtime_version, kubelet_version=KUBELET_VERSION,
+        operating_system=platform.system().lower(), architecture=architecture())
+
+
+def _meminfo() -> Mapping[str, str]:
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
+def _os_image() -> str:
+    for line in _read("/etc/os-release").splitlines():
+        name, _, value = line.partition("=")
+        if name == "PRETTY_NAME":
+            return value.strip('"')
+    return platform.system()
+
+
+def _read(path: str) -> str:
+    """Empty when this machine does not have it, or does not show it to us."""
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return ""
+
+
+def _existing(path: Path) -> Path:
+    return next(each for each in (path, *path.parents) if each.exists())

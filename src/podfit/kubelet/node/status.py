@@ -1,0 +1,97 @@
+"""The node object: what it is, what it has, and how it is."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from podfit.api.core.nodes import (
+    ContainerImage,
+    DaemonEndpoint,
+    Node,
+    NodeAddress,
+    NodeCondition,
+    NodeDaemonEndpoints,
+    NodeRuntimeHandler,
+    NodeRuntimeHandlerFeatures,
+    NodeStatus,
+)
+from podfit.api.meta import ObjectMeta
+from podfit.core.features import FeatureGates
+from podfit.kubelet.config import KubeletConfig
+from podfit.kubelet.node.machine import architecture, system_info
+from podfit.kubelet.runtime.types import Image, Version
+
+SIMULATED = "podfit.dev/simulated"
+DECLARED = ("InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers")
+MAX_IMAGES = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """`runtime` is why no container can be started now; empty when they can."""
+
+    runtime: str = ""
+
+
+def node_object(config: KubeletConfig, status: NodeStatus) -> Node:
+    return Node(
+        metadata=ObjectMeta(name=config.name, labels=node_labels(config), annotations=node_annotations(config)),
+        status=status)
+
+
+def node_labels(config: KubeletConfig) -> dict[str, str]:
+    own = {
+        "beta.kubernetes.io/arch": architecture(), "beta.kubernetes.io/os": "linux",
+        "kubernetes.io/arch": architecture(), "kubernetes.io/hostname": config.name, "kubernetes.io/os": "linux"}
+    return {**own, **config.labels, **({SIMULATED: "true"} if config.simulated else {})}
+
+
+def node_annotations(config: KubeletConfig) -> dict[str, str]:
+    told = {SIMULATED: "containers of this node are simulated by podfit: nothing runs"} if config.simulated else {}
+    return {**told, **config.annotations}
+
+
+def node_status(
+    config: KubeletConfig, *, gates: FeatureGates, version: Version | None, images: Iterable[Image], health: Health,
+    now: str, previous: Mapping[str, NodeCondition],
+) -> NodeStatus:
+    """`now` is RFC 3339; `previous` conditions by type keep their transition times. `version` None = not known now."""
+    name = f"{version.runtime_name}://{version.runtime_version}" if version is not None else ""
+    plain = NodeRuntimeHandlerFeatures(recursive_read_only_mounts=False, user_namespaces=False)
+    return NodeStatus(
+        capacity=dict(config.capacity), allocatable=dict(config.allocatable),
+        conditions=tuple(_conditions(health, now, previous)),
+        addresses=(
+            NodeAddress(type="InternalIP", address=config.host_ip), NodeAddress(type="Hostname", address=config.name)),
+        daemon_endpoints=NodeDaemonEndpoints(kubelet_endpoint=DaemonEndpoint(port=config.port)),
+        node_info=system_info(name), images=_images(images),
+        runtime_handlers=(NodeRuntimeHandler(features=plain),), declared_features=declared_features(gates))
+
+
+def declared_features(gates: FeatureGates) -> tuple[str, ...]:
+    """What the API server and the scheduler may count on, sorted (spec section 2)."""
+    if not gates["NodeDeclaredFeatures"]:
+        return ()
+    return tuple(sorted(name for name in DECLARED if gates[name]))
+
+
+def _conditions(health: Health, now: str, previous: Mapping[str, NodeCondition]) -> Iterable[NodeCondition]:
+    rows = [
+        ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+        ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+        ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+        ("Ready", "True", "KubeletReady", "kubelet is posting ready status")]
+    if health.runtime:
+        rows[-1] = ("Ready", "False", "KubeletNotReady", health.runtime)
+    for kind, status, reason, message in rows:
+        before = previous.get(kind)
+        since = before.last_transition_time if before is not None and before.status == status else now
+        yield NodeCondition(
+            type=kind, status=status, reason=reason, message=message, last_heartbeat_time=now,
+            last_transition_time=since)
+
+
+def _images(images: Iterable[Image]) -> tuple[ContainerImage, ...]:
+    largest = sorted(images, key=lambda each: (-each.size, each.id))[:MAX_IMAGES]
+    return tuple(
+        ContainerImage(names=(*each.digests, *each.tags), size_bytes=each.size) for each in largest
+        if each.digests or each.tags)

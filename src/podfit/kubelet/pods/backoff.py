@@ -1,0 +1,53 @@
+"""How long a container that keeps ending, or an image that cannot be pulled, has to wait.
+
+    first failure   tried again at once
+    then            10 s, 20 s, 40 s … at most 5 min, counted from the failure
+    10 min without  forgotten
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+FIRST = 10.0
+LONGEST = 300.0
+FORGET_AFTER = 2 * LONGEST
+
+Key: TypeAlias = tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Entry:
+    delay: float
+    since: float  # of the last `failed`
+
+
+class CrashBackoff:
+    """Times are seconds on any one clock. Keys begin with the pod's uid."""
+
+    def __init__(self) -> None:
+        self._entries: dict[Key, _Entry] = {}
+
+    def delay(self, key: Key) -> float:
+        """The delay in force, 0 when there is none."""
+        entry = self._entries.get(key)
+        return entry.delay if entry is not None else 0.0
+
+    def remaining(self, key: Key, failed_at: float, now: float) -> float:
+        """Seconds still to wait after a failure at `failed_at`; 0 = try now."""
+        entry = self._entries.get(key)
+        if entry is None or failed_at - entry.since > FORGET_AFTER:
+            return 0.0
+        return max(0.0, failed_at + entry.delay - now)
+
+    def tried(self, key: Key, now: float) -> None:
+        """Another attempt begins: the next one will have to wait longer."""
+        entry = self._entries.get(key)
+        if entry is None or now - entry.since > FORGET_AFTER:
+            self._entries[key] = _Entry(FIRST, now)
+        else:
+            entry.delay, entry.since = min(entry.delay * 2, LONGEST), now
+
+    def forget(self, uid: str) -> None:
+        """The pod is gone."""
+        for key in [key for key in self._entries if key[0] == uid]:
+            del self._entries[key]

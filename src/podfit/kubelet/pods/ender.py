@@ -1,0 +1,101 @@
+"""The end of a pod: its containers stop, then everything that was made for it goes.
+
+    stop containers       by the grace period; the room is free from here on, before the API knows
+    stop sandboxes        then the final status: Succeeded or Failed
+    volumes and cgroup    gone
+    remove sandboxes      with containers and logs, once the object is deleted or being deleted
+    delete the object     with grace 0 and its uid: the API was waiting for this
+
+Each step can be repeated, so an end that was interrupted begins again from the top.
+"""
+
+import logging
+import shutil
+from collections.abc import Awaitable, Callable
+
+from podfit.api.core.pods import Pod
+from podfit.core.errors import ApiError
+from podfit.kubelet.cgroup.protocol import Busy, Cgroups
+from podfit.kubelet.pods import labels
+from podfit.kubelet.pods.configs import log_directory
+from podfit.kubelet.pods.facts import PodFacts, observe
+from podfit.kubelet.pods.reporter import Reporter
+from podfit.kubelet.pods.toolbox import Toolbox
+
+log = logging.getLogger(__name__)
+
+BUSY_SECONDS = 0.05
+BUSY_TRIES = 40
+_GONE = (404, 409)
+
+
+class PodEnd:
+    """The end of one pod. `gone` says to both steps that the API object does not exist any more."""
+
+    def __init__(self, tools: Toolbox, reporter: Reporter) -> None:
+        self._tools = tools
+        self._reporter = reporter
+
+    async def stop(self, pod: Pod, *, gone: bool) -> None:
+        """Stop everything and say so. Containers stay in the runtime, for their logs and exit codes."""
+        uid, killer = pod.metadata.uid, self._tools.killer
+        facts = await observe(self._tools.runtime, uid)
+        allocated = self._tools.allocation.allocated(pod)
+        reporting = not gone and not self._reporter.ended
+        if reporting:
+            await self._reporter.report(pod, facts, ending=True)
+        await killer.stop_pod(allocated, facts, self._grace(pod, gone=gone))
+        facts = await observe(self._tools.runtime, uid)
+        await self._free(pod, facts)
+        await killer.stop_sandboxes(facts)
+        await self._free(pod, await observe(self._tools.runtime, uid))
+        self._tools.volumes.remove(uid)
+        await remove_cgroup(self._tools.cgroups, self._tools.actuator.cgroup_path(pod), self._tools.clock.sleep)
+
+    async def _free(self, pod: Pod, facts: PodFacts) -> None:
+        """Nothing runs any more: the status says so, and the room is free although the object is still there."""
+        await self._reporter.report(pod, facts, ending=True)
+
+    async def delete(self, pod: Pod, *, gone: bool) -> None:
+        """After `stop`: remove what is left, and let the API object go."""
+        facts = await observe(self._tools.runtime, pod.metadata.uid)
+        if not gone:
+            await self._reporter.writer.written()
+        await self._tools.killer.stop_sandboxes(facts)
+        await self._tools.killer.remove_sandboxes(facts)
+        shutil.rmtree(log_directory(self._tools.config.log_root, labels.ref(pod)), ignore_errors=True)
+        self._tools.actuator.forget(pod.metadata.uid)
+        if not gone:
+            await self._delete_object(pod)
+
+    async def _delete_object(self, pod: Pod) -> None:
+        meta = pod.metadata
+        try:
+            await self._tools.client.delete(Pod, meta.name, meta.namespace, grace=0, uid=meta.uid)
+        except ApiError as error:
+            if error.code not in _GONE:
+                raise
+            log.info("pod was gone already pod=%s", labels.ref(pod))
+
+    def _grace(self, pod: Pod, *, gone: bool) -> int:
+        """At least a second; an object that vanished was deleted by force."""
+        if gone:
+            return 1
+        asked = pod.metadata.deletion_grace_period_seconds
+        if pod.metadata.deletion_timestamp is not None and asked is not None:
+            return max(1, asked)
+        return max(1, labels.spec_grace(pod))
+
+
+async def remove_cgroup(cgroups: Cgroups, path: str, sleep: Callable[[float], Awaitable[None]]) -> None:
+    """The kernel needs a moment to let go of the processes of a container that was just killed. Raises CgroupError."""
+    for left in reversed(range(BUSY_TRIES)):
+        try:
+            if cgroups.exists(path):
+                cgroups.remove(path)
+        except Busy:
+            if not left:
+                raise
+            await sleep(BUSY_SECONDS)
+        else:
+            return

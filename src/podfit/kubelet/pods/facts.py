@@ -1,0 +1,93 @@
+"""What the runtime knows of one pod: the only basis on which a worker acts.
+
+Nothing about running containers is remembered between two turns of a worker; it is asked again, so a restarted kubelet,
+a restarted runtime and an undisturbed one look the same.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from podfit.kubelet.pods import labels
+from podfit.kubelet.pods.messages import read_message
+from podfit.kubelet.runtime.errors import NotFound
+from podfit.kubelet.runtime.protocol import Runtime
+from podfit.kubelet.runtime.types import ContainerState, ContainerStatus, Sandbox, SandboxState, SandboxStatus
+
+
+@dataclass(frozen=True, slots=True)
+class PodFacts:
+    """Sandboxes and containers, newest first. `home` maps a container's id to its sandbox's."""
+
+    uid: str
+    sandboxes: tuple[Sandbox, ...] = ()
+    status: SandboxStatus | None = None
+    """Of the newest sandbox."""
+    containers: tuple[ContainerStatus, ...] = ()
+    home: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def sandbox(self) -> Sandbox | None:
+        """The sandbox that containers can run in."""
+        newest = self.sandboxes[0] if self.sandboxes else None
+        return newest if newest is not None and newest.state is SandboxState.READY else None
+
+    @property
+    def running(self) -> tuple[ContainerStatus, ...]:
+        return tuple(c for c in self.containers if c.state is ContainerState.RUNNING)
+
+    def last(self, name: str) -> ContainerStatus | None:
+        """The newest instance of a container, whatever sandbox it was in."""
+        return next((c for c in self.containers if c.name == name), None)
+
+    def here(self, name: str) -> ContainerStatus | None:
+        """The newest instance in the present sandbox."""
+        sandbox = self.sandbox
+        if sandbox is None:
+            return None
+        inside = {container for container, home in self.home if home == sandbox.id}
+        return next((c for c in self.containers if c.name == name and c.id in inside), None)
+
+
+async def observe(runtime: Runtime, uid: str) -> PodFacts:
+    """Ask the runtime. A container that vanishes between list and inspect is not there (spec R-181)."""
+    found = [each for each in await runtime.list_sandboxes() if each.uid == uid]
+    sandboxes = tuple(sorted(found, key=lambda each: (each.attempt, each.created_at), reverse=True))
+    if not sandboxes:
+        return PodFacts(uid)
+    status, listed = await asyncio.gather(
+        _sandbox_status(runtime, sandboxes[0].id),
+        asyncio.gather(*(runtime.list_containers(sandbox_id=each.id) for each in sandboxes)))
+    entries = [each for one in listed for each in one]
+    statuses = await asyncio.gather(*(_container_status(runtime, each.id) for each in entries))
+    known = [(entry, one) for entry, one in zip(entries, statuses, strict=True) if one is not None]
+    known.sort(key=lambda pair: (pair[1].attempt, pair[1].created_at), reverse=True)
+    return PodFacts(
+        uid, sandboxes, status, tuple(one for _, one in known), tuple((e.id, e.sandbox_id) for e, _ in known))
+
+
+async def _sandbox_status(runtime: Runtime, sandbox_id: str) -> SandboxStatus | None:
+    try:
+        return await runtime.sandbox_status(sandbox_id)
+    except NotFound:
+        return None
+
+
+async def _container_status(runtime: Runtime, container_id: str) -> ContainerStatus | None:
+    try:
+        status = await runtime.container_status(container_id)
+    except NotFound:
+        return None
+    if status.state is not ContainerState.EXITED or status.message:
+        return status
+    return replace(status, message=read_message(
+        Path(status.annotations.get(labels.MESSAGE_PATH, "")), status.annotations.get(labels.MESSAGE_POLICY, ""),
+        log=Path(status.log_path), failed=status.exit_code != 0))
+
+
+def owned(sandboxes: Iterable[Sandbox], node: str) -> dict[str, labels.PodRef]:
+    """The pods that this node has in the runtime, by uid."""
+    return {
+        each.uid: labels.PodRef(each.uid, each.name, each.namespace)
+        for each in sandboxes if each.labels.get(labels.NODE) == node}

@@ -1,0 +1,77 @@
+"""Stopping containers and sandboxes, in an order that lets sidecars outlive what they serve.
+
+    regular containers and plain init containers    all at once
+    sidecars                                        one by one, the last one first
+    sandboxes                                       after the containers, which frees what they hold
+
+A stop that is cut short (the grace period was shortened, the kubelet ended) is simply asked for again.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from podfit.api.core.containers import Container
+from podfit.api.core.pods import Pod
+from podfit.core.clock import Clock
+from podfit.decide.overlay import is_sidecar
+from podfit.kubelet.pods import labels
+from podfit.kubelet.pods.facts import PodFacts
+from podfit.kubelet.pods.plan import Kill
+from podfit.kubelet.runtime.protocol import Runtime
+from podfit.kubelet.runtime.types import ContainerState, ContainerStatus
+
+MINIMUM_GRACE = 2
+"""Seconds given to a container that is stopped alone, as for a restart."""
+
+_ALIVE = (ContainerState.RUNNING, ContainerState.UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Killer:
+    runtime: Runtime
+    clock: Clock
+    emit: Callable[[Pod, str, str, str, str], None]
+    """Pod, type, reason, message, field path."""
+
+    async def stop_for_restart(self, pod: Pod, kills: Iterable[Kill]) -> None:
+        grace = max(MINIMUM_GRACE, labels.spec_grace(pod))
+        await asyncio.gather(*(self._stop(pod, each.container, grace, each.message) for each in kills))
+
+    async def stop_pod(self, pod: Pod, facts: PodFacts, grace: int) -> None:
+        """Every container of the pod, with `grace` seconds for all of it; sandboxes stay."""
+        began = self.clock.monotonic()
+        sidecars = {each.name: place for place, each in enumerate(pod.spec.init_containers) if is_sidecar(each)}
+        alive = [each for each in facts.containers if each.state in _ALIVE]
+        await asyncio.gather(*(
+            self._stop(pod, each, grace, f"Stopping container {each.name}")
+            for each in alive if each.name not in sidecars))
+        for each in sorted((each for each in alive if each.name in sidecars), key=lambda each: -sidecars[each.name]):
+            left = max(1, grace - int(self.clock.monotonic() - began))
+            await self._stop(pod, each, left, f"Stopping container {each.name}")
+
+    async def stop_sandboxes(self, facts: PodFacts) -> None:
+        await asyncio.gather(*(self.runtime.stop_sandbox(each.id) for each in facts.sandboxes))
+
+    async def remove_sandboxes(self, facts: PodFacts) -> None:
+        """With all their containers."""
+        await asyncio.gather(*(self.runtime.remove_sandbox(each.id) for each in facts.sandboxes))
+
+    async def _stop(self, pod: Pod, status: ContainerStatus, grace: int, message: str) -> None:
+        container, path = _declared(pod, status.name)
+        self.emit(pod, "Normal", "Killing", message, path)
+        hook = container.lifecycle.pre_stop if container is not None and container.lifecycle is not None else None
+        if hook is not None and hook.sleep is not None:
+            pause = min(hook.sleep.seconds, grace)
+            await self.clock.sleep(pause)
+            grace = max(MINIMUM_GRACE, grace - pause)
+        await self.runtime.stop_container(status.id, grace_seconds=grace)
+
+
+def _declared(pod: Pod, name: str) -> tuple[Container | None, str]:
+    """The container's declaration and its field path."""
+    for kind, containers in (("containers", pod.spec.containers), ("initContainers", pod.spec.init_containers)):
+        for each in containers:
+            if each.name == name:
+                return each, f"spec.{kind}{{{name}}}"
+    return None, ""

@@ -1,0 +1,83 @@
+"""What podfit writes on sandboxes and containers, so that everything can be rebuilt from the runtime after a crash.
+
+The keys are upstream's, so that other tools on the node (crictl, log collectors) know whose container they look at.
+`podfit.dev/node` is our own: several nodes, or another kubelet, may share one runtime, and each must clean up only
+after itself.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from podfit.api.core.containers import Container
+from podfit.api.core.pods import Pod
+
+POD_NAME = "io.kubernetes.pod.name"
+POD_NAMESPACE = "io.kubernetes.pod.namespace"
+POD_UID = "io.kubernetes.pod.uid"
+POD_GRACE = "io.kubernetes.pod.terminationGracePeriod"
+CONTAINER_NAME = "io.kubernetes.container.name"
+CONTAINER_HASH = "io.kubernetes.container.hash"
+RESTART_COUNT = "io.kubernetes.container.restartCount"
+MESSAGE_PATH = "podfit.dev/terminationMessageFile"
+MESSAGE_POLICY = "io.kubernetes.container.terminationMessagePolicy"
+NODE = "podfit.dev/node"
+
+DEFAULT_GRACE = 30
+
+
+@dataclass(frozen=True, slots=True)
+class PodRef:
+    """The identity of a pod, as the runtime's labels carry it."""
+
+    uid: str
+    name: str
+    namespace: str
+
+    def __str__(self) -> str:
+        return f"{self.name}_{self.namespace}({self.uid})"
+
+
+def ref(pod: Pod) -> PodRef:
+    return PodRef(pod.metadata.uid, pod.metadata.name, pod.metadata.namespace)
+
+
+def definition_hash(container: Container) -> str:
+    """Changes when the container has to be replaced: only its name and image count (spec R-178)."""
+    return hashlib.sha256(json.dumps([container.name, container.image]).encode()).hexdigest()[:16]
+
+
+def pod_labels(pod: Pod, node: str) -> dict[str, str]:
+    """The pod's own labels come first, so that they cannot forge ours."""
+    meta = pod.metadata
+    own = {POD_NAME: meta.name, POD_NAMESPACE: meta.namespace, POD_UID: meta.uid, NODE: node}
+    return {**meta.labels, **own}
+
+
+def pod_annotations(pod: Pod) -> dict[str, str]:
+    return {**pod.metadata.annotations, POD_GRACE: str(spec_grace(pod))}
+
+
+def container_labels(pod: Pod, container: Container) -> dict[str, str]:
+    meta = pod.metadata
+    return {
+        POD_NAME: meta.name, POD_NAMESPACE: meta.namespace, POD_UID: meta.uid, CONTAINER_NAME: container.name}
+
+
+def container_annotations(pod: Pod, container: Container, *, attempt: int, message_file: str) -> dict[str, str]:
+    return {
+        CONTAINER_HASH: definition_hash(container), RESTART_COUNT: str(attempt), POD_GRACE: str(spec_grace(pod)),
+        MESSAGE_PATH: message_file, MESSAGE_POLICY: container.termination_message_policy or "File"}
+
+
+def spec_grace(pod: Pod) -> int:
+    """Seconds between SIGTERM and SIGKILL when nobody has asked for less."""
+    grace = pod.spec.termination_grace_period_seconds
+    return DEFAULT_GRACE if grace is None else grace
+
+
+def grace_of(annotations: Mapping[str, str]) -> int:
+    """The same from the annotations, for a pod whose object is gone."""
+    text = annotations.get(POD_GRACE, "")
+    return int(text) if text.isdigit() else DEFAULT_GRACE

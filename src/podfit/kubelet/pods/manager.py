@@ -1,0 +1,166 @@
+"""From the API's pods to workers: admission, changes, ends.
+
+    informer ──▶ inbox ──▶ one task: allocation first, then the pod's worker
+    at the start the whole list is admitted as one batch, so that no pod takes the room of one that runs already
+
+One task takes the news in order; all it waits for is the checkpoint, never a container.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from podfit.api.core.pods import Pod
+from podfit.client.informer import Informer
+from podfit.decide.qos import qos_class
+from podfit.kubelet.allocation.checkpoint import CheckpointError
+from podfit.kubelet.allocation.manager import Admitted, AllocationManager, Rejected
+from podfit.kubelet.pods.toolbox import Toolbox
+from podfit.kubelet.pods.worker import PodWorker
+
+log = logging.getLogger(__name__)
+
+SAVE_RETRY_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Added:
+    pod: Pod
+
+
+@dataclass(frozen=True, slots=True)
+class _Changed:
+    pod: Pod
+
+
+@dataclass(frozen=True, slots=True)
+class _Deleted:
+    pod: Pod
+
+
+class PodManager:
+    """Workers by uid. `run` until cancelled; `ready` is set once the pods known at the start have their workers."""
+
+    def __init__(self, informer: Informer[Pod]) -> None:
+        self._informer = informer
+        self._inbox: asyncio.Queue[_Added | _Changed | _Deleted] = asyncio.Queue()
+        self._workers: dict[str, PodWorker] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self.ready = asyncio.Event()
+        informer.add_handler(
+            add=lambda pod: self._inbox.put_nowait(_Added(pod)),
+            update=lambda _, pod: self._inbox.put_nowait(_Changed(pod)),
+            delete=lambda pod: self._inbox.put_nowait(_Deleted(pod)))
+
+    # ------------------------------------------------------------------ what others ask
+
+    def wake(self, uid: str) -> None:
+        """Something happened to this pod; have its worker look."""
+        worker = self._workers.get(uid)
+        if worker is not None:
+            worker.wake()
+
+    def known(self) -> set[str]:
+        """The pods that have a worker, whatever state they are in."""
+        return set(self._workers)
+
+    def pods(self) -> list[Pod]:
+        return [worker.pod for worker in self._workers.values()]
+
+    def active(self, allocation: AllocationManager) -> Iterator[Pod]:
+        """The allocated pods that hold or will hold something of the node."""
+        return (allocation.allocated(worker.pod) for worker in self._workers.values() if worker.active)
+
+    # ------------------------------------------------------------------ the loop
+
+    async def run(self, tools: Toolbox) -> None:
+        try:
+            await self._informer.synced.wait()
+            await self._take(tools, self._waiting())
+            await tools.allocation.sources_ready()
+            tools.actuator.retain(self.known())
+            self.ready.set()
+            while True:
+                first = await self._inbox.get()
+                await self._take(tools, [first, *self._waiting()])
+        finally:
+            for task in self._tasks.values():
+                task.cancel()
+            await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    def _waiting(self) -> list[_Added | _Changed | _Deleted]:
+        found = []
+        while not self._inbox.empty():
+            found.append(self._inbox.get_nowait())
+        return found
+
+    async def _take(self, tools: Toolbox, news: Iterable[_Added | _Changed | _Deleted]) -> None:
+        """New pods that come together are admitted together; the rest goes in order."""
+        batch: list[Pod] = []
+        for each in news:
+            if isinstance(each, _Added):
+                batch.append(_classified(each.pod, tools))
+                continue
+            await self._add(tools, batch)
+            batch = []
+            if isinstance(each, _Changed):
+                await self._change(tools, _classified(each.pod, tools))
+            else:
+                worker = self._workers.get(each.pod.metadata.uid)
+                if worker is not None:
+                    worker.gone()
+        await self._add(tools, batch)
+
+    async def _add(self, tools: Toolbox, batch: list[Pod]) -> None:
+        if not batch:
+            return
+        by_uid = {pod.metadata.uid: pod for pod in batch}
+        for answer in await self._admitted(tools, batch):
+            uid = answer.pod.metadata.uid
+            worker = PodWorker(tools, by_uid[uid])
+            if isinstance(answer, Rejected):
+                tools.emit(answer.pod, "Warning", answer.reason, answer.message, "")
+                worker.reject(answer.reason, answer.message)
+            self._workers[uid] = worker
+            self._tasks[uid] = asyncio.create_task(self._live(tools, uid, worker), name=f"worker {uid}")
+
+    async def _admitted(self, tools: Toolbox, batch: list[Pod]) -> tuple[Admitted | Rejected, ...]:
+        while True:
+            try:
+                return await tools.allocation.add(batch)
+            except CheckpointError as error:
+                log.warning("cannot save allocations, pods wait pods=%d error=%s", len(batch), error)
+                await tools.clock.sleep(SAVE_RETRY_SECONDS)
+
+    async def _change(self, tools: Toolbox, pod: Pod) -> None:
+        """Allocation first: a turn that sees the new generation must see what was decided about it, too."""
+        worker = self._workers.get(pod.metadata.uid)
+        if worker is None:
+            return
+        quiet = _same_but_status(worker.pod, pod)
+        if not quiet:
+            await tools.allocation.update(pod)
+        worker.update(pod, quiet=quiet)
+
+    async def _live(self, tools: Toolbox, uid: str, worker: PodWorker) -> None:
+        await worker.run()
+        del self._workers[uid], self._tasks[uid]
+        await tools.allocation.remove([uid])
+        tools.starter.forget(uid)
+
+
+def _classified(pod: Pod, tools: Toolbox) -> Pod:
+    """The API server stores the QoS class on creation; a pod from elsewhere may lack it."""
+    if pod.status.qos_class:
+        return pod
+    return replace(pod, status=replace(pod.status, qos_class=qos_class(pod, tools.machine.gates)))
+
+
+def _same_but_status(old: Pod, new: Pod) -> bool:
+    """Whether only the status changed, which is our own doing most of the time."""
+    was, now = old.metadata, new.metadata
+    return old.spec == new.spec and was == replace(
+        now, resource_version=was.resource_version, managed_fields=was.managed_fields)

@@ -1,0 +1,134 @@
+"""What a pod needs next, from what it is promised and what the runtime shows. Pure: the worker carries it out.
+
+    no sandbox that is ready    stop what is left of the old one, make a new one, begin again with the init containers
+    init containers             one after the other; a sidecar counts once it runs, a plain one once it has exited 0
+    the others                  start what never ran, or ended and is to be restarted
+    image changed               stop and start again, whatever the restart policy (spec R-178)
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from podfit.api.core.containers import Container
+from podfit.api.core.pods import Pod
+from podfit.decide.overlay import is_sidecar
+from podfit.kubelet.pods import labels
+from podfit.kubelet.pods.facts import PodFacts
+from podfit.kubelet.runtime.types import ContainerState, ContainerStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    container: ContainerStatus
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """`over`: nothing runs on and nothing will start again, so what is left (sidecars) can be stopped."""
+
+    over: bool = False
+    new_sandbox: bool = False
+    kill: tuple[Kill, ...] = ()
+    start: tuple[Container, ...] = ()
+    initialised: bool = False
+
+
+def plan(pod: Pod, facts: PodFacts) -> Plan:
+    if facts.sandbox is None:
+        return _without_sandbox(pod, facts)
+    initialised = is_initialised(pod, facts)
+    if _failed(pod, facts, initialised) or (initialised and _all_done(pod, facts)):
+        return Plan(over=True, initialised=initialised)
+    kill = tuple(_outdated(pod, facts, initialised=initialised))
+    replaced = {each.container.name for each in kill}
+    start = tuple(_to_start(pod, facts, replaced, initialised=initialised))
+    return Plan(kill=kill, start=start, initialised=initialised)
+
+
+def is_initialised(pod: Pod, facts: PodFacts) -> bool:
+    """A regular container that was created in this sandbox proves it, whatever became of the init containers since."""
+    if any(facts.here(each.name) for each in pod.spec.containers):
+        return True
+    return all(_passed(each, facts.here(each.name)) for each in pod.spec.init_containers)
+
+
+def restarts(pod: Pod, container: Container, last: ContainerStatus) -> bool:
+    """Whether an ended regular or plain init container is to be run again (its own policy over the pod's)."""
+    policy = container.restart_policy or pod.spec.restart_policy or "Always"
+    return policy == "Always" or (policy == "OnFailure" and not _succeeded(last))
+
+
+def _without_sandbox(pod: Pod, facts: PodFacts) -> Plan:
+    """Containers of a sandbox that died were killed with it, unless they had ended before."""
+    ended = [facts.last(each.name) for each in pod.spec.containers]
+    done = [
+        last is not None and last.state is ContainerState.EXITED and not restarts(pod, each, last)
+        for each, last in zip(pod.spec.containers, ended, strict=True)]
+    if facts.sandboxes and (all(done) or (pod.spec.restart_policy == "Never" and any(ended))):
+        return Plan(over=True)
+    kill = tuple(Kill(each, f"Stopping container {each.name}") for each in facts.running)
+    first = tuple(pod.spec.init_containers[:1]) or pod.spec.containers
+    return Plan(new_sandbox=True, kill=kill, start=first, initialised=not pod.spec.init_containers)
+
+
+def _passed(container: Container, status: ContainerStatus | None) -> bool:
+    if status is None:
+        return False
+    if is_sidecar(container):
+        return status.state is ContainerState.RUNNING
+    return _succeeded(status)
+
+
+def _succeeded(status: ContainerStatus) -> bool:
+    return status.state is ContainerState.EXITED and status.exit_code == 0
+
+
+def _failed(pod: Pod, facts: PodFacts, initialised: bool) -> bool:
+    """A plain init container failed for good."""
+    if initialised:
+        return False
+    for each in pod.spec.init_containers:
+        status = facts.here(each.name)
+        if is_sidecar(each) or status is None or status.state is not ContainerState.EXITED or _succeeded(status):
+            continue
+        return not restarts(pod, each, status)
+    return False
+
+
+def _all_done(pod: Pod, facts: PodFacts) -> bool:
+    for each in pod.spec.containers:
+        status = facts.here(each.name)
+        if status is None or status.state is not ContainerState.EXITED or restarts(pod, each, status):
+            return False
+    return True
+
+
+def _outdated(pod: Pod, facts: PodFacts, *, initialised: bool) -> Iterator[Kill]:
+    """Running containers whose definition changed, and those the runtime has lost track of."""
+    initial = (each for each in pod.spec.init_containers if is_sidecar(each) or not initialised)
+    for each in (*pod.spec.containers, *initial):
+        status = facts.here(each.name)
+        if status is None or status.state not in (ContainerState.RUNNING, ContainerState.UNKNOWN):
+            continue
+        if status.state is ContainerState.UNKNOWN:
+            yield Kill(status, f"Container {each.name} is in unknown state, try killing it before restart")
+        elif status.annotations.get(labels.CONTAINER_HASH) != labels.definition_hash(each):
+            yield Kill(status, f"Container {each.name} definition changed, will be restarted")
+
+
+def _to_start(pod: Pod, facts: PodFacts, replaced: set[str], *, initialised: bool) -> Iterator[Container]:
+    for each in pod.spec.init_containers:
+        status = None if each.name in replaced else facts.here(each.name)
+        running = status is not None and status.state is ContainerState.RUNNING
+        wanted = is_sidecar(each) or (not initialised and not _passed(each, status))
+        if wanted and not running:
+            yield each
+        if not initialised and not _passed(each, status):
+            return
+    for each in pod.spec.containers if initialised else ():
+        status = None if each.name in replaced else facts.here(each.name)
+        if status is None or status.state in (ContainerState.CREATED, ContainerState.UNKNOWN):
+            yield each
+        elif status.state is ContainerState.EXITED and restarts(pod, each, status):
+            yield each

@@ -1,0 +1,67 @@
+"""What a worker says about its pod: the status to the API, the room it holds to allocation."""
+
+import dataclasses
+
+from msgspec.structs import replace
+
+from podfit.api.core.container_status import ContainerStateWaiting
+from podfit.api.core.pods import Pod, PodStatus
+from podfit.decide.overlay import PodResources
+from podfit.kubelet.pods.facts import PodFacts
+from podfit.kubelet.pods.status_writer import StatusWriter
+from podfit.kubelet.pods.toolbox import Toolbox
+from podfit.kubelet.status.generate import generate, rejected
+from podfit.kubelet.status.inputs import Observation, StatusInput
+
+TERMINAL = ("Succeeded", "Failed")
+
+
+class Reporter:
+    """For one pod. `waiting` says why containers do not run, by name; the worker fills it."""
+
+    def __init__(self, tools: Toolbox, writer: StatusWriter, *, first_seen: float) -> None:
+        self.writer = writer
+        self.waiting: dict[str, ContainerStateWaiting] = {}
+        self._tools = tools
+        self._first_seen: float | None = first_seen if writer.status.phase in ("", "Pending") else None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the pod has come to its end, as it was last reported."""
+        return self.writer.status.phase in TERMINAL
+
+    async def report(self, desired: Pod, facts: PodFacts, *, ending: bool = False) -> Pod:
+        """Say what is; answers the allocated pod with the status just made. `ending`: nothing will be started again.
+
+        Allocation hears of it before the API does, so room that came free is given away at once.
+        """
+        allocated = self._tools.allocation.begin_sync(desired, [each.name for each in facts.running])
+        status = generate(self._input(desired, allocated, facts, ending=ending))
+        self.writer.set(status)
+        await self._tools.allocation.reconcile(desired.metadata.uid, status)
+        self._count_start(status)
+        return replace(allocated, status=status)
+
+    def rejected(self, pod: Pod, reason: str, message: str) -> None:
+        self.writer.set(rejected(pod, reason, message, self._tools.clock.now()))
+
+    def _input(self, desired: Pod, allocated: Pod, facts: PodFacts, *, ending: bool) -> StatusInput:
+        tools, uid = self._tools, desired.metadata.uid
+        return StatusInput(
+            pod=desired, allocated=allocated, previous=self.writer.status, observed=self._observation(facts),
+            machine=tools.machine, node_ip=tools.config.host_ip, now=tools.clock.now(),
+            runtime_name=tools.runtime_name, resize_conditions=tools.allocation.conditions(uid),
+            waiting=self.waiting, actuated=tools.actuator.actuated(uid) or PodResources(),
+            pod_values=tools.actuator.pod_values(allocated), ended=ending)
+
+    def _observation(self, facts: PodFacts) -> Observation:
+        """A sandbox on the host's network has the node's address, which the runtime leaves to us to say."""
+        sandbox = facts.status
+        if sandbox is not None and sandbox.host_network:
+            sandbox = dataclasses.replace(sandbox, ips=(self._tools.config.host_ip,))
+        return Observation(sandbox=sandbox, containers=facts.containers)
+
+    def _count_start(self, status: PodStatus) -> None:
+        if self._first_seen is not None and status.phase == "Running":
+            self._tools.metrics.start.observe(self._tools.clock.monotonic() - self._first_seen)
+            self._first_seen = None

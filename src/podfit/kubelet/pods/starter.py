@@ -1,0 +1,179 @@
+"""Starting one container: image, configuration, create, start; and saying what went wrong in upstream's words.
+
+    step       waiting reason on failure
+    image      ErrImagePull, ImagePullBackOff, ErrImageNeverPull, InvalidImageName
+    configure  CreateContainerConfigError    a missing ConfigMap or key, a forbidden user, a bad sub-path
+    create     CreateContainerError
+    start      RunContainerError             such as a command that does not exist
+    before all CrashLoopBackOff              it keeps ending
+"""
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from podfit.api.base import ResourceList
+from podfit.api.core.containers import Container
+from podfit.api.core.pods import Pod
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
+from podfit.kubelet.actuation.actuator import Actuator
+from podfit.kubelet.files import delete_file, make_directory
+from podfit.kubelet.images.puller import ImageError, Puller, Tell
+from podfit.kubelet.pods import labels
+from podfit.kubelet.pods.backoff import CrashBackoff, Key
+from podfit.kubelet.pods.configs import container_config, root_problem
+from podfit.kubelet.pods.environment import environment
+from podfit.kubelet.pods.facts import PodFacts
+from podfit.kubelet.pods.fields import Unsupported
+from podfit.kubelet.pods.lookup import Lookup, Missing
+from podfit.kubelet.runtime.errors import CRIError
+from podfit.kubelet.runtime.protocol import Runtime
+from podfit.kubelet.runtime.types import ContainerConfig, ContainerState, ContainerStatus, SandboxConfig
+from podfit.kubelet.volumes.manager import Paths, Volumes, container_mounts
+
+RETRY_SECONDS = 10.0
+SOON = 0.5
+
+
+class NotStarted(Exception):
+    """The container has to wait: `reason` and text of its waiting state; looked at again after `retry` seconds."""
+
+    def __init__(self, reason: str, message: str, *, retry: float = RETRY_SECONDS) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.retry = retry
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a pod's containers go."""
+
+    sandbox_id: str
+    sandbox: SandboxConfig
+    volumes: Paths
+
+
+@dataclass(frozen=True, slots=True)
+class Starter:
+    runtime: Runtime
+    actuator: Actuator
+    puller: Puller
+    lookup: Lookup
+    volumes: Volumes
+    allocatable: ResourceList
+    clock: Clock
+    backoff: CrashBackoff
+    emit: Callable[[Pod, str, str, str, str], None]
+    """Pod, type, reason, message, field path."""
+
+    async def start(self, pod: Pod, container: Container, place: Place, facts: PodFacts, *, replaced: bool) -> None:
+        """`pod` is the allocated one. `replaced`: we stopped the last instance ourselves, so it need not wait.
+
+        Raises NotStarted.
+        """
+        tell = self._teller(pod, container)
+        last = facts.last(container.name)
+        if last is not None and last.state is ContainerState.EXITED and not replaced:
+            self._wait_for_backoff(pod, container, last, tell)
+        try:
+            image = await self.puller.ensure(labels.ref(pod), container, tell)
+        except ImageError as error:
+            raise NotStarted(error.reason, str(error), retry=error.retry) from error
+        attempt = await self._attempt(pod, container, last)
+        try:
+            config = await self._configure(pod, container, place, image=image, attempt=attempt)
+        except (Missing, Unsupported, ApiError, OSError) as error:
+            raise self._failure("CreateContainerConfigError", error, tell) from error
+        await self._run(pod, container, config, place, tell)
+        await self._prune(container, facts)
+
+    def forget(self, uid: str) -> None:
+        """The pod is gone."""
+        self.backoff.forget(uid)
+        self.puller.forget(uid)
+
+    async def _run(self, pod: Pod, container: Container, config: ContainerConfig, place: Place, tell: Tell) -> None:
+        try:
+            await self.actuator.before_create(pod, container.name)
+            container_id = await self.runtime.create_container(place.sandbox_id, config, place.sandbox)
+        except CRIError as error:
+            raise self._failure("CreateContainerError", error, tell) from error
+        tell("Normal", "Created", "Container created")
+        try:
+            await self.runtime.start_container(container_id)
+        except CRIError as error:
+            raise self._failure("RunContainerError", error, tell) from error
+        tell("Normal", "Started", "Container started")
+
+    async def _configure(
+        self, pod: Pod, container: Container, place: Place, *, image: str, attempt: int,
+    ) -> ContainerConfig:
+        found = await self.runtime.image_status(image)
+        problem = root_problem(pod, container, found)
+        if problem:
+            raise Unsupported(problem)
+        values = await environment(pod, container, lookup=self.lookup, allocatable=self.allocatable)
+        mounts = container_mounts(pod, container, place.volumes, values)
+        make_directory(Path(place.sandbox.log_directory, container.name))
+        return container_config(
+            pod, container, image=image, attempt=attempt, environment=values, mounts=mounts,
+            message_file=self._message_file(pod, container),
+            resources=self.actuator.container(pod, container.name))
+
+    def _message_file(self, pod: Pod, container: Container) -> Path:
+        directory = self.volumes.pod_directory(pod.metadata.uid) / "containers" / container.name
+        directory.mkdir(parents=True, exist_ok=True)
+        file = directory / uuid.uuid4().hex[:8]
+        file.touch()
+        file.chmod(0o666)
+        return file
+
+    async def _attempt(self, pod: Pod, container: Container, last: ContainerStatus | None) -> int:
+        """The restart count of the instance to be made. One that was created and never started does not count."""
+        if last is not None and last.state is ContainerState.CREATED:
+            await self.runtime.remove_container(last.id)
+            return last.attempt
+        if last is not None:
+            return last.attempt + 1
+        for status in (*pod.status.container_statuses, *pod.status.init_container_statuses):
+            if status.name == container.name and status.container_id:
+                return status.restart_count + 1
+        return 0
+
+    def _wait_for_backoff(self, pod: Pod, container: Container, last: ContainerStatus, tell: Tell) -> None:
+        key: Key = (pod.metadata.uid, container.name, labels.definition_hash(container))
+        now = self.clock.now().timestamp()
+        wait = self.backoff.remaining(key, last.finished_at / 1e9, now)
+        if wait > 0:
+            tell("Warning", "BackOff",
+                 f"Back-off restarting failed container {container.name} in pod {labels.ref(pod)}")
+            text = f"back-off {duration(self.backoff.delay(key))} restarting failed container={container.name}"
+            raise NotStarted("CrashLoopBackOff", f"{text} pod={labels.ref(pod)}", retry=wait)
+        self.backoff.tried(key, now)
+
+    async def _prune(self, container: Container, facts: PodFacts) -> None:
+        """Keep the last ended instance of a container, for `kubectl logs --previous`, and no older one."""
+        older = [each for each in facts.containers if each.name == container.name][1:]
+        for each in older:
+            if each.state is not ContainerState.RUNNING:
+                await self.runtime.remove_container(each.id)
+                for path in (each.annotations.get(labels.MESSAGE_PATH), each.log_path):
+                    if path:
+                        delete_file(Path(path))
+
+    def _teller(self, pod: Pod, container: Container) -> Tell:
+        kind = "initContainers" if container in pod.spec.init_containers else "containers"
+        return lambda type_, reason, message: self.emit(
+            pod, type_, reason, message, f"spec.{kind}{{{container.name}}}")
+
+    def _failure(self, reason: str, error: Exception, tell: Tell) -> NotStarted:
+        tell("Warning", "Failed", f"Error: {error}")
+        return NotStarted(reason, str(error))
+
+
+def duration(seconds: float) -> str:
+    """As Go writes whole seconds: 10s, 1m20s, 5m0s."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}m{rest}s" if minutes else f"{rest}s"

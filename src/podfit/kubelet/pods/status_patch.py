@@ -1,0 +1,56 @@
+"""The change from one pod status to another as a strategic merge patch.
+
+Only what differs is sent, and conditions are told apart by type, so that a condition of somebody else that was written
+in the meantime survives (spec 1.8).
+"""
+
+from typing import Any
+
+from podfit.api import codec
+from podfit.api.core.pods import PodStatus
+
+Document = dict[str, Any]
+
+_KEYED = ("hostIPs", "podIPs", "resourceClaimStatuses")  # lists that a strategic patch would merge: replaced as a whole
+_SERVER_OWNED = ("qosClass", "resize", "nominatedNodeName")
+
+
+def status_patch(old: PodStatus, new: PodStatus) -> Document:
+    """Empty when there is nothing to write."""
+    before, after = codec.to_dict(old), codec.to_dict(new)
+    for name in _SERVER_OWNED:
+        after.pop(name, None)
+        before.pop(name, None)
+    patch = _difference(before, after, skip=("conditions", *_KEYED))
+    for name in _KEYED:
+        if before.get(name) != after.get(name):
+            patch[name] = [{"$patch": "replace"}, *after.get(name, [])]
+    return patch | _conditions(before.get("conditions", []), after.get("conditions", []))
+
+
+def _conditions(before: list[Document], after: list[Document]) -> Document:
+    known = {each["type"]: each for each in before}
+    wanted = {each["type"] for each in after}
+    changed = [each for each in after if known.get(each["type"]) != each]
+    for each in changed:
+        gone = known.get(each["type"], {}).keys() - each.keys()
+        each.update(dict.fromkeys(gone))
+    removed = [{"type": kind, "$patch": "delete"} for kind in known if kind not in wanted]
+    if not changed and not removed:
+        return {}
+    order = [{"type": each["type"]} for each in after]
+    return {"$setElementOrder/conditions": order, "conditions": [*changed, *removed]}
+
+
+def _difference(before: Document, after: Document, *, skip: tuple[str, ...] = ()) -> Document:
+    """Maps are compared member by member; null takes a member away."""
+    patch: Document = {}
+    for name in before.keys() | after.keys():
+        old, new = before.get(name), after.get(name)
+        if name in skip or old == new:
+            continue
+        if isinstance(old, dict) and isinstance(new, dict) and new:
+            patch[name] = _difference(old, new)
+        else:
+            patch[name] = new
+    return patch

@@ -1,0 +1,101 @@
+"""Carries a pod's status to the API: at once, only the newest, and again until it is there.
+
+    set(status) ──▶ wanted ──wake──▶ PATCH pods/NAME/status with the difference to what the API has ──▶ known
+    seen(pod)   ──▶ known (when newer) ─────┘ somebody overwrote it: written again
+"""
+
+import asyncio
+import logging
+
+from msgspec.structs import replace
+
+from podfit.api.core.pods import Pod, PodStatus
+from podfit.client.backoff import Backoff
+from podfit.client.rest import STRATEGIC_PATCH, Client
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
+from podfit.kubelet.pods.status_patch import status_patch
+
+log = logging.getLogger(__name__)
+
+_FINAL = (404, 409)  # the pod is gone, or another one has its name
+
+
+class StatusWriter:
+    """One for each pod. `run` until cancelled."""
+
+    def __init__(self, client: Client, pod: Pod, *, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+        self._meta = pod.metadata
+        self._known = pod.status
+        self._version = _version(pod)
+        self._wanted: PodStatus | None = None
+        self._wake = asyncio.Event()
+        self._written = asyncio.Event()
+        self._written.set()
+
+    @property
+    def status(self) -> PodStatus:
+        """What was set last, or else what the API had."""
+        return self._wanted or self._known
+
+    def set(self, status: PodStatus) -> None:
+        """Have this written; a status that is already there costs nothing. `observedGeneration` never goes back."""
+        generation = max(status.observed_generation, self._known.observed_generation)
+        self._wanted = replace(status, observed_generation=generation)
+        self._compare()
+
+    def seen(self, pod: Pod) -> None:
+        """The API's own version, as a watch event brought it."""
+        if _version(pod) > self._version:
+            self._known, self._version = pod.status, _version(pod)
+            self._compare()
+
+    async def written(self) -> None:
+        """Wait until the API has what was set last, or the pod is gone."""
+        await self._written.wait()
+
+    async def run(self) -> None:
+        backoff = Backoff(0.1, 10.0)
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            try:
+                await self._write()
+            except (ApiError, ConnectionError) as error:
+                if isinstance(error, ApiError) and error.code in _FINAL:
+                    self._known, self._wanted = self.status, None
+                    self._written.set()
+                    continue
+                delay = backoff.next()
+                log.warning(
+                    "cannot write pod status pod=%s/%s retry_seconds=%.2f error=%s", self._meta.namespace,
+                    self._meta.name, delay, error)
+                await self._clock.sleep(delay)
+                self._wake.set()
+            else:
+                backoff.reset()
+
+    async def _write(self) -> None:
+        while self._wanted is not None and (patch := status_patch(self._known, self._wanted)):
+            answer = await self._client.patch(
+                Pod, self._meta.name, self._meta.namespace, {"metadata": {"uid": self._meta.uid}, "status": patch},
+                content_type=STRATEGIC_PATCH, subresource="status")
+            self._known, self._version = answer.status, max(self._version, _version(answer))
+            if status_patch(self._known, self._wanted) == patch:
+                log.warning("the API keeps another pod status pod=%s/%s differs=%s",
+                            self._meta.namespace, self._meta.name, sorted(patch))
+                break
+        self._written.set()
+
+    def _compare(self) -> None:
+        if self._wanted is not None and status_patch(self._known, self._wanted):
+            self._written.clear()
+            self._wake.set()
+        else:
+            self._written.set()
+
+
+def _version(pod: Pod) -> int:
+    return int(pod.metadata.resource_version or 0)

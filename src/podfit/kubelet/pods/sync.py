@@ -1,0 +1,174 @@
+"""One turn of a pod worker: from what the runtime shows a step closer to what the pod is promised (spec 5.7).
+
+    look → in-progress condition and status → volumes → pod cgroup → sandbox
+         → init containers → restarts and resize → containers → look again → status
+
+A turn goes round until nothing more can be done now. It remembers nothing that the runtime, the checkpoints or the API
+could not tell it again, apart from why containers wait.
+"""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from podfit.api.core.container_status import ContainerStateWaiting
+from podfit.api.core.containers import Container
+from podfit.api.core.pods import Pod
+from podfit.client.backoff import delay_after
+from podfit.kubelet.actuation.actuator import LivePod, restart_message
+from podfit.kubelet.pods import labels
+from podfit.kubelet.pods.configs import log_directory, sandbox_config
+from podfit.kubelet.pods.facts import PodFacts, observe
+from podfit.kubelet.pods.plan import Kill, Plan, plan
+from podfit.kubelet.pods.reporter import Reporter
+from podfit.kubelet.pods.starter import NotStarted, Place
+from podfit.kubelet.pods.toolbox import Toolbox
+from podfit.kubelet.runtime.errors import CRIError
+from podfit.kubelet.runtime.types import SandboxConfig
+from podfit.kubelet.volumes.manager import MountError, Paths
+
+log = logging.getLogger(__name__)
+
+RESYNC_SECONDS = 60.0
+RETRY_SECONDS = 10.0
+FIRST_MOUNT_RETRY = 0.5
+LONGEST_MOUNT_RETRY = 122.0
+ROUNDS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """How a turn ended: `over` = nothing will run again; `again` in seconds, None = after the usual resync."""
+
+    over: bool = False
+    again: float | None = None
+
+
+class PodSync:
+    """The turns of one pod."""
+
+    def __init__(self, tools: Toolbox, reporter: Reporter) -> None:
+        self._tools = tools
+        self._reporter = reporter
+        self._volumes: Paths | None = None
+        self._volumes_at = 0.0
+        self._mount_failures = 0
+
+    async def turn(self, desired: Pod) -> Turn:
+        """`desired` is the API's pod. Raises CRIError, CgroupError, CheckpointError: the turn is to be repeated."""
+        facts = await observe(self._tools.runtime, desired.metadata.uid)
+        retries: list[float] = []
+        for _ in range(ROUNDS):
+            pod = await self._reporter.report(desired, facts)
+            if self._reporter.ended or plan(pod, facts).over:
+                return Turn(over=True)
+            try:
+                volumes = await self._mounted(pod)
+            except MountError as error:
+                self._tools.emit(desired, "Warning", "FailedMount", str(error), "")
+                self._mount_failures += 1
+                return Turn(again=delay_after(self._mount_failures - 1, FIRST_MOUNT_RETRY, LONGEST_MOUNT_RETRY))
+            retries.clear()
+            progress = await self._round(pod, facts, volumes, retries)
+            facts = await observe(self._tools.runtime, desired.metadata.uid)
+            if not progress:
+                break
+        pod = await self._reporter.report(desired, facts)
+        return Turn(over=self._reporter.ended, again=min(retries, default=None))
+
+    # ------------------------------------------------------------------ one round
+
+    async def _round(self, pod: Pod, facts: PodFacts, volumes: Paths, retries: list[float]) -> bool:
+        """Do what the plan says. True when another round may find more to do."""
+        if await self._tools.actuator.ensure_pod_cgroup(pod, self._tools.active()) and facts.running:
+            log.warning("pod cgroup was missing, containers start anew pod=%s", labels.ref(pod))
+            await self._tools.killer.stop_pod(pod, facts, labels.spec_grace(pod))
+            await self._tools.killer.stop_sandboxes(facts)
+            return True
+        todo = plan(pod, facts)
+        if todo.new_sandbox:
+            await self._tools.killer.stop_for_restart(pod, todo.kill)
+            await self._tools.killer.stop_sandboxes(facts)
+            await self._new_sandbox(pod, facts)
+            return True
+        replaced, resized = await self._change_running(pod, facts, todo, retries)
+        started = await self._start(pod, facts, volumes, todo, replaced, retries)
+        return bool(replaced) or started or resized
+
+    async def _change_running(
+        self, pod: Pod, facts: PodFacts, todo: Plan, retries: list[float],
+    ) -> tuple[set[str], bool]:
+        """Stop what has to start anew, then resize the rest in place. Names of the stopped, and whether it resized."""
+        actuator, live = self._tools.actuator, _live(facts)
+        anew = [each for each in actuator.restarts(pod, live) if each not in {k.container.name for k in todo.kill}]
+        kills = [*todo.kill, *(Kill(each, restart_message(each.name)) for each in facts.running if each.name in anew)]
+        await self._tools.killer.stop_for_restart(pod, kills)
+        replaced = {each.container.name for each in kills}
+        still = {name: container for name, container in live.containers.items() if name not in replaced}
+        outcome = await actuator.resize(pod, LivePod(sandbox_id=live.sandbox_id, containers=still))
+        self._tools.allocation.report(pod, outcome.error)
+        if outcome.error:
+            retries.append(self._tools.jittered(RETRY_SECONDS))
+        return replaced, outcome.changed and not outcome.error
+
+    async def _start(
+        self, pod: Pod, facts: PodFacts, volumes: Paths, todo: Plan, replaced: set[str], retries: list[float],
+    ) -> bool:
+        sandbox = facts.sandbox
+        if sandbox is None:
+            return False
+        place = Place(sandbox.id, self._sandbox_config(pod, sandbox.attempt), volumes)
+        started = False
+        for container in _in_order(pod, {each.name for each in todo.start} | replaced):
+            try:
+                await self._tools.starter.start(pod, container, place, facts, replaced=container.name in replaced)
+            except NotStarted as error:
+                waiting = ContainerStateWaiting(reason=error.reason, message=str(error))
+                self._reporter.waiting[container.name] = waiting
+                retries.append(error.retry)
+            else:
+                self._reporter.waiting.pop(container.name, None)
+                started = True
+        return started
+
+    # ------------------------------------------------------------------ sandbox and volumes
+
+    async def _new_sandbox(self, pod: Pod, facts: PodFacts) -> None:
+        """A sandbox that failed to come up is left for the next turn, which gives it the same number again."""
+        attempt = facts.sandboxes[0].attempt + 1 if facts.sandboxes else 0
+        config = self._sandbox_config(pod, attempt)
+        log_directory(self._tools.config.log_root, labels.ref(pod)).mkdir(parents=True, exist_ok=True)
+        try:
+            await self._tools.runtime.run_sandbox(config)
+        except CRIError as error:
+            self._tools.emit(pod, "Warning", "FailedCreatePodSandBox", f"Failed to create pod sandbox: {error}", "")
+            raise
+        for old in facts.sandboxes[1:]:
+            await self._tools.runtime.remove_sandbox(old.id)
+
+    def _sandbox_config(self, pod: Pod, attempt: int) -> SandboxConfig:
+        resources, overhead = self._tools.actuator.sandbox(pod)
+        return sandbox_config(
+            pod, node=self._tools.config.name, attempt=attempt,
+            logs=log_directory(self._tools.config.log_root, labels.ref(pod)),
+            cgroup_parent=self._tools.actuator.cgroup_path(pod), resources=resources, overhead=overhead)
+
+    async def _mounted(self, pod: Pod) -> Paths:
+        """The volumes, brought up to date once a minute: a resize does not wait for the API to answer about them."""
+        now = self._tools.clock.monotonic()
+        if self._volumes is None or now - self._volumes_at >= RESYNC_SECONDS:
+            self._volumes = await self._tools.volumes.mount(pod)
+            self._volumes_at, self._mount_failures = now, 0
+        return self._volumes
+
+
+def _live(facts: PodFacts) -> LivePod:
+    sandbox = facts.sandbox
+    return LivePod(
+        sandbox_id=sandbox.id if sandbox is not None else "",
+        containers={each.name: each.id for each in reversed(facts.running)})
+
+
+def _in_order(pod: Pod, names: Iterable[str]) -> list[Container]:
+    wanted = set(names)
+    return [each for each in (*pod.spec.init_containers, *pod.spec.containers) if each.name in wanted]

@@ -1,0 +1,46 @@
+"""What every pod worker of a node shares."""
+
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from podfit.api.core.pods import Pod
+from podfit.client.rest import Client
+from podfit.core.clock import Clock
+from podfit.decide.container_resources import Machine
+from podfit.kubelet.actuation.actuator import Actuator
+from podfit.kubelet.allocation.manager import AllocationManager
+from podfit.kubelet.cgroup.protocol import Cgroups
+from podfit.kubelet.config import KubeletConfig
+from podfit.kubelet.pods.killer import Killer
+from podfit.kubelet.pods.metrics import PodMetrics
+from podfit.kubelet.pods.starter import Starter
+from podfit.kubelet.runtime.protocol import Runtime
+from podfit.kubelet.volumes.manager import Volumes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toolbox:
+    """`emit` records an event about a pod: pod, type, reason, message, field path. `active` are the allocated pods that
+    count for the QoS tiers. `runtime_name` is the scheme of container ids.
+    """
+
+    client: Client
+    runtime: Runtime
+    cgroups: Cgroups
+    config: KubeletConfig
+    clock: Clock
+    machine: Machine
+    runtime_name: str
+    allocation: AllocationManager
+    actuator: Actuator
+    volumes: Volumes
+    starter: Starter
+    killer: Killer
+    metrics: PodMetrics
+    emit: Callable[[Pod, str, str, str, str], None]
+    active: Callable[[], Iterable[Pod]]
+
+    def jittered(self, seconds: float) -> float:
+        """Up to half as long again, so that pods do not move in step."""
+        return seconds * (1 + random.random() / 2)

@@ -1,0 +1,93 @@
+"""What happens to containers, as it happens where the runtime tells, else by looking every half second.
+
+The goal is that room is given up within a second of a container's exit, and looking is cheap (two list calls, under a
+millisecond), so the interval is below the second that Kubernetes allows itself. Where the runtime sends events, looking
+goes on every ten seconds as the safety net.
+"""
+
+import logging
+from collections.abc import Callable
+
+from podfit.core.clock import Clock
+from podfit.kubelet.runtime.errors import CRIError
+from podfit.kubelet.runtime.protocol import Runtime
+from podfit.kubelet.runtime.types import ContainerState, EventKind, Sandbox
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 0.5
+LOOK_WITH_EVENTS_SECONDS = 10.0
+
+_States = dict[str, dict[str, str]]
+
+
+class RuntimeWatch:
+    """Calls `changed(uid)` for every pod in which something changed. `look` and `listen` run until cancelled.
+
+    `healthy` is False while the runtime does not answer.
+    """
+
+    def __init__(self, runtime: Runtime, *, clock: Clock, changed: Callable[[str], None]) -> None:
+        self._runtime = runtime
+        self._clock = clock
+        self._changed = changed
+        self._states: _States = {}
+        self._pod_of: dict[str, str] = {}
+        self._listening = False
+        self.sandboxes: tuple[Sandbox, ...] = ()
+        self.healthy = True
+
+    async def look(self) -> None:
+        while True:
+            await self.relist()
+            await self._clock.sleep(LOOK_WITH_EVENTS_SECONDS if self._listening else LOOK_SECONDS)
+
+    async def relist(self) -> None:
+        """Look once and report what differs from the last time."""
+        try:
+            sandboxes = await self._runtime.list_sandboxes()
+            containers = await self._runtime.list_containers()
+        except CRIError as error:
+            if self.healthy:
+                log.warning("runtime does not answer error=%s", error)
+            self.healthy = False
+            return
+        if not self.healthy:
+            log.info("runtime answers again")
+        self.healthy = True
+        home = {each.id: each.uid for each in sandboxes}
+        self._pod_of = {each.id: home[each.sandbox_id] for each in containers if each.sandbox_id in home}
+        states: _States = {uid: {} for uid in home.values()}
+        for sandbox in sandboxes:
+            states[sandbox.uid][sandbox.id] = sandbox.state.value
+        for container in containers:
+            if container.id in self._pod_of:
+                states[self._pod_of[container.id]][container.id] = container.state.value
+        before, self._states, self.sandboxes = self._states, states, sandboxes
+        for uid in before.keys() | states.keys():
+            if before.get(uid) != states.get(uid):
+                self._changed(uid)
+
+    async def listen(self) -> None:
+        """Follow the runtime's events; returns at once when it has none."""
+        while True:
+            try:
+                events = await self._runtime.events()
+                if events is None:
+                    return
+                self._listening = True
+                async for event in events:
+                    if event.kind in (EventKind.STOPPED, EventKind.DELETED):
+                        await self._tell(event.container_id)
+            except CRIError as error:
+                log.warning("runtime events ended error=%s", error)
+            self._listening = False
+            await self._clock.sleep(LOOK_SECONDS)
+
+    async def _tell(self, container_id: str) -> None:
+        uid = self._pod_of.get(container_id)
+        if uid is None:
+            await self.relist()
+        else:
+            self._states.get(uid, {})[container_id] = ContainerState.EXITED.value
+            self._changed(uid)

@@ -1,0 +1,159 @@
+"""One task for each pod, which does one thing at a time for it.
+
+    update, wake ──▶ dirty ──▶ turn: sync, or stop and delete ──▶ wait for the next reason, or for a timer
+                                 ▲ interrupted when the pod is to end, or to end sooner
+
+However often a pod is woken during a turn, one turn follows.
+"""
+
+import asyncio
+import logging
+
+from podfit.api.core.pods import Pod
+from podfit.client.backoff import Backoff
+from podfit.core.clock import Timer
+from podfit.core.errors import ApiError
+from podfit.kubelet.allocation.checkpoint import CheckpointError
+from podfit.kubelet.cgroup.protocol import CgroupError
+from podfit.kubelet.pods import labels
+from podfit.kubelet.pods.ender import PodEnd
+from podfit.kubelet.pods.reporter import Reporter
+from podfit.kubelet.pods.status_writer import StatusWriter
+from podfit.kubelet.pods.sync import RESYNC_SECONDS, RETRY_SECONDS, PodSync
+from podfit.kubelet.pods.toolbox import Toolbox
+from podfit.kubelet.runtime.errors import CRIError
+
+log = logging.getLogger(__name__)
+
+TERMINAL = ("Succeeded", "Failed")
+
+
+class PodWorker:
+    """`run` returns once nothing of the pod is left and its API object is gone."""
+
+    def __init__(self, tools: Toolbox, pod: Pod) -> None:
+        self.pod = pod
+        self._tools = tools
+        self._writer = StatusWriter(tools.client, pod, clock=tools.clock)
+        self._reporter = Reporter(tools, self._writer, first_seen=tools.clock.monotonic())
+        self._sync = PodSync(tools, self._reporter)
+        self._end = PodEnd(tools, self._reporter)
+        self._gone = False
+        self._over = pod.status.phase in TERMINAL
+        self._stopped = False
+        self._deleted = False
+        self._dirty = asyncio.Event()
+        self._dirty.set()
+        self._turn: asyncio.Task[float | None] | None = None
+        self._timer: Timer | None = None
+        self._failures = Backoff(1.0, RETRY_SECONDS)
+
+    @property
+    def active(self) -> bool:
+        """Whether it takes part in the QoS tiers."""
+        return not self._stopped and self.pod.status.phase not in TERMINAL
+
+    def reject(self, reason: str, message: str) -> None:
+        """The node has no room for it: it fails without having begun."""
+        self._reporter.rejected(self.pod, reason, message)
+        self._over = True
+
+    def update(self, pod: Pod, *, quiet: bool) -> None:
+        """The API's pod changed; `quiet`: in nothing but its status. One that is to end, or to end sooner, interrupts
+        what is going on.
+        """
+        before, self.pod = self.pod, pod
+        self._writer.seen(pod)
+        if quiet:
+            return
+        if _urgency(pod) != _urgency(before) and not self._deleted:
+            self._interrupt()
+        self._dirty.set()
+
+    def gone(self) -> None:
+        """The API object does not exist any more."""
+        self._gone = True
+        if not self._deleted:
+            self._interrupt()
+        self._dirty.set()
+
+    def wake(self) -> None:
+        self._dirty.set()
+
+    async def run(self) -> None:
+        writing = asyncio.create_task(self._writer.run(), name=f"status {self.pod.metadata.name}")
+        try:
+            while not (self._deleted and self._gone):
+                await self._dirty.wait()
+                self._dirty.clear()
+                await self._one_turn()
+        finally:
+            self._cancel_timer()
+            for task in (writing, self._turn):
+                if task is not None:
+                    task.cancel()
+            await asyncio.gather(writing, *([self._turn] if self._turn else []), return_exceptions=True)
+
+    async def _one_turn(self) -> None:
+        self._cancel_timer()
+        began = self._tools.clock.monotonic()
+        self._turn = asyncio.create_task(self._guarded(), name=f"pod {self.pod.metadata.name}")
+        await asyncio.wait({self._turn})
+        if not self._turn.cancelled():
+            again = self._turn.result()
+            if again is not None:
+                self._timer = self._tools.clock.call_later(again, self._dirty.set)
+        kind = "terminate" if self._ending else "sync"
+        self._tools.metrics.turn.labels(kind).observe(self._tools.clock.monotonic() - began)
+
+    @property
+    def _ending(self) -> bool:
+        return self._gone or self._over or self.pod.metadata.deletion_timestamp is not None
+
+    async def _guarded(self) -> float | None:
+        """Seconds until the next turn; None when only news brings one."""
+        try:
+            again = await self._step()
+        except (CRIError, CgroupError, CheckpointError, ApiError, OSError) as error:
+            delay = self._failures.next() if self._ending else self._tools.jittered(RETRY_SECONDS)
+            log.warning("pod turn failed pod=%s retry_seconds=%.1f error=%s", labels.ref(self.pod), delay, error)
+            return delay
+        except Exception:
+            log.exception("pod turn failed pod=%s", labels.ref(self.pod))
+            return self._tools.jittered(RETRY_SECONDS)
+        self._failures.reset()
+        return again
+
+    async def _step(self) -> float | None:
+        if self._ending:
+            await self._finish()
+            return None
+        turn = await self._sync.turn(self.pod)
+        if turn.over:
+            self._over = True
+            await self._finish()
+            return None
+        resync = self._tools.jittered(RESYNC_SECONDS)
+        return resync if turn.again is None else min(resync, turn.again)
+
+    async def _finish(self) -> None:
+        pod, gone = self.pod, self._gone
+        if not self._stopped:
+            await self._end.stop(pod, gone=gone)
+            self._stopped = True
+        if (gone or pod.metadata.deletion_timestamp is not None) and not self._deleted:
+            await self._end.delete(pod, gone=gone)
+            self._deleted = True
+
+    def _interrupt(self) -> None:
+        if self._turn is not None:
+            self._turn.cancel()
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def _urgency(pod: Pod) -> tuple[bool, int | None]:
+    return pod.metadata.deletion_timestamp is not None, pod.metadata.deletion_grace_period_seconds

@@ -1,0 +1,126 @@
+"""What the node answers itself: health, its pods, container logs, metrics.
+
+It is a wire handler; whoever serves it verifies client certificates. Everything but health needs a caller that is
+known: a verified certificate, or the identity that an in-process transport carries.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from podfit.api import codec
+from podfit.api.core.pods import Pod
+from podfit.core.clock import Clock
+from podfit.core.times import format_micro, parse_time
+from podfit.kubelet.pods.facts import observe
+from podfit.kubelet.runtime.errors import CRIError
+from podfit.kubelet.runtime.protocol import Runtime
+from podfit.kubelet.runtime.types import ContainerState, ContainerStatus
+from podfit.kubelet.server.logs import LogOptions, stream
+from podfit.net.metrics import CONTENT_TYPE, Metrics
+from podfit.net.wire import Request, Response
+
+_LOGS = re.compile(r"^/containerLogs/([^/]+)/([^/]+)/([^/]+)$")
+_TRUE = ("1", "true", "True", "t")
+
+
+class NodeServer:
+    """Call it with a request. `pods` gives the pods of this node as they are shown: allocated, with their status."""
+
+    def __init__(
+        self, runtime: Runtime, *, pods: Callable[[], Iterable[Pod]], metrics: Metrics, clock: Clock,
+        healthy: Callable[[], bool],
+    ) -> None:
+        self._runtime = runtime
+        self._pods = pods
+        self._metrics = metrics
+        self._clock = clock
+        self._healthy = healthy
+
+    async def __call__(self, request: Request) -> Response:
+        if request.path in ("/healthz", "/healthz/ping", "/healthz/syncloop"):
+            return _text(200, "ok") if self._healthy() else _text(500, "container runtime does not answer\n")
+        if request.identity is None and request.peer_certificate is None:
+            return _text(401, "Unauthorized")
+        logs = _LOGS.match(request.path)
+        if request.method != "GET":
+            return _text(405, "405: Method Not Allowed")
+        if logs is not None:
+            return await self._container_logs(request, *logs.groups())
+        if request.path in ("/pods", "/pods/"):
+            items = list(self._pods())
+            body = codec.encode({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items})
+            return Response(200, {"content-type": "application/json"}, body)
+        if request.path == "/metrics":
+            return Response(200, {"content-type": CONTENT_TYPE}, self._metrics.exposition())
+        return _text(404, "404 page not found\n")
+
+    async def _container_logs(self, request: Request, namespace: str, name: str, container: str) -> Response:
+        pod = next(
+            (p for p in self._pods() if (p.metadata.namespace, p.metadata.name) == (namespace, name)), None)
+        if pod is None:
+            return _text(404, f'pod "{name}" does not exist\n')
+        if container not in {each.name for each in (*pod.spec.containers, *pod.spec.init_containers)}:
+            return _text(404, f'container "{container}" not found in pod "{name}"\n')
+        try:
+            options = _options(request, self._clock.now())
+        except ValueError as error:
+            return _text(400, f"{error}\n")
+        try:
+            instance = await self._instance(pod, container, previous=request.param("previous") in _TRUE)
+        except CRIError as error:
+            return _text(500, f"{error}\n")
+        if isinstance(instance, str):
+            return _text(400, instance)
+        return await self._stream(instance, options)
+
+    async def _stream(self, instance: ContainerStatus, options: LogOptions) -> Response:
+        async def ended() -> bool:
+            try:
+                return (await self._runtime.container_status(instance.id)).state is not ContainerState.RUNNING
+            except CRIError:
+                return True
+
+        body = stream(Path(instance.log_path), options, ended=ended, sleep=self._clock.sleep)
+        return Response(200, {"content-type": "text/plain"}, body)
+
+    async def _instance(self, pod: Pod, container: str, *, previous: bool) -> ContainerStatus | str:
+        """The instance asked for, or why there is none."""
+        facts = await observe(self._runtime, pod.metadata.uid)
+        instances = [
+            each for each in facts.containers if each.name == container and each.state is not ContainerState.CREATED]
+        if previous:
+            text = f'previous terminated container "{container}" in pod "{pod.metadata.name}" not found'
+            return instances[1] if len(instances) > 1 else text
+        if instances:
+            return instances[0]
+        known = (*pod.status.container_statuses, *pod.status.init_container_statuses)
+        reason = next((s.state.waiting.reason for s in known if s.name == container and s.state.waiting), "")
+        text = f'container "{container}" in pod "{pod.metadata.name}" is waiting to start: '
+        return text + (reason or "no logs available")
+
+
+def _options(request: Request, now: datetime) -> LogOptions:
+    """Raises ValueError with a text for the caller."""
+    since = ""
+    if seconds := _number(request, "sinceSeconds"):
+        since = format_micro(now - timedelta(seconds=seconds))
+    elif request.param("sinceTime"):
+        since = format_micro(parse_time(request.param("sinceTime")).astimezone(UTC))
+    return LogOptions(
+        follow=request.param("follow") in _TRUE, timestamps=request.param("timestamps") in _TRUE,
+        tail=_number(request, "tailLines"), limit=_number(request, "limitBytes"), since=since)
+
+
+def _number(request: Request, name: str) -> int | None:
+    text = request.param(name)
+    if not text:
+        return None
+    if not text.isdigit():
+        raise ValueError(f"{name}: {text!r} must be a whole number that is not negative")
+    return int(text)
+
+
+def _text(status: int, text: str) -> Response:
+    return Response(status, {"content-type": "text/plain; charset=utf-8"}, text.encode())

@@ -1,0 +1,71 @@
+"""Files that change all at once, for ConfigMap, Secret, downward API and projected volumes.
+
+    volume/..2026_11_21_03_55_07.123456/key     the content
+    volume/..data -> ..2026_…                   replaced by one rename: readers see the old set or the new one
+    volume/key -> ..data/key
+
+The layout is upstream's, because programs watch `..data` to learn of changes.
+"""
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+DATA = "..data"
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    data: bytes
+    mode: int = 0o644
+
+
+Payload = Mapping[str, File]
+"""Relative paths and what is in them."""
+
+
+def write_payload(volume: Path, payload: Payload, *, now: datetime) -> bool:
+    """Make the volume show exactly the payload. False when it did already."""
+    current = volume / DATA
+    if current.is_symlink() and _read(current) == dict(payload):
+        return False
+    fresh = volume / now.strftime("..%Y_%m_%d_%H_%M_%S.%f")
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(mode=0o755)
+    for name, file in payload.items():
+        path = fresh / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(file.data)
+        path.chmod(file.mode)
+    old = Path(os.readlink(current)) if current.is_symlink() else None
+    _point(volume, DATA, fresh.name)
+    _link(volume, {Path(name).parts[0] for name in payload})
+    if old is not None and old.name != fresh.name:
+        shutil.rmtree(volume / old.name, ignore_errors=True)
+    return True
+
+
+def _read(directory: Path) -> dict[str, File]:
+    real = directory.resolve()
+    return {
+        str(path.relative_to(real)): File(path.read_bytes(), path.stat().st_mode & 0o7777)
+        for path in real.rglob("*") if path.is_file()}
+
+
+def _point(volume: Path, name: str, target: str) -> None:
+    neighbour = volume / f"{DATA}_tmp"
+    neighbour.unlink(missing_ok=True)
+    neighbour.symlink_to(target)
+    neighbour.rename(volume / name)
+
+
+def _link(volume: Path, names: set[str]) -> None:
+    for name in names:
+        if not (volume / name).is_symlink():
+            (volume / name).symlink_to(f"{DATA}/{name}")
+    for entry in volume.iterdir():
+        if entry.is_symlink() and not entry.name.startswith("..") and entry.name not in names:
+            entry.unlink()

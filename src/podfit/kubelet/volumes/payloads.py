@@ -1,0 +1,86 @@
+"""What ConfigMap, Secret, downward API and projected volumes contain: paths, bytes and modes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from podfit.api.base import ResourceList
+from podfit.api.core.pods import Pod
+from podfit.api.core.volumes import DownwardAPIVolumeFile, KeyToPath, ProjectedVolumeSource, Volume
+from podfit.kubelet.pods.fields import Unsupported, field_value, resource_value
+from podfit.kubelet.pods.lookup import Lookup, Missing, Source
+from podfit.kubelet.volumes.atomic import File
+
+DEFAULT_MODE = 0o644
+
+
+@dataclass(frozen=True, slots=True)
+class Payloads:
+    """`allocatable` stands in for a limit that a container does not have."""
+
+    lookup: Lookup
+    allocatable: ResourceList
+
+    async def of(self, pod: Pod, volume: Volume) -> dict[str, File] | None:
+        """None when the volume is of another kind. Raises Missing, Unsupported, ApiError."""
+        namespace = pod.metadata.namespace
+        if (config := volume.config_map) is not None:
+            data = await self.lookup.read("configmap", namespace, config.name, optional=bool(config.optional))
+            return _files("configmap", data, config.items, config.default_mode, optional=bool(config.optional))
+        if (secret := volume.secret) is not None:
+            data = await self.lookup.read("secret", namespace, secret.secret_name, optional=bool(secret.optional))
+            return _files("secret", data, secret.items, secret.default_mode, optional=bool(secret.optional))
+        if volume.downward_api is not None:
+            return self._downward(pod, volume.downward_api.items, volume.downward_api.default_mode)
+        if volume.projected is not None:
+            return await self._projected(pod, volume.projected)
+        return None
+
+    async def _projected(self, pod: Pod, volume: ProjectedVolumeSource) -> dict[str, File]:
+        """Later sources win where paths meet."""
+        files: dict[str, File] = {}
+        namespace, mode = pod.metadata.namespace, volume.default_mode
+        for each in volume.sources:
+            if each.config_map is not None:
+                optional = bool(each.config_map.optional)
+                data = await self.lookup.read("configmap", namespace, each.config_map.name, optional=optional)
+                files |= _files("configmap", data, each.config_map.items, mode, optional=optional)
+            elif each.secret is not None:
+                optional = bool(each.secret.optional)
+                data = await self.lookup.read("secret", namespace, each.secret.name, optional=optional)
+                files |= _files("secret", data, each.secret.items, mode, optional=optional)
+            elif each.downward_api is not None:
+                files |= self._downward(pod, each.downward_api.items, mode)
+            else:
+                raise Unsupported("podfit projects configMap, secret and downwardAPI sources only")
+        return files
+
+    def _downward(self, pod: Pod, items: Sequence[DownwardAPIVolumeFile], default_mode: int | None) -> dict[str, File]:
+        files = {}
+        for item in items:
+            if item.field_ref is not None:
+                text = field_value(pod, item.field_ref.field_path)
+            elif item.resource_field_ref is not None:
+                text = resource_value(pod, pod.spec.containers[0], item.resource_field_ref, self.allocatable)
+            else:
+                raise Unsupported(f"{item.path}: neither fieldRef nor resourceFieldRef is given")
+            files[item.path] = File(text.encode(), _mode(item.mode, default_mode))
+        return files
+
+
+def _files(
+    source: Source, data: Mapping[str, bytes], items: Sequence[KeyToPath], default_mode: int | None, *, optional: bool,
+) -> dict[str, File]:
+    if not items:
+        return {key: File(value, _mode(None, default_mode)) for key, value in data.items()}
+    files = {}
+    for item in items:
+        if item.key in data:
+            files[item.path] = File(data[item.key], _mode(item.mode, default_mode))
+        elif not optional:
+            kind = "config" if source == "configmap" else source
+            raise Missing(f"{source} references non-existent {kind} key: {item.key}")
+    return files
+
+
+def _mode(own: int | None, default: int | None) -> int:
+    return own if own is not None else default if default is not None else DEFAULT_MODE
