@@ -1,7 +1,8 @@
 """Watchers: each change is handed on once, in the event loop, when it is durable.
 
 A watcher that does not keep up is dropped and told so; nothing ever waits for it. The newest changes stay in a ring, so
-that a watch resumed after a short break needs no disk.
+that a watch resumed after a short break needs no disk. Both are bounded by what they hold in memory, not by a count: a
+thousand leases are small, a thousand config maps need not be. Watchers of the same prefix share one filtered batch.
 """
 
 import asyncio
@@ -11,68 +12,85 @@ from typing import TypeAlias
 
 from podfit.store.protocol import Change, SlowWatcher
 
-RECENT = 10_000  # changes kept for watches that resume
-BEHIND = 10_000  # changes a watcher may be behind before it is dropped
+RECENT = 32 * 2**20  # bytes of changes kept for watches that resume
+BEHIND = 16 * 2**20  # bytes a watcher may be behind before it is dropped; one batch is always accepted
+OVERHEAD = 1024  # bytes counted for a change beside its value
+HISTORY_PAGE = 500  # changes read from the log at once
 
-History: TypeAlias = Callable[[str, int, int], Awaitable[Sequence[Change]]]
-"""`(prefix, after, until)` → what changed in between, from the log."""
+History: TypeAlias = Callable[[str, int, int, int], Awaitable[Sequence[Change]]]
+"""`(prefix, after, until, limit)` → the first changes in between, from the log. Raises Compacted, StoreUnavailable."""
 
 
 class HubWatch:
     """One reader. Changes up to the moment of its creation come from history, later ones as they happen."""
 
-    def __init__(self, hub: "Hub", prefix: str, after: int, history: Sequence[Change] | None) -> None:
+    def __init__(self, hub: "Hub", prefix: str, after: int, recent: Sequence[Change] | None) -> None:
+        """`recent` is all that happened since `after`; None leaves it to be read from the log."""
+        self.prefix = prefix
         self._hub = hub
-        self._prefix = prefix
-        self._after = after
-        self._until = hub.revision
-        self._waiting: deque[Sequence[Change]] = deque()
-        self._size = 0
+        self._seen = after
+        self._history_until = hub.revision if recent is None else 0
+        self._waiting: deque[Sequence[Change]] = deque([recent] if recent else ())
+        self._size = 0  # of what waits, without the history it began with
         self._wake = asyncio.Event()
         self._lost = self._closed = False
-        self._history_due = history is None
-        if history:
-            self._waiting.append(history)
+
+    @property
+    def revision(self) -> int:
+        if self._waiting or self._history_until or self._lost or self._closed:
+            return self._seen
+        return max(self._seen, self._hub.revision)
 
     def __aiter__(self) -> "HubWatch":
         return self
 
     async def __anext__(self) -> Sequence[Change]:
-        if self._history_due:
-            self._history_due = False
-            if past := await self._hub.history(self._prefix, self._after, self._until):
-                return past
         while True:
             if self._lost:
-                self.close()
                 raise SlowWatcher("the watcher fell behind and was dropped")
-            if self._waiting:
-                changes = self._waiting.popleft()
-                self._size -= len(changes)
-                return changes
-            if self._closed:
+            if self._history_until and not self._closed:
+                if changes := await self._read_history():
+                    return changes
+            elif self._waiting:
+                return self._take()
+            elif self._closed:
                 raise StopAsyncIteration
-            self._wake.clear()
-            await self._wake.wait()
+            else:
+                self._wake.clear()
+                await self._wake.wait()
 
-    def offer(self, changes: Sequence[Change]) -> None:
-        """What has just become durable."""
-        mine = [each for each in changes if each.record.key.startswith(self._prefix) and self._new(each)]
-        if not mine:
-            return
-        self._size += len(mine)
-        if self._size > BEHIND:
+    async def _read_history(self) -> Sequence[Change]:
+        changes = await self._hub.history(self.prefix, self._seen, self._history_until, HISTORY_PAGE)
+        if len(changes) < HISTORY_PAGE:
+            self._history_until = 0
+        if changes:
+            self._seen = changes[-1].record.mod_revision
+        return changes
+
+    def _take(self) -> Sequence[Change]:
+        changes = self._waiting.popleft()
+        self._size = self._size - weight(changes) if self._waiting else 0
+        self._seen = changes[-1].record.mod_revision
+        return changes
+
+    def offer(self, changes: Sequence[Change], size: int) -> None:
+        """Changes under the prefix that have just become durable; `size` is their weight."""
+        if changes[0].record.mod_revision <= self._seen:  # it asked for what comes after a revision still ahead
+            changes = [change for change in changes if change.record.mod_revision > self._seen]
+            if not changes:
+                return
+        if self._waiting and self._size + size > BEHIND:
             self._lost = True
-            self._waiting.clear()
-        else:
-            self._waiting.append(mine)
+            self.close()
+            return
+        self._waiting.append(changes)
+        self._size += size
         self._wake.set()
-
-    def _new(self, change: Change) -> bool:
-        return change.record.mod_revision > self._after
 
     def close(self) -> None:
         self._closed = True
+        if self._lost:
+            self._waiting.clear()
         self._hub.discard(self)
         self._wake.set()
 
@@ -83,24 +101,46 @@ class Hub:
     def __init__(self, revision: int, history: History) -> None:
         self.revision = revision
         self.history = history
-        self._recent: deque[Change] = deque(maxlen=RECENT)
+        self._recent: deque[Change] = deque()
+        self._recent_size = 0
         self._oldest = revision  # the ring has everything above this revision
-        self._watches: set[HubWatch] = set()
+        self._watches: dict[str, set[HubWatch]] = {}  # by prefix
 
     def publish(self, changes: Sequence[Change]) -> None:
-        for change in changes:
-            if len(self._recent) == RECENT:
-                self._oldest = self._recent[0].record.mod_revision
-            self._recent.append(change)
+        """Tell of a batch, at least one change in revision order, that is durable."""
+        self._remember(changes)
         self.revision = changes[-1].record.mod_revision
-        for watch in tuple(self._watches):
-            watch.offer(changes)
+        for prefix, watches in tuple(self._watches.items()):
+            mine = [change for change in changes if change.record.key.startswith(prefix)]
+            if mine:
+                size = weight(mine)
+                for watch in tuple(watches):
+                    watch.offer(mine, size)
 
     def watch(self, prefix: str, after: int) -> HubWatch:
-        past = self._since(prefix, after) if after >= self._oldest else None
-        watch = HubWatch(self, prefix, after, past)
-        self._watches.add(watch)
+        recent = self._since(prefix, after) if after >= self._oldest else None
+        watch = HubWatch(self, prefix, after, recent)
+        self._watches.setdefault(prefix, set()).add(watch)
         return watch
+
+    def discard(self, watch: HubWatch) -> None:
+        watches = self._watches.get(watch.prefix, set())
+        watches.discard(watch)
+        if not watches:
+            self._watches.pop(watch.prefix, None)
+
+    def close(self) -> None:
+        for watches in tuple(self._watches.values()):
+            for watch in tuple(watches):
+                watch.close()
+
+    def _remember(self, changes: Sequence[Change]) -> None:
+        self._recent.extend(changes)
+        self._recent_size += weight(changes)
+        while self._recent_size > RECENT:
+            forgotten = self._recent.popleft()
+            self._recent_size -= weight((forgotten,))
+            self._oldest = forgotten.record.mod_revision
 
     def _since(self, prefix: str, after: int) -> Sequence[Change]:
         newer = []
@@ -111,9 +151,7 @@ class Hub:
                 newer.append(change)
         return newer[::-1]
 
-    def discard(self, watch: HubWatch) -> None:
-        self._watches.discard(watch)
 
-    def close(self) -> None:
-        for watch in tuple(self._watches):
-            watch.close()
+def weight(changes: Sequence[Change]) -> int:
+    """Bytes that the changes are counted with."""
+    return sum(len(change.record.value) for change in changes) + OVERHEAD * len(changes)

@@ -1,7 +1,7 @@
 """What is current, in memory: reads of the present never touch a disk.
 
-Values are kept as bytes. Ten thousand objects as dicts would make every full garbage collection pause the event loop for
-150 ms; as bytes they cost it nothing.
+Values are kept as bytes. Ten thousand objects as dicts would make every full garbage collection pause the event loop
+for 150 ms; as bytes they cost it nothing.
 """
 
 from bisect import bisect_left, bisect_right
@@ -9,9 +9,11 @@ from collections.abc import Iterable
 
 from podfit.store.protocol import Change, Page, Record
 
+_LAST = "\U0010ffff"
+
 
 class Index:
-    """Records by key, and the keys in order."""
+    """Records by key, and the keys in order (of code points, which is also the order of their UTF-8 bytes)."""
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
         self._records = {record.key: record for record in records}
@@ -31,13 +33,20 @@ class Index:
         self._records[key] = change.record
 
     def page(self, prefix: str, *, after: str, limit: int, revision: int) -> Page:
-        start = max(bisect_left(self._keys, prefix), bisect_right(self._keys, after) if after else 0)
-        end = bisect_left(self._keys, upper_bound(prefix))
+        start = max(bisect_left(self._keys, prefix), bisect_right(self._keys, after))
+        high = prefix_end(prefix)
+        end = len(self._keys) if high is None else bisect_left(self._keys, high)
         stop = min(end, start + limit) if limit else end
         records = [self._records[key] for key in self._keys[start:stop]]
         return Page(records, revision, max(0, end - max(start, stop)))
 
 
-def upper_bound(prefix: str) -> str:
-    """The smallest string above every string that starts with `prefix`."""
-    return prefix + "\U0010ffff"
+def prefix_end(prefix: str) -> str | None:
+    """The smallest string above every string that starts with `prefix`; None when there is none."""
+    head = prefix.rstrip(_LAST)
+    if not head:
+        return None
+    following = ord(head[-1]) + 1
+    if 0xD800 <= following <= 0xDFFF:  # surrogates are no characters
+        following = 0xE000
+    return head[:-1] + chr(following)

@@ -1,34 +1,51 @@
 """The store's semantics over any durable log.
 
-Writes are decided in the event loop, in order, against the head: what is durable plus what is on its way. They get their
-revision there and join the next batch; one thread appends a batch at a time, so that all writes that arrived during one
-fsync share the next. Readers and watchers see a write only once its batch is durable. When a batch fails, it and all that
-was decided on top of it are refused, and the head falls back to what is durable.
+Writes queue in the event loop. One batch at a time is decided, in order, against what is durable and what the batch
+itself has decided so far, gets its revisions, and is appended by the writer thread; all that arrives during that fsync
+shares the next. So nothing is ever decided on top of a write that may still fail: when an append fails, exactly its
+batch is refused, and there is nothing to take back. Readers, watchers and losers of a conflict learn of a write only
+once it is durable.
 """
 
 import asyncio
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ParamSpec, Protocol, TypeVar
 
+from podfit.store.batch import Batch, Write, decide
 from podfit.store.hub import Hub, HubWatch
 from podfit.store.index import Index
-from podfit.store.protocol import Change, Compacted, KeyExists, Page, Record, RevisionConflict, StoreError
+from podfit.store.protocol import Change, Compacted, FutureRevision, Page, Record, StoreError, StoreUnavailable
+
+logger = logging.getLogger(__name__)
+P = ParamSpec("P")
+T = TypeVar("T")
+
+SWEEP = 1000  # rows forgotten at once; writes go in between
 
 
 class Log(Protocol):
-    """Where changes are kept. Called from threads: `append` and `compact` from one, the others from another."""
+    """Where changes are kept. `append`, `compact` and `forget` are called from one thread, `page`, `changes` and
+    `obsolete` from another, `close` when both have ended. All raise StoreUnavailable."""
 
     def append(self, changes: Sequence[Change]) -> None:
-        """Make them durable, all or none. Raises StoreError."""
+        """Make them durable, all or none."""
 
-    def compact(self, revision: int) -> None: ...
+    def compact(self, revision: int) -> None:
+        """Remember that history before the revision is not offered any more."""
+
+    def obsolete(self, revision: int) -> Sequence[int]:
+        """The changes that only history before `revision` needs, ascending."""
+
+    def forget(self, revisions: Sequence[int]) -> None:
+        """Remove changes that are obsolete; ascending, so that a key's deletion outlives what it deleted."""
 
     def page(self, prefix: str, *, after: str, limit: int, revision: int) -> Page:
         """The records as they were at a revision."""
 
-    def changes(self, prefix: str, after: int, until: int) -> Sequence[Change]: ...
+    def changes(self, prefix: str, after: int, until: int, limit: int) -> Sequence[Change]: ...
 
     def close(self) -> None: ...
 
@@ -42,24 +59,19 @@ class Loaded:
     compacted: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Write:
-    change: Change
-    done: asyncio.Future[Record]
-
-
 class LoggedStore:
     """Must be made inside a running event loop, and closed."""
 
     def __init__(self, log: Log, loaded: Loaded) -> None:
         self._log = log
         self._index = Index(loaded.records)
-        self._compacted = loaded.compacted
         self._hub = Hub(loaded.revision, self._history)
-        self._next = loaded.revision + 1
-        self._head: dict[str, Change] = {}  # the last write of each key that has one on its way
-        self._queue: list[_Write] = []
-        self._committing: asyncio.Future[None] | None = None
+        self._compacted = loaded.compacted
+        self._compacting = asyncio.Lock()
+        self._queue: list[Write] = []
+        self._idle = asyncio.Event()  # no batch under way or about to be
+        self._idle.set()
+        self._closed = False
         self._loop = asyncio.get_running_loop()
         self._writer = ThreadPoolExecutor(1, "store-write")
         self._reader = ThreadPoolExecutor(1, "store-read")
@@ -78,102 +90,119 @@ class LoggedStore:
     async def list(self, prefix: str, *, after: str = "", limit: int = 0, revision: int = 0) -> Page:
         if not revision or revision == self.revision:
             return self._index.page(prefix, after=after, limit=limit, revision=self.revision)
+        if revision > self.revision:
+            raise FutureRevision(self.revision)
         self._check_history(revision)
-        return await self._loop.run_in_executor(
-            self._reader, lambda: self._log.page(prefix, after=after, limit=limit, revision=revision)
-        )
+        page = await self._in(self._reader, self._log.page, prefix, after=after, limit=limit, revision=revision)
+        self._check_history(revision)  # a compaction may have overtaken the read
+        return page
 
     async def create(self, key: str, value: bytes) -> Record:
-        if self._current(key) is not None:
-            raise KeyExists(key)
-        return await self._write(Record(key, value, self._next, self._next), deleted=False, previous=None)
+        return await self._write(key, value, None)
 
     async def update(self, key: str, value: bytes, *, expected: int) -> Record:
-        current = self._expect(key, expected)
-        return await self._write(
-            Record(key, value, current.create_revision, self._next), deleted=False, previous=current
-        )
+        return await self._write(key, value, expected)
 
     async def delete(self, key: str, *, expected: int) -> Record:
-        current = self._expect(key, expected)
-        gone = Record(key, current.value, current.create_revision, self._next)
-        return await self._write(gone, deleted=True, previous=current)
+        return await self._write(key, None, expected)
 
     def watch(self, prefix: str, *, after: int) -> HubWatch:
+        self._check_open()
         self._check_history(after)
         return self._hub.watch(prefix, after)
 
     async def compact(self, revision: int) -> None:
-        revision = min(revision, self.revision)
-        if revision > self._compacted:
-            self._compacted = revision
-            await self._loop.run_in_executor(self._writer, self._log.compact, revision)
+        async with self._compacting:
+            revision, before = min(revision, self.revision), self._compacted
+            if revision <= before:
+                return
+            self._compacted = revision  # first: a read that overlaps the removal must notice
+            try:
+                await self._in(self._writer, self._log.compact, revision)
+            except StoreError:
+                self._compacted = before
+                raise
+            obsolete = await self._in(self._reader, self._log.obsolete, revision)
+            for start in range(0, len(obsolete), SWEEP):
+                await self._in(self._writer, self._log.forget, obsolete[start : start + SWEEP])
 
     async def close(self) -> None:
         """Finish what was begun, end the watches, let go of the log."""
-        while self._committing is not None:
-            await asyncio.wait([self._committing])
-            await asyncio.sleep(0)
+        if self._closed:
+            return
+        self._closed = True
+        await self._idle.wait()
         self._hub.close()
+        await asyncio.to_thread(self._release)
+
+    def _release(self) -> None:
         self._writer.shutdown()
         self._reader.shutdown()
         self._log.close()
 
-    def _current(self, key: str) -> Record | None:
-        pending = self._head.get(key)
-        if pending is None:
-            return self._index.get(key)
-        return None if pending.deleted else pending.record
-
-    def _expect(self, key: str, expected: int) -> Record:
-        current = self._current(key)
-        if current is None or current.mod_revision != expected:
-            raise RevisionConflict(current)
-        return current
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreUnavailable("the store is closed")
 
     def _check_history(self, revision: int) -> None:
         if revision < self._compacted:
             raise Compacted(self._compacted)
 
-    def _write(self, record: Record, *, deleted: bool, previous: Record | None) -> asyncio.Future[Record]:
-        self._next += 1
-        self._head[record.key] = change = Change(deleted, record, previous)
-        write = _Write(change, self._loop.create_future())
+    def _in(
+        self, thread: ThreadPoolExecutor, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> asyncio.Future[T]:
+        self._check_open()
+        return self._loop.run_in_executor(thread, lambda: call(*args, **kwargs))
+
+    async def _history(self, prefix: str, after: int, until: int, limit: int) -> Sequence[Change]:
+        changes = await self._in(self._reader, self._log.changes, prefix, after, until, limit)
+        self._check_history(after)
+        return changes
+
+    def _write(self, key: str, value: bytes | None, expected: int | None) -> asyncio.Future[Record]:
+        self._check_open()
+        key.encode()  # a lone surrogate would fail the whole batch that it joins
+        write = Write(key, value, expected, self._loop.create_future())
         self._queue.append(write)
-        if self._committing is None:
-            self._commit()
+        if self._idle.is_set():
+            self._idle.clear()
+            self._loop.call_soon(self._commit)  # not at once: whoever writes in this turn of the loop can join
         return write.done
 
     def _commit(self) -> None:
-        batch, self._queue = self._queue, []
-        changes = [write.change for write in batch]
-        self._committing = self._loop.run_in_executor(self._writer, self._log.append, changes)
-        self._committing.add_done_callback(lambda done: self._committed(batch, changes, done))
-
-    def _committed(self, batch: Sequence[_Write], changes: Sequence[Change], done: asyncio.Future[None]) -> None:
-        self._committing = None
-        error = done.exception()
-        if error is not None:
-            self._refuse(batch, error)
+        queue, self._queue = self._queue, []
+        batch = decide(queue, self._index, self.revision)
+        if not batch.changes:
+            self._settle(batch)
+            self._idle.set()
             return
-        for change in changes:
-            self._index.apply(change)
-            if self._head.get(change.record.key) is change:
-                del self._head[change.record.key]
-        self._hub.publish(changes)
-        for write in batch:
-            if not write.done.done():
-                write.done.set_result(write.change.record)
-        if self._queue:
-            self._commit()
+        appended = self._loop.run_in_executor(self._writer, self._log.append, batch.changes)
+        appended.add_done_callback(lambda done: self._committed(batch, done.exception()))
 
-    def _refuse(self, batch: Sequence[_Write], error: BaseException) -> None:
-        refused, self._queue = [*batch, *self._queue], []
-        self._head.clear()
-        self._next = self.revision + 1
-        for write in refused:
-            if not write.done.done():
-                write.done.set_exception(StoreError(f"not stored: {error}"))
+    def _committed(self, batch: Batch, error: BaseException | None) -> None:
+        if error is None:
+            for change in batch.changes:
+                self._index.apply(change)
+            self._hub.publish(batch.changes)
+            self._settle(batch)
+        else:
+            trace = None if isinstance(error, StoreError) else error
+            logger.error("commit failed writes=%d error=%s", len(batch.outcomes), error, exc_info=trace)
+            self._settle(Batch((), [(write, _refusal(error)) for write, _ in batch.outcomes]))
+        self._loop.call_soon(self._commit)  # behind the writers just woken, so that their next writes go together
 
-    async def _history(self, prefix: str, after: int, until: int) -> Sequence[Change]:
-        return await self._loop.run_in_executor(self._reader, self._log.changes, prefix, after, until)
+    @staticmethod
+    def _settle(batch: Batch) -> None:
+        for write, outcome in batch.outcomes:
+            if write.done.done():
+                continue  # the writer was cancelled
+            if isinstance(outcome, Record):
+                write.done.set_result(outcome)
+            else:
+                write.done.set_exception(outcome)
+
+
+def _refusal(error: BaseException) -> StoreError:
+    refusal = StoreUnavailable(f"not stored: {error}")
+    refusal.__cause__ = error
+    return refusal

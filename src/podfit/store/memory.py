@@ -15,25 +15,34 @@ class MemoryLog:
         self._changes.extend(changes)
 
     def compact(self, revision: int) -> None:
-        last = {change.record.key: change for change in self._changes if change.record.mod_revision <= revision}
-        kept = {id(change) for change in last.values() if not change.deleted}
-        self._changes = [
-            change for change in self._changes if change.record.mod_revision > revision or id(change) in kept
+        """Nothing to remember: the bound does not outlive the process either."""
+
+    def obsolete(self, revision: int) -> Sequence[int]:
+        history = [change for change in self._changes if change.record.mod_revision <= revision]
+        last = {change.record.key: change for change in history}
+        return [
+            change.record.mod_revision for change in history if change.deleted or last[change.record.key] is not change
         ]
 
+    def forget(self, revisions: Sequence[int]) -> None:
+        forgotten = set(revisions)
+        self._changes = [change for change in self._changes if change.record.mod_revision not in forgotten]
+
     def page(self, prefix: str, *, after: str, limit: int, revision: int) -> Page:
-        index = Index()
+        current: dict[str, Change] = {}
         for change in self._changes:
             if change.record.mod_revision <= revision:
-                index.apply(change)
+                current[change.record.key] = change
+        index = Index(change.record for change in current.values() if not change.deleted)
         return index.page(prefix, after=after, limit=limit, revision=revision)
 
-    def changes(self, prefix: str, after: int, until: int) -> Sequence[Change]:
-        return [
+    def changes(self, prefix: str, after: int, until: int, limit: int) -> Sequence[Change]:
+        found = [
             change
             for change in self._changes
             if after < change.record.mod_revision <= until and change.record.key.startswith(prefix)
         ]
+        return found[:limit]
 
     def close(self) -> None:
         """Nothing is held."""

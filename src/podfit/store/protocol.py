@@ -5,9 +5,12 @@ a key remembers the revision that created it and the one that wrote it last. A w
 survive the machine losing power. Implementations: `sqlite` (embedded default), `memory` (tests), later `etcd`.
 
     StoreError
-     ├─ KeyExists        create of a key that is there
-     ├─ RevisionConflict update or delete whose expected revision is not the current one; `.current` is the record, or None
-     └─ Compacted        history that is gone; `.revision` is the oldest that can still be asked for
+     ├─ KeyExists         create of a key that is there
+     ├─ RevisionConflict  update or delete whose expected revision is not the current one; `.current` is the record
+     ├─ Compacted         history that is gone; `.revision` is the oldest that can still be asked for
+     ├─ FutureRevision    a list at a revision that is not written yet
+     ├─ SlowWatcher       this reader fell behind and was dropped
+     └─ StoreUnavailable  disk full, I/O error, closed: nothing of the call is visible, and a later one may succeed
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -59,19 +62,34 @@ class Compacted(StoreError):
         self.revision = revision
 
 
+class FutureRevision(StoreError):
+    def __init__(self, current: int) -> None:
+        super().__init__(f"the newest revision is {current}")
+        self.current = current
+
+
+class SlowWatcher(StoreError):
+    pass
+
+
+class StoreUnavailable(StoreError):
+    pass
+
+
 class Watch(Protocol):
-    """Iterates over batches of changes in revision order. Ends by raising `SlowWatcher` (the reader fell behind and was
-    dropped, never waited for) or `StopAsyncIteration` after `close`."""
+    """Iterates over batches of changes in revision order, for one reader at a time; a cancelled `__anext__` loses
+    nothing. Ends by raising `SlowWatcher` (dropped, never waited for), `Compacted` (history went while it was being
+    read), `StoreUnavailable`, or `StopAsyncIteration` after `close`."""
+
+    @property
+    def revision(self) -> int:
+        """All changes up to this revision have been handed out: what a bookmark may say."""
 
     def __aiter__(self) -> AsyncIterator[Sequence[Change]]: ...
 
     async def __anext__(self) -> Sequence[Change]: ...
 
     def close(self) -> None: ...
-
-
-class SlowWatcher(StoreError):
-    pass
 
 
 class Store(Protocol):
@@ -87,7 +105,7 @@ class Store(Protocol):
 
     async def list(self, prefix: str, *, after: str = "", limit: int = 0, revision: int = 0) -> Page:
         """Records whose key starts with `prefix`, in key order, beginning behind the key `after`. `revision` 0 means
-        now; another shows the store as it was then."""
+        now; another shows the store as it was then. Raises Compacted, FutureRevision."""
 
     async def create(self, key: str, value: bytes) -> Record: ...
 

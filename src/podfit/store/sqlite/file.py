@@ -1,0 +1,116 @@
+"""Opening the file: for one process only, with a schema this podfit knows.
+
+The lock is a `flock` on a neighbour of the file, which the kernel drops with the process however that ends. SQLite's
+own locks would let two processes take turns, and each would answer reads from a memory without the other's writes.
+
+    log(rev PRIMARY KEY, key, deleted, created, previous, value)   one row a revision; value is NULL for a deletion
+    UNIQUE (key, previous)      `previous` is the key's row before, 0 for its first: a row has one successor at most
+    meta(name, value)           schema, compacted, and revision: the newest when last compacted
+"""
+
+import contextlib
+import fcntl
+import os
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+from podfit.net.files import sync_directory
+from podfit.store.protocol import StoreError
+
+SCHEMA = 1
+PAGE = 8192  # bytes; an object of 4 KB fits a page
+FIRST_REVISION = 1  # of the empty store
+
+_TABLES = f"""
+BEGIN IMMEDIATE;
+CREATE TABLE log (
+  rev INTEGER PRIMARY KEY, key TEXT NOT NULL, deleted INTEGER NOT NULL, created INTEGER NOT NULL,
+  previous INTEGER NOT NULL, value BLOB, UNIQUE (key, previous)
+) STRICT;
+CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
+INSERT INTO meta VALUES ('schema', {SCHEMA}), ('compacted', 0), ('revision', {FIRST_REVISION});
+COMMIT;
+"""
+
+
+class StoreInUse(StoreError):
+    """Another process has the file open."""
+
+
+class StoreUnusable(StoreError):
+    """The file is damaged, of another program or version, or cannot be opened."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreFile:
+    """An open store. Each connection serves one thread at a time."""
+
+    path: Path
+    writer: sqlite3.Connection
+    reader: sqlite3.Connection
+    copier: sqlite3.Connection  # moves the write-ahead log into the database
+    resources: contextlib.ExitStack
+
+    def log_size(self) -> int:
+        """Bytes of the write-ahead log's file."""
+        return os.stat(f"{self.path}-wal").st_size
+
+    def close(self) -> None:
+        self.resources.close()
+
+
+def open_file(path: Path) -> StoreFile:
+    """Raises StoreInUse, StoreUnusable; then nothing is left open."""
+    with contextlib.ExitStack() as resources:
+        try:
+            resources.callback(os.close, _lock(path))
+            writer, reader, copier = (_connect(path, resources) for _ in range(3))
+            _check_schema(path, writer)
+        except (sqlite3.Error, OSError) as error:
+            raise StoreUnusable(f"{path}: {error}") from error
+        return StoreFile(path, writer, reader, copier, resources.pop_all())
+
+
+def _lock(path: Path) -> int:
+    """Hold the file for this process, and give it its mode before SQLite writes to it."""
+    handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        database = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.fchmod(database, 0o600)
+        finally:
+            os.close(database)
+        sync_directory(path.parent)
+    except BlockingIOError:
+        os.close(handle)
+        raise StoreInUse(f"{path} is open in another process") from None
+    except OSError:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _connect(path: Path, resources: contextlib.ExitStack) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    resources.callback(connection.close)
+    connection.execute(f"PRAGMA page_size={PAGE}")
+    if (mode := connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]) != "wal":
+        raise StoreUnusable(f"{path}: the file system allows no write-ahead log (journal mode {mode})")
+    for pragma in ("synchronous=FULL", "wal_autocheckpoint=0", "busy_timeout=5000"):
+        connection.execute(f"PRAGMA {pragma}")
+    return connection
+
+
+def _check_schema(path: Path, connection: sqlite3.Connection) -> None:
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    if not tables:
+        connection.executescript(_TABLES)
+        return
+    if not {"log", "meta"} <= tables:
+        raise StoreUnusable(f"{path} is a database, but not a podfit store")
+    schema = connection.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone()
+    if schema != (SCHEMA,):
+        found = schema[0] if schema else "unknown"
+        raise StoreUnusable(f"{path} has schema {found}, this podfit reads schema {SCHEMA}")

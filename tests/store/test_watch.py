@@ -1,0 +1,186 @@
+"""Watches: from history, from the ring, live, and the joins between them."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from podfit.store import hub
+from podfit.store.hub import HubWatch
+from podfit.store.logged import LoggedStore
+from podfit.store.protocol import Change, Compacted, Record, SlowWatcher
+
+
+async def read(watch: HubWatch, count: int) -> list[Change]:
+    found: list[Change] = []
+    async with asyncio.timeout(5):
+        while len(found) < count:
+            found += await anext(watch)
+    return found
+
+
+def keys(changes: Sequence[Change]) -> list[str]:
+    return [change.record.key for change in changes]
+
+
+@pytest.fixture
+def from_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No ring, and history in pages of two."""
+    monkeypatch.setattr(hub, "RECENT", 0)
+    monkeypatch.setattr(hub, "HISTORY_PAGE", 2)
+
+
+@pytest.mark.parametrize("ring", [True, False])
+async def test_each_change_comes_once_with_what_it_replaced(
+    store: LoggedStore, ring: bool, request: pytest.FixtureRequest
+) -> None:
+    if not ring:
+        request.getfixturevalue("from_the_log")
+    begin = store.revision
+    a1 = await store.create("/w/a", b"1")
+    await store.create("/other", b"1")
+    a2 = await store.update("/w/a", b"2", expected=a1.mod_revision)
+    gone = await store.delete("/w/a", expected=a2.mod_revision)
+    watch = store.watch("/w/", after=begin)
+    again = await store.create("/w/a", b"3")
+    assert await read(watch, 4) == [
+        Change(False, a1, None),
+        Change(False, a2, a1),
+        Change(True, gone, a2),
+        Change(False, again, None),
+    ]
+    assert watch.revision == store.revision
+
+
+@pytest.mark.usefixtures("from_the_log")
+async def test_history_joins_the_present_while_it_is_being_read(store: LoggedStore) -> None:
+    begin = store.revision
+    for number in range(5):
+        await store.create(f"/w/{number}", b"")
+    watch = store.watch("/w/", after=begin)
+    found = list(await anext(watch))
+    for number in range(5, 9):
+        await store.create(f"/w/{number}", b"")
+        found += await anext(watch)
+    found += await read(watch, 9 - len(found))
+    assert keys(found) == [f"/w/{number}" for number in range(9)]
+
+
+@pytest.mark.usefixtures("from_the_log")
+async def test_a_cancelled_reader_loses_nothing(store: LoggedStore) -> None:
+    begin = store.revision
+    await store.create("/a", b"")
+    watch = store.watch("/", after=begin)
+    for turns in range(4):
+        reading = asyncio.ensure_future(anext(watch))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        if reading.done():
+            assert keys(await reading) == ["/a"]
+            return
+        reading.cancel()
+        await asyncio.wait([reading])
+    assert keys(await read(watch, 1)) == ["/a"]
+
+
+@pytest.mark.usefixtures("from_the_log")
+async def test_history_that_is_compacted_before_it_was_read_is_no_gap(store: LoggedStore) -> None:
+    made = await store.create("/a", b"1")
+    watch = store.watch("/", after=made.mod_revision - 1)
+    await store.update("/a", b"2", expected=made.mod_revision)
+    await store.compact(store.revision)
+    with pytest.raises(Compacted):
+        await anext(watch)
+
+
+async def test_a_watch_from_before_the_compaction_is_refused(store: LoggedStore) -> None:
+    made = await store.create("/a", b"1")
+    await store.compact(made.mod_revision)
+    with pytest.raises(Compacted) as refused:
+        store.watch("/", after=made.mod_revision - 1)
+    assert refused.value.revision == store.compacted
+    await store.delete("/a", expected=made.mod_revision)
+    (change,) = await read(store.watch("/", after=store.compacted), 1)
+    assert change.previous == made
+
+
+async def test_a_watch_after_a_revision_still_ahead_waits_for_it(store: LoggedStore) -> None:
+    watch = store.watch("/", after=store.revision + 2)
+    for name in "abcd":
+        await store.create(name, b"")
+    await store.create("/c", b"")
+    assert keys(await read(watch, 1)) == ["/c"]
+
+
+async def test_writers_of_one_batch_reach_a_watcher_as_one_batch(store: LoggedStore) -> None:
+    watch = store.watch("/", after=store.revision)
+    made = await asyncio.gather(*(store.create(f"/{number}", b"") for number in range(5)))
+    assert [change.record for change in await anext(watch)] == made
+
+
+async def test_what_a_bookmark_may_say(store: LoggedStore) -> None:
+    watch = store.watch("/w/", after=store.revision)
+    begin = watch.revision
+    made = await store.create("/w/a", b"")
+    await store.create("/other", b"")
+    assert watch.revision == begin  # /w/a is not handed out yet
+    await anext(watch)
+    assert watch.revision == store.revision > made.mod_revision
+
+
+async def test_a_slow_watcher_is_dropped_and_others_are_not(
+    store: LoggedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "BEHIND", 3 * hub.OVERHEAD)
+    slow, fast = (store.watch("/", after=store.revision) for _ in range(2))
+    for number in range(5):
+        await store.create(f"/{number}", b"")
+        await anext(fast)
+    for _ in range(2):
+        with pytest.raises(SlowWatcher):
+            await anext(slow)
+    await store.create("/next", b"")
+    assert keys(await anext(fast)) == ["/next"]
+
+
+async def test_a_large_change_alone_drops_nobody(store: LoggedStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub, "BEHIND", 10)
+    watch = store.watch("/", after=store.revision)
+    for name in ("/a", "/b"):
+        await store.create(name, b"larger than ten")
+        assert keys(await anext(watch)) == [name]
+
+
+async def test_the_ring_is_bounded_by_bytes(monkeypatch: pytest.MonkeyPatch, store: LoggedStore) -> None:
+    monkeypatch.setattr(hub, "RECENT", 3 * (hub.OVERHEAD + 100))
+    asked: list[int] = []
+    real = LoggedStore._history
+
+    async def history(prefix: str, after: int, until: int, limit: int) -> Sequence[Change]:
+        asked.append(after)
+        return await real(store, prefix, after, until, limit)
+
+    monkeypatch.setattr(store._hub, "history", history)
+    begin = store.revision
+    made = [await store.create(f"/{number}", bytes(100)) for number in range(5)]
+    assert len(await read(store.watch("/", after=made[1].mod_revision), 3)) == 3
+    assert asked == []
+    assert len(await read(store.watch("/", after=begin), 5)) == 5
+    assert asked == [begin]
+
+
+@pytest.mark.parametrize("closes", ["watch", "store"])
+async def test_a_closed_watch_ends(store: LoggedStore, closes: str) -> None:
+    watch = store.watch("/", after=store.revision)
+
+    async def collect() -> list[Record]:
+        return [change.record async for batch in watch for change in batch]
+
+    reading = asyncio.ensure_future(collect())
+    await asyncio.sleep(0)
+    made = await store.create("/a", b"")
+    if closes == "watch":
+        watch.close()
+    else:
+        await store.close()
+    assert await reading == [made]
