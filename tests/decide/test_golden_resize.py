@@ -1,0 +1,99 @@
+"""Resizes and creations as a real API server judged them, replayed against the pure rules.
+
+Admission, transport and status codes that no rule decides are the server's, and are replayed against it.
+"""
+
+from typing import Any
+
+import msgspec
+
+from podfit.api.codec import convert, to_dict
+from podfit.api.core.pods import Pod, PodStatus
+from podfit.api.defaults import apply_defaults
+from podfit.api.validation.pods import validate_pod_create
+from podfit.core.features import DEFAULT_GATES
+from podfit.core.fields import FieldError, refusal
+from podfit.decide.qos import qos_class
+from podfit.decide.resize_rules import prepare_resize, validate_resize
+from support import golden
+from support.patches import JSON, MERGE, STRATEGIC, NotApplicable, patched
+
+NAME = "{name}"
+RESIZE = "/api/v1/namespaces/{ns}/pods/{name}/resize"
+CREATE = "/api/v1/namespaces/{ns}/pods"
+
+
+def stored(manifest: dict[str, Any]) -> Pod:
+    """As the server would keep it, under the name that recorded messages carry."""
+    pod = apply_defaults(convert({**manifest, "metadata": {**manifest["metadata"], "name": "pod"}}, Pod))
+    metadata = msgspec.structs.replace(pod.metadata, namespace="default", generation=1)
+    return msgspec.structs.replace(pod, metadata=metadata, status=PodStatus(phase="Pending", qos_class=qos_class(pod)))
+
+
+def answer(errors: list[FieldError]) -> dict[str, Any]:
+    if not errors:
+        return {}
+    status = refusal("Pod", "pod", errors).status()
+    return {"message": status["message"].replace('"pod"', f'"{NAME}"', 1), "causes": status["details"]["causes"]}
+
+
+def resources(pod: Pod) -> dict[str, Any]:
+    spec = to_dict(pod.spec)
+    return {each["name"]: each["resources"] for each in (*spec["containers"], *spec.get("initContainers", []))}
+
+
+def recorded(expect: dict[str, Any]) -> dict[str, Any]:
+    everyone = (*expect["containers"], *expect.get("initContainers", []))
+    return {each["name"]: each.get("resources", {}) for each in everyone}
+
+
+def decidable(case: golden.Case) -> bool:
+    request, expect = case["request"], case["expect"]
+    ruled = expect["code"] in (200, 201) or (expect["code"] == 422 and "is invalid" in expect["message"])
+    return ruled and not case.keys() & {"setup", "setupAfterPod", "pre"} and "{" not in str(request.get("query", ""))
+
+
+def is_resize(case: golden.Case) -> bool:
+    request = case["request"]
+    types = (JSON, MERGE, STRATEGIC)
+    return request["path"] == RESIZE and request.get("contentType") in types and decidable(case)
+
+
+@golden.parametrize("resize/*.json", is_resize)
+def test_resize(case: golden.Case) -> None:
+    old = stored(case["pod"])
+    request, expect = case["request"], case["expect"]
+    try:
+        document = patched(to_dict(old), request["body"], request["contentType"])
+    except NotApplicable:
+        assert expect["code"] == 422
+        return
+    new = prepare_resize(apply_defaults(convert(document, Pod)), old, DEFAULT_GATES)
+    verdict = answer(validate_resize(new, old, DEFAULT_GATES))
+    if expect["code"] == 422:
+        assert verdict["message"] == expect["message"]
+        if causes := expect.get("causes"):
+            assert [(c["reason"], c["field"]) for c in verdict["causes"]] == [(c["reason"], c["field"]) for c in causes]
+        return
+    assert verdict == {}
+    assert resources(new) == recorded(expect)
+    assert to_dict(new.spec.resources) == expect.get("podResources")
+    assert new.metadata.generation - old.metadata.generation == expect.get("generation_delta", 0)
+    assert qos_class(new) == expect["qosClass"]
+
+
+def is_create(case: golden.Case) -> bool:
+    return case["request"]["path"] == CREATE and case["request"]["method"] == "POST" and decidable(case)
+
+
+@golden.parametrize("resize/*.json", is_create)
+def test_create(case: golden.Case) -> None:
+    expect, pod = case["expect"], stored(case["request"]["body"])
+    verdict = answer(validate_pod_create(pod, DEFAULT_GATES))
+    if expect["code"] == 422:
+        assert verdict["message"] == expect["message"]
+        return
+    assert verdict == {}
+    assert resources(pod) == recorded(expect)
+    assert to_dict(pod.spec.resources) == expect.get("podResources")
+    assert pod.status.qos_class == expect["qosClass"]
