@@ -32,14 +32,12 @@ def test_defaults(case: golden.Case) -> None:
 
 def comparable(document: dict[str, Any]) -> dict[str, Any]:
     """Without what the server's strategy and its controllers own: identity, and status of anything but a node."""
-    kept = {key: value for key, value in document.items() if key not in ("metadata", "status", "stringData")}
+    kept = {key: value for key, value in document.items() if key not in ("metadata", "status")}
     if document["kind"] == "Node":
         kept["status"] = document["status"]
     if document["kind"] == "Namespace":
         kept["labels"] = document["metadata"]["labels"]
         del kept["spec"]
-    if document["kind"] == "Secret":
-        kept.pop("data", None)
     return kept
 
 

@@ -59,6 +59,10 @@ def _node_status(status: NodeStatus) -> NodeStatus:
 
 
 def _secret(secret: Secret) -> Secret:
+    """`stringData` is a way of writing `data`, and is never read back."""
+    if secret.string_data:
+        written = {key: text.encode() for key, text in secret.string_data.items()}
+        secret = change(secret, data={**secret.data, **written}, string_data={})
     return fill(secret, type="Opaque")
 
 

@@ -1,0 +1,91 @@
+"""ConfigMaps, Secrets, and objects that are little more than a name."""
+
+import json
+from collections.abc import Iterable
+
+from podfit.api.core.config import ConfigMap, Secret
+from podfit.api.validation import names
+from podfit.api.validation.meta import immutable
+from podfit.core.fields import FieldError, forbidden, invalid, required, too_long
+
+_LIMIT = 1024 * 1024
+_REDACTED = "<secret contents redacted>"
+_NEEDED = {
+    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+    "kubernetes.io/dockercfg": (".dockercfg",),
+    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
+    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
+}
+_JSON = (".dockercfg", ".dockerconfigjson")
+_ACCOUNT = "kubernetes.io/service-account.name"
+
+
+def validate_config_map(config: ConfigMap) -> list[FieldError]:
+    errors = []
+    for key in sorted(config.data):
+        errors += _key(key, f"data[{key}]")
+        if key in config.binary_data:
+            errors.append(invalid(f"data[{key}]", key, "duplicate of key present in binaryData"))
+    for key in sorted(config.binary_data):
+        errors += _key(key, f"binaryData[{key}]")
+    sizes = (len(text.encode()) for text in config.data.values())
+    return errors + _size("", [*sizes, *map(len, config.binary_data.values())])
+
+
+def _key(key: str, path: str) -> list[FieldError]:
+    return [invalid(path, key, text) for text in names.config_key(key)]
+
+
+def _size(path: str, sizes: Iterable[int]) -> list[FieldError]:
+    return [too_long(path, _LIMIT)] if sum(sizes) > _LIMIT else []
+
+
+def validate_config_map_update(new: ConfigMap, old: ConfigMap) -> list[FieldError]:
+    errors = []
+    if old.immutable:
+        text = "field is immutable when `immutable` is set"
+        errors += [] if new.immutable else [forbidden("immutable", text)]
+        errors += [] if new.data == old.data else [forbidden("data", text)]
+        errors += [] if new.binary_data == old.binary_data else [forbidden("binaryData", text)]
+    return errors + validate_config_map(new)
+
+
+def validate_secret(secret: Secret) -> list[FieldError]:
+    errors = []
+    for key in sorted(secret.data):
+        errors += _key(key, f"data[{key}]")
+    errors += _size("data", map(len, secret.data.values()))
+    if secret.type == "kubernetes.io/service-account-token" and not secret.metadata.annotations.get(_ACCOUNT):
+        errors.append(required(f"metadata.annotations[{_ACCOUNT}]"))
+    if secret.type == "kubernetes.io/basic-auth" and not secret.data.keys() & {"username", "password"}:
+        errors += [required("data[username]"), required("data[password]")]
+    for key in _NEEDED.get(secret.type, ()):
+        if key not in secret.data:
+            errors.append(required(f"data[{key}]"))
+        elif key in _JSON and (problem := _json_problem(secret.data[key])):
+            errors.append(invalid(f"data[{key}]", _REDACTED, problem))
+    return errors
+
+
+def _json_problem(data: bytes) -> str:
+    """Why these bytes are no JSON, in the words of the language the API server is written in."""
+    text = data.decode(errors="replace")
+    if not text.strip():
+        return "unexpected end of JSON input"
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        if error.pos >= len(text):
+            return "unexpected end of JSON input"
+        where = "looking for beginning of value" if error.msg == "Expecting value" else "after top-level value"
+        return f"invalid character '{text[error.pos]}' {where}"
+    return ""
+
+
+def validate_secret_update(new: Secret, old: Secret) -> list[FieldError]:
+    errors = immutable(new.type, old.type, "type")
+    if old.immutable:
+        text = "field is immutable when `immutable` is set"
+        errors += [] if new.immutable else [forbidden("immutable", text)]
+        errors += [] if new.data == old.data else [forbidden("data", text)]
+    return errors + validate_secret(new)

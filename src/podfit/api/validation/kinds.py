@@ -1,0 +1,75 @@
+"""Create and update rules of every kind, the entry of this package."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from podfit.api.base import Object
+from podfit.api.coordination import Lease
+from podfit.api.core.config import ConfigMap, Secret, ServiceAccount
+from podfit.api.core.events import Event
+from podfit.api.core.limits import LimitRange, ResourceQuota
+from podfit.api.core.namespaces import Namespace
+from podfit.api.core.nodes import Node
+from podfit.api.core.pods import Pod
+from podfit.api.meta import ObjectMeta
+from podfit.api.rbac import ClusterRole, ClusterRoleBinding, Role, RoleBinding
+from podfit.api.registry import info_for
+from podfit.api.scheduling import PriorityClass
+from podfit.api.validation import cluster, config, limits, names, rbac
+from podfit.api.validation.meta import validate_meta, validate_meta_update
+from podfit.api.validation.pod_updates import validate_pod_update
+from podfit.api.validation.pods import validate_pod_create
+from podfit.core.features import DEFAULT_GATES, FeatureGates
+from podfit.core.fields import FieldError
+
+Create = Callable[[Any], list[FieldError]]
+Update = Callable[[Any, Any], list[FieldError]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """`update` is left out where an update has to satisfy no more than a creation."""
+
+    name: Callable[[str], list[str]] = names.dns_subdomain
+    create: Create | None = None
+    update: Update | None = None
+
+
+_RULES: dict[type[Object], Rules] = {
+    Namespace: Rules(names.dns_label, cluster.validate_namespace),
+    Node: Rules(create=cluster.validate_node, update=cluster.validate_node_update),
+    ConfigMap: Rules(create=config.validate_config_map, update=config.validate_config_map_update),
+    Secret: Rules(create=config.validate_secret, update=config.validate_secret_update),
+    ServiceAccount: Rules(),
+    Event: Rules(create=cluster.validate_event),
+    Lease: Rules(create=cluster.validate_lease),
+    LimitRange: Rules(create=limits.validate_limit_range),
+    ResourceQuota: Rules(create=limits.validate_quota, update=limits.validate_quota_update),
+    PriorityClass: Rules(create=cluster.validate_priority_class, update=cluster.validate_priority_class_update),
+    Role: Rules(names.path_segment, rbac.validate_role),
+    ClusterRole: Rules(names.path_segment, rbac.validate_cluster_role),
+    RoleBinding: Rules(names.path_segment, rbac.validate_role_binding, rbac.validate_binding_update),
+    ClusterRoleBinding: Rules(names.path_segment, rbac.validate_cluster_role_binding, rbac.validate_binding_update),
+}
+
+
+def validate_create(obj: Any, gates: FeatureGates = DEFAULT_GATES) -> list[FieldError]:
+    """What is wrong with a new object, which has its defaults and its namespace."""
+    if isinstance(obj, Pod):
+        return validate_pod_create(obj, gates)
+    rules = _RULES.get(type(obj), Rules())
+    meta: ObjectMeta = obj.metadata
+    errors = validate_meta(meta, namespaced=info_for(type(obj)).namespaced, name_rule=rules.name)
+    return errors + (rules.create(obj) if rules.create else [])
+
+
+def validate_update(new: Any, old: Any, gates: FeatureGates = DEFAULT_GATES) -> list[FieldError]:
+    """What is wrong with `new` as the successor of `old`, through the main endpoint."""
+    if isinstance(new, Pod):
+        return validate_pod_update(new, old, gates)
+    rules = _RULES.get(type(new), Rules())
+    errors = validate_meta_update(new.metadata, old.metadata)
+    if rules.update:
+        return errors + rules.update(new, old)
+    return errors + (rules.create(new) if rules.create else [])
