@@ -128,7 +128,12 @@ def _to_start(pod: Pod, facts: PodFacts, replaced: set[str], *, initialised: boo
             return
     for each in pod.spec.containers if initialised else ():
         status = None if each.name in replaced else facts.here(each.name)
-        if status is None or status.state in (ContainerState.CREATED, ContainerState.UNKNOWN):
+        if status is None or _to_run_again(pod, each, status):
             yield each
-        elif status.state is ContainerState.EXITED and restarts(pod, each, status):
-            yield each
+
+
+def _to_run_again(pod: Pod, container: Container, status: ContainerStatus) -> bool:
+    """Whether an instance that exists is no reason not to start one: it never started, is lost, or has ended."""
+    if status.state is ContainerState.EXITED:
+        return restarts(pod, container, status)
+    return status.state is not ContainerState.RUNNING

@@ -5,9 +5,7 @@ Nothing is written into the log by us; `follow` reads on until the container has
 """
 
 import asyncio
-import os
-from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -111,40 +109,33 @@ def _last_lines(path: Path, lines: int) -> bytes:
 
 
 def _offset_of_tail(path: Path, lines: int) -> int:
-    """Where the last `lines` lines begin. A line may consist of several records."""
-    size = path.stat().st_size
+    """Where the last `lines` lines begin, found by reading twice as much from the end until there are enough."""
+    size, window = path.stat().st_size, BLOCK
     if lines <= 0:
         return size
-    starts: deque[int] = deque(maxlen=lines)
     with path.open("rb") as file:
-        for start in _starts(file.fileno(), size):
-            starts.append(start)
-            if len(starts) == lines:
-                break
-    return starts[-1] if starts else 0
+        while True:
+            begin = max(0, size - window)
+            file.seek(begin)
+            starts = _line_starts(file.read(size - begin), whole=begin == 0)
+            if len(starts) >= lines:
+                return begin + starts[-lines]
+            if begin == 0:
+                return 0
+            window *= 2
 
 
-def _starts(descriptor: int, size: int) -> Iterator[int]:
-    """Offsets at which log lines begin, from the end of the file to its beginning."""
-    end = size
-    line_end, text = size, b""
-    while end > 0:
-        begin = max(0, end - BLOCK)
-        text = os.pread(descriptor, end - begin, begin) + text
-        pieces = text.split(b"\n")
-        position = line_end
-        for piece in reversed(pieces[1:]):
-            position -= len(piece)
-            if position < size and not _continues(descriptor, position):
-                yield position
-            position -= 1
-        text, line_end, end = pieces[0], position, begin
-    if size:
-        yield 0
+def _line_starts(data: bytes, *, whole: bool) -> list[int]:
+    """Offsets at which log lines surely begin. A line may consist of several records; what is no record is passed over.
 
-
-def _continues(descriptor: int, position: int) -> bool:
-    """Whether the record before `position` is partial, so that no line begins here."""
-    before = os.pread(descriptor, min(position, BLOCK), max(0, position - BLOCK))
-    record = parse(before[:-1].rsplit(b"\n", 1)[-1])
-    return record is not None and record.partial
+    Unless `data` is the `whole` file, it begins somewhere inside of a record, and nobody knows how the line began.
+    """
+    starts, position, inside = [], 0, not whole
+    for number, raw in enumerate(data.split(b"\n")):
+        record = parse(raw) if whole or number else None
+        if record is not None:
+            if not inside:
+                starts.append(position)
+            inside = record.partial
+        position += len(raw) + 1
+    return starts

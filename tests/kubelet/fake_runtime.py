@@ -1,0 +1,277 @@
+"""A runtime and a cgroup tree that remember what they were told, with levers for a test.
+
+    runtime.exit("c1", 1)     the running container of that name ends by itself
+    runtime.fail["pull"] = …  the next calls of that kind are refused with the text
+    runtime.calls             what was asked, in order
+"""
+
+import itertools
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from podfit.core.clock import Clock
+from podfit.kubelet.cgroup.protocol import CgroupConfig, ContainerValues, CPUValues, Enforcement, Layout, Missing, PodCgroup
+from podfit.kubelet.runtime.errors import CRIError, NotFound, Unimplemented
+from podfit.kubelet.runtime.types import (
+    Container,
+    ContainerConfig,
+    ContainerEvent,
+    ContainerState,
+    ContainerStatus,
+    Image,
+    LinuxResources,
+    RuntimeCondition,
+    RuntimeStatus,
+    Sandbox,
+    SandboxConfig,
+    SandboxState,
+    SandboxStatus,
+    Version,
+)
+
+
+@dataclass
+class _Box:
+    sandbox: Sandbox
+    config: SandboxConfig
+
+
+class FakeRuntime:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._ids = itertools.count(1)
+        self.boxes: dict[str, _Box] = {}
+        self.containers: dict[str, tuple[str, ContainerStatus, ContainerConfig]] = {}
+        self.images = {"app:1": Image(id="sha256:1", tags=("app:1",), size=10)}
+        self.calls: list[str] = []
+        self.fail: dict[str, str] = {}
+        self.stubborn: set[str] = set()  # containers that ignore SIGTERM
+        self.pullable: set[str] = set()
+
+    # ------------------------------------------------------------------ levers
+
+    def running(self, name: str) -> ContainerStatus:
+        return next(s for _, s, _ in self.containers.values() if s.name == name and s.state is ContainerState.RUNNING)
+
+    def config(self, name: str) -> ContainerConfig:
+        """Of the newest instance."""
+        return max(((s.attempt, c) for _, s, c in self.containers.values() if s.name == name), key=lambda each: each[0])[1]
+
+    def exit(self, name: str, code: int) -> None:
+        self._end(self.running(name).id, code)
+
+    def kill_box(self, uid: str) -> None:
+        """The sandbox dies, and its containers with it."""
+        for key, box in self.boxes.items():
+            if box.sandbox.uid == uid:
+                self._stop_box(key)
+
+    # ------------------------------------------------------------------ sandboxes
+
+    async def run_sandbox(self, config: SandboxConfig, *, handler: str = "") -> str:
+        self._call("sandbox", config.name)
+        key = f"box{next(self._ids)}"
+        sandbox = Sandbox(
+            id=key, name=config.name, namespace=config.namespace, uid=config.uid, attempt=config.attempt,
+            state=SandboxState.READY, created_at=self._now(), labels=config.labels, annotations=config.annotations)
+        self.boxes[key] = _Box(sandbox, config)
+        return key
+
+    async def stop_sandbox(self, sandbox_id: str) -> None:
+        self._call("stop-sandbox", sandbox_id)
+        self._stop_box(sandbox_id)
+
+    async def remove_sandbox(self, sandbox_id: str) -> None:
+        self.boxes.pop(sandbox_id, None)
+        self.containers = {key: each for key, each in self.containers.items() if each[0] != sandbox_id}
+
+    async def list_sandboxes(self) -> tuple[Sandbox, ...]:
+        self._call("list", "")
+        return tuple(box.sandbox for box in self.boxes.values())
+
+    async def sandbox_status(self, sandbox_id: str) -> SandboxStatus:
+        if sandbox_id not in self.boxes:
+            raise NotFound(sandbox_id)
+        box = self.boxes[sandbox_id]
+        known: dict[str, Any] = {name: getattr(box.sandbox, name) for name in Sandbox.__dataclass_fields__}
+        return SandboxStatus(**known, host_network=box.config.host_network)
+
+    async def update_sandbox_resources(
+        self, sandbox_id: str, *, resources: LinuxResources, overhead: LinuxResources | None = None,
+    ) -> None:
+        raise Unimplemented("not implemented")
+
+    # ------------------------------------------------------------------ containers
+
+    async def create_container(self, sandbox_id: str, config: ContainerConfig, sandbox: SandboxConfig) -> str:
+        self._call("create", config.name)
+        key = f"id{next(self._ids)}"
+        log = Path(sandbox.log_directory, config.log_path)
+        log.write_text("")
+        self.containers[key] = sandbox_id, ContainerStatus(
+            id=key, name=config.name, attempt=config.attempt, state=ContainerState.CREATED, created_at=self._now(),
+            image=config.image, image_id=config.image, resources=config.resources, labels=config.labels,
+            annotations=config.annotations, log_path=str(log)), config
+        return key
+
+    async def start_container(self, container_id: str) -> None:
+        name = self.containers[container_id][1].name
+        try:
+            self._call("start", name)
+        except CRIError:
+            self._set(container_id, state=ContainerState.EXITED, exit_code=128, reason="StartError", finished_at=self._now())
+            raise
+        self._set(container_id, state=ContainerState.RUNNING, started_at=self._now())
+
+    async def stop_container(self, container_id: str, *, grace_seconds: int) -> None:
+        name = self.containers[container_id][1].name
+        self._call("stop", f"{name} {grace_seconds}s")
+        if name in self.stubborn:
+            await self._clock.sleep(grace_seconds)
+            self._end(container_id, 137)
+        else:
+            self._end(container_id, 0)
+
+    async def remove_container(self, container_id: str) -> None:
+        self.containers.pop(container_id, None)
+
+    async def list_containers(self, *, sandbox_id: str = "") -> tuple[Container, ...]:
+        return tuple(
+            Container(id=key, sandbox_id=box, name=s.name, attempt=s.attempt, image=s.image, image_id=s.image_id,
+                      state=s.state, created_at=s.created_at, labels=s.labels, annotations=s.annotations)
+            for key, (box, s, _) in self.containers.items() if sandbox_id in ("", box))
+
+    async def container_status(self, container_id: str) -> ContainerStatus:
+        if container_id not in self.containers:
+            raise NotFound(container_id)
+        return self.containers[container_id][1]
+
+    async def update_container_resources(self, container_id: str, resources: LinuxResources) -> None:
+        status = self.containers[container_id][1]
+        self._call("update", status.name)
+        old = status.resources or LinuxResources()
+        given = {k: getattr(resources, k) for k in LinuxResources.__dataclass_fields__ if getattr(resources, k)}
+        self._set(container_id, resources=replace(old, **given))
+
+    async def container_stats(self, container_id: str) -> Any:
+        raise Unimplemented("not implemented")
+
+    async def list_container_stats(self) -> tuple[Any, ...]:
+        return ()
+
+    async def sandbox_stats(self, sandbox_id: str) -> Any:
+        raise Unimplemented("not implemented")
+
+    # ------------------------------------------------------------------ images, runtime
+
+    async def list_images(self) -> tuple[Image, ...]:
+        return tuple(self.images.values())
+
+    async def image_status(self, image: str) -> Image | None:
+        return next((each for name, each in self.images.items() if image in (name, each.id)), None)
+
+    async def pull_image(self, image: str) -> str:
+        self._call("pull", image)
+        if image not in self.pullable:
+            raise NotFound(f"{image}: not found")
+        self.images[image] = Image(id=f"sha256:{image}", tags=(image,), size=5)
+        return self.images[image].id
+
+    async def remove_image(self, image: str) -> None:
+        self.images.pop(image, None)
+
+    async def import_archive(self, archive: Path) -> tuple[str, ...]:
+        return ()
+
+    async def version(self) -> Version:
+        return Version(runtime_name="fake", runtime_version="1", api_version="v1")
+
+    async def status(self) -> RuntimeStatus:
+        return RuntimeStatus(conditions=(RuntimeCondition(type="RuntimeReady", status=True),))
+
+    async def cgroup_driver(self) -> Literal["cgroupfs", "systemd"] | None:
+        return None
+
+    async def events(self) -> AsyncIterator[ContainerEvent] | None:
+        return None
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    # ------------------------------------------------------------------ inside
+
+    def _call(self, kind: str, what: str) -> None:
+        if kind != "list":
+            self.calls.append(f"{kind} {what}")
+        if kind in self.fail:
+            raise CRIError(self.fail[kind])
+
+    def _now(self) -> int:
+        return int(self._clock.now().timestamp() * 1e9)
+
+    def _set(self, key: str, **changes: Any) -> None:
+        box, status, config = self.containers[key]
+        self.containers[key] = box, replace(status, **changes), config
+
+    def _end(self, key: str, code: int) -> None:
+        if key in self.containers and self.containers[key][1].state is ContainerState.RUNNING:
+            self._set(key, state=ContainerState.EXITED, exit_code=code, finished_at=self._now())
+
+    def _stop_box(self, sandbox_id: str) -> None:
+        box = self.boxes.get(sandbox_id)
+        if box is not None:
+            box.sandbox = replace(box.sandbox, state=SandboxState.NOT_READY)
+            for key in [key for key, each in self.containers.items() if each[0] == sandbox_id]:
+                self._end(key, 137)
+
+
+@dataclass
+class FakeCgroups:
+    layout: Layout = Layout()
+    driver: Literal["cgroupfs"] = "cgroupfs"
+    version: Literal["v1", "v2"] = "v1"
+    enforced: Enforcement = Enforcement(cpu=True, memory=True, pids=True)
+    groups: dict[str, CgroupConfig] = field(default_factory=dict)
+
+    def create(self, path: str, config: CgroupConfig) -> None:
+        self.groups[path] = config
+
+    def exists(self, path: str) -> bool:
+        return path in self.groups
+
+    def read_cpu(self, path: str) -> CPUValues:
+        config = self._group(path)
+        return CPUValues(shares=config.cpu_shares or 1024, quota=config.cpu_quota, period=config.cpu_period)
+
+    def read_memory(self, path: str) -> int | None:
+        return self._group(path).memory_limit
+
+    def set_cpu_shares(self, path: str, shares: int) -> None:
+        self.groups[path] = replace(self._group(path), cpu_shares=shares)
+
+    def set_cpu_limit(self, path: str, *, quota: int, period: int) -> None:
+        self.groups[path] = replace(self._group(path), cpu_quota=None if quota == -1 else quota, cpu_period=period)
+
+    def set_memory_limit(self, path: str, limit: int) -> None:
+        self.groups[path] = replace(self._group(path), memory_limit=None if limit == -1 else limit)
+
+    def memory_usage(self, path: str) -> int | None:
+        return 0
+
+    def read_container(self, path: str) -> ContainerValues:
+        return ContainerValues(cpu=CPUValues(shares=2, quota=None, period=100_000), memory_limit=None, memory_usage=0)
+
+    def remove(self, path: str) -> None:
+        self.groups = {key: value for key, value in self.groups.items() if key != path and not key.startswith(path + "/")}
+
+    def list_pods(self) -> tuple[PodCgroup, ...]:
+        return tuple(
+            PodCgroup(path=path, uid=path.rpartition("/pod")[2], qos="Burstable")
+            for path in self.groups if "/pod" in path)
+
+    def _group(self, path: str) -> CgroupConfig:
+        if path not in self.groups:
+            raise Missing(path)
+        return self.groups[path]

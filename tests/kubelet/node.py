@@ -1,0 +1,103 @@
+"""A kubelet between a fake API and a fake runtime, moved on by a clock that the test holds."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from kubelet.api import Document, NodeApi
+from kubelet.fake_runtime import FakeCgroups, FakeRuntime
+from support.clock import FakeClock
+
+from podfit.client.rest import Client
+from podfit.client.transport import Local
+from podfit.core.quantity import Quantity
+from podfit.decide.container_resources import Machine
+from podfit.kubelet.config import KubeletConfig
+from podfit.kubelet.kubelet import Kubelet
+from podfit.kubelet.volumes.mounter import DirectoryMounter
+from podfit.net.wire import Identity, Request
+
+IDENTITY = Identity("system:node:n1", ("system:nodes", "system:authenticated"))
+PATIENCE = 400  # rounds of the event loop, some of which wait for a thread that writes a checkpoint
+
+
+class Node:
+    """`kubelet` can be dropped and started again on the same runtime and directory, as after a crash."""
+
+    def __init__(self, root: Path, *, cpu: str = "4") -> None:
+        self.clock = FakeClock()
+        self.api = NodeApi()
+        self.runtime = FakeRuntime(self.clock)
+        self.cgroups = FakeCgroups()
+        size = {"cpu": Quantity.parse(cpu), "memory": Quantity.parse("4Gi"), "pods": Quantity.parse("110")}
+        self.config = KubeletConfig(name="n1", root=root, host_ip="10.0.0.1", capacity=size, allocatable=size, port=10250)
+        self.kubelet = self._kubelet()
+
+    def _kubelet(self) -> Kubelet:
+        return Kubelet(
+            client=Client(Local(self.api, IDENTITY)), runtime=self.runtime, cgroups=self.cgroups, config=self.config,
+            machine=Machine(memory=4 << 30), mounter=DirectoryMounter(), clock=self.clock, runtime_name="fake")
+
+    async def start(self) -> None:
+        await self.kubelet.start()
+
+    async def crash(self) -> None:
+        """The kubelet is gone without a word; the machine goes on."""
+        await self.kubelet.stop(stop_pods=False)
+        self.kubelet = self._kubelet()
+
+    async def until(self, holds: Callable[[], Any], what: str = "") -> None:
+        """Let things happen without moving time until the condition holds."""
+        for _ in range(PATIENCE):
+            if holds():
+                return
+            await self.clock.settle()
+            await asyncio.to_thread(lambda: None)
+        raise AssertionError(what or "it never came true")
+
+    async def rest(self, rounds: int = 8) -> None:
+        """Let everything happen that can happen now."""
+        for _ in range(rounds):
+            await self.clock.settle()
+            await asyncio.to_thread(lambda: None)
+
+    async def advance(self, seconds: float) -> None:
+        await self.clock.advance(seconds)
+        await self.rest()
+
+    async def ask(self, path: str, **query: str) -> tuple[int, str]:
+        """A request to the node's own server."""
+        request = Request("GET", path, {name: (value,) for name, value in query.items()}, identity=IDENTITY)
+        answer = await self.kubelet.handler(request)
+        return answer.status, (await answer.read()).decode()
+
+    # ------------------------------------------------------------------ pods
+
+    def add(self, name: str = "web", *, uid: str = "", phase: str = "Pending", **spec: Any) -> Document:
+        spec = {"nodeName": "n1", "restartPolicy": "Always", "terminationGracePeriodSeconds": 30, **spec}
+        spec.setdefault("containers", [container("c1")])
+        meta = {"name": name, "namespace": "default", "uid": uid or name, "generation": 1}
+        return self.api.put("pods", {
+            "kind": "Pod", "apiVersion": "v1", "metadata": meta, "spec": spec,
+            "status": {"phase": phase, "qosClass": "Burstable"}})
+
+    def phase(self, name: str = "web") -> str:
+        return str(self.api.status(name).get("phase", ""))
+
+    def state(self, name: str = "web", which: str = "c1") -> Document:
+        """The status of one container."""
+        status = self.api.status(name)
+        known = (*status.get("containerStatuses", []), *status.get("initContainerStatuses", []))
+        return next((each for each in known if each["name"] == which), {})
+
+    def condition(self, kind: str, name: str = "web") -> Document | None:
+        return next((each for each in self.api.status(name).get("conditions", []) if each["type"] == kind), None)
+
+    async def runs(self, name: str = "web") -> None:
+        await self.until(lambda: self.phase(name) == "Running", f"{name} never ran: {self.api.status(name)}")
+        await self.rest()
+
+
+def container(name: str, **more: Any) -> Document:
+    return {"name": name, "image": "app:1", "imagePullPolicy": "IfNotPresent", "resources": {"requests": {"cpu": "100m"}}, **more}

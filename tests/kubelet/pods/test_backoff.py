@@ -1,0 +1,44 @@
+"""The delays between restarts: at once, then 10 s doubling to 5 min, forgotten after 10 quiet minutes."""
+
+from podfit.kubelet.pods.backoff import CrashBackoff
+from podfit.kubelet.pods.starter import duration
+
+KEY = ("uid", "c1", "hash")
+
+
+def test_each_try_doubles_the_delay_up_to_five_minutes() -> None:
+    backoff, now, delays = CrashBackoff(), 1000.0, []
+    for _ in range(8):
+        wait = backoff.remaining(KEY, failed_at=now, now=now)
+        delays.append(wait)
+        now += wait
+        backoff.tried(KEY, now)
+        now += 1
+    assert delays == [0, 10, 20, 40, 80, 160, 300, 300]
+
+
+def test_the_wait_is_counted_from_the_failure() -> None:
+    backoff = CrashBackoff()
+    backoff.tried(KEY, now=100)
+    assert backoff.remaining(KEY, failed_at=104, now=110) == 4
+    assert backoff.remaining(KEY, failed_at=104, now=120) == 0
+
+
+def test_ten_quiet_minutes_forgive() -> None:
+    backoff = CrashBackoff()
+    for now in (0, 1, 2, 3):
+        backoff.tried(KEY, now)
+    assert backoff.remaining(KEY, failed_at=604, now=604) == 0
+    backoff.tried(KEY, now=604)
+    assert backoff.delay(KEY) == 10
+
+
+def test_a_pod_that_is_gone_leaves_nothing() -> None:
+    backoff = CrashBackoff()
+    backoff.tried(KEY, now=0)
+    backoff.forget("uid")
+    assert backoff.delay(KEY) == 0
+
+
+def test_delays_are_written_as_upstream_writes_them() -> None:
+    assert [duration(each) for each in (10, 40, 80, 160, 300)] == ["10s", "40s", "1m20s", "2m40s", "5m0s"]
