@@ -1,0 +1,123 @@
+"""Spec 5.5: the verdict on a pod, and its exact words."""
+
+import pytest
+
+from podfit.api.core.containers import ResourceRequirements
+from podfit.core.features import FeatureGates
+from podfit.decide import fit
+from podfit.decide.container_resources import Machine
+from podfit.decide.fit import Deferred, Fits, Infeasible, Neighbour, NodeView
+from support.placed import RESTART_MEMORY, placed, resized
+from support.pods import amounts, container, needs, pod
+
+MACHINE = Machine(memory=8 << 30)
+NODE = NodeView(allocatable=amounts({"cpu": "4", "memory": "8Gi", "pods": "3"}), machine=MACHINE)
+HOG = Neighbour("default/hog", amounts({"cpu": "3", "memory": "1Gi"}))
+MOUSE = Neighbour("default/mouse", amounts({"cpu": "100m"}))
+GUARANTEED = {"cpu": "1", "memory": "1Gi"}
+
+
+def node(**changes: object) -> NodeView:
+    fields = {"allocatable": NODE.allocatable, "machine": MACHINE, **changes}
+    return NodeView(**fields)  # type: ignore[arg-type]
+
+
+def test_too_little_room_names_what_is_short_and_who_has_it() -> None:  # R-096
+    asks = placed(pod(container("c1", {"cpu": "2"})))
+    assert fit.admit(asks, NODE, [MOUSE, HOG]) == Deferred(
+        "OutOfcpu",
+        "Node didn't have enough resource: cpu, requested: 2000, used: 3100, capacity: 4000",
+        amounts({"cpu": "1100m"}),
+        ("default/hog", "default/mouse"),
+    )
+    assert fit.admit(asks, NODE, [MOUSE]) == Fits()
+
+
+def test_memory_is_in_bytes_and_cpu_speaks_first() -> None:
+    asks = placed(pod(container("c1", {"memory": "8Gi"})))
+    assert fit.admit(asks, NODE, [HOG]) == Deferred(
+        "OutOfmemory",
+        "Node didn't have enough resource: memory, requested: 8589934592, used: 1073741824, capacity: 8589934592",
+        amounts({"memory": "1Gi"}), ("default/hog",))  # fmt: skip
+    both = fit.admit(placed(pod(container("c1", {"memory": "9Gi", "cpu": "5"}))), NODE, [])
+    assert isinstance(both, Deferred)
+    assert (both.reason, set(both.short_by)) == ("OutOfcpu", {"cpu", "memory"})
+
+
+def test_pods_are_counted() -> None:
+    verdict = fit.admit(placed(pod(container("c1"))), NODE, [MOUSE, MOUSE, HOG])
+    assert isinstance(verdict, Deferred)
+    assert verdict.message == "Node didn't have enough resource: pods, requested: 1, used: 3, capacity: 3"
+
+
+@pytest.mark.parametrize(("view", "message"), [
+    (node(shutting_down=True), "Pod was rejected as the node is shutting down."),
+    (node(pressure=("DiskPressure",)), "The node had condition: [DiskPressure]. "),
+])  # fmt: skip
+def test_node_conditions_defer(view: NodeView, message: str) -> None:  # R-118
+    verdict = fit.admit(placed(pod(container("c1", {"cpu": "1"}))), view, [])
+    assert isinstance(verdict, Deferred)
+    assert verdict.message == message
+
+
+def test_memory_pressure_turns_away_besteffort_only() -> None:
+    pressed = node(pressure=("MemoryPressure",))
+    assert fit.admit(placed(pod(container("c1", {"cpu": "1"}))), pressed, []) == Fits()
+    assert fit.admit(placed(pod(container("c1"))), pressed, []) != Fits()
+
+
+STATIC_CPU = 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"'
+STATIC_MEMORY = 'Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"'
+SWAP = "In-place resize of containers with swap is not supported."
+MORE_CPU, MORE_MEMORY = {**GUARANTEED, "cpu": "2"}, {**GUARANTEED, "memory": "2Gi"}
+
+
+@pytest.mark.parametrize(("view", "before", "after", "verdict"), [
+    (node(platform="windows"), GUARANTEED, MORE_CPU,
+     Infeasible("In-place pod resize is not supported on Windows", "windows")),
+    (node(platform="plan9"), GUARANTEED, MORE_CPU,
+     Infeasible("In-place pod resize is not supported on this node", "unsupported_platform")),
+    (node(cpu_manager="static"), GUARANTEED, MORE_CPU,
+     Infeasible(STATIC_CPU, "guaranteed_pod_cpu_manager_static_policy")),
+    (node(cpu_manager="static"), GUARANTEED, MORE_MEMORY, Fits()),
+    (node(memory_manager="Static"), GUARANTEED, MORE_MEMORY,
+     Infeasible(STATIC_MEMORY, "guaranteed_pod_memory_manager_static_policy")),
+    (node(memory_manager="Static"), GUARANTEED, MORE_CPU, Fits()),
+])  # fmt: skip
+def test_guaranteed_pods_on_static_nodes(  # R-113, R-114
+    view: NodeView, before: dict[str, str], after: dict[str, str], verdict: object
+) -> None:
+    old = placed(pod(container("c1", before, before)))
+    assert fit.resize(resized(old, c1=needs(after, after)), old, view, []) == verdict
+
+
+def test_burstable_pods_resize_on_static_nodes() -> None:  # R-115
+    old = placed(pod(container("c1", {"cpu": "1", "memory": "1Gi"})))
+    view = node(cpu_manager="static", memory_manager="Static")
+    assert fit.resize(resized(old, c1=needs(MORE_CPU)), old, view, []) == Fits()
+
+
+def test_swap_forbids_another_memory_request_without_restart() -> None:  # R-116
+    view = node(machine=Machine(memory=8 << 30, cgroup="v2", swap=1 << 30, swap_controller=True))
+    limits = {"memory": "2Gi"}
+    old = placed(pod(container("c1", {"memory": "1Gi"}, limits)))
+    bigger = resized(old, c1=needs({"memory": "1536Mi"}, limits))
+    assert fit.resize(bigger, old, view, []) == Infeasible(SWAP, "swap_limitation")
+    restarting = placed(pod(container("c1", {"memory": "1Gi"}, limits, resize_policy=(RESTART_MEMORY,))))
+    assert fit.resize(resized(restarting, c1=needs({"memory": "1536Mi"}, limits)), restarting, view, []) == Fits()
+    only_limit = resized(old, c1=needs({"memory": "1Gi"}, {"memory": "3Gi"}))
+    assert fit.resize(only_limit, old, view, []) == Fits()
+
+
+def test_pod_level_needs_its_gate() -> None:
+    gates = FeatureGates({"InPlacePodLevelResourcesVerticalScaling": False})
+    old = placed(pod(container("c1", {"cpu": "1"}), resources=needs({"cpu": "1"})))
+    verdict = fit.resize(
+        resized(old, level=needs({"cpu": "2"})), old, node(machine=Machine(memory=1 << 30, gates=gates)), [])
+    assert verdict == Infeasible("InPlacePodLevelResourcesVerticalScaling is disabled", "plr_feature_gate_off")
+
+
+def test_whole_pod_or_nothing() -> None:  # R-109
+    one: ResourceRequirements = needs({"cpu": "1"})
+    old = placed(pod(container("a", {"cpu": "1"}), container("b", {"cpu": "1"})))
+    assert isinstance(fit.resize(resized(old, a=one, b=needs({"cpu": "4"})), old, NODE, []), Deferred)
