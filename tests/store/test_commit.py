@@ -1,4 +1,4 @@
-"""Group commit over a log that the test holds back: who shares a commit, who sees what when, and who bears a failure."""
+"""Group commit over a log that the test holds back: who shares a commit, who sees what when, who bears a failure."""
 
 import asyncio
 import threading

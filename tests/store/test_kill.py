@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from podfit.store.sqlite import sqlite_store
 
 WRITER = """
@@ -13,41 +15,59 @@ import asyncio, sys
 from pathlib import Path
 from podfit.store.sqlite import sqlite_store
 
+path, run = Path(sys.argv[1]), sys.argv[2]
+
+async def count(store, counter):
+    record = await store.get(counter) or await store.create(counter, b"0")
+    while True:
+        number = int(record.value) + 1
+        record = await store.update(counter, b"%d" % number, expected=record.mod_revision)
+        print(record.key, record.mod_revision, number, flush=True)
+        unique = await store.create(f"{counter}/{run}/{number}", b"x" * 500)
+        print(unique.key, unique.mod_revision, -1, flush=True)
+        if number % 50 == 0:
+            await store.compact(store.revision - 20)
+
 async def main():
-    store = sqlite_store(Path(sys.argv[1]))
-
-    async def write(name):
-        for number in range(10_000):
-            record = await store.create(f"/{name}/{number}", b"x" * 500)
-            print(record.key, record.mod_revision, flush=True)
-
-    await asyncio.gather(*(write(f"{sys.argv[2]}-{n}") for n in range(4)))
+    store = sqlite_store(path)
+    await asyncio.gather(*(count(store, f"/counter-{n}") for n in range(4)))
 
 asyncio.run(main())
 """
 
 
-def test_acknowledged_writes_survive_sigkill(tmp_path: Path) -> None:
+@pytest.mark.parametrize("runs", [6, pytest.param(60, marks=pytest.mark.campaign)])
+def test_acknowledged_writes_survive_sigkill(tmp_path: Path, runs: int) -> None:
     path = tmp_path / "store.db"
     moments = random.Random(7)
-    acknowledged: dict[str, int] = {}
-    for attempt in range(3):
-        lines = _write_and_kill(path, f"{attempt}", after=moments.randrange(20, 400))
-        acknowledged |= {key.decode(): int(revision) for key, revision in map(bytes.split, lines)}
-        assert acknowledged.items() <= asyncio.run(_stored(path)).items()
+    uniques: dict[str, int] = {}
+    counters: dict[str, int] = {}
+    newest = 0
+    for run in range(runs):
+        for key, revision, number in _write_and_kill(path, f"{run}", after=moments.randrange(1, 400)):
+            newest = max(newest, int(revision))
+            if int(number) < 0:
+                uniques[key.decode()] = int(revision)
+            else:
+                counters[key.decode()] = int(number)
+        reached, stored = asyncio.run(_stored(path))
+        assert reached >= newest
+        assert uniques.items() <= {key: made for key, (made, _) in stored.items()}.items()
+        for counter, acknowledged in counters.items():
+            assert int(stored[counter][1]) - acknowledged in (0, 1), "at most the write in flight may have gone through"
 
 
-def _write_and_kill(path: Path, name: str, *, after: int) -> list[bytes]:
+def _write_and_kill(path: Path, run: str, *, after: int) -> list[list[bytes]]:
     """The acknowledgements of a writer that is killed after so many; a line reaches the pipe whole or not at all."""
-    with subprocess.Popen([sys.executable, "-c", WRITER, str(path), name], stdout=subprocess.PIPE) as writer:
+    with subprocess.Popen([sys.executable, "-c", WRITER, str(path), run], stdout=subprocess.PIPE) as writer:
         assert writer.stdout is not None
         lines = [writer.stdout.readline() for _ in range(after)]
         writer.kill()
-        return lines + writer.stdout.readlines()
+        return [line.split() for line in lines + writer.stdout.readlines()]
 
 
-async def _stored(path: Path) -> dict[str, int]:
+async def _stored(path: Path) -> tuple[int, dict[str, tuple[int, bytes]]]:
     store = sqlite_store(path)
-    found = {record.key: record.mod_revision for record in (await store.list("/")).records}
+    records = (await store.list("/")).records
     await store.close()
-    return found
+    return store.revision, {record.key: (record.mod_revision, record.value) for record in records}

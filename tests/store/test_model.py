@@ -2,133 +2,185 @@
 
 import asyncio
 import tempfile
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeVar
+from unittest import mock
 
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from podfit.store import hub, logged
+from podfit.store.hub import HubWatch
 from podfit.store.logged import LoggedStore
-from podfit.store.protocol import Compacted, KeyExists, RevisionConflict
+from podfit.store.protocol import Change, Compacted, KeyExists, Record, RevisionConflict
 from podfit.store.sqlite import sqlite_store
 
+T = TypeVar("T")
+
 KEYS = st.sampled_from(["/a", "/b", "/b/c", "/d"])
-VALUES = st.binary(max_size=3)
-Seen = tuple[int, str, bytes | None]
+PREFIXES = st.sampled_from(["", "/", "/b", "/b/", "/x"])
+WRITES = st.tuples(st.sampled_from(["create", "update", "delete", "stale"]), KEYS, st.binary(max_size=3))
+BACK = st.integers(0, 12)
+
+
+@dataclass
+class Watcher:
+    watch: HubWatch
+    prefix: str
+    after: int
+    found: list[Change] = field(default_factory=list)
+
+    async def read(self, count: int) -> None:
+        while len(self.found) < count:
+            self.found += await anext(self.watch)
 
 
 class StoreMachine(RuleBasedStateMachine):
-    """`history` is the model: (revision, key, value or None for a deletion), one entry a write."""
+    """`history` is the model: every change that ever happened. The ring holds two changes, so that all joins occur."""
 
     def __init__(self) -> None:
         super().__init__()
         self.loop = asyncio.new_event_loop()
         self.directory = tempfile.TemporaryDirectory()
-        self.path = Path(self.directory.name) / "store.db"
-        self.store = self.open()
+        self.patches = [
+            mock.patch.object(hub, "RECENT", 2 * hub.OVERHEAD + 6),
+            mock.patch.object(hub, "HISTORY_PAGE", 2),
+            mock.patch.object(logged, "SWEEP", 1),
+        ]
+        for patch in self.patches:
+            patch.start()
+        self.store = self.run(self.open())
         self.first = self.store.revision
         self.compacted = 0
-        self.history: list[Seen] = []
+        self.history: list[Change] = []
+        self.watchers: list[Watcher] = []
 
-    def open(self) -> LoggedStore:
-        async def inside() -> LoggedStore:
-            return sqlite_store(self.path)
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return self.loop.run_until_complete(asyncio.wait_for(work, 5))
 
-        return self.loop.run_until_complete(inside())
+    async def open(self) -> LoggedStore:
+        return sqlite_store(Path(self.directory.name) / "store.db")
 
-    def state(self, revision: int) -> dict[str, tuple[int, bytes]]:
-        then: dict[str, tuple[int, bytes]] = {}
-        for written, key, value in self.history:
-            if written <= revision:
-                then.pop(key, None)
-                if value is not None:
-                    then[key] = (written, value)
+    def state(self, revision: int) -> dict[str, Record]:
+        then: dict[str, Record] = {}
+        for change in self.history:
+            if change.record.mod_revision <= revision:
+                then.pop(change.record.key, None)
+                if not change.deleted:
+                    then[change.record.key] = change.record
         return then
 
-    @rule(key=KEYS, value=VALUES)
-    def create(self, key: str, value: bytes) -> None:
-        exists = key in self.state(self.store.revision)
-        try:
-            record = self.loop.run_until_complete(self.store.create(key, value))
-        except KeyExists:
-            assert exists
-        else:
-            assert not exists
-            self.history.append((record.mod_revision, key, value))
+    @rule(writes=st.lists(WRITES, min_size=1, max_size=4))
+    def write_at_once(self, writes: list[tuple[str, str, bytes]]) -> None:
+        """All see the same state; the model decides them one after another."""
+        before = self.state(self.store.revision)
+        seen = {key: record.mod_revision for key, record in before.items()}
+        results = self.run(self.perform(writes, seen))
+        for (action, key, value), result in zip(writes, results, strict=True):
+            wanted = self.decide(action, key, value, seen.get(key, 1))
+            if isinstance(wanted, Change):
+                self.history.append(wanted)
+                assert result == wanted.record
+            else:
+                assert type(result) is type(wanted)
+                assert getattr(result, "current", None) == getattr(wanted, "current", None)
 
-    @rule(key=KEYS, value=st.none() | VALUES, stale=st.booleans())
-    def change(self, key: str, value: bytes | None, stale: bool) -> None:
-        current = self.state(self.store.revision).get(key)
-        expected = (current[0] if current else 1) - stale
-        work = self.store.delete(key, expected=expected) if value is None else self.store.update(
-            key, value, expected=expected)
-        try:
-            record = self.loop.run_until_complete(work)
-        except RevisionConflict:
-            assert stale or current is None
-        else:
-            assert current is not None
-            assert not stale
-            self.history.append((record.mod_revision, key, value))
+    async def perform(self, writes: list[tuple[str, str, bytes]], seen: dict[str, int]) -> list[Record | BaseException]:
+        work = []
+        for action, key, value in writes:
+            expected = seen.get(key, 1) - (action == "stale")
+            if action == "create":
+                work.append(self.store.create(key, value))
+            elif action == "delete":
+                work.append(self.store.delete(key, expected=expected))
+            else:
+                work.append(self.store.update(key, value, expected=expected))
+        return await asyncio.gather(*work, return_exceptions=True)
 
-    @rule(back=st.integers(0, 8))
+    def decide(self, action: str, key: str, value: bytes, seen: int) -> Change | Exception:
+        newest = self.history[-1].record.mod_revision if self.history else self.first
+        current = self.state(newest).get(key)
+        if action == "create":
+            return KeyExists() if current else Change(False, Record(key, value, newest + 1, newest + 1), None)
+        if current is None or current.mod_revision != seen or action == "stale":
+            return RevisionConflict(current)
+        value = current.value if action == "delete" else value
+        return Change(action == "delete", Record(key, value, current.create_revision, newest + 1), current)
+
+    @rule(back=BACK)
     def compact(self, back: int) -> None:
         revision = max(self.store.revision - back, 0)
-        self.loop.run_until_complete(self.store.compact(revision))
+        self.run(self.store.compact(revision))
         self.compacted = max(self.compacted, revision)
 
     @rule()
     def reopen(self) -> None:
-        self.loop.run_until_complete(self.store.close())
-        self.store = self.open()
+        self.run(self.store.close())
+        self.watchers.clear()
+        self.store = self.run(self.open())
 
-    @rule(back=st.integers(0, 8))
-    def list_then(self, back: int) -> None:
-        revision = self.store.revision - back
-        if revision < self.first:
-            return
+    @rule(back=BACK, prefix=PREFIXES, after=st.sampled_from(["", "/a", "/b", "/c"]), limit=st.integers(0, 3))
+    def list_then(self, back: int, prefix: str, after: str, limit: int) -> None:
+        revision = max(self.store.revision - back, self.first)
         try:
-            page = self.loop.run_until_complete(self.store.list("/", revision=revision))
+            page = self.run(self.store.list(prefix, after=after, limit=limit, revision=revision))
         except Compacted:
             assert revision < self.compacted
-        else:
-            shown = {record.key: (record.mod_revision, record.value) for record in page.records}
-            assert shown == self.state(revision)
+            return
+        assert revision >= self.compacted
+        state = self.state(revision)
+        wanted = [state[key] for key in sorted(state) if key.startswith(prefix) and key > after]
+        shown = wanted[:limit] if limit else wanted
+        assert (list(page.records), page.remaining) == (shown, len(wanted) - len(shown))
 
-    @rule(back=st.integers(0, 8), prefix=st.sampled_from(["/", "/b", "/b/"]))
-    def watch_from(self, back: int, prefix: str) -> None:
+    @rule(back=st.integers(-2, 12), prefix=PREFIXES)
+    def watch(self, back: int, prefix: str) -> None:
         after = max(self.store.revision - back, self.first)
         try:
             watch = self.store.watch(prefix, after=after)
         except Compacted:
             assert after < self.compacted
-            return
-        wanted = [seen for seen in self.history if seen[0] > after and seen[1].startswith(prefix)]
-        assert self.loop.run_until_complete(self.read(watch, len(wanted))) == wanted
+        else:
+            assert after >= self.compacted
+            self.watchers.append(Watcher(watch, prefix, after))
 
-    async def read(self, watch, count: int) -> list[Seen]:  # type: ignore[no-untyped-def]
-        found: list[Seen] = []
-        async with asyncio.timeout(5):
-            while len(found) < count:
-                for change in await anext(watch):
-                    record = change.record
-                    found.append((record.mod_revision, record.key, None if change.deleted else record.value))
-        watch.close()
-        return found
+    @rule(index=st.integers(0, 5))
+    def catch_up(self, index: int) -> None:
+        if index >= len(self.watchers):
+            return
+        watcher = self.watchers[index]
+        wanted = [
+            change
+            for change in self.history
+            if change.record.mod_revision > watcher.after and change.record.key.startswith(watcher.prefix)
+        ]
+        try:
+            self.run(watcher.read(len(wanted)))
+        except Compacted:
+            assert watcher.watch.revision < self.compacted
+            watcher.watch.close()
+            self.watchers.remove(watcher)
+        else:
+            assert watcher.found == wanted
 
     @invariant()
     def shows_the_present(self) -> None:
-        page = self.loop.run_until_complete(self.store.list("/"))
-        shown = {record.key: (record.mod_revision, record.value) for record in page.records}
-        assert shown == self.state(self.store.revision)
+        page = self.run(self.store.list("/"))
+        state = self.state(self.store.revision)
+        assert list(page.records) == [state[key] for key in sorted(state)]
+        assert self.store.revision == (self.history[-1].record.mod_revision if self.history else self.first)
+        assert self.store.compacted == self.compacted
 
     def teardown(self) -> None:
-        self.loop.run_until_complete(self.store.close())
+        self.run(self.store.close())
         self.loop.close()
+        for patch in self.patches:
+            patch.stop()
         self.directory.cleanup()
 
 
 TestStoreMachine = StoreMachine.TestCase
-TestStoreMachine.settings = settings(
-    max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
-)
+TestStoreMachine.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)

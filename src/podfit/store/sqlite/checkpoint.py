@@ -12,9 +12,9 @@ import threading
 
 logger = logging.getLogger(__name__)
 
-LARGE = 32 * 2**20  # bytes written since the log was last copied whole
+LARGE = 32 * 2**20  # bytes written since the last pass
 SHORT = 2 * 2**20  # bytes whose copying the writer may wait for
-PASSES = 4  # without holding the writer
+PASSES = 2  # without holding the writer
 PAUSE = 1.0  # seconds without a write
 
 
@@ -25,7 +25,7 @@ class Checkpointer:
         self._connection = connection
         self._writing = writing
         self._changed = threading.Condition()
-        self._written = left  # bytes, estimated, since the log was last copied whole
+        self._written = left  # bytes, estimated, since the last pass began
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="store-checkpoint", daemon=True)
         self._thread.start()
@@ -47,9 +47,8 @@ class Checkpointer:
         while self._due():
             try:
                 self._copy()
-            except sqlite3.Error as error:
+            except sqlite3.Error as error:  # it is tried again after the next writes
                 logger.warning("checkpoint failed error=%s", error)
-                self._written = 0  # it is tried again after the next writes
 
     def _due(self) -> bool:
         """Wait until there is something to copy; False when closed."""
@@ -62,20 +61,15 @@ class Checkpointer:
             return not self._closed
 
     def _copy(self) -> None:
-        remaining = self._pass()
-        for _ in range(PASSES - 1):
-            if remaining <= SHORT:
+        for _ in range(PASSES):
+            self._pass()
+            if self._written <= SHORT:
                 break
-            remaining = self._pass()
-        if remaining:
-            with self._writing:
-                remaining = self._pass()
-        with self._changed:
-            self._written = remaining
+        with self._writing:  # always: a commit may have ended within the pass and not be counted yet
+            self._pass()
 
-    def _pass(self) -> int:
-        """Copy what is there; the bytes written meanwhile."""
-        before = self._written
+    def _pass(self) -> None:
+        with self._changed:
+            self._written = 0
         with contextlib.closing(self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")) as result:
             result.fetchone()
-        return self._written - before

@@ -1,0 +1,103 @@
+"""The write-ahead log is copied back in time, and begins afresh even when the writer never pauses."""
+
+import logging
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from podfit.store.protocol import Change, Record
+from podfit.store.sqlite import checkpoint
+from podfit.store.sqlite.checkpoint import Checkpointer
+from podfit.store.sqlite.file import StoreFile, open_file
+from podfit.store.sqlite.log import SqliteLog
+
+NEVER = 10**9
+
+
+@pytest.fixture
+def file(path: Path) -> Iterator[StoreFile]:
+    file = open_file(path)
+    yield file
+    file.close()
+
+
+@pytest.mark.parametrize(("large", "pause"), [(1000, NEVER), (NEVER, 0.001)], ids=["large", "pause"])
+def test_it_copies_when_the_log_is_large_or_writing_pauses(
+    file: StoreFile, monkeypatch: pytest.MonkeyPatch, large: int, pause: float
+) -> None:
+    monkeypatch.setattr(checkpoint, "LARGE", large)
+    monkeypatch.setattr(checkpoint, "PAUSE", pause)
+    copied = threading.Event()
+    monkeypatch.setattr(Checkpointer, "_copy", lambda self: copied.set())
+    checkpointer = Checkpointer(file.copier, threading.Lock(), left=0)
+    checkpointer.wrote(999)
+    checkpointer.wrote(1)
+    assert copied.wait(5)
+    checkpointer.close()
+
+
+def test_what_an_earlier_process_left_is_copied(file: StoreFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoint, "PAUSE", 0.001)
+    copied = threading.Event()
+    monkeypatch.setattr(Checkpointer, "_copy", lambda self: copied.set())
+    checkpointer = Checkpointer(file.copier, threading.Lock(), left=1)
+    assert copied.wait(5)
+    checkpointer.close()
+
+
+def test_the_last_pass_holds_back_a_writer_that_never_pauses(file: StoreFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoint, "PAUSE", NEVER)
+    writing = threading.Lock()
+    checkpointer = Checkpointer(file.copier, writing, left=0)
+    held: list[bool] = []
+    real = Checkpointer._pass
+
+    def outrun(self: Checkpointer) -> None:
+        held.append(writing.locked())
+        real(self)
+        if not writing.locked():
+            checkpointer.wrote(checkpoint.SHORT + 1)
+
+    monkeypatch.setattr(Checkpointer, "_pass", outrun)
+    checkpointer._copy()
+    assert held == [False] * checkpoint.PASSES + [True]
+    checkpointer.close()
+
+
+def test_after_a_copy_the_log_begins_afresh(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoint, "PAUSE", NEVER)
+    log = SqliteLog(open_file(path))
+    wal = path.with_name("store.db-wal")
+    sizes = []
+    for revision in range(2, 6):
+        record = Record(f"/{revision}", bytes(2**20), revision, revision)
+        log.append([Change(False, record, None)])
+        log._checkpointer._copy()
+        sizes.append(wal.stat().st_size)
+    assert max(sizes) < 1.2 * 2**20
+    log.close()
+    assert not wal.exists()
+
+
+def test_a_copy_that_fails_is_said_and_the_next_one_tried(
+    file: StoreFile, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(checkpoint, "LARGE", 1)
+    tried = threading.Semaphore(0)
+
+    def fail(self: Checkpointer) -> None:
+        self._written = 0
+        tried.release()
+        raise sqlite3.OperationalError("disk I/O error")
+
+    monkeypatch.setattr(Checkpointer, "_copy", fail)
+    checkpointer = Checkpointer(file.copier, threading.Lock(), left=0)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            checkpointer.wrote(1)
+            assert tried.acquire(timeout=5)
+    checkpointer.close()
+    assert "checkpoint failed error=disk I/O error" in caplog.text
