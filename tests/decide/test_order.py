@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podfit.decide.order import queue_key
+from podfit.decide.order import QueueKey, queue_key
 from support.placed import placed, resized
 from support.pods import container, needs, pod
 
@@ -13,7 +13,9 @@ T0 = datetime(2026, 1, 1, tzinfo=UTC)
 ROOM = {"cpu": "1", "memory": "1Gi"}
 
 
-def key(*, to: str = "2", priority: int | None = None, guaranteed: bool = False, waited: int | None = 0) -> tuple[object, ...]:
+def key(
+    *, to: str = "2", priority: int | None = None, guaranteed: bool = False, waited: int | None = 0
+) -> QueueKey:
     old = placed(pod(container("c1", ROOM, ROOM if guaranteed else None), priority=priority))
     new = {**ROOM, "cpu": to}
     since = None if waited is None else T0 - timedelta(seconds=waited)
@@ -35,6 +37,6 @@ KEYS = st.builds(
 
 
 @given(KEYS, KEYS, KEYS)
-def test_it_is_an_order(a: tuple[object, ...], b: tuple[object, ...], c: tuple[object, ...]) -> None:  # PQ-8
+def test_it_is_an_order(a: QueueKey, b: QueueKey, c: QueueKey) -> None:  # PQ-8
     assert sum((a < b, a == b, a > b)) == 1
     assert not (a <= b <= c) or a <= c

@@ -18,7 +18,8 @@ MI = 1 << 20
 
 def actuated(pod: Pod) -> PodResources:
     """The record of a pod that has settled."""
-    return PodResources({each.name: effective(pod, each) for each in resizable(pod, GATES)}, pod.spec.resources or needs())
+    records = {each.name: effective(pod, each) for each in resizable(pod, GATES)}
+    return PodResources(records, pod.spec.resources or needs())
 
 
 def settled(pod: Pod) -> PodValues:

@@ -1,0 +1,294 @@
+"""Spec 5.2 to 5.5, 5.9 and 5.10 as stories on a node of four CPUs."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from podfit.api.core.pods import Pod
+from podfit.core.quantity import Quantity
+from podfit.kubelet.allocation.checkpoint import CheckpointError
+from podfit.kubelet.allocation.manager import Admitted, Rejected
+from support.allocating import Allocating
+from support.placed import placed
+from support.pods import container, needs, pod
+
+
+def make(name: str, cpu: str, **more: Any) -> Pod:
+    return placed(pod(container("c1", {"cpu": cpu}), name=name, **more))
+
+
+@pytest.fixture
+async def node(tmp_path: Path) -> Allocating:
+    return Allocating(tmp_path)
+
+
+async def test_room_is_granted_at_once(node: Allocating) -> None:  # R-094, R-095, R-121, R-146
+    web = make("web", "1")
+    await node.start(web)
+    await node.wants(web, c1=needs({"cpu": "2"}))
+    assert node.cpu(web) == 2000
+    condition = node.condition(web, "PodResizeInProgress")
+    assert condition is not None
+    assert (condition.reason, condition.message, condition.observed_generation) == ("", "", 2)
+    body = '{"containers":[{"name":"c1","resources":{"requests":{"cpu":"2"}}}],"generation":2}'
+    assert node.events == [f"web Normal ResizeStarted Pod resize started: {body}"]
+    assert node.synced == ["web pod_updated"]
+    await node.settles(web)
+    assert node.manager.conditions("web") == ()
+    assert node.events[1:] == [f"web Normal ResizeCompleted Pod resize completed: {body}"]
+
+
+async def test_no_room_defers_and_says_so_once(node: Allocating) -> None:  # R-096 to R-098, R-119, R-122
+    web, hog = make("web", "500m"), make("hog", "3")
+    await node.start(web, hog)
+    await node.wants(web, c1=needs({"cpu": "2"}))
+    text = "Node didn't have enough resource: cpu, requested: 2000, used: 3000, capacity: 4000"
+    first = node.condition(web)
+    assert first is not None
+    assert (first.reason, first.message, first.observed_generation) == ("Deferred", text, 2)
+    assert first.last_probe_time == first.last_transition_time
+    assert node.cpu(web) == 500
+    assert len(node.events) == 1
+    assert node.events[0].startswith("web Warning ResizeDeferred Pod resize OutOfcpu: {")
+    assert node.events[0].endswith(f'"generation":2,"error":"{text}"}}')
+    await node.clock.advance(200)
+    again = node.condition(web)
+    assert again is not None
+    assert again.last_transition_time == first.last_transition_time
+    assert again.last_probe_time != first.last_probe_time
+    assert len(node.events) == 1
+
+
+@pytest.mark.parametrize("trigger", ["pods_removed", "pod_terminated", "pod_resized", "periodic_retry"])
+async def test_whatever_makes_room_helps(node: Allocating, trigger: str) -> None:  # R-099 to R-103, R-190
+    web, hog = make("web", "500m"), make("hog", "3")
+    await node.start(web, hog)
+    await node.wants(web, c1=needs({"cpu": "2"}))
+    match trigger:
+        case "pods_removed":
+            await node.manager.remove(["hog"])
+        case "pod_terminated":
+            await node.ends(hog)
+        case "pod_resized":
+            await node.wants(hog, c1=needs({"cpu": "1"}))
+            assert node.cpu(web) == 500  # still held: the hog has not reported the smaller size
+            await node.settles(hog)
+        case _:
+            node.view = replace(node.view, allocatable={**node.view.allocatable, "cpu": Quantity.of(8)})
+            await node.clock.advance(179)
+            assert node.cpu(web) == 500
+            await node.clock.advance(1)
+            await until(lambda: node.synced[-1] == "web periodic_retry")
+    assert node.cpu(web) == 2000
+    assert node.synced[-1] == f"web {trigger}"
+    assert node.metric(f'kubelet_pod_deferred_accepted_resizes_total{{retry_trigger="{trigger}"}}') == 1
+
+
+async def test_blocked_first_does_not_block_the_next(node: Allocating) -> None:  # R-105, R-108
+    first, second, hog = make("first", "100m", priority=9), make("second", "100m"), make("hog", "3800m")
+    await node.start(first, second, hog)
+    await node.wants(first, c1=needs({"cpu": "3900m"}))
+    await node.wants(second, c1=needs({"cpu": "2"}))
+    assert (node.cpu(first), node.cpu(second)) == (100, 100)
+    await node.manager.remove(["hog"])
+    assert (node.cpu(first), node.cpu(second)) == (3900, 100)  # the higher priority took it
+    await node.wants(second, c1=needs({"cpu": "50m"}))
+    assert node.cpu(second) == 50
+
+
+async def test_newer_desire_replaces_the_waiting_one(node: Allocating) -> None:  # R-110, R-111
+    web, hog = make("web", "500m"), make("hog", "3")
+    await node.start(web, hog)
+    await node.wants(web, c1=needs({"cpu": "2"}))
+    await node.wants(web, c1=needs({"cpu": "1"}))
+    assert node.cpu(web) == 1000
+    assert node.condition(web) is None
+    await node.wants(web, c1=needs({"cpu": "3"}))
+    assert node.condition(web) is not None
+    told = len(node.events)
+    await node.wants(web, c1=needs({"cpu": "1"}))
+    assert node.condition(web) is None
+    assert len(node.events) == told
+
+
+async def test_infeasible_rests_until_the_spec_changes(node: Allocating) -> None:  # R-112, R-189
+    both = {"cpu": "1", "memory": "1Gi"}
+    web = placed(pod(container("c1", both, both)))
+    node.view = replace(node.view, cpu_manager="static")
+    await node.start(web)
+    more = {**both, "cpu": "2"}
+    await node.wants(web, c1=needs(more, more))
+    condition = node.condition(web)
+    assert condition is not None
+    assert condition.reason == "Infeasible"
+    assert node.events[-1].startswith("web Warning ResizeInfeasible Pod resize Infeasible: {")
+    assert node.metric('kubelet_pod_pending_resizes{reason="infeasible"}') == 1
+    detail = 'kubelet_pod_infeasible_resizes_total{reason_detail="guaranteed_pod_cpu_manager_static_policy"}'
+    await node.manager.retry("periodic_retry")
+    assert node.metric(detail) == 1
+    bigger = {**both, "memory": "2Gi"}
+    await node.wants(web, c1=needs(bigger, bigger))
+    assert node.condition(web) is None
+    assert node.metric('kubelet_pod_pending_resizes{reason="infeasible"}') == 0
+
+
+async def test_pending_beside_a_failing_one(node: Allocating) -> None:  # R-120, R-141, R-142
+    web, hog = make("web", "500m"), make("hog", "2")
+    await node.start(web, hog)
+    first = await node.wants(web, c1=needs({"cpu": "1"}))
+    node.manager.report(first, "runtime says no")
+    node.manager.report(first, "runtime says no")
+    second = await node.wants(web, c1=needs({"cpu": "3"}))
+    assert [(each.type, each.reason, each.observed_generation) for each in node.manager.conditions("web")] == [
+        ("PodResizePending", "Deferred", 3), ("PodResizeInProgress", "Error", 2)]
+    assert [line.split(" ")[2] for line in node.events] == ["ResizeStarted", "ResizeError", "ResizeDeferred"]
+    node.manager.report(second, "")
+    await node.settles(web)
+    assert node.condition(web, "PodResizeInProgress") is None
+
+
+async def test_failure_outlives_agreeing_records(node: Allocating) -> None:
+    web = make("web", "1")
+    await node.start(web)
+    new = await node.wants(web, c1=needs({"cpu": "2"}))
+    node.manager.report(new, "cgroup: EINVAL")
+    await node.settles(web)
+    assert node.condition(web, "PodResizeInProgress") is not None
+    node.manager.report(new, "")
+    await node.settles(web)
+    assert node.condition(web, "PodResizeInProgress") is None
+
+
+async def test_failed_save_keeps_the_resize_queued(tmp_path: Path) -> None:  # pitfall 30
+    disk = Disk()
+    node = Allocating(tmp_path, write=disk.write)
+    web = make("web", "1")
+    await node.start(web)
+    disk.full = True
+    await node.wants(web, c1=needs({"cpu": "2"}))
+    assert (node.cpu(web), node.manager.conditions("web"), node.events) == (1000, (), [])
+    disk.full = False
+    await node.clock.advance(30)
+    await until(lambda: node.cpu(web) == 2000)
+
+
+async def test_new_pod_is_not_started_without_a_promise_on_disk(tmp_path: Path) -> None:  # R-089
+    disk = Disk()
+    disk.full = True
+    node = Allocating(tmp_path, write=disk.write)
+    with pytest.raises(CheckpointError):
+        await node.add(make("web", "1"))
+    disk.full = False
+    (answer,) = await node.add(make("web", "1"))
+    assert isinstance(answer, Admitted)
+    assert node.allocated.get("web") is not None
+
+
+async def test_new_pod_without_room_is_rejected(node: Allocating) -> None:
+    await node.start(make("hog", "3"))
+    (answer,) = await node.add(make("web", "2"))
+    assert isinstance(answer, Rejected)
+    assert (answer.reason, answer.message) == (
+        "OutOfcpu", "Node didn't have enough resource: cpu, requested: 2000, used: 3000, capacity: 4000")
+    (other,) = await node.add(make("small", "1"))
+    assert isinstance(other, Admitted)
+
+
+async def test_restart_keeps_promises_and_waits_for_sources(node: Allocating) -> None:  # R-169, R-172, R-173
+    web, hog = make("web", "500m"), make("hog", "3")
+    await node.start(web, hog)
+    wanted = await node.wants(web, c1=needs({"cpu": "2"}))
+    held = msgspec.structs.replace(
+        wanted, status=msgspec.structs.replace(wanted.status, conditions=node.manager.conditions("web")))
+    after = Allocating(node.folder)
+    newcomer = make("a-newcomer", "1")
+    answers = await after.add(held, node.desired["hog"], newcomer)
+    assert [type(each) for each in answers] == [Rejected, Admitted, Admitted]  # promises come before newcomers
+    assert after.cpu(wanted) == 500
+    condition = after.condition(wanted)
+    assert condition is not None
+    assert (condition.reason, condition.observed_generation) == ("Deferred", 2)
+    await after.manager.remove(["hog"])
+    assert after.cpu(wanted) == 500
+    await after.manager.sources_ready()
+    assert after.cpu(wanted) == 2000
+
+
+async def test_restart_between_allocation_and_actuation(node: Allocating) -> None:  # R-170, R-171
+    web = make("web", "1")
+    await node.start(web)
+    wanted = await node.wants(web, c1=needs({"cpu": "2"}))
+    after = Allocating(node.folder)
+    await after.add(wanted)
+    assert after.manager.begin_sync(wanted, ["c1"]) is wanted
+    assert after.condition(wanted, "PodResizeInProgress") is not None
+    await after.settles(wanted)
+    assert after.condition(wanted, "PodResizeInProgress") is None
+
+
+async def test_damaged_checkpoints_are_rebuilt_from_the_status(node: Allocating) -> None:  # R-091
+    web, hog = make("web", "500m"), make("hog", "3")
+    await node.start(web, hog)
+    wanted = await node.wants(web, c1=needs({"cpu": "2"}))
+    for file in (node.allocated.path, node.actuated.path):
+        file.write_bytes(b"x")
+    after = Allocating(node.folder)
+    status = node.manager._members["web"].pod.status
+    await after.add(msgspec.structs.replace(wanted, status=status), hog)
+    assert after.cpu(wanted) == 500
+    record = after.actuated.get("web")
+    assert record is not None
+    assert record.containers == {"c1": needs({"cpu": "500m"})}
+
+
+async def test_finished_pod_has_no_conditions(node: Allocating) -> None:  # R-176
+    web = make("web", "1")
+    await node.start(web)
+    await node.wants(web, c1=needs({"cpu": "2"}))
+    await node.ends(web)
+    assert node.manager.conditions("web") == ()
+    await node.wants(web, c1=needs({"cpu": "1500m"}))
+    assert node.manager.conditions("web") == ()
+
+
+async def test_requested_resizes_are_counted(node: Allocating) -> None:  # R-186, R-187
+    web = placed(pod(container("c1", {"cpu": "1", "memory": "1Gi"}, {"memory": "2Gi"}), container("c2", {"cpu": "1"})))
+    await node.start(web)
+    await node.wants(web, c1=needs({"cpu": "2", "memory": "512Mi"}, {"memory": "2Gi", "cpu": "3"}))
+    for resource, requirement, operation in (
+        ("cpu", "requests", "increase"), ("memory", "requests", "decrease"), ("cpu", "limits", "add")):  # fmt: skip
+        labels = f'operation="{operation}",requirement="{requirement}",resource="{resource}"'
+        assert node.metric(f"kubelet_container_requested_resizes_total{{{labels}}}") == 1
+    assert node.metric("kubelet_pod_in_progress_resizes") == 1
+    await node.settles(web)
+    assert node.metric("kubelet_pod_in_progress_resizes") == 0
+
+
+async def test_many_at_once_never_promise_too_much(node: Allocating) -> None:
+    pods = [make(f"p{n}", "100m") for n in range(20)]
+    await node.start(*pods)
+    await asyncio.gather(*(node.wants(each, c1=needs({"cpu": "1"})) for each in pods))
+    granted = [node.cpu(each) for each in pods]
+    assert sum(granted) <= 4000
+    assert granted.count(1000) == 2
+
+
+class Disk:
+    full = False
+
+    def write(self, path: Path, data: bytes) -> None:
+        if self.full:
+            raise OSError(28, "No space left on device")
+        path.write_bytes(data)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """What a timer started involves a thread, so the loop has to turn for a while."""
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0)

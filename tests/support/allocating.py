@@ -1,0 +1,94 @@
+"""An allocation manager on a node of four CPUs and 8 GiB, with everything it says and does written down.
+
+    node = Allocating(tmp_path)
+    await node.start(a, b)                  both are admitted, and every source is ready
+    await node.wants(a, c1=needs(…))        a resize arrives
+    node.settles(a)                         as if the worker had actuated and reported it
+"""
+
+from pathlib import Path
+
+import msgspec
+
+from podfit.api.core.container_status import ContainerStatus
+from podfit.api.core.containers import ResourceRequirements
+from podfit.api.core.pods import Pod, PodCondition
+from podfit.core.quantity import Quantity
+from podfit.decide.container_resources import Machine, effective
+from podfit.decide.fit import NodeView
+from podfit.decide.overlay import PodResources, resizable
+from podfit.kubelet.allocation.checkpoint import Checkpoint, Write
+from podfit.kubelet.allocation.manager import Admitted, AllocationManager, Rejected
+from podfit.net.files import write_atomic
+from podfit.net.metrics import Metrics
+from support.clock import FakeClock
+from support.placed import resized
+
+ALLOCATABLE = {"cpu": Quantity.of(4), "memory": Quantity.of_bytes(8 << 30)}
+
+
+class Allocating:
+    def __init__(self, folder: Path, *, clock: FakeClock | None = None, write: Write = write_atomic) -> None:
+        self.clock = clock or FakeClock()
+        self.folder = folder
+        self.view = NodeView(allocatable=ALLOCATABLE, machine=Machine(memory=8 << 30))
+        self.allocated = Checkpoint(folder / "allocated_pods_state", write=write)
+        self.actuated = Checkpoint(folder / "actuated_pods_state", write=write)
+        self.metrics = Metrics()
+        self.events: list[str] = []
+        self.synced: list[str] = []
+        self.desired: dict[str, Pod] = {}
+        self.manager = AllocationManager(
+            allocated=self.allocated, actuated=self.actuated, node=lambda: self.view, clock=self.clock,
+            emit=lambda pod, *event: self.events.append(" ".join([pod.metadata.name, *event])),
+            sync=lambda uid, trigger: self.synced.append(f"{uid} {trigger}"), metrics=self.metrics)  # fmt: skip
+
+    async def add(self, *pods: Pod) -> tuple[Admitted | Rejected, ...]:
+        answers = await self.manager.add(pods)
+        for answer in answers:
+            if isinstance(answer, Admitted):
+                pod = next(each for each in pods if each.metadata.uid == answer.pod.metadata.uid)
+                self.desired[pod.metadata.uid] = pod
+        return answers
+
+    async def start(self, *pods: Pod) -> None:
+        await self.add(*pods)
+        await self.manager.sources_ready()
+        for pod in pods:
+            await self.settles(pod)
+
+    async def wants(self, pod: Pod, *, level: ResourceRequirements | None = None, **to: ResourceRequirements) -> Pod:
+        """The API's pod is resized; answers the new generation."""
+        new = self.desired[pod.metadata.uid] = resized(self.desired[pod.metadata.uid], level=level, **to)
+        await self.manager.update(new)
+        return new
+
+    async def settles(self, pod: Pod) -> None:
+        """The pod runs at its allocated size, all of it actuated, and says so."""
+        uid = pod.metadata.uid
+        now = self.manager.begin_sync(self.desired[uid], ())
+        record = {each.name: effective(now, each) for each in resizable(now, self.view.gates)}
+        await self.actuated.put({uid: PodResources(record, now.spec.resources or ResourceRequirements())})
+        now = self.manager.begin_sync(self.desired[uid], record)
+        statuses = tuple(
+            ContainerStatus(name=each.name, resources=each.resources, allocated_resources=each.resources.requests)
+            for each in now.spec.containers
+        )
+        status = msgspec.structs.replace(pod.status, phase="Running", container_statuses=statuses)
+        await self.manager.reconcile(uid, status)
+
+    async def ends(self, pod: Pod) -> None:
+        await self.manager.reconcile(pod.metadata.uid, msgspec.structs.replace(pod.status, phase="Succeeded"))
+
+    def cpu(self, pod: Pod) -> int:
+        """Milli-CPUs promised to the pod's first container."""
+        allocated = self.manager.allocated(self.desired[pod.metadata.uid])
+        return allocated.spec.containers[0].resources.requests["cpu"].milli()
+
+    def condition(self, pod: Pod, kind: str = "PodResizePending") -> PodCondition | None:
+        return next((each for each in self.manager.conditions(pod.metadata.uid) if each.type == kind), None)
+
+    def metric(self, line: str) -> float:
+        """The value of one line of the exposition, 0 when it is not there."""
+        lines = self.metrics.exposition().decode().splitlines()
+        return next((float(each.rsplit(" ", 1)[1]) for each in lines if each.rsplit(" ", 1)[0] == line), 0.0)
