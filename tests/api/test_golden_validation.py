@@ -31,7 +31,7 @@ UNORDERED = ("configmap-key-dotdot",)  # two keys of one map, which Go walks in 
 
 def placed(manifest: Any, kind: type[Object]) -> Any:
     """Decoded, in its namespace, with its defaults."""
-    given = convert(manifest, kind)
+    given: Any = convert(manifest, kind)
     if info_for(kind).namespaced:
         metadata = msgspec.structs.replace(given.metadata, namespace=given.metadata.namespace or "golden")
         given = msgspec.structs.replace(given, metadata=metadata)

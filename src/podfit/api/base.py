@@ -65,7 +65,9 @@ def merged(merge_key: str) -> Listing:
 SET = Listing(set_=True)
 ATOMIC = Listing(atomic=True)
 
-_RFC3339 = r"^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$"
+_DATE = r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+_CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9]"
+_RFC3339 = rf"^{_DATE}T{_CLOCK}:[0-5][0-9](\.[0-9]+)?(Z|[+-]{_CLOCK})\Z"
 Time: TypeAlias = Annotated[str, msgspec.Meta(pattern=_RFC3339)]
 MicroTime: TypeAlias = Annotated[str, msgspec.Meta(pattern=_RFC3339)]
 IntOrString: TypeAlias = int | str

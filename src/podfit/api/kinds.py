@@ -1,5 +1,6 @@
 """The declarations: one entry a kind. Columns and rows come from `api.columns`."""
 
+from podfit.api import columns
 from podfit.api.coordination import Lease
 from podfit.api.core.config import ConfigMap, Secret, ServiceAccount
 from podfit.api.core.events import Event
@@ -7,6 +8,7 @@ from podfit.api.core.limits import LimitRange, ResourceQuota
 from podfit.api.core.namespaces import Namespace
 from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod
+from podfit.api.pod_columns import POD, pod_row
 from podfit.api.rbac import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 from podfit.api.registry import ResourceInfo, Subresource
 from podfit.api.scheduling import PriorityClass
@@ -19,14 +21,17 @@ DECLARED: tuple[ResourceInfo, ...] = (
         type=Namespace, resource="namespaces", singular="namespace", short_names=("ns",), namespaced=False,
         verbs=("create", "delete", "get", "list", "patch", "update", "watch"),
         subresources=(Subresource("finalize", ("update",)), _STATUS),
+        columns=columns.NAMESPACE, row=columns.namespace_row,
         fields={"status.phase": lambda o: o.status.phase},
     ),
     ResourceInfo(
         type=Node, resource="nodes", singular="node", short_names=("no",), namespaced=False, subresources=(_STATUS,),
+        columns=columns.NODE, row=columns.node_row,
         fields={"spec.unschedulable": lambda o: str(o.spec.unschedulable).lower()},
     ),
     ResourceInfo(
         type=Pod, resource="pods", singular="pod", short_names=("po",), categories=("all",),
+        columns=POD, row=pod_row,
         subresources=(
             Subresource("binding", ("create",), "Binding"),
             Subresource("ephemeralcontainers"),
@@ -47,6 +52,7 @@ DECLARED: tuple[ResourceInfo, ...] = (
     ),
     ResourceInfo(
         type=Event, resource="events", singular="event", short_names=("ev",),
+        columns=columns.EVENT, row=columns.event_row,
         fields={
             "involvedObject.kind": lambda o: o.involved_object.kind,
             "involvedObject.namespace": lambda o: o.involved_object.namespace,
@@ -63,27 +69,50 @@ DECLARED: tuple[ResourceInfo, ...] = (
     ),
     ResourceInfo(
         type=ServiceAccount, resource="serviceaccounts", singular="serviceaccount", short_names=("sa",),
+        columns=columns.NAMED, row=columns.named_row,
         subresources=(
             Subresource("token", ("create",), "TokenRequest", "authentication.k8s.io", "v1"),
         ),
     ),
-    ResourceInfo(type=ConfigMap, resource="configmaps", singular="configmap", short_names=("cm",)),
-    ResourceInfo(type=Secret, resource="secrets", singular="secret", fields={"type": lambda o: o.type}),
-    ResourceInfo(type=LimitRange, resource="limitranges", singular="limitrange", short_names=("limits",)),
+    ResourceInfo(
+        type=ConfigMap, resource="configmaps", singular="configmap", short_names=("cm",),
+        columns=columns.CONFIG_MAP, row=columns.config_map_row,
+    ),
+    ResourceInfo(
+        type=Secret, resource="secrets", singular="secret", columns=columns.SECRET, row=columns.secret_row,
+        fields={"type": lambda o: o.type},
+    ),
+    ResourceInfo(
+        type=LimitRange, resource="limitranges", singular="limitrange", short_names=("limits",),
+        columns=columns.DATED, row=columns.dated_row,
+    ),
     ResourceInfo(
         type=ResourceQuota, resource="resourcequotas", singular="resourcequota", short_names=("quota",),
         subresources=(_STATUS,),
+        columns=columns.QUOTA, row=columns.quota_row,
     ),
-    ResourceInfo(type=Lease, group="coordination.k8s.io", resource="leases", singular="lease"),
+    ResourceInfo(
+        type=Lease, group="coordination.k8s.io", resource="leases", singular="lease",
+        columns=columns.LEASE, row=columns.lease_row,
+    ),
     ResourceInfo(
         type=PriorityClass, group="scheduling.k8s.io", resource="priorityclasses", singular="priorityclass",
         short_names=("pc",), namespaced=False,
+        columns=columns.PRIORITY_CLASS, row=columns.priority_class_row,
     ),
-    ResourceInfo(type=Role, group=_RBAC, resource="roles", singular="role"),
-    ResourceInfo(type=RoleBinding, group=_RBAC, resource="rolebindings", singular="rolebinding"),
-    ResourceInfo(type=ClusterRole, group=_RBAC, resource="clusterroles", singular="clusterrole", namespaced=False),
+    ResourceInfo(
+        type=Role, group=_RBAC, resource="roles", singular="role", columns=columns.DATED, row=columns.dated_row,
+    ),
+    ResourceInfo(
+        type=RoleBinding, group=_RBAC, resource="rolebindings", singular="rolebinding",
+        columns=columns.BINDING, row=columns.binding_row,
+    ),
+    ResourceInfo(
+        type=ClusterRole, group=_RBAC, resource="clusterroles", singular="clusterrole", namespaced=False,
+        columns=columns.DATED, row=columns.dated_row,
+    ),
     ResourceInfo(
         type=ClusterRoleBinding, group=_RBAC, resource="clusterrolebindings", singular="clusterrolebinding",
-        namespaced=False,
+        namespaced=False, columns=columns.BINDING, row=columns.binding_row,
     ),
 )  # fmt: skip

@@ -53,7 +53,7 @@ class FeatureGates:
                     f"cannot set feature gate {name} to {str(wanted).lower()}, feature is locked to "
                     f"{str(gate.default).lower()}"
                 )
-        for name in self.overrides:
+        for name in KNOWN if self.overrides else ():
             lacking = [other for other in KNOWN[name].requires if self[name] and not self[other]]
             if lacking:
                 raise FeatureGateError(f"feature gate {name} requires {', '.join(lacking)} to be true")

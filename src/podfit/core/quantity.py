@@ -12,7 +12,7 @@ from functools import lru_cache, total_ordering
 
 _NANO = 10**9
 _LARGEST = (2**63 - 1) * _NANO
-_PATTERN = re.compile(r"^([+-]?)(\d+\.?\d*|\.\d+)(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d+))?$")
+_PATTERN = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d+))?", re.ASCII)
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _SUFFIX_OF = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
@@ -107,7 +107,7 @@ ZERO = Quantity(0)
 
 @lru_cache(maxsize=8192)
 def _parse(text: str) -> Quantity:
-    match = _PATTERN.match(text)
+    match = _PATTERN.fullmatch(text)
     if match is None:
         raise ValueError(MALFORMED)
     sign, number, suffix, exponent = match.groups()

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 _SET = re.compile(r"^\s*(\S+)\s+(in|notin)\s*\(\s*([^()]*)\)\s*$")
-_KEY = re.compile(r"^([a-z0-9A-Z.-]+/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$")
+_KEY = re.compile(r"([a-z0-9A-Z.-]+/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 
 
 class SelectorError(ValueError):
@@ -91,7 +91,7 @@ def _requirement(part: str) -> Requirement:
     else:
         negated = part.startswith("!")
         requirement = Requirement(part.lstrip("!").strip(), "DoesNotExist" if negated else "Exists")
-    if not _KEY.match(requirement.key):
+    if not _KEY.fullmatch(requirement.key):
         raise SelectorError(f"unable to parse requirement: invalid label key {requirement.key!r} in {part!r}")
     return requirement
 

@@ -1,0 +1,30 @@
+"""How long, for people: two units at most, and only as fine as anyone cares."""
+
+_MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 365 * 86400
+
+
+def human_duration(seconds: float) -> str:
+    """`47s`, `3m5s`, `42m`, `5h7m`, `30h`, `3d4h`, `200d`, `3y40d`; a moment slightly ahead of us is `0s`."""
+    whole = int(seconds)
+    if whole < -1:
+        return "<invalid>"
+    if whole < 2 * _MINUTE:
+        return f"{max(whole, 0)}s"
+    if whole < 10 * _MINUTE:
+        return _two(whole, _MINUTE, "m", 1, "s")
+    if whole < 3 * _HOUR:
+        return f"{whole // _MINUTE}m"
+    if whole < 8 * _HOUR:
+        return _two(whole, _HOUR, "h", _MINUTE, "m")
+    if whole < 2 * _DAY:
+        return f"{whole // _HOUR}h"
+    if whole < 8 * _DAY:
+        return _two(whole, _DAY, "d", _HOUR, "h")
+    if whole < 2 * _YEAR:
+        return f"{whole // _DAY}d"
+    return _two(whole, _YEAR, "y", _DAY, "d") if whole < 8 * _YEAR else f"{whole // _YEAR}y"
+
+
+def _two(seconds: int, large: int, large_name: str, small: int, small_name: str) -> str:
+    rest = seconds % large // small
+    return f"{seconds // large}{large_name}" + (f"{rest}{small_name}" if rest else "")

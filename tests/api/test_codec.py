@@ -1,0 +1,61 @@
+"""Bytes to objects and back."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podfit.api.base import json_name
+from podfit.api.codec import convert, decode, encode, to_dict
+from podfit.api.core.events import Event
+from podfit.api.core.nodes import Node
+from podfit.api.core.pods import Pod
+from podfit.core.quantity import Quantity
+
+
+def test_null_means_not_given_at_every_depth() -> None:
+    text = b'{"metadata":{"name":"p","labels":null},"spec":{"containers":[{"name":"c","ports":null}],"volumes":null}}'
+    assert decode(text, Pod) == convert({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c"}]}}, Pod)
+
+
+def test_what_go_writes_empty_is_written_empty() -> None:
+    written = to_dict(Pod())
+    assert list(written)[:3] == ["kind", "apiVersion", "metadata"]
+    assert written == {"kind": "Pod", "apiVersion": "v1", "metadata": {}, "spec": {}, "status": {}}
+    assert to_dict(Event())["lastTimestamp"] is None
+    assert to_dict(Node())["status"]["daemonEndpoints"] == {"kubeletEndpoint": {"Port": 0}}
+
+
+@pytest.mark.parametrize(
+    ("attribute", "name"),
+    [
+        ("pod_ip", "podIP"),
+        ("host_ips", "hostIPs"),
+        ("qos_class", "qosClass"),
+        ("set_hostname_as_fqdn", "setHostnameAsFQDN"),
+    ],
+)
+def test_names(attribute: str, name: str) -> None:
+    assert json_name(attribute) == name
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"spec":{"containers":{}}}', b'{"spec":{"containers":[{"resources":{"requests":{"cpu":"x"}}}]}}',
+        b'{"metadata":{"generation":"1"}}', b'{"metadata":{"creationTimestamp":"yesterday"}}',
+        b'{"metadata":{"creationTimestamp":"2026-01-01T00:00:00Z\\n"}}', b"[]",
+        b'{"spec":{"containers":[{"resources":{"requests":{"cpu":true}}}]}}',
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(text: bytes) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        decode(text, Pod)
+
+
+@given(st.dictionaries(st.sampled_from(["cpu", "memory", "x.y/z"]), st.integers(-(10**15), 10**15).map(Quantity)))
+def test_resources_survive_the_wire(requests: dict[str, Quantity]) -> None:
+    shape = {"spec": {"containers": [{"resources": {"requests": {name: str(q) for name, q in requests.items()}}}]}}
+    pod = convert(shape, Pod)
+    assert decode(encode(pod), Pod) == pod
+    assert pod.spec.containers[0].resources.requests == requests

@@ -1,0 +1,65 @@
+"""Selectors: what they match, and what is no selector."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podfit.core.selectors import Requirement, SelectorError, from_map, parse_fields, parse_labels
+
+LABELS = {"app": "web", "tier": "front", "n": "5"}
+
+
+@pytest.mark.parametrize(
+    ("text", "matches"),
+    [
+        ("", True), ("app=web", True), ("app==web", True), ("app=db", False), ("app!=db", True), ("app!=web", False),
+        ("absent!=x", True), ("app", True), ("absent", False), ("!absent", True), ("!app", False),
+        ("app in (db, web)", True), ("app in (db)", False), ("app notin (db)", True), ("absent notin (x)", True),
+        ("absent in (x)", False), ("app=web,tier=front", True), ("app=web,tier=back", False),
+        ("app in (a,web),tier", True), ("n>4", True), ("n>5", False), ("n<6", True), ("app>4", False),
+        ("  app = web , tier  ", True), ("example.com/x", False),
+    ],
+)  # fmt: skip
+def test_labels(text: str, matches: bool) -> None:
+    assert parse_labels(text).matches(LABELS) is matches
+
+
+@pytest.mark.parametrize("text", ["=x", "a b", "!", "a,,b", "-a=b", "a in", "a=b,"])
+def test_what_is_no_selector(text: str) -> None:
+    with pytest.raises(SelectorError):
+        parse_labels(text)
+
+
+@given(
+    st.dictionaries(st.sampled_from("abc"), st.sampled_from("xy")),
+    st.dictionaries(st.sampled_from("abc"), st.sampled_from("xy")),
+)
+def test_a_map_selects_what_contains_it(wanted: dict[str, str], labels: dict[str, str]) -> None:
+    assert from_map(wanted).matches(labels) is (wanted.items() <= labels.items())
+
+
+@given(
+    st.sampled_from("ab"),
+    st.lists(st.sampled_from("xyz"), min_size=1),
+    st.dictionaries(st.sampled_from("ab"), st.sampled_from("xyz")),
+)
+def test_notin_is_the_opposite_of_in(key: str, values: list[str], labels: dict[str, str]) -> None:
+    inside = Requirement(key, "In", tuple(values)).matches(labels)
+    assert Requirement(key, "NotIn", tuple(values)).matches(labels) is not inside
+
+
+def test_fields() -> None:
+    selector = parse_fields("spec.nodeName=n1,status.phase!=Failed")
+    assert selector.matches({"spec.nodeName": "n1", "status.phase": "Running"})
+    assert not selector.matches({"spec.nodeName": "n1", "status.phase": "Failed"})
+    assert not selector.matches({"spec.nodeName": "n2"})
+    assert selector.exact("spec.nodeName") == "n1"
+    assert selector.exact("status.phase") is None
+    assert parse_fields("spec.nodeName=").matches({"spec.nodeName": ""})
+    assert not parse_fields("")
+
+
+@pytest.mark.parametrize("text", ["spec.nodeName", "a b=c", "=x"])
+def test_what_is_no_field_selector(text: str) -> None:
+    with pytest.raises(SelectorError):
+        parse_fields(text)
