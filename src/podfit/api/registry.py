@@ -38,7 +38,7 @@ class Column:
     priority: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ResourceInfo:
     type: type[Object]
     group: str = ""

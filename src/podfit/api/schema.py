@@ -1,0 +1,96 @@
+"""The schema that patches and field checks need, read off the Structs.
+
+`members(Pod)` maps each JSON name to what it holds and how it merges. Nothing here is written twice: the answer comes
+from the annotations in `api` and is kept for each type.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from podfit.api.base import Listing, Struct
+
+Shape = Literal["struct", "list", "map", "scalar", "any"]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One field. `item` is the Struct of a struct, or of the items of a list or map; None where those are no Structs.
+    """
+
+    attribute: str
+    shape: Shape
+    item: type[Struct] | None
+    listing: Listing
+
+
+_PLAIN = Listing()
+
+
+@cache
+def members(kind: type[Struct]) -> dict[str, Member]:
+    hints = get_type_hints(kind, include_extras=True)
+    return {field.encode_name: _member(field.name, hints[field.name]) for field in msgspec.structs.fields(kind)}
+
+
+def _member(attribute: str, hint: Any) -> Member:
+    listing = _PLAIN
+    hint = _without_none(hint)
+    if get_origin(hint) is Annotated:
+        hint, *notes = get_args(hint)
+        listing = next((note for note in notes if isinstance(note, Listing)), _PLAIN)
+        hint = _without_none(hint)
+    if _is_struct(hint):
+        return Member(attribute, "struct", hint, listing)
+    origin = get_origin(hint)
+    if origin is tuple:
+        item = _without_none(get_args(hint)[0])
+        return Member(attribute, "list", item if _is_struct(item) else None, listing)
+    if origin is dict:
+        value = _without_none(get_args(hint)[1])
+        shape: Shape = "any" if value is Any else "map"
+        return Member(attribute, shape, value if _is_struct(value) else None, listing)
+    return Member(attribute, "any" if hint is Any else "scalar", None, listing)
+
+
+def _without_none(hint: Any) -> Any:
+    if get_origin(hint) in (Union, UnionType):
+        kept = [each for each in get_args(hint) if each is not type(None)]
+        return kept[0] if len(kept) == 1 else hint
+    return hint
+
+
+def _is_struct(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, Struct)
+
+
+def unknown_fields(document: Any, kind: type[Struct], path: str = "") -> list[str]:
+    """The paths of members that the kind does not have, in the document's order."""
+    if not isinstance(document, dict):
+        return []
+    found: list[str] = []
+    known = members(kind)
+    for name, value in document.items():
+        here = f"{path}.{name}" if path else name
+        member = known.get(name)
+        if member is None:
+            found.append(here)
+        elif member.item is not None:
+            found += _unknown_inside(value, member, here)
+    return found
+
+
+def _unknown_inside(value: Any, member: Member, path: str) -> list[str]:
+    assert member.item is not None
+    if member.shape == "struct":
+        return unknown_fields(value, member.item, path)
+    if member.shape == "list" and isinstance(value, list):
+        pairs = [(f"{path}[{index}]", each) for index, each in enumerate(value)]
+    elif member.shape == "map" and isinstance(value, dict):
+        pairs = [(f"{path}.{name}", each) for name, each in value.items()]
+    else:
+        return []
+    return [found for here, each in pairs for found in unknown_fields(each, member.item, here)]

@@ -1,0 +1,40 @@
+"""The plugins in their order."""
+
+from typing import Any, Protocol
+
+from podfit.apiserver.context import Attributes, Context
+
+
+class Plugin(Protocol):
+    async def mutate(self, attributes: Attributes, obj: Any) -> Any:
+        """The object as this policy wants it."""
+
+    async def validate(self, attributes: Attributes, obj: Any) -> None:
+        """Raises ApiError when this policy refuses the write."""
+
+
+class Passive:
+    """A plugin that does nothing, for others to build on."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    async def mutate(self, attributes: Attributes, obj: Any) -> Any:
+        return obj
+
+    async def validate(self, attributes: Attributes, obj: Any) -> None:
+        return None
+
+
+class Chain:
+    def __init__(self, plugins: tuple[Plugin, ...]) -> None:
+        self._plugins = plugins
+
+    async def mutate(self, attributes: Attributes, obj: Any) -> Any:
+        for plugin in self._plugins:
+            obj = await plugin.mutate(attributes, obj)
+        return obj
+
+    async def validate(self, attributes: Attributes, obj: Any) -> None:
+        for plugin in self._plugins:
+            await plugin.validate(attributes, obj)

@@ -1,0 +1,33 @@
+"""LimitRanger: the defaults and bounds that a namespace sets for its pods, on creation and on resize (spec section 2).
+"""
+
+from typing import Any
+
+from podfit.api.core.limits import LimitRange
+from podfit.api.core.pods import Pod
+from podfit.apiserver.admission.chain import Passive
+from podfit.apiserver.context import Attributes
+from podfit.decide.limits import add_defaults, check_limits
+
+
+class LimitRanger(Passive):
+    async def mutate(self, attributes: Attributes, obj: Any) -> Any:
+        return add_defaults(obj, await self._ranges(attributes)) if _concerns(attributes) else obj
+
+    async def validate(self, attributes: Attributes, obj: Any) -> None:
+        if _concerns(attributes):
+            refused = check_limits(obj, await self._ranges(attributes), self.context.gates)
+            if refused is not None:
+                raise refused.error(attributes.name)
+
+    async def _ranges(self, attributes: Attributes) -> list[LimitRange]:
+        return await self.context.all(LimitRange, attributes.namespace)
+
+
+def _concerns(attributes: Attributes) -> bool:
+    if attributes.info.type is not Pod:
+        return False
+    if attributes.operation == "CREATE":
+        return not attributes.subresource
+    leaving = attributes.old is not None and attributes.old.metadata.deletion_timestamp
+    return attributes.operation == "UPDATE" and attributes.subresource == "resize" and not leaving

@@ -1,0 +1,33 @@
+"""NamespaceLifecycle: nothing is created in a namespace that is not there or is going away, and some never go."""
+
+from typing import Any
+
+from podfit.api.core.namespaces import Namespace
+from podfit.apiserver.admission.chain import Passive
+from podfit.apiserver.context import Attributes
+from podfit.core.errors import forbidden, not_found
+
+IMMORTAL = ("default", "kube-system", "kube-public")
+
+
+class NamespaceLifecycle(Passive):
+    async def mutate(self, attributes: Attributes, obj: Any) -> Any:
+        if attributes.operation == "CREATE" and attributes.info.namespaced:
+            await self._check(attributes)
+        return obj
+
+    async def validate(self, attributes: Attributes, obj: Any) -> None:
+        deletes = attributes.operation == "DELETE" and attributes.info.type is Namespace
+        if deletes and attributes.name in IMMORTAL:
+            raise forbidden("namespaces", attributes.name, "this namespace may not be deleted")
+
+    async def _check(self, attributes: Attributes) -> None:
+        namespace = await self.context.find(Namespace, attributes.namespace)
+        if namespace is None:
+            raise not_found("namespaces", attributes.namespace)
+        if namespace.metadata.deletion_timestamp:
+            name = attributes.namespace
+            text = f"unable to create new content in namespace {name} because it is being terminated"
+            causes = [{"reason": "NamespaceTerminating", "message": f"namespace {name} is being terminated",
+                       "field": "metadata.namespace"}]  # fmt: skip
+            raise forbidden(attributes.info.resource, attributes.name, text, group=attributes.info.group, causes=causes)

@@ -1,0 +1,84 @@
+"""What every new pod gets: a service account, its priority, and patience with a node that is away for a while."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from podfit.api.core.affinity import Toleration
+from podfit.api.core.config import ServiceAccount
+from podfit.api.core.pods import Pod
+from podfit.api.scheduling import PriorityClass
+from podfit.api.validation.pods import MIRROR
+from podfit.apiserver.admission.chain import Passive
+from podfit.apiserver.context import Attributes
+from podfit.core.errors import forbidden
+
+AWAY_SECONDS = 300
+AWAY = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+
+
+def _new_pod(attributes: Attributes) -> bool:
+    return attributes.operation == "CREATE" and attributes.info.type is Pod and not attributes.subresource
+
+
+class ServiceAccountAdmission(Passive):
+    """A pod runs as the account `default` of its namespace unless it names another, which has to exist."""
+
+    async def mutate(self, attributes: Attributes, obj: Any) -> Any:
+        if not _new_pod(attributes) or MIRROR in obj.metadata.annotations:
+            return obj
+        name = obj.spec.service_account_name or "default"
+        if await self.context.find(ServiceAccount, name, attributes.namespace) is None:
+            text = f'error looking up service account {attributes.namespace}/{name}: serviceaccount "{name}" not found'
+            raise forbidden("pods", attributes.name, text)
+        return replace(obj, spec=replace(obj.spec, service_account_name=name, service_account=name))
+
+
+class PriorityAdmission(Passive):
+    """From a class's name to its number; without one, the default class or 0."""
+
+    async def mutate(self, attributes: Attributes, obj: Any) -> Any:
+        if not _new_pod(attributes):
+            return obj
+        found = await self._class_of(attributes, obj.spec.priority_class_name)
+        value = found.value if found else 0
+        policy = (found.preemption_policy if found else "") or "PreemptLowerPriority"
+        if obj.spec.priority is not None and obj.spec.priority != value:
+            text = (
+                f"the integer value of priority ({obj.spec.priority}) must not be provided in pod spec; "
+                f"priority admission controller computed {value} from the given PriorityClass name"
+            )
+            raise forbidden("pods", attributes.name, text)
+        name = obj.spec.priority_class_name or (found.metadata.name if found else "")
+        spec = replace(obj.spec, priority=value, priority_class_name=name,
+                       preemption_policy=obj.spec.preemption_policy or policy)  # fmt: skip
+        return replace(obj, spec=spec)
+
+    async def _class_of(self, attributes: Attributes, name: str) -> PriorityClass | None:
+        if not name:
+            defaults = [each for each in await self.context.all(PriorityClass) if each.global_default]
+            return min(defaults, key=lambda each: each.value, default=None)
+        found = await self.context.find(PriorityClass, name)
+        if found is None:
+            raise forbidden("pods", attributes.name, f"no PriorityClass with name {name} was found")
+        return found
+
+
+class DefaultTolerations(Passive):
+    """A pod stays for five minutes on a node that is not ready or not reachable."""
+
+    async def mutate(self, attributes: Attributes, obj: Any) -> Any:
+        if not _new_pod(attributes):
+            return obj
+        missing = tuple(
+            Toleration(key=key, operator="Exists", effect="NoExecute", toleration_seconds=AWAY_SECONDS)
+            for key in AWAY
+            if not any(_covers(each, key) for each in obj.spec.tolerations)
+        )
+        if not missing:
+            return obj
+        return replace(obj, spec=replace(obj.spec, tolerations=(*obj.spec.tolerations, *missing)))
+
+
+def _covers(toleration: Toleration, key: str) -> bool:
+    return toleration.key in ("", key) and toleration.effect in ("", "NoExecute")

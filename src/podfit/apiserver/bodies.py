@@ -1,0 +1,136 @@
+"""Request bodies: from bytes of a media type to a typed object with its defaults.
+
+A client's mistakes are told apart: not the right media type 415, not JSON or of the wrong shape 400, unknown fields as
+the request's `fieldValidation` says (Strict 400, Warn a warning, Ignore nothing).
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import msgspec
+import yaml
+
+from podfit.api import codec
+from podfit.api.base import Object, Struct
+from podfit.api.defaults import apply_defaults
+from podfit.api.registry import ResourceInfo
+from podfit.api.schema import unknown_fields
+from podfit.core.errors import ApiError, bad_request
+from podfit.core.features import FeatureGates
+from podfit.net.wire import Request
+
+T = TypeVar("T", bound=Struct)
+
+JSON, YAML = "application/json", "application/yaml"
+DEEPEST = 200
+_LEVELS = ("Ignore", "Warn", "Strict")
+
+
+@dataclass(frozen=True, slots=True)
+class Strictness:
+    """What to do about fields that a kind does not have; `level` is the request's `fieldValidation`."""
+
+    level: str
+
+    @staticmethod
+    def of(request: Request) -> "Strictness":
+        level = request.param("fieldValidation") or "Warn"
+        if level not in _LEVELS:
+            listed = ", ".join(f'"{each}"' for each in _LEVELS)
+            text = f'fieldValidation: Unsupported value: "{level}": supported values: {listed}'
+            raise ApiError(422, "Invalid", f'"" is invalid: {text}')
+        return Strictness(level)
+
+    def check(self, problems: Iterable[str]) -> list[str]:
+        """Warnings for the client. Raises 400 when strict."""
+        found = list(dict.fromkeys(problems)) if self.level != "Ignore" else []
+        if found and self.level == "Strict":
+            raise bad_request(f"strict decoding error: {', '.join(found)}")
+        return found
+
+
+def media_type(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def unsupported(given: str, *accepted: str) -> ApiError:
+    text = f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
+    return ApiError(415, "UnsupportedMediaType", text, {"causes": [{"message": given}]} if given else None)
+
+
+def document(request: Request) -> tuple[Any, list[str]]:
+    """The decoded body and the problems that decoding forgives: members that occur twice."""
+    kind = media_type(request) or JSON
+    if kind == YAML:
+        return _yaml(request.body), []
+    if kind != JSON:
+        raise unsupported(kind, JSON, YAML)
+    return parse_json(request.body)
+
+
+def parse_json(body: bytes) -> tuple[Any, list[str]]:
+    try:
+        value = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise bad_request(f"couldn't parse the body as JSON: {error}") from None
+    return value, _repeated(body)
+
+
+def _repeated(body: bytes) -> list[str]:
+    """Members that occur twice in one object; msgspec takes the last of them silently."""
+    found: list[str] = []
+
+    def pairs(members: list[tuple[str, Any]]) -> None:
+        names = [name for name, _ in members]
+        if len(set(names)) != len(names):
+            found.extend(f'duplicate field "{name}"' for name in dict.fromkeys(names) if names.count(name) > 1)
+
+    json.loads(body, object_pairs_hook=pairs)
+    return found
+
+
+def _yaml(body: bytes) -> Any:
+    try:
+        return yaml.load(body, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise bad_request(f"error converting YAML to JSON: {error}") from None
+
+
+def typed(value: Any, kind: type[T], *, version: str = "v1") -> T:
+    """The document as an object of the kind. Raises 400 that says which field does not fit."""
+    if not isinstance(value, dict):
+        raise bad_request(f"couldn't get version/kind; the body is not a JSON object but {type(value).__name__}")
+    try:
+        return codec.convert(value, kind)
+    except (msgspec.ValidationError, ValueError, RecursionError) as error:
+        name = kind.__name__
+        text = f'{name} in version "{version}" cannot be handled as a {name}: {error}'
+        raise bad_request(text) from None
+
+
+def read_object(
+    request: Request, info: ResourceInfo, gates: FeatureGates, *, kind: type[Object] | None = None
+) -> tuple[Any, list[str]]:
+    """The body as an object of the resource, or of `kind`, defaults applied; and warnings for the client."""
+    value, problems = document(request)
+    wanted = kind or info.type
+    _check_kind(value, wanted)
+    obj = typed(value, wanted, version=info.version)
+    unknown = (f'unknown field "{path}"' for path in unknown_fields(value, wanted))
+    warnings = Strictness.of(request).check([*problems, *unknown])
+    return apply_defaults(obj, gates), warnings
+
+
+def _check_kind(value: Any, wanted: type[Object]) -> None:
+    if not isinstance(value, dict):
+        return
+    declared = wanted()
+    expected = (declared.api_version, declared.kind)  # type: ignore[attr-defined]  # every kind declares both
+    given = (value.get("apiVersion") or expected[0], value.get("kind") or expected[1])
+    if given != expected:
+        raise bad_request(
+            f"the API version and kind in the data ({given[0]}, {given[1]}) do not match the expected "
+            f"({expected[0]}, {expected[1]})"
+        )

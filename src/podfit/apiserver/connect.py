@@ -1,0 +1,138 @@
+"""Subresources that do something else than change their object: binding, log, token."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from podfit.api.core.config import ServiceAccount
+from podfit.api.core.pods import Binding, Pod, PodCondition
+from podfit.api.registry import info_for
+from podfit.apiserver.bodies import document, typed
+from podfit.apiserver.context import Context
+from podfit.apiserver.stored import Stored
+from podfit.apiserver.target import Target
+from podfit.apiserver.tokens import DEFAULT, LONGEST, SHORTEST, ServiceAccountTokens
+from podfit.apiserver.verbs.answers import object_response, success
+from podfit.apiserver.verbs.options import dry_run
+from podfit.core.errors import ApiError, bad_request, conflict
+from podfit.core.fields import invalid, refusal
+from podfit.core.times import format_time
+from podfit.net.wire import Request, Response
+
+_LOG_OPTIONS = ("follow", "previous", "timestamps", "sinceSeconds", "sinceTime", "tailLines", "limitBytes")
+_LOG_NUMBERS = ("sinceSeconds", "tailLines", "limitBytes")
+
+
+async def bind(context: Context, target: Target, request: Request) -> Response:
+    """Place a pod on a node, once."""
+    binding = typed(document(request)[0], Binding)
+    if binding.metadata.name and binding.metadata.name != target.name:
+        raise bad_request("name in URL does not match name in Binding object")
+    if binding.target.kind not in ("", "Node") or not binding.target.name:
+        errors = [invalid("target.kind", binding.target.kind, "must be empty or 'Node'")]
+        raise refusal("Binding", target.name, errors)
+    stored = Stored[Pod](context.store, info_for(Pod))
+    record = await stored.record(target.namespace, target.name)
+    pod = await stored.get(target.namespace, target.name)
+    if binding.metadata.uid and binding.metadata.uid != pod.metadata.uid:
+        raise conflict("pods/binding", target.name, "the pod is not the one that was scheduled")
+    if pod.metadata.deletion_timestamp:
+        raise conflict("pods/binding", target.name, f"pod {target.name} is being deleted, cannot be assigned to a host")
+    if pod.spec.node_name:
+        raise conflict(
+            "pods/binding", target.name, f'pod {target.name} is already assigned to node "{pod.spec.node_name}"'
+        )
+    if not dry_run(request):
+        bound = _bound(pod, binding, format_time(context.clock.now()))
+        await stored.update(bound, expected=record.mod_revision)
+    return success({}, code=201)
+
+
+def _bound(pod: Pod, binding: Binding, now: str) -> Pod:
+    condition = PodCondition(type="PodScheduled", status="True", last_transition_time=now)
+    others = tuple(each for each in pod.status.conditions if each.type != "PodScheduled")
+    annotations = pod.metadata.annotations | binding.metadata.annotations
+    return replace(
+        pod, metadata=replace(pod.metadata, annotations=annotations),
+        spec=replace(pod.spec, node_name=binding.target.name),
+        status=replace(pod.status, conditions=(*others, condition)),
+    )  # fmt: skip
+
+
+async def pod_log(context: Context, target: Target, request: Request) -> Response:
+    """A container's log, straight from the node's kubelet."""
+    pod = await Stored[Pod](context.store, info_for(Pod)).get(target.namespace, target.name)
+    container = _container(pod, request.param("container"))
+    for name in _LOG_NUMBERS:
+        if request.param(name) and not request.param(name).isdecimal():
+            errors = [invalid(name, request.param(name), "must be greater than or equal to 0")]
+            raise refusal("PodLogOptions", target.name, errors)
+    if not pod.spec.node_name:
+        return Response(200, {"content-type": "text/plain"}, b"")
+    ask = context.kubelet(pod.spec.node_name)
+    if ask is None:
+        text = f"node {pod.spec.node_name} cannot be reached from this API server"
+        raise ApiError(503, "ServiceUnavailable", text)
+    query = {name: request.query[name] for name in _LOG_OPTIONS if name in request.query}
+    path = f"/containerLogs/{target.namespace}/{target.name}/{container}"
+    answer = await ask(Request("GET", path, query))
+    if answer.status >= 400:
+        text = (await answer.read()).decode(errors="replace").strip()
+        raise ApiError(answer.status, "BadRequest" if answer.status == 400 else "InternalError", text)
+    return Response(200, {"content-type": "text/plain"}, answer.body)
+
+
+def _container(pod: Pod, asked: str) -> str:
+    spec = pod.spec
+    names = [each.name for each in (*spec.init_containers, *spec.containers, *spec.ephemeral_containers)]
+    if asked:
+        if asked not in names:
+            raise bad_request(f"container {asked} is not valid for pod {pod.metadata.name}")
+        return asked
+    if len(spec.containers) == 1:
+        return spec.containers[0].name
+    choices = " ".join(each.name for each in spec.containers)
+    text = f"a container name must be specified for pod {pod.metadata.name}, choose one of: [{choices}]"
+    if spec.init_containers:
+        text += f" or one of the init containers: [{' '.join(each.name for each in spec.init_containers)}]"
+    raise bad_request(text)
+
+
+async def create_token(context: Context, tokens: ServiceAccountTokens, target: Target, request: Request) -> Response:
+    """A token for a service account (TokenRequest of authentication.k8s.io/v1)."""
+    value, _ = document(request)
+    spec: dict[str, Any] = value.get("spec") or {} if isinstance(value, dict) else {}
+    account = await Stored[ServiceAccount](context.store, info_for(ServiceAccount)).get(target.namespace, target.name)
+    seconds, audiences = spec.get("expirationSeconds") or DEFAULT, spec.get("audiences") or []
+    if not isinstance(seconds, int) or not SHORTEST <= seconds <= LONGEST:
+        errors = [invalid("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")]
+        raise refusal("TokenRequest", target.name, errors, group="authentication.k8s.io")
+    if not isinstance(audiences, list) or not all(isinstance(each, str) for each in audiences):
+        raise bad_request("spec.audiences must be a list of strings")
+    pod = await _bound_pod(context, target, spec.get("boundObjectRef"))
+    token, expires = tokens.issue(account, seconds=seconds, audiences=tuple(audiences), pod=pod)
+    ends = format_time(datetime.fromtimestamp(expires, UTC))
+    body = {
+        "kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1",
+        "metadata": {"name": target.name, "namespace": target.namespace,
+                     "creationTimestamp": format_time(context.clock.now())},
+        "spec": {"audiences": audiences or [], "expirationSeconds": seconds,
+                 "boundObjectRef": spec.get("boundObjectRef")},
+        "status": {"token": token, "expirationTimestamp": ends},
+    }  # fmt: skip
+    return object_response(msgspec.to_builtins(body), status=201)
+
+
+async def _bound_pod(context: Context, target: Target, ref: Any) -> Pod | None:
+    if ref is None:
+        return None
+    if not isinstance(ref, dict) or ref.get("kind") != "Pod":
+        raise bad_request("cannot bind token to anything but a Pod")
+    pod = await Stored[Pod](context.store, info_for(Pod)).get(target.namespace, str(ref.get("name", "")))
+    if ref.get("uid") and ref["uid"] != pod.metadata.uid:
+        raise conflict(
+            "pods", pod.metadata.name, "the UID in the bound object reference does not match the UID in record"
+        )
+    return pod

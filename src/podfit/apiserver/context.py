@@ -1,0 +1,50 @@
+"""What every part of the API server works with: the store, the clock, the gates, and typed reads for admission."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from podfit.api.base import Object
+from podfit.api.registry import ResourceInfo, info_for
+from podfit.apiserver import stored
+from podfit.core.clock import Clock
+from podfit.core.features import FeatureGates
+from podfit.net.wire import Identity, Request, Response
+from podfit.store.protocol import Store
+
+T = TypeVar("T", bound=Object)
+
+NodeConnection = Callable[[str], Callable[[Request], Awaitable[Response]] | None]
+"""From a node's name to a way to ask its kubelet; None when there is no such node here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    store: Store
+    clock: Clock
+    gates: FeatureGates
+    kubelet: NodeConnection
+
+    async def find(self, kind: type[T], name: str, namespace: str = "") -> T | None:
+        info = info_for(kind)
+        record = await self.store.get(stored.key(info, namespace, name))
+        return cast(T, stored.decoded(info, record)) if record else None
+
+    async def all(self, kind: type[T], namespace: str = "") -> list[T]:
+        info = info_for(kind)
+        page = await self.store.list(stored.prefix(info, namespace))
+        return [cast(T, stored.decoded(info, record)) for record in page.records]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attributes:
+    """One write, as admission sees it."""
+
+    operation: str  # CREATE, UPDATE, DELETE
+    info: ResourceInfo
+    subresource: str
+    namespace: str
+    name: str
+    identity: Identity
+    dry_run: bool
+    old: Any = None

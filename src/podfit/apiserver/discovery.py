@@ -1,0 +1,137 @@
+"""Discovery: what this server has, in the old form and the aggregated one, and its version."""
+
+import platform
+import sys
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+import podfit
+from podfit.api.registry import ResourceInfo, Subresource, resources
+
+MAJOR, MINOR = "1", "36"
+GIT_VERSION = f"v{MAJOR}.{MINOR}.2+podfit.{podfit.__version__}"
+AGGREGATED = "apidiscovery.k8s.io"
+
+
+def version() -> dict[str, str]:
+    return {
+        "major": MAJOR, "minor": MINOR, "emulationMajor": MAJOR, "emulationMinor": MINOR,
+        "minCompatibilityMajor": MAJOR, "minCompatibilityMinor": "35", "gitVersion": GIT_VERSION, "gitCommit": "",
+        "gitTreeState": "clean", "buildDate": "1970-01-01T00:00:00Z", "goVersion": "none",
+        "compiler": f"Python {platform.python_version()}", "platform": f"{sys.platform}/{_architecture()}",
+    }  # fmt: skip
+
+
+def _architecture() -> str:
+    return {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+
+
+@cache
+def groups() -> dict[str, tuple[str, ...]]:
+    """Versions by group, the core group (empty name) first."""
+    found: dict[str, list[str]] = {}
+    for info in resources():
+        versions = found.setdefault(info.group, [])
+        if info.version not in versions:
+            versions.append(info.version)
+    return {name: tuple(versions) for name, versions in found.items()}
+
+
+def api_versions(address: str) -> dict[str, Any]:
+    by_address = [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}]
+    return {"kind": "APIVersions", "versions": list(groups()[""]), "serverAddressByClientCIDRs": by_address}
+
+
+def api_groups() -> dict[str, Any]:
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(name) for name in groups() if name]}
+
+
+def api_group(name: str) -> dict[str, Any] | None:
+    return {"kind": "APIGroup", "apiVersion": "v1", **_group(name)} if name and name in groups() else None
+
+
+def _group(name: str) -> dict[str, Any]:
+    versions = [{"groupVersion": f"{name}/{version}", "version": version} for version in groups()[name]]
+    return {"name": name, "versions": versions, "preferredVersion": versions[0]}
+
+
+def resource_list(group: str, version: str) -> dict[str, Any] | None:
+    """The resources of a group version, each followed by its subresources."""
+    if version not in groups().get(group, ()):
+        return None
+    listed = [entry for info in _of(group, version) for entry in _entries(info)]
+    name = f"{group}/{version}" if group else version
+    head = {"kind": "APIResourceList", "groupVersion": name}
+    return (head | {"apiVersion": "v1"} if group else head) | {
+        "resources": sorted(listed, key=lambda each: each["name"])
+    }
+
+
+def _of(group: str, version: str) -> Iterable[ResourceInfo]:
+    return (info for info in resources() if (info.group, info.version) == (group, version))
+
+
+def _entries(info: ResourceInfo) -> Iterable[dict[str, Any]]:
+    main: dict[str, Any] = {
+        "name": info.resource, "singularName": info.singular, "namespaced": info.namespaced, "kind": info.kind,
+        "verbs": sorted(info.verbs),
+    }  # fmt: skip
+    if info.short_names:
+        main["shortNames"] = list(info.short_names)
+    if info.categories:
+        main["categories"] = list(info.categories)
+    yield main
+    for sub in info.subresources:
+        yield _sub(info, sub)
+
+
+def _sub(info: ResourceInfo, sub: Subresource) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "name": f"{info.resource}/{sub.name}", "singularName": "", "namespaced": info.namespaced,
+        "kind": sub.kind or info.kind, "verbs": sorted(sub.verbs),
+    }  # fmt: skip
+    return entry | ({"group": sub.group, "version": sub.version} if sub.group else {})
+
+
+def aggregated(*, core: bool) -> dict[str, Any]:
+    """Everything at once, as kubectl asks first."""
+    names = [name for name in groups() if (not name) is core]
+    items = [
+        {
+            "metadata": {"name": name, "creationTimestamp": None},
+            "versions": [_version(name, each) for each in groups()[name]],
+        }
+        if name
+        else {"metadata": {"creationTimestamp": None}, "versions": [_version(name, each) for each in groups()[name]]}
+        for name in names
+    ]
+    return {"kind": "APIGroupDiscoveryList", "apiVersion": f"{AGGREGATED}/v2", "metadata": {}, "items": items}
+
+
+def _version(group: str, version: str) -> dict[str, Any]:
+    listed = sorted(_of(group, version), key=lambda info: info.resource)
+    return {"version": version, "resources": [_aggregated(info) for info in listed], "freshness": "Current"}
+
+
+def _aggregated(info: ResourceInfo) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "resource": info.resource, "responseKind": _kind(info, None), "singularResource": info.singular,
+        "scope": "Namespaced" if info.namespaced else "Cluster", "verbs": sorted(info.verbs),
+    }  # fmt: skip
+    if info.short_names:
+        entry["shortNames"] = list(info.short_names)
+    if info.categories:
+        entry["categories"] = list(info.categories)
+    if info.subresources:
+        entry["subresources"] = [
+            {"subresource": sub.name, "responseKind": _kind(info, sub), "verbs": sorted(sub.verbs)}
+            for sub in sorted(info.subresources, key=lambda each: each.name)
+        ]
+    return entry
+
+
+def _kind(info: ResourceInfo, sub: Subresource | None) -> dict[str, str]:
+    if sub is not None and sub.kind:
+        return {"group": sub.group, "version": sub.version or "v1", "kind": sub.kind}
+    return {"group": info.group, "version": info.version, "kind": info.kind}

@@ -1,0 +1,120 @@
+"""What may be written where: how a new object is completed, what of an update counts, which rules refuse it.
+
+A kind has one main door and one for each subresource that takes objects. The rules themselves are pure functions of
+`api.validation` and `decide`; this table says which of them guard which door.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec.structs import replace
+
+from podfit.api.core.config import Secret
+from podfit.api.core.namespaces import Namespace, NamespaceStatus
+from podfit.api.core.pods import Pod, PodStatus
+from podfit.api.registry import ResourceInfo
+from podfit.api.validation import pod_updates
+from podfit.api.validation.kinds import validate_create, validate_update
+from podfit.api.validation.meta import validate_meta_update
+from podfit.core.features import FeatureGates
+from podfit.core.fields import FieldError
+from podfit.decide.qos import qos_class
+from podfit.decide.resize_rules import prepare_resize, validate_resize
+
+NAMESPACE_FINALIZER = "kubernetes"
+
+Prepare = Callable[[Any, Any, FeatureGates], Any]
+Validate = Callable[[Any, Any, FeatureGates], list[FieldError]]
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """`prepare(new, old, gates)` keeps of a new object what this door may change; `validate` names what is wrong then.
+    """
+
+    prepare: Prepare
+    validate: Validate
+
+
+def prepare_create(info: ResourceInfo, obj: Any, gates: FeatureGates) -> Any:
+    """A new object as it will be stored; the status is for whoever runs it to write."""
+    match obj:
+        case Pod():
+            status = PodStatus(phase="Pending", qos_class=qos_class(obj, gates))
+            return replace(obj, metadata=replace(obj.metadata, generation=1), status=status)
+        case Namespace():
+            finalizers = tuple(dict.fromkeys((*obj.spec.finalizers, NAMESPACE_FINALIZER)))
+            spec = replace(obj.spec, finalizers=finalizers)
+            return replace(obj, spec=spec, status=NamespaceStatus(phase="Active"))
+        case Secret():
+            return _moved(obj, obj, gates)
+    if _has_status(info):
+        return replace(obj, status=type(obj.status)())
+    return obj
+
+
+def check_create(obj: Any, gates: FeatureGates) -> list[FieldError]:
+    return validate_create(obj, gates)
+
+
+def door(info: ResourceInfo, subresource: str) -> Door:
+    """The door of a kind or of its subresource."""
+    own = _DOORS.get((info.type, subresource))
+    if own is not None:
+        return own
+    if subresource == "status":
+        return _STATUS
+    return Door(_main_of_status, validate_update) if _has_status(info) else Door(_unchanged, validate_update)
+
+
+def _has_status(info: ResourceInfo) -> bool:
+    return any(each.name == "status" for each in info.subresources)
+
+
+def _unchanged(new: Any, _old: Any, _gates: FeatureGates) -> Any:
+    return new
+
+
+def _main_of_status(new: Any, old: Any, _gates: FeatureGates) -> Any:
+    return replace(new, status=old.status)
+
+
+def _moved(new: Secret, _old: Secret, _gates: FeatureGates) -> Secret:
+    """`stringData` is for writing only: it moves into `data`."""
+    texts = {name: text.encode() for name, text in new.string_data.items()}
+    return replace(new, data=new.data | texts, string_data={}) if texts else new
+
+
+def _namespace(new: Namespace, old: Namespace, _gates: FeatureGates) -> Namespace:
+    return replace(new, spec=old.spec, status=old.status)
+
+
+def _finalize(new: Namespace, old: Namespace, _gates: FeatureGates) -> Namespace:
+    return replace(old, spec=replace(old.spec, finalizers=new.spec.finalizers))
+
+
+def _status(new: Any, old: Any, _gates: FeatureGates) -> Any:
+    kept = replace(new.metadata, owner_references=old.metadata.owner_references)
+    return replace(new, metadata=kept, spec=old.spec)
+
+
+def _status_errors(new: Any, old: Any, _gates: FeatureGates) -> list[FieldError]:
+    return validate_meta_update(new.metadata, old.metadata)
+
+
+_STATUS = Door(_status, _status_errors)
+_DOORS: dict[tuple[type, str], Door] = {
+    (Pod, ""): Door(lambda new, old, _: pod_updates.prepare_pod_update(new, old), validate_update),
+    (Pod, "resize"): Door(prepare_resize, validate_resize),
+    (Pod, "status"): Door(
+        lambda new, old, _: pod_updates.prepare_status_update(new, old),
+        lambda new, old, _: pod_updates.validate_status_update(new, old),
+    ),
+    (Pod, "ephemeralcontainers"): Door(
+        lambda new, old, _: pod_updates.prepare_ephemeral_update(new, old), pod_updates.validate_ephemeral_update
+    ),
+    (Namespace, ""): Door(_namespace, validate_update),
+    (Namespace, "finalize"): Door(_finalize, lambda *_: []),
+    (Secret, ""): Door(_moved, validate_update),
+}

@@ -1,0 +1,157 @@
+"""Strategic merge patch: a merge patch that knows which lists are maps.
+
+Lists whose field declares a merge key are joined item by item; lists of unique scalars are united; all others are
+replaced. Directives steer it:
+
+    $patch: replace | delete | merge     of a map, or as an item of a list
+    $retainKeys: [names]                 members of a union that stay
+    $deleteFromPrimitiveList/NAME: [..]  scalars to take out
+    $setElementOrder/NAME: [..]          the order that the client wants
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from podfit.api.base import Struct
+from podfit.api.schema import Member, members
+from podfit.core.errors import bad_request
+
+DIRECTIVE, RETAIN = "$patch", "$retainKeys"
+DELETE_PREFIX, ORDER_PREFIX = "$deleteFromPrimitiveList/", "$setElementOrder/"
+
+
+def apply(document: Any, patch: Any, kind: type[Struct]) -> Any:
+    """The merged document. ApiError 400 for a patch that makes no sense."""
+    if not isinstance(patch, dict):
+        raise bad_request("a strategic merge patch must be a JSON object")
+    return _merge_map(document, patch, kind)
+
+
+def _merge_map(document: Any, patch: dict[str, Any], kind: type[Struct] | None) -> dict[str, Any]:
+    directive = patch.get(DIRECTIVE)
+    if directive == "replace":
+        return {name: value for name, value in patch.items() if name != DIRECTIVE}
+    if directive == "delete":
+        return {}
+    if directive not in (None, "merge"):
+        raise bad_request(f"Unknown patch type found: {directive}")
+    merged = _retained(document if isinstance(document, dict) else {}, patch)
+    known = members(kind) if kind else {}
+    for name, value in patch.items():
+        if name.startswith("$"):
+            continue
+        if value is None:
+            merged.pop(name, None)
+        else:
+            merged[name] = _merge_value(merged.get(name), value, known.get(name), patch.get(ORDER_PREFIX + name))
+    for name, value in patch.items():
+        if name.startswith(DELETE_PREFIX):
+            _take_out(merged, name.removeprefix(DELETE_PREFIX), _listed(value, name))
+        elif name.startswith(ORDER_PREFIX) and name.removeprefix(ORDER_PREFIX) not in patch:
+            _reorder(merged, name.removeprefix(ORDER_PREFIX), known, _listed(value, name))
+    return merged
+
+
+def _retained(document: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    if RETAIN not in patch:
+        return dict(document)
+    kept = _listed(patch[RETAIN], RETAIN)
+    return {name: value for name, value in document.items() if name in kept}
+
+
+def _listed(value: Any, name: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise bad_request(f"{name} must be a list")
+    return value
+
+
+def _merge_value(current: Any, value: Any, member: Member | None, order: Any) -> Any:
+    item = member.item if member else None
+    if isinstance(value, dict):
+        return _merge_map(current, value, item if member and member.shape == "struct" else None)
+    if not isinstance(value, list):
+        return value
+    current = current if isinstance(current, list) else []
+    if member and member.listing.merge_key:
+        return _merge_list(current, value, member.listing.merge_key, item, order)
+    if member and member.listing.set_:
+        united = [*current, *(each for each in value if each not in current)]
+        return united if order is None else _ordered(united, _listed(order, ORDER_PREFIX), current, None)
+    return _without_directives(value)
+
+
+def _merge_list(
+    current: list[Any], patch: list[Any], merge_key: str, item: type[Struct] | None, order: Any
+) -> list[Any]:
+    if any(isinstance(each, dict) and each.get(DIRECTIVE) == "replace" and merge_key not in each for each in patch):
+        kept = [each for each in patch if not (isinstance(each, dict) and DIRECTIVE in each)]
+        return _without_directives(kept)
+    merged = list(current)
+    for each in patch:
+        if not isinstance(each, dict) or merge_key not in each:
+            raise bad_request(f"an item of a merged list does not contain its merge key: {merge_key}")
+        place = _find(merged, each[merge_key], merge_key)
+        if each.get(DIRECTIVE) == "delete":
+            merged = [other for other in merged if not _has(other, merge_key, each[merge_key])]
+        elif place is None:
+            merged.append(_merge_map({}, each, item))
+        else:
+            merged[place] = _merge_map(merged[place], each, item)
+    wanted = _listed(order, ORDER_PREFIX) if order is not None else [each for each in patch if DIRECTIVE not in each]
+    return _ordered(merged, [_value(each, merge_key) for each in wanted], current, merge_key)
+
+
+def _without_directives(value: list[Any]) -> list[Any]:
+    return [_merge_map({}, each, None) if isinstance(each, dict) else each for each in value]
+
+
+def _find(items: Sequence[Any], value: Any, merge_key: str) -> int | None:
+    return next((index for index, each in enumerate(items) if _has(each, merge_key, value)), None)
+
+
+def _has(item: Any, merge_key: str, value: Any) -> bool:
+    return isinstance(item, dict) and item.get(merge_key) == value
+
+
+def _value(item: Any, merge_key: str | None) -> Any:
+    """What tells an item apart: its merge key's value, or a scalar itself."""
+    return item.get(merge_key) if merge_key is not None and isinstance(item, dict) else item
+
+
+def _ordered(items: list[Any], wanted: list[Any], live: list[Any], merge_key: str | None) -> list[Any]:
+    """The wanted items in their order; each other one before the first wanted item that came after it in the live
+    list."""
+    before = [_value(each, merge_key) for each in live]
+    result = sorted(
+        (each for each in items if _value(each, merge_key) in wanted),
+        key=lambda each: wanted.index(_value(each, merge_key)),
+    )
+    start = 0
+    for each in items:
+        value = _value(each, merge_key)
+        if value in wanted:
+            continue
+        place = before.index(value)
+        start = next(
+            (
+                index
+                for index in range(start, len(result))
+                if _value(result[index], merge_key) in before and before.index(_value(result[index], merge_key)) > place
+            ),
+            len(result),
+        )
+        result.insert(start, each)
+        start += 1
+    return result
+
+
+def _reorder(merged: dict[str, Any], name: str, known: dict[str, Member], order: list[Any]) -> None:
+    current, member = merged.get(name), known.get(name)
+    if isinstance(current, list) and member is not None and (member.listing.merge_key or member.listing.set_):
+        merge_key = member.listing.merge_key or None
+        merged[name] = _ordered(current, [_value(each, merge_key) for each in order], current, merge_key)
+
+
+def _take_out(merged: dict[str, Any], name: str, values: list[Any]) -> None:
+    if isinstance(merged.get(name), list):
+        merged[name] = [each for each in merged[name] if each not in values]

@@ -1,0 +1,184 @@
+"""The API server: a handler over a store.
+
+    request ─▶ who asks ─▶ may they ─▶ health, discovery, or a verb on a resource
+
+It knows nothing of sockets: `cluster` puts an HTTPS server in front of it, and components in the same process call the
+handler directly.
+"""
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from podfit.api import codec
+from podfit.apiserver import connect, discovery
+from podfit.apiserver.admission.default import default_chain
+from podfit.apiserver.authenticate import Authenticator
+from podfit.apiserver.authorize import Authorizer
+from podfit.apiserver.bootstrap import bootstrap
+from podfit.apiserver.context import Context
+from podfit.apiserver.health import health
+from podfit.apiserver.janitor import Janitor
+from podfit.apiserver.target import Target, target_of
+from podfit.apiserver.tokens import ServiceAccountTokens
+from podfit.apiserver.verbs.answers import JSON, error_response
+from podfit.apiserver.verbs.change import patch, update
+from podfit.apiserver.verbs.create import create
+from podfit.apiserver.verbs.delete import delete, delete_collection
+from podfit.apiserver.verbs.read import get, list_
+from podfit.apiserver.verbs.watch import watch
+from podfit.core.errors import ApiError, method_not_allowed
+from podfit.net.metrics import CONTENT_TYPE, Metrics
+from podfit.net.wire import Identity, Request, Response
+
+log = logging.getLogger(__name__)
+
+_READS = {"get": get, "list": list_, "watch": watch}
+_WRITES = {
+    "create": create, "update": update, "patch": patch, "delete": delete, "deletecollection": delete_collection,
+}  # fmt: skip
+_AGGREGATED = "apidiscovery.k8s.io"
+
+
+class ApiServer:
+    """`start` before the first request, `stop` after the last. `address` is what discovery tells clients."""
+
+    def __init__(self, context: Context, *, signing_key: Path, address: str = "") -> None:
+        self.address = address
+        self._context = context
+        self._chain = default_chain(context)
+        self._tokens = ServiceAccountTokens(context, signing_key)
+        self._authenticator = Authenticator(self._tokens)
+        self._authorizer = Authorizer(context)
+        self._janitor = Janitor(context)
+        self._cleaning: asyncio.Task[None] | None = None
+        self._metrics = Metrics()
+        self._counted: Any = None
+        self.ready = False
+
+    async def start(self) -> None:
+        await bootstrap(self._context)
+        self._counted = self._metrics.counter(
+            "apiserver_request_total", "Requests by verb, resource, subresource and code.",
+            ("verb", "resource", "subresource", "code"),
+        )  # fmt: skip
+        self._cleaning = asyncio.create_task(self._janitor.run())
+        self.ready = True
+
+    async def stop(self) -> None:
+        self.ready = False
+        if self._cleaning is not None:
+            self._cleaning.cancel()
+            await asyncio.gather(self._cleaning, return_exceptions=True)
+
+    async def handler(self, request: Request) -> Response:
+        """Every request; refusals become Status objects."""
+        target = target_of(request)
+        try:
+            response = await self._answer(request, target)
+        except ApiError as error:
+            response = error_response(error)
+        if self._counted is not None:
+            known = target is not None and target.info is not None
+            labels = (target.verb, target.resource, target.subresource) if known and target else ("", "", "")
+            self._counted.labels(*labels, str(response.status)).inc()
+        return response
+
+    async def _answer(self, request: Request, target: Target | None) -> Response:
+        identity = await self._authenticator.identify(request)
+        await self._authorizer.check(identity, target, request)
+        if target is None:
+            return self._page(request)
+        if target.info is None:
+            return _no_such_resource(target)
+        return await self._resource(request, target, identity)
+
+    async def _resource(self, request: Request, target: Target, identity: Identity) -> Response:
+        assert target.info is not None
+        if target.info.namespaced and target.name and not target.namespace:
+            return _not_found_page()
+        if target.subresource:
+            return await self._subresource(request, target, identity)
+        if target.verb not in target.info.verbs or (target.verb == "create" and target.name):
+            raise method_not_allowed()
+        return await self._verb(request, target, identity)
+
+    async def _subresource(self, request: Request, target: Target, identity: Identity) -> Response:
+        sub = target.sub
+        if sub is None:
+            return _no_such_resource(target)
+        if target.verb not in sub.verbs:
+            raise method_not_allowed()
+        match target.subresource:
+            case "binding":
+                return await connect.bind(self._context, target, request)
+            case "log":
+                return await connect.pod_log(self._context, target, request)
+            case "token":
+                return await connect.create_token(self._context, self._tokens, target, request)
+        return await self._verb(request, target, identity)
+
+    async def _verb(self, request: Request, target: Target, identity: Identity) -> Response:
+        if read := _READS.get(target.verb):
+            return await read(self._context, target, request)
+        if write := _WRITES.get(target.verb):
+            # A client that goes away does not undo half a write.
+            return await asyncio.shield(write(self._context, self._chain, target, request, identity))
+        raise method_not_allowed()
+
+    def _page(self, request: Request) -> Response:
+        """Health, version, metrics and discovery."""
+        if request.method not in ("GET", "HEAD"):
+            raise method_not_allowed()
+        path = request.path.rstrip("/") or "/"
+        if page := health(path, request, ready=self.ready):
+            return page
+        if path == "/version":
+            return _json(discovery.version())
+        if path == "/metrics":
+            return Response(200, {"content-type": CONTENT_TYPE}, self._metrics.exposition())
+        found = self._discovery(path, request)
+        return _json(found) if found is not None else _not_found_page()
+
+    def _discovery(self, path: str, request: Request) -> dict[str, Any] | None:
+        aggregated = _asks(request)
+        match path.strip("/").split("/"):
+            case ["api"]:
+                return discovery.aggregated(core=True) if aggregated else discovery.api_versions(self.address)
+            case ["apis"]:
+                return discovery.aggregated(core=False) if aggregated else discovery.api_groups()
+            case ["api", version]:
+                return discovery.resource_list("", version)
+            case ["apis", group]:
+                return discovery.api_group(group)
+            case ["apis", group, version]:
+                return discovery.resource_list(group, version)
+        return None
+
+
+def _asks(request: Request) -> bool:
+    """Whether the first form that the client would take is the aggregated one."""
+    first = request.headers.get("accept", "").split(",")[0]
+    return f"g={_AGGREGATED}" in first and "v=v2" in first and "v=v2beta1" not in first
+
+
+def _json(body: dict[str, Any]) -> Response:
+    kind = "application/json"
+    if body.get("kind") == "APIGroupDiscoveryList":
+        kind += ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+    return Response(200, {"content-type": kind}, msgspec.json.encode(body))
+
+
+def _not_found_page() -> Response:
+    return Response(404, {"content-type": "text/plain; charset=utf-8"}, b"404 page not found\n")
+
+
+def _no_such_resource(target: Target) -> Response:
+    served = target.version in discovery.groups().get(target.group, ())
+    if not served:
+        return _not_found_page()
+    error = ApiError(404, "NotFound", "the server could not find the requested resource")
+    return Response(404, JSON, codec.encode(error.status() | {"details": {}}))

@@ -1,0 +1,129 @@
+"""Objects in the store: keys, encodings, and the revision between them.
+
+An object is stored encoded, without its resource version, which is known only when the write has its place in the log.
+Every encoding of a kind begins with the same bytes up to the first member of the metadata, so the version is put in by
+slicing, and a list item loses `kind` and `apiVersion` by slicing: get, list and watch never encode an object.
+"""
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Any, Generic, TypeVar
+
+from msgspec.structs import replace
+
+from podfit.api import codec
+from podfit.api.base import Object
+from podfit.api.registry import ResourceInfo
+from podfit.core.errors import ApiError, already_exists, conflict, not_found
+from podfit.store.protocol import KeyExists, Record, RevisionConflict, Store, StoreError
+
+T = TypeVar("T", bound=Object)
+ROOT = "/registry"
+
+
+@cache
+def head(info: ResourceInfo) -> bytes:
+    """What every encoded object of the kind begins with."""
+    start = f'{{"kind":"{info.kind}","apiVersion":"{info.group_version}","metadata":{{'
+    return start.encode()
+
+
+def prefix(info: ResourceInfo, namespace: str = "") -> str:
+    """Keys of a kind, or of it in one namespace, begin with this."""
+    group = f"{info.group}/" if info.group else ""
+    base = f"{ROOT}/{group}{info.resource}/"
+    return f"{base}{namespace}/" if info.namespaced and namespace else base
+
+
+def key(info: ResourceInfo, namespace: str, name: str) -> str:
+    return prefix(info, namespace) + name
+
+
+def pieces(info: ResourceInfo, record: Record) -> tuple[bytes, bytes, bytes]:
+    """The encoded object with its resource version, in parts that are joined once."""
+    start = head(info)
+    return start, b'"resourceVersion":"%d",' % record.mod_revision, record.value[len(start) :]
+
+
+def whole(info: ResourceInfo, record: Record) -> bytes:
+    return b"".join(pieces(info, record))
+
+
+def items(info: ResourceInfo, records: Iterable[Record]) -> list[bytes]:
+    """The records as list items, in parts, commas included."""
+    parts: list[bytes] = []
+    start = len(head(info))
+    for record in records:
+        parts += (b'{"metadata":{"resourceVersion":"%d",' % record.mod_revision, record.value[start:], b",")
+    return parts[:-1]
+
+
+def decoded(info: ResourceInfo, record: Record) -> Any:
+    return codec.decode(whole(info, record), info.type)
+
+
+def encoded(obj: Object) -> bytes:
+    meta = obj.metadata  # type: ignore[attr-defined]  # every kind has metadata
+    return codec.encode(replace(obj, metadata=replace(meta, resource_version="")) if meta.resource_version else obj)
+
+
+class Stored(Generic[T]):
+    """Reads and writes of one kind, in typed objects; the API's errors for what the store refuses."""
+
+    def __init__(self, store: Store, info: ResourceInfo) -> None:
+        self._store = store
+        self._info = info
+
+    async def record(self, namespace: str, name: str) -> Record:
+        found = await self._store.get(key(self._info, namespace, name))
+        if found is None:
+            raise not_found(self._info.resource, name, group=self._info.group)
+        return found
+
+    async def get(self, namespace: str, name: str) -> T:
+        obj: T = decoded(self._info, await self.record(namespace, name))
+        return obj
+
+    async def create(self, obj: T) -> Record:
+        meta = obj.metadata  # type: ignore[attr-defined]
+        try:
+            return await self._store.create(key(self._info, meta.namespace, meta.name), encoded(obj))
+        except KeyExists:
+            raise already_exists(self._info.resource, meta.name, group=self._info.group) from None
+        except RevisionConflict:
+            raise
+        except StoreError as error:
+            raise unavailable(error) from error
+
+    async def update(self, obj: T, *, expected: int) -> Record:
+        """Replace the object whose revision is `expected`. Raises Changed when it is not the current one any more."""
+        meta = obj.metadata  # type: ignore[attr-defined]
+        try:
+            return await self._store.update(key(self._info, meta.namespace, meta.name), encoded(obj), expected=expected)
+        except RevisionConflict as error:
+            raise self._changed(meta.name, error) from None
+        except StoreError as error:
+            raise unavailable(error) from error
+
+    async def delete(self, namespace: str, name: str, *, expected: int) -> Record:
+        try:
+            return await self._store.delete(key(self._info, namespace, name), expected=expected)
+        except RevisionConflict as error:
+            raise self._changed(name, error) from None
+        except StoreError as error:
+            raise unavailable(error) from error
+
+    def _changed(self, name: str, error: RevisionConflict) -> ApiError:
+        if error.current is None:
+            return not_found(self._info.resource, name, group=self._info.group)
+        refusal = conflict(self._info.resource, name, group=self._info.group)
+        return Changed(refusal.code, refusal.reason, refusal.message, refusal.details)
+
+
+class Changed(ApiError):
+    """Someone else wrote the object meanwhile: 409, unless the caller can try again on the new state."""
+
+
+def unavailable(error: StoreError) -> ApiError:
+    """A write that the disk refused: not the client's fault, and worth another try."""
+    return ApiError(503, "ServiceUnavailable", f"the store cannot write: {error}", {"retryAfterSeconds": 1})

@@ -1,0 +1,56 @@
+"""What a request is about, read from its method and path before anything else is known of it."""
+
+from dataclasses import dataclass
+
+from podfit.api.registry import ResourceInfo, Subresource, find
+from podfit.net.wire import Request
+
+_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
+_TRUE = ("true", "1")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A request for a resource. `info` is None for a resource that this server does not have."""
+
+    verb: str
+    group: str
+    version: str
+    resource: str
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    info: ResourceInfo | None = None
+
+    @property
+    def sub(self) -> Subresource | None:
+        """The declaration of the subresource that is asked for."""
+        declared = self.info.subresources if self.info else ()
+        return next((each for each in declared if each.name == self.subresource), None)
+
+
+def target_of(request: Request) -> Target | None:
+    """The resource that a request is about; None for other paths, such as /healthz or discovery."""
+    parts = [part for part in request.path.split("/") if part]
+    if len(parts) >= 3 and parts[0] == "api":
+        group, version, rest = "", parts[1], parts[2:]
+    elif len(parts) >= 4 and parts[0] == "apis":
+        group, version, rest = parts[1], parts[2], parts[3:]
+    else:
+        return None
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) >= 3 and rest[2] not in ("status", "finalize"):
+        namespace, rest = rest[1], rest[2:]
+    resource, name, subresource = (*rest, "", "")[:3] if len(rest) <= 3 else (rest[0], rest[1], "/".join(rest[2:]))
+    info = find(group, version, resource)
+    return Target(_verb(request, name), group, version, resource, namespace, name, subresource, info)
+
+
+def _verb(request: Request, name: str) -> str:
+    if request.method in ("GET", "HEAD"):
+        if request.param("watch") in _TRUE:
+            return "watch"
+        return "get" if name else "list"
+    if request.method == "DELETE":
+        return "delete" if name else "deletecollection"
+    return _VERBS.get(request.method, request.method.lower())

@@ -1,0 +1,149 @@
+"""PUT and PATCH: a new version of an object, through its main door or a subresource's (spec 1.2).
+
+    decode or patch ─▶ defaults ─▶ admission changes it ─▶ the door keeps what may change ─▶ validation (422)
+        ─▶ admission refuses (403) ─▶ store, unless nothing changed
+
+A patch without a resource version is applied again when someone else was quicker; everything else is the client's 409.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from podfit.api.defaults import apply_defaults
+from podfit.api.registry import ResourceInfo
+from podfit.api.schema import unknown_fields
+from podfit.apiserver import bodies, stored
+from podfit.apiserver.admission.chain import Chain
+from podfit.apiserver.bodies import Strictness, parse_json, read_object, typed
+from podfit.apiserver.context import Attributes, Context
+from podfit.apiserver.doors import door
+from podfit.apiserver.patch import jsonpatch, mergepatch, strategic
+from podfit.apiserver.removal import finish_if_released
+from podfit.apiserver.stored import Changed, Stored
+from podfit.apiserver.target import Target
+from podfit.apiserver.verbs.answers import object_response, record_response
+from podfit.apiserver.verbs.options import dry_run
+from podfit.core.errors import ApiError, bad_request, conflict
+from podfit.core.fields import refusal
+from podfit.net.wire import Identity, Request, Response
+from podfit.store.protocol import Record
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+PATCHES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH)
+ATTEMPTS = 5
+
+Make = Callable[[Record], tuple[Any, list[str]]]
+"""From what is stored to what the client wants, and warnings."""
+
+
+async def update(context: Context, chain: Chain, target: Target, request: Request, identity: Identity) -> Response:
+    info = _info(target)
+    wanted, warnings = read_object(request, info, context.gates)
+    return await _change(context, chain, target, request, identity, lambda _: (wanted, warnings))
+
+
+async def patch(context: Context, chain: Chain, target: Target, request: Request, identity: Identity) -> Response:
+    """Apply a patch; 415 for a kind of patch that this server does not have."""
+    info = _info(target)
+    make = _patcher(context, info, request)
+    for attempt in range(ATTEMPTS):
+        try:
+            return await _change(context, chain, target, request, identity, make)
+        except Changed:
+            if attempt == ATTEMPTS - 1:
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _info(target: Target) -> ResourceInfo:
+    assert target.info is not None
+    return target.info
+
+
+def _patcher(context: Context, info: ResourceInfo, request: Request) -> Make:
+    kind = bodies.media_type(request)
+    if kind not in PATCHES:
+        text = "the body of the request was in an unknown format - accepted media types include: " + ", ".join(PATCHES)
+        raise ApiError(415, "UnsupportedMediaType", text)
+    strictness = Strictness.of(request)
+    changes, problems = parse_json(request.body)
+
+    def make(record: Record) -> tuple[Any, list[str]]:
+        document = msgspec.json.decode(stored.whole(info, record))
+        if kind == JSON_PATCH:
+            patched = jsonpatch.apply(document, changes)
+        elif kind == MERGE_PATCH:
+            patched = mergepatch.apply(document, changes)
+        else:
+            patched = strategic.apply(document, changes, info.type)
+        obj = typed(patched, info.type, version=info.version)
+        unknown = (f'unknown field "{path}"' for path in unknown_fields(patched, info.type))
+        return apply_defaults(obj, context.gates), strictness.check([*problems, *unknown])
+
+    return make
+
+
+async def _change(
+    context: Context, chain: Chain, target: Target, request: Request, identity: Identity, make: Make
+) -> Response:
+    info = _info(target)
+    record = await Stored[Any](context.store, info).record(target.namespace, target.name)
+    old = stored.decoded(info, record)
+    wanted, warnings = make(record)
+    _check_identity(info, target, wanted, old)
+    dry = dry_run(request)
+    attributes = Attributes(
+        operation="UPDATE", info=info, subresource=target.subresource, namespace=target.namespace, name=target.name,
+        identity=identity, dry_run=dry, old=old,
+    )  # fmt: skip
+    through = door(info, target.subresource)
+    wanted = await chain.mutate(attributes, replace(wanted, metadata=_kept(wanted.metadata, old.metadata)))
+    new = through.prepare(wanted, old, context.gates)
+    if errors := through.validate(new, old, context.gates):
+        raise refusal(info.kind, target.name, errors, group=info.group)
+    await chain.validate(attributes, new)
+    new = replace(new, metadata=replace(new.metadata, resource_version=old.metadata.resource_version))
+    if new == old:
+        return record_response(info, record, warnings=warnings)
+    if dry:
+        return object_response(new, warnings=warnings)
+    written = await Stored[Any](context.store, info).update(new, expected=record.mod_revision)
+    await finish_if_released(context, info, new, written)
+    return record_response(info, written, warnings=warnings)
+
+
+def _check_identity(info: ResourceInfo, target: Target, wanted: Any, old: Any) -> None:
+    """The object has to be the one of the URL, and the version that the client saw."""
+    meta = wanted.metadata
+    if meta.name and meta.name != target.name:
+        raise bad_request(f"the name of the object ({meta.name}) does not match the name on the URL ({target.name})")
+    if meta.namespace and meta.namespace != target.namespace:
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    if meta.uid and meta.uid != old.metadata.uid:
+        where = stored.key(info, target.namespace, target.name)
+        text = (
+            f"StorageError: invalid object, Code: 4, Key: {where}, ResourceVersion: 0, AdditionalErrorMsg: "
+            f"Precondition failed: UID in precondition: {meta.uid}, UID in object meta: {old.metadata.uid}"
+        )
+        raise conflict(info.resource, target.name, text, group=info.group)
+    if meta.resource_version and meta.resource_version != old.metadata.resource_version:
+        raise conflict(info.resource, target.name, group=info.group)
+
+
+def _kept(meta: Any, old: Any) -> Any:
+    """What the server gave to the object stays, unless the client wrote something else, which validation will name."""
+    return replace(
+        meta, name=old.name, namespace=old.namespace, uid=old.uid, generation=old.generation, self_link=old.self_link,
+        creation_timestamp=meta.creation_timestamp or old.creation_timestamp,
+        deletion_timestamp=meta.deletion_timestamp or old.deletion_timestamp,
+        deletion_grace_period_seconds=_first(meta.deletion_grace_period_seconds, old.deletion_grace_period_seconds),
+    )  # fmt: skip
+
+
+def _first(given: int | None, other: int | None) -> int | None:
+    return other if given is None else given

@@ -1,0 +1,78 @@
+"""POST: a new object."""
+
+import secrets
+import uuid
+from typing import Any
+
+from msgspec.structs import replace
+
+from podfit.apiserver.admission.chain import Chain
+from podfit.apiserver.bodies import read_object
+from podfit.apiserver.context import Attributes, Context
+from podfit.apiserver.doors import check_create, prepare_create
+from podfit.apiserver.stored import Stored
+from podfit.apiserver.target import Target
+from podfit.apiserver.verbs.answers import object_response, record_response
+from podfit.apiserver.verbs.options import dry_run
+from podfit.core.errors import ApiError, bad_request
+from podfit.core.fields import refusal
+from podfit.core.times import format_time
+from podfit.net.wire import Identity, Request, Response
+
+_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # without vowels and look-alikes, so that no word comes out
+_LONGEST_BASE = 58
+ATTEMPTS = 8
+
+
+async def create(context: Context, chain: Chain, target: Target, request: Request, identity: Identity) -> Response:
+    info = target.info
+    assert info is not None
+    obj, warnings = read_object(request, info, context.gates)
+    obj = replace(obj, metadata=_placed(obj, target))
+    dry = dry_run(request)
+    for attempt in range(ATTEMPTS):
+        named = _completed(context, obj)
+        attributes = Attributes(
+            operation="CREATE", info=info, subresource="", namespace=target.namespace, name=named.metadata.name,
+            identity=identity, dry_run=dry,
+        )  # fmt: skip
+        admitted = await chain.mutate(attributes, prepare_create(info, named, context.gates))
+        if errors := check_create(admitted, context.gates):
+            raise refusal(info.kind, named.metadata.name, errors, group=info.group)
+        await chain.validate(attributes, admitted)
+        if dry:
+            return object_response(admitted, status=201, warnings=warnings)
+        try:
+            record = await Stored[Any](context.store, info).create(admitted)
+        except ApiError as error:
+            if error.reason == "AlreadyExists" and not obj.metadata.name and attempt < ATTEMPTS - 1:
+                continue
+            raise
+        return record_response(info, record, status=201, warnings=warnings)
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _placed(obj: Any, target: Target) -> Any:
+    """Metadata in the namespace of the URL."""
+    meta = obj.metadata
+    if meta.namespace and meta.namespace != target.namespace:
+        raise bad_request(
+            f"the namespace of the provided object does not match the namespace sent on the request "
+            f"({meta.namespace} != {target.namespace})"
+            if target.namespace
+            else "namespace should not be set for a cluster-scoped object"
+        )
+    return replace(meta, namespace=target.namespace)
+
+
+def _completed(context: Context, obj: Any) -> Any:
+    """What the server gives to a new object; a client cannot choose it."""
+    meta = obj.metadata
+    if not meta.name and meta.generate_name:
+        suffix = "".join(secrets.choice(_LETTERS) for _ in range(5))
+        meta = replace(meta, name=meta.generate_name[:_LONGEST_BASE] + suffix)
+    meta = replace(
+        meta, uid=str(uuid.uuid4()), creation_timestamp=format_time(context.clock.now()), resource_version="",
+        deletion_timestamp=None, deletion_grace_period_seconds=None, generation=0, self_link="",
+    )  # fmt: skip
+    return replace(obj, metadata=meta)

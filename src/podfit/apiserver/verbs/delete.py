@@ -1,0 +1,98 @@
+"""DELETE of one object, or of all that a selector finds."""
+
+from typing import Any
+
+from podfit.api.core.config import ServiceAccount
+from podfit.api.core.limits import ResourceQuota
+from podfit.api.core.namespaces import Namespace
+from podfit.api.core.pods import Pod
+from podfit.api.meta import DeleteOptions
+from podfit.api.registry import ResourceInfo
+from podfit.apiserver import stored
+from podfit.apiserver.admission.chain import Chain
+from podfit.apiserver.context import Attributes, Context
+from podfit.apiserver.removal import check_preconditions, grace_of, held, marked
+from podfit.apiserver.stored import Changed, Stored
+from podfit.apiserver.target import Target
+from podfit.apiserver.verbs.answers import object_response, record_response, success
+from podfit.apiserver.verbs.options import delete_options, is_dry
+from podfit.apiserver.verbs.read import matching
+from podfit.core.errors import ApiError
+from podfit.net.wire import Identity, Request, Response
+from podfit.store.protocol import Record
+
+ANSWERED_WITH_OBJECT = (Pod, Namespace, ServiceAccount, ResourceQuota)
+ATTEMPTS = 5
+
+
+async def delete(context: Context, chain: Chain, target: Target, request: Request, identity: Identity) -> Response:
+    info = target.info
+    assert info is not None
+    options = delete_options(request)
+    for attempt in range(ATTEMPTS):
+        try:
+            return await _delete_once(context, chain, target, request, identity, options)
+        except Changed:
+            if attempt == ATTEMPTS - 1:
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+async def _delete_once(
+    context: Context, chain: Chain, target: Target, request: Request, identity: Identity, options: DeleteOptions
+) -> Response:
+    info = target.info
+    assert info is not None
+    dry = is_dry(request, options)
+    record = await Stored[Any](context.store, info).record(target.namespace, target.name)
+    obj = stored.decoded(info, record)
+    check_preconditions(info, obj, options)
+    attributes = Attributes(
+        operation="DELETE", info=info, subresource="", namespace=target.namespace, name=target.name,
+        identity=identity, dry_run=dry, old=obj,
+    )  # fmt: skip
+    await chain.validate(attributes, obj)
+    return await _remove(context, info, obj, record, options, dry=dry)
+
+
+async def _remove(
+    context: Context, info: ResourceInfo, obj: Any, record: Record, options: DeleteOptions, *, dry: bool
+) -> Response:
+    grace = grace_of(obj, options)
+    meta = obj.metadata
+    if grace or held(obj):
+        leaving = marked(context, obj, grace)
+        if leaving is obj:
+            return record_response(info, record)
+        if dry:
+            return object_response(leaving)
+        return record_response(
+            info, await Stored[Any](context.store, info).update(leaving, expected=record.mod_revision)
+        )
+    if not dry:
+        expected = record.mod_revision
+        record = await Stored[Any](context.store, info).delete(meta.namespace, meta.name, expected=expected)
+    if isinstance(obj, ANSWERED_WITH_OBJECT):
+        return record_response(info, record)
+    details = {"name": meta.name, "group": info.group, "kind": info.resource, "uid": meta.uid}
+    return success({name: value for name, value in details.items() if value})
+
+
+async def delete_collection(
+    context: Context, chain: Chain, target: Target, request: Request, identity: Identity
+) -> Response:
+    """Each that matches is deleted as by itself; the answer lists what was found."""
+    info = target.info
+    assert info is not None
+    options = delete_options(request)
+    page = await matching(context, target, request)
+    for record in page.records:
+        name = record.key.rpartition("/")[2]
+        namespace = record.key.removeprefix(stored.prefix(info)).rpartition("/")[0] if info.namespaced else ""
+        one = Target("delete", info.group, info.version, info.resource, namespace, name, info=info)
+        try:
+            await _delete_once(context, chain, one, request, identity, options)
+        except ApiError as error:
+            if error.code != 404:
+                raise
+    return page.response()

@@ -1,0 +1,168 @@
+"""GET of one object, and lists.
+
+A list that is cut by `limit` names the revision it shows in its continue token, so the next part shows the same moment;
+when that moment has been compacted away the client gets 410 and begins anew.
+"""
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from podfit.api.registry import ResourceInfo
+from podfit.apiserver import stored
+from podfit.apiserver.context import Context
+from podfit.apiserver.selection import Selection
+from podfit.apiserver.stored import Stored
+from podfit.apiserver.tables import Form, list_table, wanted_form
+from podfit.apiserver.target import Target
+from podfit.apiserver.verbs.answers import JSON, object_response, record_response
+from podfit.apiserver.verbs.options import number
+from podfit.core.errors import ApiError, bad_request, gone
+from podfit.core.times import format_time
+from podfit.net.wire import Request, Response
+from podfit.store.protocol import Compacted, FutureRevision, Record
+from podfit.store.protocol import Page as StorePage
+
+EXPIRED = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter."
+)
+BATCH = 500  # records looked at at once when a selector thins them out
+
+
+class _Token(msgspec.Struct, frozen=True):
+    revision: int
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a list found. `remaining` is None where a selector keeps it from being known."""
+
+    info: ResourceInfo
+    records: Sequence[Record]
+    revision: int
+    continue_: str = ""
+    remaining: int | None = None
+
+    def metadata(self) -> dict[str, Any]:
+        meta: dict[str, Any] = {"resourceVersion": str(self.revision)}
+        if self.continue_:
+            meta["continue"] = self.continue_
+            if self.remaining:
+                meta["remainingItemCount"] = self.remaining
+        return meta
+
+    def response(self) -> Response:
+        info = self.info
+        start = {"kind": f"{info.kind}List", "apiVersion": info.group_version, "metadata": self.metadata()}
+        opening = msgspec.json.encode(start)[:-1] + b',"items":['
+        return Response(200, JSON, b"".join((opening, *stored.items(info, self.records), b"]}\n")))
+
+
+async def get(context: Context, target: Target, request: Request) -> Response:
+    info = target.info
+    assert info is not None
+    form = wanted_form(request)
+    record = await Stored[Any](context.store, info).record(target.namespace, target.name)
+    if form is Form.OBJECT:
+        return record_response(info, record)
+    table = list_table(info, [record], {"resourceVersion": str(record.mod_revision)}, _now(context), request)
+    return object_response(table)
+
+
+async def list_(context: Context, target: Target, request: Request) -> Response:
+    form = wanted_form(request)
+    page = await matching(context, target, request)
+    if form is Form.OBJECT:
+        return page.response()
+    return object_response(list_table(page.info, page.records, page.metadata(), _now(context), request))
+
+
+def _now(context: Context) -> str:
+    return format_time(context.clock.now())
+
+
+async def matching(context: Context, target: Target, request: Request) -> Page:
+    """The records that the request's selectors, limit and continue token ask for."""
+    info = target.info
+    assert info is not None
+    selection = Selection.of(info, request)
+    limit = number(request, "limit")
+    revision, after = _start(context, request)
+    prefix = stored.prefix(info, target.namespace)
+    if not selection:
+        page = await _page(context, prefix, after=after, limit=limit, revision=revision)
+        return _finished(info, page.records, page.revision, page.remaining)
+    found: list[Record] = []
+    while True:
+        page = await _page(context, prefix, after=after, limit=BATCH if limit else 0, revision=revision)
+        revision = page.revision
+        for index, record in enumerate(page.records):
+            if selection.matches(record):
+                found.append(record)
+                if len(found) == limit:
+                    more = page.remaining + len(page.records) - index - 1
+                    return _finished(info, found, revision, more, counted=False)
+        if not page.remaining:
+            return Page(info, found, revision)
+        after = page.records[-1].key
+
+
+def _finished(
+    info: ResourceInfo, records: Sequence[Record], revision: int, remaining: int, *, counted: bool = True
+) -> Page:
+    if not remaining:
+        return Page(info, records, revision)
+    token = msgspec.json.encode(_Token(revision, records[-1].key))
+    continue_ = base64.urlsafe_b64encode(token).decode().rstrip("=")
+    return Page(info, records, revision, continue_, remaining if counted else None)
+
+
+def _start(context: Context, request: Request) -> tuple[int, str]:
+    """The revision to show (0 = now) and the key to begin behind."""
+    token, version, match = (request.param(name) for name in ("continue", "resourceVersion", "resourceVersionMatch"))
+    if token:
+        if version not in ("", "0"):
+            raise bad_request("specifying resource version is not allowed when using continue")
+        return _read_token(token)
+    if match and not version:
+        _refuse_match("resourceVersionMatch is forbidden unless resourceVersion is provided")
+    if match not in ("", "Exact", "NotOlderThan"):
+        _refuse_match(f'resourceVersionMatch: Unsupported value: "{match}"')
+    wanted = number(request, "resourceVersion")
+    exact = match == "Exact" or (wanted and number(request, "limit") and not match)
+    if wanted > context.store.revision:
+        raise too_large(wanted, context.store.revision)
+    return (wanted if exact else 0), ""
+
+
+def _refuse_match(text: str) -> None:
+    raise ApiError(422, "Invalid", f'ListOptions.meta.k8s.io "" is invalid: {text}')
+
+
+def too_large(wanted: int, current: int) -> ApiError:
+    """The client has seen a future that this server has not."""
+    text = f"Too large resource version: {wanted}, current: {current}"
+    causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
+    return ApiError(504, "Timeout", text, {"causes": causes, "retryAfterSeconds": 1})
+
+
+def _read_token(token: str) -> tuple[int, str]:
+    try:
+        read = msgspec.json.decode(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)), type=_Token)
+    except (ValueError, msgspec.DecodeError):
+        raise bad_request("continue key is not valid: it is not a token of this server") from None
+    return read.revision, read.after
+
+
+async def _page(context: Context, prefix: str, *, after: str, limit: int, revision: int) -> StorePage:
+    try:
+        return await context.store.list(prefix, after=after, limit=limit, revision=revision)
+    except Compacted:
+        raise gone(EXPIRED) from None
+    except FutureRevision as error:
+        raise too_large(revision, error.current) from None
