@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from podfit.api.core.pods import Pod
 from podfit.kubelet.allocation.manager import Admitted
@@ -21,6 +21,8 @@ from support.pods import container, needs, pod
 
 CAPACITY = 4000
 SIZES = st.sampled_from([100, 500, 1000, 1500, 2000, 3000, 4000])
+PICK = st.integers(0, 5)
+PRIORITY = st.sampled_from([0, 0, 10])
 
 
 @dataclass
@@ -40,18 +42,23 @@ class Model:
 
 
 class Allocation(RuleBasedStateMachine):
-    pods: Bundle[str] = Bundle("pods")
+    def __init__(self) -> None:
+        super().__init__()
+        self.model: dict[str, Model] = {}
 
-    @initialize()
-    def begin(self) -> None:
+    @initialize(priorities=st.lists(PRIORITY, min_size=4, max_size=4))
+    def begin(self, priorities: list[int]) -> None:
         self.loop = asyncio.new_event_loop()
         self.folder = tempfile.TemporaryDirectory()
         self.node = Allocating(Path(self.folder.name), write=lambda path, data: None)
-        self.model: dict[str, Model] = {}
         self.api: dict[str, Pod] = {}
         self.made = 0
         self.ticks = 0
         self.loop.run_until_complete(self.node.manager.sources_ready())
+        for priority in priorities:
+            self.add(1000, priority)
+        for pick in range(len(priorities)):
+            self.report(pick)
 
     def teardown(self) -> None:
         if hasattr(self, "node"):
@@ -59,8 +66,8 @@ class Allocation(RuleBasedStateMachine):
             self.loop.close()
             self.folder.cleanup()
 
-    @rule(target=pods, cpu=SIZES, priority=st.sampled_from([0, 0, 10]))
-    def add(self, cpu: int, priority: int) -> str:
+    @rule(cpu=SIZES, priority=PRIORITY)
+    def add(self, cpu: int, priority: int) -> None:
         name = f"p{self.made}"
         self.made += 1
         new = placed(pod(container("c1", {"cpu": f"{cpu}m"}), name=name, priority=priority))
@@ -68,11 +75,11 @@ class Allocation(RuleBasedStateMachine):
         assert isinstance(answer, Admitted) is (self._used() + cpu <= CAPACITY)
         if isinstance(answer, Admitted):
             self.model[name], self.api[name] = Model(cpu, cpu, priority), new
-        return name
 
-    @rule(name=pods, cpu=SIZES)
-    def desire(self, name: str, cpu: int) -> None:
-        if name not in self.model or self.model[name].desired == cpu:
+    @rule(pick=PICK, cpu=SIZES)
+    def desire(self, pick: int, cpu: int) -> None:
+        name = self._alive(pick)
+        if not name or self.model[name].desired == cpu:
             return
         self.loop.run_until_complete(self.node.clock.advance(1))
         self.ticks += 1
@@ -80,33 +87,37 @@ class Allocation(RuleBasedStateMachine):
         self.loop.run_until_complete(self.node.wants(self.api[name], c1=needs({"cpu": f"{cpu}m"})))
         self._retry()
 
-    @rule(name=pods)
-    def report(self, name: str) -> None:
+    @rule(pick=PICK)
+    def report(self, pick: int) -> None:
         """The worker has done what was promised, and the status says so."""
-        if name not in self.model or self.model[name].ended:
+        name = self._alive(pick)
+        if not name:
             return
         before, self.model[name].holds = self.model[name].counts, self.model[name].promised
         self.loop.run_until_complete(self.node.settles(self.api[name]))
         if self.model[name].counts < before:
             self._retry()
 
-    @rule(name=pods)
-    def end(self, name: str) -> None:
-        if name not in self.model or self.model[name].ended:
+    @rule(pick=PICK)
+    def end(self, pick: int) -> None:
+        name = self._alive(pick)
+        if not name:
             return
         self.model[name].ended = True
         self.loop.run_until_complete(self.node.ends(self.api[name]))
         self._retry()
 
-    @rule(name=consumes(pods))
-    def remove(self, name: str) -> None:
-        if self.model.pop(name, None) is not None:
+    @rule(pick=PICK)
+    def remove(self, pick: int) -> None:
+        name = self._alive(pick)
+        if name:
+            del self.model[name]
             self.loop.run_until_complete(self.node.manager.remove([name]))
             self._retry()
 
     @invariant()
     def agrees(self) -> None:
-        for name, model in getattr(self, "model", {}).items():
+        for name, model in self.model.items():
             if not model.ended:
                 assert self.node.cpu(self.api[name]) == model.promised, name
 
@@ -116,12 +127,17 @@ class Allocation(RuleBasedStateMachine):
 
     @invariant()
     def nothing_that_fits_waits(self) -> None:
-        for model in getattr(self, "model", {}).values():
+        for model in self.model.values():
             if not model.ended and model.desired != model.promised:
                 assert self._used() - model.counts + max(model.desired, model.holds) > CAPACITY
 
+    def _alive(self, pick: int) -> str:
+        """One of the pods that have not ended; empty when there is none."""
+        names = [name for name, each in self.model.items() if not each.ended]
+        return names[pick % len(names)] if names else ""
+
     def _used(self) -> int:
-        return sum(each.counts for each in getattr(self, "model", {}).values())
+        return sum(each.counts for each in self.model.values())
 
     def _retry(self) -> None:
         waiting = [each for each in self.model.values() if not each.ended and each.desired != each.promised]
@@ -132,5 +148,5 @@ class Allocation(RuleBasedStateMachine):
                 each.since = self.ticks
 
 
-Allocation.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+Allocation.TestCase.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
 TestAllocation = Allocation.TestCase
