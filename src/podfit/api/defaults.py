@@ -17,7 +17,7 @@ from podfit.api.core.namespaces import Namespace
 from podfit.api.core.nodes import Node, NodeStatus
 from podfit.api.core.pod_defaults import default_pod
 from podfit.api.core.pods import Pod
-from podfit.api.filling import change, fill, inside, rounded
+from podfit.api.filling import change, completed, fill, inside, rounded
 from podfit.api.rbac import ClusterRoleBinding, RoleBinding, RoleRef, Subject
 from podfit.api.scheduling import PriorityClass
 from podfit.core.features import DEFAULT_GATES, FeatureGates
@@ -82,8 +82,9 @@ def _limit_range_item(item: LimitRangeItem) -> LimitRangeItem:
     )
     if item.type != "Container":
         return item
-    default = {**item.max, **item.default}
-    return change(item, default=default, default_request={**item.min, **default, **item.default_request})
+    default = completed(item.default, item.max)
+    request = completed(completed(item.default_request, default), item.min)
+    return change(item, default=default, default_request=request)
 
 
 def _resource_quota(quota: ResourceQuota) -> ResourceQuota:

@@ -21,7 +21,7 @@ def _empties(kind: type[Struct]) -> Mapping[str, Any]:
 def fill(obj: S, **defaults: Any) -> S:
     """`obj` with the defaults of the fields that were not given, that is, still hold what the Struct starts with."""
     empties = _empties(type(obj))
-    missing = {name: value for name, value in defaults.items() if getattr(obj, name) == empties[name]}
+    missing = {name: value for name, value in defaults.items() if getattr(obj, name) == empties[name] != value}
     return msgspec.structs.replace(obj, **missing) if missing else obj
 
 
@@ -52,3 +52,8 @@ def rounded(resources: dict[str, Quantity]) -> dict[str, Quantity]:
     if all(amount.nano % 1_000_000 == 0 for amount in resources.values()):
         return resources
     return {name: amount.rounded_to_milli() for name, amount in resources.items()}
+
+
+def completed(resources: dict[str, Quantity], extra: dict[str, Quantity]) -> dict[str, Quantity]:
+    """`resources` with those of `extra` that it does not name."""
+    return resources if extra.keys() <= resources.keys() else {**extra, **resources}

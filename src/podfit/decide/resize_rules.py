@@ -13,7 +13,7 @@ from podfit.api.core.aggregate import is_sidecar
 from podfit.api.core.containers import Container, ResourceRequirements
 from podfit.api.core.pods import Pod, PodSpec
 from podfit.api.validation.meta import validate_meta_update
-from podfit.api.validation.pods import MIRROR, validate_pod
+from podfit.api.validation.pods import MIRROR, WHOLE, validate_pod
 from podfit.core.features import FeatureGates
 from podfit.core.fields import FieldError, forbidden, invalid
 from podfit.core.resources import CPU, MEMORY
@@ -31,12 +31,14 @@ def prepare_resize(new: Pod, old: Pod, gates: FeatureGates) -> Pod:
     """The stored pod with the resources and resize policies of `new`; its generation one more if that changes anything.
 
     A list of containers that cannot be matched is kept as sent, for validation to name what is wrong with it. Labels,
-    annotations, images, status and the rest of `new` are dropped silently (R-008); managedFields are kept as sent.
+    annotations, images, status and the rest of `new` are dropped silently (R-008); managedFields are kept as sent, and
+    so is what says which object is meant.
     """
     spec = _prepared(new.spec, old.spec, gates)
     metadata = msgspec.structs.replace(
         old.metadata,
         name=new.metadata.name,
+        uid=new.metadata.uid or old.metadata.uid,
         generation=old.metadata.generation + (spec != old.spec),
         managed_fields=new.metadata.managed_fields,
         resource_version=new.metadata.resource_version,
@@ -64,9 +66,9 @@ def _carried(new: tuple[Container, ...], old: tuple[Container, ...]) -> tuple[Co
 def validate_resize(new: Pod, old: Pod, gates: FeatureGates) -> list[FieldError]:
     """Every rule of spec 1.6, in its order; `new` has been prepared."""
     if MIRROR in old.metadata.annotations:
-        return [forbidden("", "static pods cannot be resized")]
+        return [forbidden(WHOLE, "static pods cannot be resized")]
     if old.spec.os is not None and old.spec.os.name == "windows":
-        return [forbidden("", "windows pods cannot be resized")]
+        return [forbidden(WHOLE, "windows pods cannot be resized")]
     errors = validate_meta_update(new.metadata, old.metadata)
     errors += validate_pod(new, gates, tolerated={each.name for each in old.spec.init_containers if _restarts(each)})
     errors += _same_class(new, old, gates)
@@ -77,7 +79,7 @@ def validate_resize(new: Pod, old: Pod, gates: FeatureGates) -> list[FieldError]
                 "resize of pods with pod-level resources is forbidden when "
                 "InPlacePodLevelResourcesVerticalScalingEnabled feature gate is disabled"
             )
-            return [*errors, forbidden("", text)]
+            return [*errors, forbidden(WHOLE, text)]
         errors += _pod_level(new.spec.resources, old.spec.resources)
     if old.status.node_allocatable_resource_claim_statuses:
         errors.append(forbidden("spec", "pods with node allocatable resource claims cannot be resized"))

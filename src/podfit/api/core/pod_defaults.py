@@ -17,7 +17,7 @@ from podfit.api.core.pods import Pod, PodSpec, PodStatus
 from podfit.api.core.probes import GRPCAction, HTTPGetAction, Lifecycle, LifecycleHandler, Probe
 from podfit.api.core.security import PodSecurityContext
 from podfit.api.core.volume_defaults import default_volume, field_ref, pull_policy
-from podfit.api.filling import change, fill, inside, rounded
+from podfit.api.filling import change, completed, fill, inside, rounded
 from podfit.core.features import FeatureGates
 from podfit.core.quantity import ZERO
 from podfit.core.resources import HUGEPAGES, overcommittable
@@ -125,9 +125,7 @@ def _rounded(resources: ResourceRequirements) -> ResourceRequirements:
 
 def _requests_from_limits(resources: ResourceRequirements) -> ResourceRequirements:
     """A limit alone is a request too (R-016)."""
-    if resources.limits.keys() <= resources.requests.keys():
-        return resources
-    return change(resources, requests={**resources.limits, **resources.requests})
+    return change(resources, requests=completed(resources.requests, resources.limits))
 
 
 def _pod_level(spec: PodSpec) -> ResourceRequirements | None:

@@ -7,7 +7,7 @@ import msgspec
 from podfit.api.core.containers import Container
 from podfit.api.core.pods import Pod, PodSpec
 from podfit.api.validation.meta import nonnegative, validate_meta_update
-from podfit.api.validation.pods import MIRROR, validate_pod
+from podfit.api.validation.pods import MIRROR, WHOLE, validate_pod
 from podfit.core.features import FeatureGates
 from podfit.core.fields import FieldError, forbidden, invalid
 
@@ -167,7 +167,7 @@ def validate_ephemeral_update(new: Pod, old: Pod, gates: FeatureGates) -> list[F
     tolerated = {container.name for container in old.spec.init_containers}
     errors = validate_meta_update(new.metadata, old.metadata) + validate_pod(new, gates, tolerated=tolerated)
     if MIRROR in old.metadata.annotations:
-        errors.append(forbidden("", "static pods do not support ephemeral containers"))
+        errors.append(forbidden(WHOLE, "static pods do not support ephemeral containers"))
     present = {container.name: container for container in new.spec.ephemeral_containers}
     for container in old.spec.ephemeral_containers:
         if container.name not in present:

@@ -18,6 +18,7 @@ from podfit.core.features import FeatureGates
 from podfit.core.fields import FieldError, duplicate, forbidden, invalid, required, unsupported
 
 MIRROR = "kubernetes.io/config.mirror"
+WHOLE = "[]"  # what the API prints as the field of an error about the pod as such
 _RESTART_POLICIES = ("Always", "OnFailure", "Never")
 _DNS_POLICIES = ("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")
 _PREEMPTION = ("Never", "PreemptLowerPriority")
