@@ -8,10 +8,10 @@ from podfit.api.core.containers import Container, ContainerPort, ContainerRestar
 from podfit.api.core.pods import PodSpec
 from podfit.api.validation import names
 from podfit.api.validation.env import validate_env, validate_env_from
+from podfit.api.validation.mounts import validate_devices, validate_mounts
 from podfit.api.validation.probes import validate_lifecycle, validate_probes
 from podfit.api.validation.resources import validate_container_resources, validate_resize_policy
 from podfit.api.validation.security import validate_security
-from podfit.api.validation.volumes import validate_devices, validate_mounts
 from podfit.core.fields import FieldError, duplicate, forbidden, invalid, missing, required, unsupported
 
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
