@@ -30,11 +30,12 @@ Validate = Callable[[Any, Any, FeatureGates], list[FieldError]]
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """`prepare(new, old, gates)` keeps of a new object what this door may change; `validate` names what is wrong then.
-    """
+    """`prepare(new, old, gates)` keeps of a new object what this door may change; `validate` names what is wrong then."""
 
     prepare: Prepare
     validate: Validate
+    writes_dropped: bool = False
+    """Whether a request is written although all that it asked for was dropped; upstream records it for resize (PQ-1)."""
 
 
 def prepare_create(info: ResourceInfo, obj: Any, gates: FeatureGates) -> Any:
@@ -106,7 +107,7 @@ def _status_errors(new: Any, old: Any, _gates: FeatureGates) -> list[FieldError]
 _STATUS = Door(_status, _status_errors)
 _DOORS: dict[tuple[type, str], Door] = {
     (Pod, ""): Door(lambda new, old, _: pod_updates.prepare_pod_update(new, old), validate_update),
-    (Pod, "resize"): Door(prepare_resize, validate_resize),
+    (Pod, "resize"): Door(prepare_resize, validate_resize, writes_dropped=True),
     (Pod, "status"): Door(
         lambda new, old, _: pod_updates.prepare_status_update(new, old),
         lambda new, old, _: pod_updates.validate_status_update(new, old),

@@ -91,12 +91,12 @@ def too_many(field: str, actual: int, limit: int) -> FieldError:
 
 
 def refusal(kind: str, name: str, errors: Iterable[FieldError], *, group: str = "") -> ApiError:
-    """The 422 `Pod "web" is invalid: …` for these errors."""
-    unique = list(dict.fromkeys(errors))
-    texts = list(dict.fromkeys(str(error) for error in unique))
+    """The 422 `Pod "web" is invalid: …` for these errors; the text names each once, the causes all of them."""
+    errors = list(errors)
+    texts = list(dict.fromkeys(str(error) for error in errors))
     listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     qualified = f"{kind}.{group}" if group else kind
     details: dict[str, Any] = {"name": name, "group": group, "kind": kind}
     details = {key: value for key, value in details.items() if value}
-    details["causes"] = [error.cause() for error in unique]
+    details["causes"] = [error.cause() for error in errors]
     return ApiError(422, "Invalid", f'{qualified} "{name}" is invalid: {listed}', details)

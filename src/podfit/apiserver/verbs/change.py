@@ -1,7 +1,7 @@
 """PUT and PATCH: a new version of an object, through its main door or a subresource's (spec 1.2).
 
     decode or patch ─▶ defaults ─▶ admission changes it ─▶ the door keeps what may change ─▶ validation (422)
-        ─▶ admission refuses (403) ─▶ store, unless nothing changed
+        ─▶ admission refuses (403) ─▶ store, unless nothing was asked for
 
 A patch without a resource version is applied again when someone else was quicker; everything else is the client's 409.
 """
@@ -102,13 +102,13 @@ async def _change(
         identity=identity, dry_run=dry, old=old,
     )  # fmt: skip
     through = door(info, target.subresource)
-    wanted = await chain.mutate(attributes, replace(wanted, metadata=_kept(wanted.metadata, old.metadata)))
-    new = through.prepare(wanted, old, context.gates)
+    asked = replace(wanted, metadata=_kept(wanted.metadata, old.metadata))
+    new = through.prepare(await chain.mutate(attributes, asked), old, context.gates)
     if errors := through.validate(new, old, context.gates):
         raise refusal(info.kind, target.name, errors, group=info.group)
     await chain.validate(attributes, new)
     new = replace(new, metadata=replace(new.metadata, resource_version=old.metadata.resource_version))
-    if new == old:
+    if new == old and not (through.writes_dropped and asked != old):
         return record_response(info, record, warnings=warnings)
     if dry:
         return object_response(new, warnings=warnings)
@@ -138,7 +138,7 @@ def _check_identity(info: ResourceInfo, target: Target, wanted: Any, old: Any) -
 def _kept(meta: Any, old: Any) -> Any:
     """What the server gave to the object stays, unless the client wrote something else, which validation will name."""
     return replace(
-        meta, name=old.name, namespace=old.namespace, uid=old.uid, generation=old.generation, self_link=old.self_link,
+        meta, resource_version=old.resource_version, name=old.name, namespace=old.namespace, uid=old.uid, generation=old.generation, self_link=old.self_link,
         creation_timestamp=meta.creation_timestamp or old.creation_timestamp,
         deletion_timestamp=meta.deletion_timestamp or old.deletion_timestamp,
         deletion_grace_period_seconds=_first(meta.deletion_grace_period_seconds, old.deletion_grace_period_seconds),

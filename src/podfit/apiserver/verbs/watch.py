@@ -116,8 +116,7 @@ class _Writer:
 
 
 class WatchBody:
-    """The stream of one watcher. A class rather than a generator, so that it lets go of the store even if never read.
-    """
+    """The stream of one watcher. A class rather than a generator, so that it lets go of the store even if never read."""
 
     def __init__(
         self, context: Context, writer: _Writer, changes: Watch, first: list[Record], *, seconds: int, bookmarks: bool

@@ -1,0 +1,80 @@
+"""An API server in this process, on a store in memory, with an administrator's client."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from support.clock import FakeClock
+
+from podfit.api.codec import convert
+from podfit.api.core.config import ServiceAccount
+from podfit.api.core.namespaces import Namespace
+from podfit.api.meta import ObjectMeta
+from podfit.apiserver.context import Context, NodeConnection
+from podfit.apiserver.server import ApiServer
+from podfit.client.rest import Client
+from podfit.client.transport import Local
+from podfit.core.clock import Clock
+from podfit.core.features import FeatureGates
+from podfit.net.guard import answer
+from podfit.net.wire import Identity, Request, Response
+from podfit.store.memory import memory_store
+
+ADMIN = Identity("admin", ("system:masters",))
+
+
+@dataclass(frozen=True)
+class Server:
+    api: ApiServer
+    client: Client
+    context: Context
+
+    async def ask(
+        self, method: str, path: str, body: bytes = b"", *, content_type: str = "application/json",
+        identity: Identity | None = ADMIN, **headers: str,
+    ) -> Response:  # fmt: skip
+        """A raw request; what follows `?` in the path is its query."""
+        path, _, text = path.partition("?")
+        query: dict[str, tuple[str, ...]] = {}
+        for part in filter(None, text.split("&")):
+            name, _, value = part.partition("=")
+            query[name] = (*query.get(name, ()), value)
+        all_headers = {"content-type": content_type} | {key.replace("_", "-"): value for key, value in headers.items()}
+        return await answer(self.api.handler, Request(method, path, query, all_headers, body, identity=identity))
+
+    async def namespace(self, name: str) -> None:
+        """A namespace with the service account that its controller would give it."""
+        await self.client.create(convert({"metadata": {"name": name}}, Namespace))
+        await self.account(name)
+
+    async def account(self, namespace: str) -> None:
+        await self.client.create(ServiceAccount(metadata=ObjectMeta(name="default", namespace=namespace)))
+
+    def as_user(self, user: str, *groups: str) -> Client:
+        return Client(Local(self.api.handler, Identity(user, groups)))
+
+
+@asynccontextmanager
+async def running_server(
+    directory: Path, *, clock: Clock | None = None, gates: FeatureGates | None = None, kubelet: NodeConnection | None = None,
+) -> AsyncIterator[Server]:  # fmt: skip
+    store = memory_store()
+    context = Context(store, clock or FakeClock(), gates or FeatureGates(), kubelet or (lambda _: None))
+    api = ApiServer(context, signing_key=directory / "sa.key")
+    await api.start()
+    server = Server(api, Client(Local(api.handler, ADMIN)), context)
+    await server.account("default")
+    try:
+        yield server
+    finally:
+        await api.stop()
+        await store.close()
+
+
+def document(response_body: bytes) -> dict[str, Any]:
+    import msgspec
+
+    decoded: dict[str, Any] = msgspec.json.decode(response_body)
+    return decoded
