@@ -2,7 +2,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from kubelet.node import Node
+
+from kubelet.harness import Node
 
 
 @pytest.fixture

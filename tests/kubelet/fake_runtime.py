@@ -8,11 +8,19 @@
 import itertools
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from podfit.core.clock import Clock
-from podfit.kubelet.cgroup.protocol import CgroupConfig, ContainerValues, CPUValues, Enforcement, Layout, Missing, PodCgroup
+from podfit.kubelet.cgroup.protocol import (
+    CgroupConfig,
+    ContainerValues,
+    CPUValues,
+    Enforcement,
+    Layout,
+    Missing,
+    PodCgroup,
+)
 from podfit.kubelet.runtime.errors import CRIError, NotFound, Unimplemented
 from podfit.kubelet.runtime.types import (
     Container,
@@ -49,6 +57,7 @@ class FakeRuntime:
         self.fail: dict[str, str] = {}
         self.stubborn: set[str] = set()  # containers that ignore SIGTERM
         self.pullable: set[str] = set()
+        self.ready = True
 
     # ------------------------------------------------------------------ levers
 
@@ -57,7 +66,7 @@ class FakeRuntime:
 
     def config(self, name: str) -> ContainerConfig:
         """Of the newest instance."""
-        return max(((s.attempt, c) for _, s, c in self.containers.values() if s.name == name), key=lambda each: each[0])[1]
+        return max((c for _, s, c in self.containers.values() if s.name == name), key=lambda each: each.attempt)
 
     def exit(self, name: str, code: int) -> None:
         self._end(self.running(name).id, code)
@@ -108,8 +117,7 @@ class FakeRuntime:
     async def create_container(self, sandbox_id: str, config: ContainerConfig, sandbox: SandboxConfig) -> str:
         self._call("create", config.name)
         key = f"id{next(self._ids)}"
-        log = Path(sandbox.log_directory, config.log_path)
-        log.write_text("")
+        log = _touched(Path(sandbox.log_directory, config.log_path))
         self.containers[key] = sandbox_id, ContainerStatus(
             id=key, name=config.name, attempt=config.attempt, state=ContainerState.CREATED, created_at=self._now(),
             image=config.image, image_id=config.image, resources=config.resources, labels=config.labels,
@@ -121,7 +129,8 @@ class FakeRuntime:
         try:
             self._call("start", name)
         except CRIError:
-            self._set(container_id, state=ContainerState.EXITED, exit_code=128, reason="StartError", finished_at=self._now())
+            self._set(
+                container_id, state=ContainerState.EXITED, exit_code=128, reason="StartError", finished_at=self._now())
             raise
         self._set(container_id, state=ContainerState.RUNNING, started_at=self._now())
 
@@ -189,7 +198,7 @@ class FakeRuntime:
         return Version(runtime_name="fake", runtime_version="1", api_version="v1")
 
     async def status(self) -> RuntimeStatus:
-        return RuntimeStatus(conditions=(RuntimeCondition(type="RuntimeReady", status=True),))
+        return RuntimeStatus(conditions=(RuntimeCondition(type="RuntimeReady", status=self.ready),))
 
     async def cgroup_driver(self) -> Literal["cgroupfs", "systemd"] | None:
         return None
@@ -227,15 +236,23 @@ class FakeRuntime:
                 self._end(key, 137)
 
 
+def _touched(path: Path) -> Path:
+    path.touch()
+    return path
+
+
 @dataclass
 class FakeCgroups:
-    layout: Layout = Layout()
+    layout: Layout = field(default_factory=Layout)
     driver: Literal["cgroupfs"] = "cgroupfs"
     version: Literal["v1", "v2"] = "v1"
-    enforced: Enforcement = Enforcement(cpu=True, memory=True, pids=True)
+    enforced: Enforcement = field(default_factory=lambda: Enforcement(cpu=True, memory=True, pids=True))
     groups: dict[str, CgroupConfig] = field(default_factory=dict)
 
     def create(self, path: str, config: CgroupConfig) -> None:
+        for parent in PurePosixPath(path).parents:
+            if parent.name:
+                self.groups.setdefault(str(parent), CgroupConfig())
         self.groups[path] = config
 
     def exists(self, path: str) -> bool:
@@ -264,7 +281,9 @@ class FakeCgroups:
         return ContainerValues(cpu=CPUValues(shares=2, quota=None, period=100_000), memory_limit=None, memory_usage=0)
 
     def remove(self, path: str) -> None:
-        self.groups = {key: value for key, value in self.groups.items() if key != path and not key.startswith(path + "/")}
+        self._group(path)
+        self.groups = {
+            key: each for key, each in self.groups.items() if key != path and not key.startswith(path + "/")}
 
     def list_pods(self) -> tuple[PodCgroup, ...]:
         return tuple(

@@ -18,7 +18,8 @@ STATES = {
 
 def a_pod(names: str, policy: str = "Always") -> Pod:
     """`i1 s1* c1`: i… are init containers, a star makes a sidecar, the rest are regular."""
-    init, regular = [], []
+    init: list[Container] = []
+    regular: list[Container] = []
     for name in names.split():
         container = Container(
             name=name.rstrip("*"), image="app:1", restart_policy="Always" if name.endswith("*") else "")

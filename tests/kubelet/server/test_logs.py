@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.clock import FakeClock
 
 from podfit.kubelet.server import logs
 from podfit.kubelet.server.logs import LogOptions, stream, tail_text
+from support.clock import FakeClock
 
 TIME = "2026-11-21T03:55:07.{:09d}Z"
 
@@ -90,4 +90,5 @@ def test_the_tail_is_the_end_of_the_whole(pieces: list[tuple[str, bool]], lines:
         patch.setattr(logs, "BLOCK", block)
         records = (record(n, text, "P" if partial else "F") for n, (text, partial) in enumerate(pieces))
         path = written(Path(home) / "log", *records)
-        assert tail_text(path, lines=lines, limit=10_000) == "".join(expected[len(expected) - min(lines, len(expected)):])
+        last = expected[max(0, len(expected) - lines):]
+        assert tail_text(path, lines=lines, limit=10_000) == "".join(last)

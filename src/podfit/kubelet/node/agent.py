@@ -68,10 +68,6 @@ class NodeAgent:
             group.create_task(self._every(self._renew, "renew lease"))
             group.create_task(self._every(self._report, "report node status"))
 
-    async def report(self) -> None:
-        """Write the status now if it differs from what was reported, or if it is time for a heartbeat."""
-        await self._report()
-
     async def _register(self) -> Node:
         status = await self._status()
         try:
@@ -89,10 +85,18 @@ class NodeAgent:
         return await self._write(status)
 
     async def _report(self) -> None:
+        """Write the status if it differs from what was reported, or if it is time for a heartbeat."""
         status = await self._status()
         due = self._clock.monotonic() - self._reported_at >= REPORT_SECONDS
-        if due or self._reported is None or _essence(status) != _essence(self._reported):
+        if not due and self._reported is not None and _essence(status) == _essence(self._reported):
+            return
+        try:
             self.node = await self._write(status)
+        except ApiError as error:
+            if error.code != _NOT_FOUND:
+                raise
+            log.warning("the node object was deleted, registering again node=%s", self._config.name)
+            self.node = await self._register()
 
     async def _write(self, status: NodeStatus) -> Node:
         patch: dict[str, Any] = codec.to_dict(status)

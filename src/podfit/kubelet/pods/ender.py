@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 
 from podfit.api.core.pods import Pod
 from podfit.core.errors import ApiError
-from podfit.kubelet.cgroup.protocol import Busy, Cgroups
+from podfit.kubelet.cgroup.protocol import Busy, Cgroups, Missing
 from podfit.kubelet.pods import labels
 from podfit.kubelet.pods.configs import log_directory
 from podfit.kubelet.pods.facts import PodFacts, observe
@@ -91,8 +91,9 @@ async def remove_cgroup(cgroups: Cgroups, path: str, sleep: Callable[[float], Aw
     """The kernel needs a moment to let go of the processes of a container that was just killed. Raises CgroupError."""
     for left in reversed(range(BUSY_TRIES)):
         try:
-            if cgroups.exists(path):
-                cgroups.remove(path)
+            cgroups.remove(path)
+        except Missing:
+            return
         except Busy:
             if not left:
                 raise

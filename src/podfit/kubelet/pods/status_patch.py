@@ -49,7 +49,7 @@ def _difference(before: Document, after: Document, *, skip: tuple[str, ...] = ()
         old, new = before.get(name), after.get(name)
         if name in skip or old == new:
             continue
-        if isinstance(old, dict) and isinstance(new, dict) and new:
+        if isinstance(old, dict) and isinstance(new, dict):
             patch[name] = _difference(old, new)
         else:
             patch[name] = new

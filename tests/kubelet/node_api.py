@@ -34,7 +34,8 @@ class NodeApi:
         known = self.objects.get(key)
         self.revision += 1
         fresh = {"uid": f"uid-{meta['name']}-{self.revision}", "creationTimestamp": "2026-01-01T00:00:00Z"}
-        obj = {**obj, "metadata": {**(known["metadata"] if known else fresh), **meta, "resourceVersion": str(self.revision)}}
+        metadata = {**(known["metadata"] if known else fresh), **meta, "resourceVersion": str(self.revision)}
+        obj = {**obj, "metadata": metadata}
         self.objects[key] = obj
         self._tell("MODIFIED" if known else "ADDED", resource, obj)
         return obj
@@ -42,7 +43,8 @@ class NodeApi:
     def remove(self, resource: str, name: str, namespace: str = "default") -> None:
         self.revision += 1
         last = self.objects.pop((resource, namespace, name))
-        self._tell("DELETED", resource, {**last, "metadata": {**last["metadata"], "resourceVersion": str(self.revision)}})
+        metadata = {**last["metadata"], "resourceVersion": str(self.revision)}
+        self._tell("DELETED", resource, {**last, "metadata": metadata})
 
     def get(self, resource: str, name: str, namespace: str = "default") -> Document | None:
         return self.objects.get((resource, namespace, name))
@@ -65,7 +67,8 @@ class NodeApi:
 
     def events(self) -> list[str]:
         """`reason message` of each, in order; a repeated one once."""
-        return [f"{each['reason']} {each['message']}" for (kind, _, _), each in self.objects.items() if kind == "events"]
+        found = [each for (resource, _, _), each in self.objects.items() if resource == "events"]
+        return [f"{each['reason']} {each['message']}" for each in found]
 
     # ------------------------------------------------------------------ the handler
 
@@ -129,7 +132,7 @@ def merge(old: Any, patch: Any) -> Any:
         if key.startswith("$setElementOrder"):
             continue
         if key == "conditions":
-            result[key] = _conditions(old.get(key, []), value, patch.get("$setElementOrder/conditions", value))
+            result[key] = _conditions(old.get(key, []), value, patch["$setElementOrder/conditions"])
         elif isinstance(value, list):
             result[key] = [each for each in value if each != {"$patch": "replace"}]
         elif value is None:

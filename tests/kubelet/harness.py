@@ -5,10 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kubelet.api import Document, NodeApi
 from kubelet.fake_runtime import FakeCgroups, FakeRuntime
-from support.clock import FakeClock
-
+from kubelet.node_api import Document, NodeApi
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.quantity import Quantity
@@ -17,6 +15,7 @@ from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.kubelet import Kubelet
 from podfit.kubelet.volumes.mounter import DirectoryMounter
 from podfit.net.wire import Identity, Request
+from support.clock import FakeClock
 
 IDENTITY = Identity("system:node:n1", ("system:nodes", "system:authenticated"))
 PATIENCE = 400  # rounds of the event loop, some of which wait for a thread that writes a checkpoint
@@ -31,7 +30,8 @@ class Node:
         self.runtime = FakeRuntime(self.clock)
         self.cgroups = FakeCgroups()
         size = {"cpu": Quantity.parse(cpu), "memory": Quantity.parse("4Gi"), "pods": Quantity.parse("110")}
-        self.config = KubeletConfig(name="n1", root=root, host_ip="10.0.0.1", capacity=size, allocatable=size, port=10250)
+        self.config = KubeletConfig(
+            name="n1", root=root, host_ip="10.0.0.1", capacity=size, allocatable=size, port=10250)
         self.kubelet = self._kubelet()
 
     def _kubelet(self) -> Kubelet:
@@ -100,4 +100,5 @@ class Node:
 
 
 def container(name: str, **more: Any) -> Document:
-    return {"name": name, "image": "app:1", "imagePullPolicy": "IfNotPresent", "resources": {"requests": {"cpu": "100m"}}, **more}
+    plain = {"image": "app:1", "imagePullPolicy": "IfNotPresent", "resources": {"requests": {"cpu": "100m"}}}
+    return {"name": name, **plain, **more}

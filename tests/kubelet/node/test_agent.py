@@ -1,0 +1,84 @@
+"""The node object and its Lease."""
+
+from pathlib import Path
+
+from kubelet.harness import Node
+from podfit.core.features import FeatureGates
+from podfit.kubelet.node.machine import capacity
+from podfit.kubelet.node.status import declared_features
+
+
+def conditions(node: Node) -> dict[str, str]:
+    found = node.api.get("nodes", "n1", "") or {}
+    return {each["type"]: each["status"] for each in found["status"]["conditions"]}
+
+
+async def test_a_node_registers_with_what_it_has(node: Node) -> None:
+    found = node.api.get("nodes", "n1", "") or {}
+    assert found["metadata"]["labels"]["kubernetes.io/hostname"] == "n1"
+    assert found["metadata"]["labels"]["kubernetes.io/os"] == "linux"
+    status = found["status"]
+    assert status["allocatable"] == {"cpu": "4", "memory": "4Gi", "pods": "110"}
+    assert status["nodeInfo"]["containerRuntimeVersion"] == "fake://1"
+    assert status["declaredFeatures"] == [
+        "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers"]
+    assert conditions(node) == {
+        "MemoryPressure": "False", "DiskPressure": "False", "PIDPressure": "False", "Ready": "True"}
+
+
+async def test_the_lease_is_renewed_every_ten_seconds(node: Node) -> None:
+    await node.rest()
+    leases = []
+    for _ in range(3):
+        leases.append(node.api.get("leases", "n1", "kube-node-lease") or {})
+        await node.advance(10)
+    lease = leases[0]
+    assert len({each["spec"]["renewTime"] for each in leases}) == 3
+    assert lease["spec"]["leaseDurationSeconds"] == 40
+    assert lease["metadata"]["ownerReferences"][0]["name"] == "n1"
+
+
+async def test_the_status_is_written_once_a_minute_unless_something_changed(node: Node) -> None:
+    await node.rest()
+
+    def writes() -> int:
+        return sum(kind == "nodes" for _, _, kind, _ in node.api.history)
+
+    before = writes()
+    await node.advance(50)
+    assert writes() == before
+    await node.advance(20)
+    assert writes() == before + 1
+    node.runtime.ready = False
+    await node.advance(10)
+    assert conditions(node)["Ready"] == "False"
+    node.runtime.ready = True
+    await node.advance(10)
+    assert conditions(node)["Ready"] == "True"
+
+
+async def test_a_node_that_was_there_before_is_taken_over(node: Node) -> None:
+    await node.crash()
+    known = node.api.get("nodes", "n1", "") or {}
+    node.api.put("nodes", {**known, "spec": {"unschedulable": True}})
+    await node.start()
+    found = node.api.get("nodes", "n1", "") or {}
+    assert found["spec"] == {"unschedulable": True}
+    assert conditions(node)["Ready"] == "True"
+
+
+async def test_a_node_object_that_was_deleted_comes_back(node: Node) -> None:
+    node.api.remove("nodes", "n1", "")
+    await node.advance(70)
+    assert conditions(node)["Ready"] == "True"
+
+
+def test_features_are_declared_by_their_gates() -> None:
+    gates = FeatureGates({"InPlacePodVerticalScalingInitContainers": False})
+    assert declared_features(gates) == ("InPlacePodLevelResourcesVerticalScaling",)
+
+
+def test_the_machine_has_a_size(tmp_path: Path) -> None:
+    found = capacity(tmp_path / "not" / "there")
+    assert set(found) == {"cpu", "memory", "pods", "ephemeral-storage"}
+    assert all(found.values())

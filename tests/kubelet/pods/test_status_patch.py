@@ -1,0 +1,47 @@
+"""The difference of two statuses, applied, gives the second one; and what others wrote meanwhile survives."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kubelet.node_api import merge
+from podfit.api import codec
+from podfit.api.core.containers import ResourceRequirements
+from podfit.api.core.pods import PodCondition, PodIP, PodStatus
+from podfit.core.quantity import Quantity
+from podfit.kubelet.pods.status_patch import status_patch
+
+amounts = st.dictionaries(st.sampled_from(["cpu", "memory"]), st.integers(1, 3).map(Quantity.of), max_size=2)
+conditions = st.lists(
+    st.builds(
+        PodCondition, type=st.sampled_from("ABC"), status=st.sampled_from(["True", "False"]),
+        reason=st.sampled_from(["", "why"]), last_transition_time=st.none()),
+    max_size=3, unique_by=lambda each: each.type).map(tuple)
+statuses = st.builds(
+    PodStatus, phase=st.sampled_from(["Pending", "Running"]), message=st.sampled_from(["", "text"]),
+    conditions=conditions, allocated_resources=amounts,
+    resources=st.none() | st.builds(ResourceRequirements, limits=amounts, requests=amounts),
+    pod_ips=st.lists(st.builds(PodIP, ip=st.sampled_from(["a", "b"])), max_size=2, unique_by=lambda i: i.ip).map(tuple))
+
+
+@given(statuses, statuses)
+def test_the_patch_leads_from_one_status_to_the_other(old: PodStatus, new: PodStatus) -> None:
+    patch = status_patch(old, new)
+    found = codec.convert(merge(codec.to_dict(old), patch), PodStatus)
+    assert status_patch(found, new) == {}
+    assert bool(patch) == (status_patch(new, old) != {})
+
+
+def test_equal_statuses_need_no_patch() -> None:
+    assert status_patch(PodStatus(phase="Running"), PodStatus(phase="Running")) == {}
+
+
+def test_a_foreign_condition_that_came_meanwhile_survives() -> None:
+    ready = PodCondition(type="Ready", status="True")
+    patch = status_patch(PodStatus(), PodStatus(conditions=(ready,)))
+    theirs = codec.to_dict(PodStatus(conditions=(PodCondition(type="example.com/x", status="True"),)))
+    assert [each["type"] for each in merge(theirs, patch)["conditions"]] == ["example.com/x", "Ready"]
+
+
+def test_what_the_server_owns_is_never_sent() -> None:
+    old, new = PodStatus(qos_class="Burstable"), PodStatus(phase="Running")
+    assert status_patch(old, new) == {"phase": "Running"}

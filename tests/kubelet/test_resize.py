@@ -1,0 +1,163 @@
+"""A resize through the whole node: the pod's watch event goes in, the kernel's values and the status come out."""
+
+from typing import Any
+
+from kubelet.harness import Node, container
+from kubelet.node_api import Document
+
+
+def sized(cpu: str, memory: str = "100Mi", name: str = "c1", **more: Any) -> Document:
+    amounts = {"cpu": cpu, "memory": memory}
+    return container(name, resources={"requests": amounts, "limits": amounts}, **more)
+
+
+def done(node: Node, name: str = "web") -> bool:
+    pod = node.api.get("pods", name) or {}
+    seen = pod["status"].get("observedGeneration", 0) >= pod["metadata"]["generation"]
+    return seen and not [c for c in pod["status"]["conditions"] if c["type"].startswith("PodResize")]
+
+
+async def test_a_cpu_change_reaches_the_running_container_without_time_passing(node: Node) -> None:
+    node.add(containers=[sized("100m")])
+    await node.runs()
+    before, now = node.state()["containerID"], node.clock.monotonic()
+    node.api.change("web", containers=[sized("200m")])
+    await node.until(lambda: done(node) and node.state()["resources"]["limits"]["cpu"] == "200m")
+    assert node.clock.monotonic() == now, "nothing on the path waits for a poll"
+    resources = node.runtime.running("c1").resources
+    assert resources is not None
+    assert resources.cpu_quota == 20_000
+    assert node.cgroups.read_cpu("/kubepods/burstable/podweb").quota == 20_000
+    assert (node.state()["containerID"], node.state()["restartCount"]) == (before, 0)
+    assert node.state()["allocatedResources"]["cpu"] == "200m"
+    events = [each.split(":")[0] for each in node.api.events() if each.startswith("Resize")]
+    assert events == ["ResizeStarted Pod resize started", "ResizeCompleted Pod resize completed"]
+
+
+async def test_the_1_27_story(node: Node) -> None:
+    """R-125: memory restarts its container once; the other container is left alone."""
+    policy = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
+    node.add(containers=[sized("100m", resizePolicy=policy), sized("100m", name="c2")])
+    await node.runs()
+    kept = node.state(which="c2")["containerID"]
+    node.api.change("web", containers=[sized("100m", "200Mi", resizePolicy=policy), sized("100m", name="c2")])
+    await node.until(lambda: done(node) and node.state()["restartCount"] == 1)
+    await node.rest()
+    assert node.state()["resources"]["limits"]["memory"] == "200Mi"
+    assert node.state(which="c2")["containerID"] == kept
+    assert node.cgroups.read_memory("/kubepods/burstable/podweb") == 300 << 20
+    assert "Killing Container c1 resize requires restart" in node.api.events()
+
+
+async def test_growth_without_room_waits_and_completes_when_the_pod_in_its_way_ends(node: Node) -> None:
+    node.add("web", containers=[sized("1")])
+    node.add("big", restartPolicy="Never", containers=[sized("2", name="b1")])
+    await node.runs("web")
+    await node.runs("big")
+    node.api.change("web", containers=[sized("3")])
+    await node.until(lambda: node.condition("PodResizePending") is not None)
+    pending = node.condition("PodResizePending") or {}
+    assert pending["reason"] == "Deferred"
+    assert pending["message"] == "Node didn't have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000"
+    assert node.api.status("web")["observedGeneration"] == 2
+    assert node.state()["allocatedResources"]["cpu"] == "1"
+    node.runtime.exit("b1", 0)
+    await node.advance(0.5)
+    await node.until(lambda: done(node))
+    assert node.state()["resources"]["limits"]["cpu"] == "3"
+
+
+async def test_room_is_free_when_the_last_container_stopped_not_when_the_object_is_gone(node: Node) -> None:
+    node.add("web", containers=[sized("1")])
+    big = node.add("big", containers=[sized("2")])
+    await node.runs("web")
+    await node.runs("big")
+    node.api.put("pods", {**big, "metadata": {**big["metadata"], "finalizers": ["x/y"]}})
+    node.api.change("web", containers=[sized("3")])
+    await node.until(lambda: node.condition("PodResizePending") is not None)
+    node.api.delete("big", 5)
+    await node.until(lambda: done(node))
+    assert node.api.get("pods", "big") is not None
+
+
+async def test_shrinking_a_neighbour_makes_room(node: Node) -> None:
+    node.add("web", containers=[sized("1")])
+    node.add("big", containers=[sized("3")])
+    await node.runs("web")
+    await node.runs("big")
+    node.api.change("web", containers=[sized("2")])
+    await node.until(lambda: node.condition("PodResizePending") is not None)
+    node.api.change("big", containers=[sized("1")])
+    await node.until(lambda: done(node, "web") and done(node, "big"))
+
+
+async def test_a_refused_change_is_told_and_tried_again(node: Node) -> None:
+    node.add(containers=[sized("100m")])
+    await node.runs()
+    node.runtime.fail["update"] = "no"
+    node.api.change("web", containers=[sized("200m")])
+    await node.until(lambda: (node.condition("PodResizeInProgress") or {}).get("reason") == "Error")
+    assert (node.condition("PodResizeInProgress") or {})["message"] == "no"
+    node.runtime.fail.clear()
+    await node.advance(16)
+    await node.until(lambda: done(node))
+    assert [each.split()[0] for each in node.api.events()].count("ResizeError") == 1
+
+
+async def test_a_crash_between_promise_and_act_is_made_good(node: Node) -> None:
+    """R-170: the promise is in the checkpoint; the next kubelet keeps it."""
+    node.add(containers=[sized("100m")])
+    await node.runs()
+    node.runtime.fail["update"] = "no"
+    node.api.change("web", containers=[sized("200m")])
+    await node.until(lambda: node.condition("PodResizeInProgress") is not None)
+    await node.crash()
+    node.runtime.fail.clear()
+    await node.start()
+    await node.until(lambda: done(node))
+    assert node.runtime.running("c1").attempt == 0
+
+
+async def test_a_deferred_resize_survives_a_restart_and_does_not_displace_its_own_pod(node: Node) -> None:
+    """R-169 and R-172."""
+    node.add("web", containers=[sized("1")])
+    node.add("big", containers=[sized("3")])
+    await node.runs("web")
+    await node.runs("big")
+    node.api.change("web", containers=[sized("2")])
+    await node.until(lambda: node.condition("PodResizePending") is not None)
+    await node.crash()
+    await node.start()
+    await node.rest()
+    assert node.phase("web") == node.phase("big") == "Running"
+    assert (node.condition("PodResizePending") or {})["reason"] == "Deferred"
+    node.api.delete("big", 1)
+    await node.until(lambda: done(node))
+
+
+async def test_a_container_that_crashes_while_deferred_restarts_with_what_was_promised(node: Node) -> None:
+    """R-166."""
+    node.add("web", containers=[sized("1")])
+    node.add("big", containers=[sized("3", name="b1")])
+    await node.runs("web")
+    await node.runs("big")
+    node.api.change("web", containers=[sized("2")])
+    await node.until(lambda: node.condition("PodResizePending") is not None)
+    node.runtime.exit("c1", 1)
+    await node.advance(0.5)
+    await node.until(lambda: node.state()["restartCount"] == 1)
+    resources = node.runtime.config("c1").resources
+    assert resources is not None
+    assert resources.cpu_quota == 100_000
+
+
+async def test_many_resizes_at_once_all_complete(node: Node) -> None:
+    names = [f"p{number}" for number in range(12)]
+    for name in names:
+        node.add(name, containers=[sized("100m", name=f"c-{name}")])
+    for name in names:
+        await node.runs(name)
+    for name in names:
+        node.api.change(name, containers=[sized("200m", name=f"c-{name}")])
+    await node.until(lambda: all(done(node, name) for name in names))
+    assert sum(each.startswith("update") for each in node.runtime.calls) == len(names)

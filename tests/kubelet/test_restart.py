@@ -1,0 +1,122 @@
+"""The kubelet dies and comes back (spec 5.10): nothing is restarted, nothing is forgotten, nothing is left over."""
+
+from dataclasses import replace
+
+from kubelet.harness import Node, container
+from podfit.kubelet.runtime.types import ContainerState, SandboxConfig
+
+
+async def test_surviving_containers_keep_their_ids(node: Node) -> None:
+    node.add(containers=[container("c1"), container("c2")])
+    await node.runs()
+    before, calls = node.api.status("web"), list(node.runtime.calls)
+    await node.crash()
+    await node.advance(100)
+    await node.start()
+    await node.rest()
+    assert node.runtime.calls == calls
+    assert node.api.status("web") == before
+
+
+async def test_a_container_that_ended_meanwhile_is_restarted_once(node: Node) -> None:
+    node.add()
+    await node.runs()
+    await node.crash()
+    node.runtime.exit("c1", 5)
+    await node.start()
+    await node.until(lambda: node.state()["restartCount"] == 1 and node.state()["state"].get("running"))
+    assert node.state()["lastState"]["terminated"]["exitCode"] == 5
+
+
+async def test_a_container_that_was_created_and_never_started_counts_no_restart(node: Node) -> None:
+    node.runtime.fail["start"] = "killed in the middle"
+    node.add()
+    await node.until(lambda: "start c1" in node.runtime.calls)
+    await node.crash()
+    node.runtime.fail.clear()
+    node.runtime.containers = {
+        key: (box, replace(status, state=ContainerState.CREATED, exit_code=0), config)
+        for key, (box, status, config) in node.runtime.containers.items()}
+    await node.start()
+    await node.runs()
+    assert node.state()["restartCount"] == 0
+    assert len(node.runtime.containers) == 1
+
+
+async def test_everything_lost_comes_up_again(node: Node) -> None:
+    """The runtime's state directory is gone, or the machine was restarted."""
+    node.add()
+    await node.runs()
+    await node.crash()
+    node.runtime.boxes.clear()
+    node.runtime.containers.clear()
+    node.cgroups.groups.clear()
+    await node.start()
+    await node.until(lambda: node.state().get("restartCount") == 1 and node.state()["state"].get("running"))
+
+
+async def test_a_pod_deleted_meanwhile_is_cleaned_up(node: Node) -> None:
+    node.add("web")
+    node.add("other")
+    await node.runs("web")
+    await node.runs("other")
+    await node.crash()
+    node.api.remove("pods", "web")
+    await node.start()
+    await node.until(lambda: len(node.runtime.boxes) == 1)
+    await node.rest()
+    assert [each.uid for each in node.cgroups.list_pods()] == ["other"]
+    assert [path.name for path in (node.config.root / "pods").iterdir()] == ["other"]
+    assert [path.name for path in node.config.log_root.iterdir()] == ["default_other_other"]
+
+
+async def test_sandboxes_of_another_node_on_the_same_runtime_are_left_alone(node: Node) -> None:
+    await node.runtime.run_sandbox(SandboxConfig(name="x", namespace="y", uid="z", labels={"podfit.dev/node": "n2"}))
+    await node.advance(61)
+    assert [box.sandbox.uid for box in node.runtime.boxes.values()] == ["z"]
+
+
+async def test_a_deletion_that_was_asked_for_meanwhile_is_carried_out(node: Node) -> None:
+    node.add()
+    await node.runs()
+    await node.crash()
+    node.api.delete("web", 3)
+    await node.start()
+    await node.until(lambda: node.api.get("pods", "web") is None)
+    assert not node.runtime.boxes
+
+
+async def test_an_ended_pod_stays_as_it_ended(node: Node) -> None:
+    node.add(restartPolicy="Never")
+    await node.runs()
+    node.runtime.exit("c1", 4)
+    await node.advance(0.5)
+    await node.until(lambda: node.phase() == "Failed")
+    before = node.api.status("web")
+    await node.crash()
+    await node.start()
+    await node.rest()
+    assert node.api.status("web") == before
+    node.api.delete("web", 0)
+    await node.until(lambda: node.api.get("pods", "web") is None)
+
+
+async def test_stopping_with_the_pods_leaves_nothing_on_the_machine(node: Node) -> None:
+    node.add()
+    await node.runs()
+    await node.kubelet.stop(stop_pods=True)
+    assert not node.runtime.boxes
+    assert not node.cgroups.groups
+    assert node.phase() == "Running", "the objects are the API's"
+
+
+async def test_the_api_is_away_for_a_while(node: Node) -> None:
+    node.add()
+    await node.runs()
+    node.api.down = True
+    node.runtime.exit("c1", 1)
+    await node.advance(30)
+    assert node.runtime.running("c1").attempt == 1, "containers do not need the API"
+    node.api.down = False
+    await node.advance(30)
+    await node.until(lambda: node.state()["restartCount"] == 1 and node.state()["state"].get("running"))

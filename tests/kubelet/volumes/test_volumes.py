@@ -1,0 +1,142 @@
+"""Volumes as a container sees them."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubelet.harness import IDENTITY
+from kubelet.node_api import NodeApi
+from podfit.api import codec
+from podfit.api.core.pods import Pod
+from podfit.client.rest import Client
+from podfit.client.transport import Local
+from podfit.core.quantity import Quantity
+from podfit.kubelet.pods.fields import Unsupported
+from podfit.kubelet.pods.lookup import Lookup
+from podfit.kubelet.volumes.atomic import File, write_payload
+from podfit.kubelet.volumes.manager import MountError, Volumes, container_mounts
+from podfit.kubelet.volumes.mounter import DirectoryMounter, TmpfsMounter
+from podfit.kubelet.volumes.payloads import Payloads
+from support.clock import FakeClock
+
+
+@pytest.fixture
+def api() -> NodeApi:
+    made = NodeApi()
+    made.put("configmaps", {"metadata": {"name": "cm", "namespace": "ns"}, "data": {"a": "1", "b": "2"}})
+    made.put("secrets", {"metadata": {"name": "s", "namespace": "ns"}, "data": {"k": "c2VjcmV0"}})
+    return made
+
+
+@pytest.fixture
+def volumes(tmp_path: Path, api: NodeApi) -> Volumes:
+    payloads = Payloads(Lookup(Client(Local(api, IDENTITY))), {"cpu": Quantity.of(4)})
+    return Volumes(tmp_path / "root", payloads, DirectoryMounter(), FakeClock().now)
+
+
+def pod_with(source: dict[str, Any], **mount: Any) -> Pod:
+    mounts = [{"name": "v", "mountPath": "/v", **mount}]
+    resources = {"limits": {"cpu": "500m"}}
+    return codec.convert({
+        "metadata": {"name": "web", "namespace": "ns", "uid": "u", "labels": {"app": "x"}},
+        "spec": {"volumes": [{"name": "v", **source}],
+                 "containers": [{"name": "c1", "volumeMounts": mounts, "resources": resources}]}}, Pod)
+
+
+async def shown(volumes: Volumes, source: dict[str, Any]) -> dict[str, str]:
+    path = (await volumes.mount(pod_with(source)))["v"]
+    return {each: (path / each).read_text() for each in sorted(os.listdir(path)) if not each.startswith("..")}
+
+
+@pytest.mark.parametrize(("source", "expected"), [
+    ({"configMap": {"name": "cm"}}, {"a": "1", "b": "2"}),
+    ({"configMap": {"name": "cm", "items": [{"key": "a", "path": "z"}]}}, {"z": "1"}),
+    ({"configMap": {"name": "none", "optional": True}}, {}),
+    ({"secret": {"secretName": "s"}}, {"k": "secret"}),
+    ({"emptyDir": {}}, {}),
+    ({"downwardAPI": {"items": [
+        {"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}},
+        {"path": "cpu", "resourceFieldRef": {"containerName": "c1", "resource": "limits.cpu", "divisor": "1m"}}]}},
+     {"cpu": "500", "labels": 'app="x"'}),
+    ({"projected": {"sources": [{"configMap": {"name": "cm"}}, {"secret": {"name": "s"}}]}},
+     {"a": "1", "b": "2", "k": "secret"}),
+])
+async def test_contents(volumes: Volumes, source: dict[str, Any], expected: dict[str, str]) -> None:
+    assert await shown(volumes, source) == expected
+
+
+@pytest.mark.parametrize(("source", "problem"), [
+    ({"configMap": {"name": "none"}}, 'configmap "none" not found'),
+    ({"configMap": {"name": "cm", "items": [{"key": "no", "path": "z"}]}},
+     "configmap references non-existent config key: no"),
+    ({"hostPath": {"path": "/nonexistent-x", "type": "Directory"}},
+     "hostPath type check failed: /nonexistent-x is not a directory"),
+    ({"hostPath": {"path": "/etc", "type": "Socket"}}, "hostPath type check failed: /etc is not a socket file"),
+    ({"hostPath": {"path": "/etc", "type": "File"}}, "hostPath type check failed: /etc is not a file"),
+    ({"nfs": {"server": "x", "path": "/"}}, "podfit cannot mount volumes of kind nfs"),
+    ({"projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}},
+     "podfit projects configMap, secret and downwardAPI sources only"),
+])
+async def test_refusals(volumes: Volumes, source: dict[str, Any], problem: str) -> None:
+    with pytest.raises(MountError) as caught:
+        await volumes.mount(pod_with(source))
+    assert str(caught.value) == f'MountVolume.SetUp failed for volume "v" : {problem}'
+
+
+async def test_a_change_replaces_all_files_by_one_rename(volumes: Volumes, api: NodeApi) -> None:
+    path = (await volumes.mount(pod_with({"configMap": {"name": "cm"}})))["v"]
+    before = os.readlink(path / "..data")
+    api.put("configmaps", {"metadata": {"name": "cm", "namespace": "ns"}, "data": {"a": "9", "c": "3"}})
+    object.__setattr__(volumes, "now", lambda: FakeClock().now().replace(year=2027))
+    assert await shown(volumes, {"configMap": {"name": "cm"}}) == {"a": "9", "c": "3"}
+    assert os.readlink(path / "..data") != before
+    assert not (path / before).exists()
+
+
+def test_an_unchanged_payload_is_not_written(tmp_path: Path) -> None:
+    payload, now = {"dir/a": File(b"1", 0o400)}, FakeClock().now()
+    assert write_payload(tmp_path, payload, now=now)
+    assert not write_payload(tmp_path, payload, now=now)
+    assert (tmp_path / "dir" / "a").stat().st_mode & 0o777 == 0o400
+
+
+async def test_host_path_is_made_when_asked_for(volumes: Volumes, tmp_path: Path) -> None:
+    path = tmp_path / "made" / "here"
+    await volumes.mount(pod_with({"hostPath": {"path": str(path), "type": "DirectoryOrCreate"}}))
+    assert path.is_dir()
+
+
+async def test_a_sub_path_stays_inside_of_its_volume(volumes: Volumes) -> None:
+    pod = pod_with({"emptyDir": {}}, subPath="a/b", readOnly=True)
+    paths = await volumes.mount(pod)
+    mount = container_mounts(pod, pod.spec.containers[0], paths, {})[0]
+    assert (mount.host_path, mount.readonly) == (str(paths["v"] / "a" / "b"), True)
+    (paths["v"] / "link").symlink_to("/etc")
+    for wrong in ("../x", "link/passwd", "/etc"):
+        bad = pod_with({"emptyDir": {}}, subPath=wrong)
+        with pytest.raises(Unsupported, match="outside of its volume"):
+            container_mounts(bad, bad.spec.containers[0], paths, {})
+
+
+async def test_everything_of_a_pod_can_be_removed(volumes: Volumes) -> None:
+    await volumes.mount(pod_with({"emptyDir": {}}))
+    assert volumes.known() == {"u"}
+    volumes.remove("u")
+    volumes.remove("u")
+    assert volumes.known() == set()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+async def test_memory_is_a_tmpfs_of_the_size_asked_for_and_is_unmounted_at_the_end(volumes: Volumes) -> None:
+    object.__setattr__(volumes, "mounter", TmpfsMounter())
+    source = {"emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}}
+    try:
+        path = (await volumes.mount(pod_with(source)))["v"]
+        await volumes.mount(pod_with(source))
+        assert path.is_mount()
+        assert os.statvfs(path).f_blocks * os.statvfs(path).f_frsize == 1 << 20
+    finally:
+        volumes.remove("u")
+    assert not path.exists()
