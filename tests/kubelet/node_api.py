@@ -132,7 +132,7 @@ def merge(old: Any, patch: Any) -> Any:
         if key.startswith("$setElementOrder"):
             continue
         if key == "conditions":
-            result[key] = _conditions(old.get(key, []), value, patch["$setElementOrder/conditions"])
+            result[key] = _conditions(old.get(key, []), value, patch.get("$setElementOrder/conditions") or value)
         elif isinstance(value, list):
             result[key] = [each for each in value if each != {"$patch": "replace"}]
         elif value is None:
