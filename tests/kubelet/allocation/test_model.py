@@ -46,8 +46,8 @@ class Allocation(RuleBasedStateMachine):
         super().__init__()
         self.model: dict[str, Model] = {}
 
-    @initialize(priorities=st.lists(PRIORITY, min_size=4, max_size=4))
-    def begin(self, priorities: list[int]) -> None:
+    @initialize(first=st.lists(st.tuples(st.sampled_from([500, 1000]), PRIORITY), min_size=4, max_size=4))
+    def begin(self, first: list[tuple[int, int]]) -> None:
         self.loop = asyncio.new_event_loop()
         self.folder = tempfile.TemporaryDirectory()
         self.node = Allocating(Path(self.folder.name), write=lambda path, data: None)
@@ -55,9 +55,9 @@ class Allocation(RuleBasedStateMachine):
         self.made = 0
         self.ticks = 0
         self.loop.run_until_complete(self.node.manager.sources_ready())
-        for priority in priorities:
-            self.add(1000, priority)
-        for pick in range(len(priorities)):
+        for cpu, priority in first:
+            self.add(cpu, priority)
+        for pick in range(len(first)):
             self.report(pick)
 
     def teardown(self) -> None:
