@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,8 @@ class Node:
             machine=Machine(memory=4 << 30), mounter=DirectoryMounter(), clock=self.clock, runtime_name="fake")
 
     async def start(self) -> None:
+        """With one thread for the checkpoints, so that waiting for a thread is waiting for them."""
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
         await self.kubelet.start()
 
     async def crash(self) -> None:
@@ -48,9 +51,10 @@ class Node:
         self.kubelet = self._kubelet()
 
     async def until(self, holds: Callable[[], Any], what: str = "") -> None:
-        """Let things happen without moving time until the condition holds."""
+        """Let things happen without moving time until the condition holds, and then come to rest."""
         for _ in range(PATIENCE):
             if holds():
+                await self.rest()
                 return
             await self.clock.settle()
             await asyncio.to_thread(lambda: None)
