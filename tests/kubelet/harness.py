@@ -33,11 +33,17 @@ class Node:
         size = {"cpu": Quantity.parse(cpu), "memory": Quantity.parse("4Gi"), "pods": Quantity.parse("110")}
         self.config = KubeletConfig(
             name="n1", root=root, host_ip="10.0.0.1", capacity=size, allocatable=size, port=10250)
+        self.client = Client(Local(self.api, IDENTITY))
+        self.kubelet = self._kubelet()
+
+    def use(self, client: Client) -> None:
+        """Speak to another API server; before the start."""
+        self.client = client
         self.kubelet = self._kubelet()
 
     def _kubelet(self) -> Kubelet:
         return Kubelet(
-            client=Client(Local(self.api, IDENTITY)), runtime=self.runtime, cgroups=self.cgroups, config=self.config,
+            client=self.client, runtime=self.runtime, cgroups=self.cgroups, config=self.config,
             machine=Machine(memory=4 << 30), mounter=DirectoryMounter(), clock=self.clock, runtime_name="fake")
 
     async def start(self) -> None:

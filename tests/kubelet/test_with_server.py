@@ -1,0 +1,124 @@
+"""The kubelet against podfit's own API server: who it may be, and that what it writes is taken as it is meant."""
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kubelet.harness import IDENTITY, Node
+from support.server import Server, running_server
+
+from podfit.api.codec import convert, to_dict
+from podfit.api.core.config import ConfigMap
+from podfit.api.core.events import Event
+from podfit.api.core.nodes import Node as NodeObject
+from podfit.api.core.pods import Pod
+from podfit.api.coordination import Lease
+from podfit.client.rest import Client
+from podfit.client.transport import Local
+from podfit.core.errors import ApiError
+
+
+class Joined:
+    """A node and a server that know each other."""
+
+    def __init__(self, node: Node, server: Server) -> None:
+        self.node = node
+        self.server = server
+
+    async def add(self, name: str = "web", **spec: Any) -> None:
+        amounts = {"cpu": "100m", "memory": "100Mi"}
+        plain = {"name": "c1", "image": "app:1", "resources": {"requests": amounts, "limits": amounts}}
+        spec = {"nodeName": "n1", "containers": [plain], **spec}
+        pod = {"metadata": {"name": name, "namespace": "default"}, "spec": spec}
+        await self.server.client.create(convert(pod, Pod))
+
+    async def pod(self, name: str = "web") -> Pod:
+        return await self.server.client.get(Pod, name, "default")
+
+    async def until(self, holds: Callable[[Pod], Any], name: str = "web") -> Pod:
+        for _ in range(100):
+            pod = await self.pod(name)
+            if holds(pod):
+                return pod
+            await self.node.rest(4)
+        raise AssertionError(to_dict(await self.pod(name))["status"])
+
+
+@pytest.fixture
+async def joined(tmp_path: Path) -> AsyncIterator[Joined]:
+    node = Node(tmp_path / "node")
+    async with running_server(tmp_path, clock=node.clock) as server:
+        node.use(Client(Local(server.api.handler, IDENTITY)))
+        await node.start()
+        yield Joined(node, server)
+        await node.kubelet.stop(stop_pods=False)
+
+
+def resizing(pod: Pod) -> list[str]:
+    return [each.type for each in pod.status.conditions if each.type.startswith("PodResize")]
+
+
+async def test_a_node_registers_and_renews(joined: Joined) -> None:
+    node = await joined.server.client.get(NodeObject, "n1")
+    assert {each.type: each.status for each in node.status.conditions}["Ready"] == "True"
+    await joined.node.rest()
+    first = await joined.server.client.get(Lease, "n1", "kube-node-lease")
+    await joined.node.advance(60)
+    later = await joined.server.client.get(Lease, "n1", "kube-node-lease")
+    assert (first.spec.renew_time or "") < (later.spec.renew_time or "")
+    beat = (await joined.server.client.get(NodeObject, "n1")).status.conditions[0].last_heartbeat_time
+    assert beat == "2026-01-01T00:01:00Z"
+
+
+async def test_a_pod_runs_is_resized_and_goes(joined: Joined) -> None:
+    await joined.add()
+    pod = await joined.until(lambda pod: pod.status.phase == "Running")
+    assert [each.type for each in pod.status.conditions] == [
+        "PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"]
+    bigger = {"cpu": "200m", "memory": "100Mi"}
+    change = {"spec": {"containers": [{"name": "c1", "resources": {"requests": bigger, "limits": bigger}}]}}
+    await joined.server.client.patch(Pod, "web", "default", change, subresource="resize")
+    pod = await joined.until(
+        lambda pod: pod.status.observed_generation == pod.metadata.generation == 2 and not resizing(pod))
+    status = pod.status.container_statuses[0]
+    assert (status.restart_count, str(status.allocated_resources["cpu"])) == (0, "200m")
+    assert status.resources is not None
+    assert str(status.resources.limits["cpu"]) == "200m"
+    await joined.server.client.delete(Pod, "web", "default")
+    await joined.node.rest(20)
+    with pytest.raises(ApiError, match="not found"):
+        await joined.pod()
+    assert not joined.node.runtime.boxes
+
+
+async def test_events_arrive(joined: Joined) -> None:
+    await joined.add()
+    await joined.until(lambda pod: pod.status.phase == "Running")
+    await joined.node.rest()
+    events = (await joined.server.client.list(Event, "default")).items
+    assert [each.reason for each in events if each.source.component == "kubelet"] == ["Pulled", "Created", "Started"]
+
+
+async def test_a_node_reads_the_config_maps_of_its_pods(joined: Joined) -> None:
+    config = convert({"metadata": {"name": "cm", "namespace": "default"}, "data": {"k": "v"}}, ConfigMap)
+    await joined.server.client.create(config)
+    ref = {"configMapKeyRef": {"name": "cm", "key": "k"}}
+    await joined.add(containers=[{"name": "c1", "image": "app:1", "env": [{"name": "A", "valueFrom": ref}]}])
+    await joined.until(lambda pod: pod.status.phase == "Running")
+    assert ("A", "v") in joined.node.runtime.config("c1").envs
+
+
+async def test_a_resize_waits_for_room_and_says_so(joined: Joined) -> None:
+    await joined.add()
+    large = {"requests": {"cpu": "3500m"}}
+    await joined.add("big", restartPolicy="Never", containers=[{"name": "b1", "image": "app:1", "resources": large}])
+    for name in ("web", "big"):
+        await joined.until(lambda pod: pod.status.phase == "Running", name)
+    bigger = {"cpu": "1", "memory": "100Mi"}
+    change = {"spec": {"containers": [{"name": "c1", "resources": {"requests": bigger, "limits": bigger}}]}}
+    await joined.server.client.patch(Pod, "web", "default", change, subresource="resize")
+    await joined.until(lambda pod: resizing(pod) == ["PodResizePending"])
+    joined.node.runtime.exit("b1", 0)
+    await joined.node.advance(0.5)
+    await joined.until(lambda pod: pod.status.observed_generation == 2 and not resizing(pod))
