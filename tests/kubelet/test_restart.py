@@ -120,3 +120,16 @@ async def test_the_api_is_away_for_a_while(node: Node) -> None:
     node.api.down = False
     await node.advance(30)
     await node.until(lambda: node.state()["restartCount"] == 1 and node.state()["state"].get("running"))
+
+
+async def test_a_job_whose_containers_were_lost_fails_and_is_not_done_twice(node: Node) -> None:
+    node.add(restartPolicy="Never")
+    await node.runs()
+    await node.crash()
+    node.runtime.boxes.clear()
+    node.runtime.containers.clear()
+    calls = len(node.runtime.calls)
+    await node.start()
+    await node.until(lambda: node.phase() == "Failed")
+    assert node.state()["state"]["terminated"]["reason"] == "ContainerStatusUnknown"
+    assert not [each for each in node.runtime.calls[calls:] if each.startswith("start")]

@@ -5,18 +5,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kubelet.harness import IDENTITY, Node
-from support.server import Server, running_server
 
+from kubelet.harness import IDENTITY, Node
 from podfit.api.codec import convert, to_dict
+from podfit.api.coordination import Lease
 from podfit.api.core.config import ConfigMap
 from podfit.api.core.events import Event
 from podfit.api.core.nodes import Node as NodeObject
 from podfit.api.core.pods import Pod
-from podfit.api.coordination import Lease
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.errors import ApiError
+from support.server import Server, running_server
 
 
 class Joined:

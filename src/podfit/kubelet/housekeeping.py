@@ -54,7 +54,11 @@ class Housekeeper:
 
     async def take_down(self) -> None:
         """Stop and remove every pod of this node, its cgroup tree and its mounts; pod directories and logs stay."""
-        present = owned(await self.runtime.list_sandboxes(), self.config.name)
+        try:
+            present = owned(await self.runtime.list_sandboxes(), self.config.name)
+        except CRIError as error:
+            log.warning("cannot ask the runtime which pods are left error=%s", error)
+            present = {}
         await asyncio.gather(*(self._remove(uid, SHUTDOWN_GRACE) for uid in present))
         self.volumes.mounter.unmount_below(self.volumes.root / "pods")
         layout = self.cgroups.layout

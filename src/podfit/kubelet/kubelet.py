@@ -55,7 +55,8 @@ HOUSEKEEPING_SECONDS = 60.0
 class Kubelet:
     """`start`, then `stop`. `runtime_name` is the scheme of container ids, such as `containerd` or `simulated`.
 
-    `client` has to speak as `system:node:<name>`. `handler` is the node's own server; serving it is the caller's.
+    `client` has to speak as `system:node:<name>`. `handler` is the node's own server, to be served or called by whoever
+    starts the node; it answers requests that carry an identity or a verified certificate.
     """
 
     def __init__(
@@ -90,18 +91,20 @@ class Kubelet:
             killer=Killer(runtime, clock, self._emit), metrics=PodMetrics(self.metrics), emit=self._emit,
             active=lambda: self._pods.active(self._allocation))
         self.handler = NodeServer(
-            runtime, pods=self._shown, metrics=self.metrics, clock=clock, healthy=lambda: self._watch.healthy)
+            runtime, pods=self._shown, metrics=self.metrics, clock=clock,
+            healthy=lambda: self._watch.healthy and not self._broken)
         self._tasks: list[asyncio.Task[None]] = []
+        self._broken = False
 
     async def start(self) -> None:
         """Returns when the node is registered and every pod that was placed on it before has its worker."""
         self._config.root.mkdir(parents=True, exist_ok=True)
         self._actuator.refresh_tiers(())
-        self._run(self._recorder.run(), self._informer.run(), self._pods.run(self._tools))
+        self._run(events=self._recorder.run(), informer=self._informer.run(), pods=self._pods.run(self._tools))
         await self._agent.register()
-        self._run(self._agent.run())
+        self._run(node=self._agent.run())
         await self._pods.ready.wait()
-        self._run(self._watch.look(), self._watch.listen(), self._housekeeping())
+        self._run(look=self._watch.look(), listen=self._watch.listen(), housekeeping=self._housekeeping())
         log.info("kubelet started node=%s pods=%d", self._config.name, len(self._pods.known()))
 
     async def stop(self, *, stop_pods: bool) -> None:
@@ -118,8 +121,16 @@ class Kubelet:
 
     # ------------------------------------------------------------------ inside
 
-    def _run(self, *jobs: Coroutine[Any, Any, None]) -> None:
-        self._tasks += [asyncio.create_task(job) for job in jobs]
+    def _run(self, **jobs: Coroutine[Any, Any, None]) -> None:
+        self._tasks += [asyncio.create_task(self._kept(name, job), name=name) for name, job in jobs.items()]
+
+    async def _kept(self, name: str, job: Coroutine[Any, Any, None]) -> None:
+        """A job ends with the kubelet. One that fails takes the node's health with it."""
+        try:
+            await job
+        except Exception:
+            self._broken = True
+            log.exception("kubelet job failed node=%s job=%s", self._config.name, name)
 
     async def _housekeeping(self) -> None:
         while True:

@@ -65,11 +65,17 @@ def _without_sandbox(pod: Pod, facts: PodFacts) -> Plan:
     done = [
         last is not None and last.state is ContainerState.EXITED and not restarts(pod, each, last)
         for each, last in zip(pod.spec.containers, ended, strict=True)]
-    if facts.sandboxes and (all(done) or (pod.spec.restart_policy == "Never" and any(ended))):
+    once = pod.spec.restart_policy == "Never" and (any(ended) or _has_run(pod))
+    if once or (facts.sandboxes and all(done)):
         return Plan(over=True)
     kill = tuple(Kill(each, f"Stopping container {each.name}") for each in facts.running)
     first = tuple(pod.spec.init_containers[:1]) or pod.spec.containers
     return Plan(new_sandbox=True, kill=kill, start=first, initialised=not pod.spec.init_containers)
+
+
+def _has_run(pod: Pod) -> bool:
+    """Whether the status remembers an instance that the runtime has lost; such a pod must not do its work twice."""
+    return any(each.container_id or each.last_state.terminated for each in pod.status.container_statuses)
 
 
 def _passed(container: Container, status: ContainerStatus | None) -> bool:

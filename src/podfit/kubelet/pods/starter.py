@@ -34,7 +34,7 @@ from podfit.kubelet.runtime.types import ContainerConfig, ContainerState, Contai
 from podfit.kubelet.volumes.manager import Paths, Volumes, container_mounts
 
 RETRY_SECONDS = 10.0
-SOON = 0.5
+PROBES_IGNORED = "podfit does not run probes: the container counts as started and ready while it runs"
 
 
 class NotStarted(Exception):
@@ -106,12 +106,13 @@ class Starter:
         except CRIError as error:
             raise self._failure("RunContainerError", error, tell) from error
         tell("Normal", "Started", "Container started")
+        if container.liveness_probe or container.readiness_probe or container.startup_probe:
+            tell("Warning", "ProbesIgnored", PROBES_IGNORED)
 
     async def _configure(
         self, pod: Pod, container: Container, place: Place, *, image: str, attempt: int,
     ) -> ContainerConfig:
-        found = await self.runtime.image_status(image)
-        problem = root_problem(pod, container, found)
+        problem = root_problem(pod, container, await self.runtime.image_status(image)) or unsupported_hook(container)
         if problem:
             raise Unsupported(problem)
         values = await environment(pod, container, lookup=self.lookup, allocatable=self.allocatable)
@@ -171,6 +172,18 @@ class Starter:
     def _failure(self, reason: str, error: Exception, tell: Tell) -> NotStarted:
         tell("Warning", "Failed", f"Error: {error}")
         return NotStarted(reason, str(error))
+
+
+def unsupported_hook(container: Container) -> str:
+    """Why a lifecycle hook keeps the container from starting; empty when there is none that podfit cannot run."""
+    lifecycle = container.lifecycle
+    if lifecycle is None:
+        return ""
+    if lifecycle.post_start is not None:
+        return "podfit does not run postStart hooks"
+    if lifecycle.pre_stop is not None and lifecycle.pre_stop.sleep is None:
+        return "podfit runs preStop hooks of kind sleep only"
+    return ""
 
 
 def duration(seconds: float) -> str:

@@ -18,7 +18,7 @@ from podfit.kubelet.pods.status_patch import status_patch
 
 log = logging.getLogger(__name__)
 
-_FINAL = (404, 409)  # the pod is gone, or another one has its name
+_NOT_FOUND, _CONFLICT = 404, 409
 
 
 class StatusWriter:
@@ -64,7 +64,7 @@ class StatusWriter:
             try:
                 await self._write()
             except (ApiError, ConnectionError) as error:
-                if isinstance(error, ApiError) and error.code in _FINAL:
+                if await self._is_gone(error):
                     self._known, self._wanted = self.status, None
                     self._written.set()
                     continue
@@ -76,6 +76,17 @@ class StatusWriter:
                 self._wake.set()
             else:
                 backoff.reset()
+
+    async def _is_gone(self, error: Exception) -> bool:
+        """Whether the pod does not exist any more. A conflict may mean that another one has its name."""
+        if not isinstance(error, ApiError) or error.code not in (_NOT_FOUND, _CONFLICT):
+            return False
+        if error.code == _NOT_FOUND:
+            return True
+        try:
+            return (await self._client.get(Pod, self._meta.name, self._meta.namespace)).metadata.uid != self._meta.uid
+        except (ApiError, ConnectionError) as unknown:
+            return isinstance(unknown, ApiError) and unknown.code == _NOT_FOUND
 
     async def _write(self) -> None:
         while self._wanted is not None and (patch := status_patch(self._known, self._wanted)):

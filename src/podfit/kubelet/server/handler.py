@@ -73,15 +73,17 @@ class NodeServer:
             return _text(500, f"{error}\n")
         if isinstance(instance, str):
             return _text(400, instance)
-        return await self._stream(instance, options)
+        return self._stream(instance, options)
 
-    async def _stream(self, instance: ContainerStatus, options: LogOptions) -> Response:
+    def _stream(self, instance: ContainerStatus, options: LogOptions) -> Response:
         async def ended() -> bool:
             try:
                 return (await self._runtime.container_status(instance.id)).state is not ContainerState.RUNNING
             except CRIError:
                 return True
 
+        if not Path(instance.log_path).exists():  # it has written nothing, or its runtime keeps no logs
+            return Response(200, {"content-type": "text/plain"}, b"")
         body = stream(Path(instance.log_path), options, ended=ended, sleep=self._clock.sleep)
         return Response(200, {"content-type": "text/plain"}, body)
 
