@@ -1,0 +1,59 @@
+"""Reading and writing the kernel's cgroup files, with its refusals as typed errors.
+
+Writes go out unbuffered in one system call: a buffered file would report EBUSY or EINVAL only when it is closed, or never.
+"""
+
+import errno
+import os
+from pathlib import Path
+
+from podfit.kubelet.cgroup.protocol import Busy, CgroupError, Invalid, Missing
+
+_KINDS = {errno.EBUSY: Busy, errno.EINVAL: Invalid, errno.ERANGE: Invalid, errno.ENOENT: Missing, errno.ENODEV: Missing}
+
+
+def failed(action: str, error: OSError) -> CgroupError:
+    kind = _KINDS.get(error.errno or 0, CgroupError)
+    return kind(f"{action}: {error.strerror}")
+
+
+def write(path: Path, value: str | int) -> None:
+    text = str(value)
+    try:
+        handle = os.open(path, os.O_WRONLY)
+        try:
+            os.write(handle, text.encode())
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise failed(f"writing {text!r} to {path}", error) from error
+
+
+def read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError as error:
+        raise failed(f"reading {path}", error) from error
+
+
+def read_int(path: Path) -> int:
+    return int(read(path))
+
+
+def processes(directory: Path) -> tuple[int, ...]:
+    return tuple(int(line) for line in read(directory / "cgroup.procs").split())
+
+
+def remove_tree(directory: Path) -> None:
+    """rmdir with everything below, deepest first; a cgroup's files are not files to remove."""
+    if not directory.is_dir():
+        return
+    for child in sorted(directory.iterdir()):
+        if child.is_dir():
+            remove_tree(child)
+    try:
+        directory.rmdir()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise failed(f"removing {directory}", error) from error

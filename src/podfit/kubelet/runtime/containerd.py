@@ -1,0 +1,233 @@
+"""A containerd of our own.
+
+It is a child in a session of its own, with its own root, state and socket, so the system's containerd, if there is one,
+is never touched, and Ctrl-C at the terminal reaches only us. It outlives a killed parent on purpose, as do the containers;
+the next launcher on the same directory adopts it, because the process is known by its id and start time. When it dies it
+is started again: the containers run on, and containerd finds them.
+
+    DIR/config.toml, containerd.log, process.json, root/, opt/, cni/      kept
+    /run/podfit-<hash>/containerd.sock, state/, runc/                     while it runs; Unix paths have 107 bytes at most
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import logging
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from podfit.core.clock import Clock
+from podfit.kubelet.runtime.archives import Importer
+from podfit.net.files import write_atomic
+
+log = logging.getLogger(__name__)
+
+START_SECONDS = 30.0
+STOP_SECONDS = 10.0
+STEP = 0.01
+RESTART_SECONDS = 0.2
+CAP_SYS_RESOURCE = 24
+SHIM_FOLDERS = (Path("/run/containerd/s"), Path("/run/containerd"))  # made by shims whatever the config; left if in use
+CNI_FOLDERS = ("/usr/lib/cni", "/opt/cni/bin")
+
+
+class ContainerdFailed(Exception):
+    """It did not start; the text ends with what it said last."""
+
+
+class _Process(msgspec.Struct, frozen=True):
+    pid: int
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a private containerd keeps its things. `tag` tells data directories apart on one machine."""
+
+    root: Path
+
+    @property
+    def tag(self) -> str:
+        return hashlib.sha256(str(self.root).encode()).hexdigest()[:10]
+
+    @property
+    def run(self) -> Path:
+        return Path("/run") / f"podfit-{self.tag}"
+
+    @property
+    def socket(self) -> Path:
+        return self.run / "containerd.sock"
+
+    @property
+    def process(self) -> Path:
+        return self.root / "process.json"
+
+    @property
+    def log(self) -> Path:
+        return self.root / "containerd.log"
+
+    @property
+    def config(self) -> Path:
+        return self.root / "config.toml"
+
+
+class Containerd:
+    """`start` adopts or launches; `watch` keeps it alive until cancelled; `stop` ends it."""
+
+    def __init__(self, root: Path, *, sandbox_image: str, clock: Clock) -> None:
+        self.places = Places(root)
+        self._sandbox_image = sandbox_image
+        self._clock = clock
+        self._process: _Process | None = None
+        self._child: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid if self._process else 0
+
+    @property
+    def importer(self) -> Importer:
+        return Importer(shutil.which("ctr") or "ctr", self.places.socket)
+
+    async def start(self) -> None:
+        """Returns when the socket takes connections. Raises ContainerdFailed."""
+        self._process = self._adopted()
+        if self._process is None:
+            self._launch()
+        await self._answering()
+
+    async def watch(self, restarted: Callable[[], None] = lambda: None) -> None:
+        while True:
+            await self._clock.sleep(RESTART_SECONDS)
+            if not self._alive():
+                log.warning("containerd died and is started again pid=%d", self.pid)
+                self._launch()
+                await self._answering()
+                restarted()
+
+    async def stop(self) -> None:
+        """End it, by its id, and remove what it had under /run. Containers must be gone."""
+        process = self._process or self._adopted()
+        if process is not None and _started(process.pid) == process.start:
+            os.kill(process.pid, signal.SIGTERM)
+            deadline = self._clock.monotonic() + STOP_SECONDS
+            while self._alive_process(process) and self._clock.monotonic() < deadline:
+                await asyncio.sleep(STEP)
+            if self._alive_process(process):
+                os.kill(process.pid, signal.SIGKILL)
+        self.places.process.unlink(missing_ok=True)
+        self._process = None
+        shutil.rmtree(self.places.run, ignore_errors=True)
+        for directory in SHIM_FOLDERS:
+            with contextlib.suppress(OSError):
+                directory.rmdir()
+
+    def _adopted(self) -> _Process | None:
+        """The one that an earlier process of ours left running."""
+        try:
+            known = msgspec.json.decode(self.places.process.read_bytes(), type=_Process)
+        except (FileNotFoundError, msgspec.DecodeError):
+            return None
+        return known if _started(known.pid) == known.start else None
+
+    def _launch(self) -> None:
+        places = self.places
+        for directory in (places.root, places.run, places.root / "cni"):
+            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_atomic(places.config, _config(places, self._sandbox_image).encode())
+        program = shutil.which("containerd")
+        if program is None:
+            raise ContainerdFailed("containerd is not installed")
+        with places.log.open("ab") as output:
+            self._child = subprocess.Popen(
+                [program, "--config", str(places.config)], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                start_new_session=True, cwd="/",
+            )  # fmt: skip
+        self._process = _Process(self._child.pid, _started(self._child.pid) or 0)
+        write_atomic(places.process, msgspec.json.encode(self._process))
+
+    async def _answering(self) -> None:
+        deadline = self._clock.monotonic() + START_SECONDS
+        while True:
+            with contextlib.suppress(OSError):
+                _, writer = await asyncio.open_unix_connection(self.places.socket)
+                writer.close()
+                return
+            if not self._alive() or self._clock.monotonic() > deadline:
+                raise ContainerdFailed(f"containerd does not answer on {self.places.socket}: {self._last_words()}")
+            await asyncio.sleep(STEP)
+
+    def _alive(self) -> bool:
+        return self._process is not None and self._alive_process(self._process)
+
+    def _alive_process(self, process: _Process) -> bool:
+        if self._child is not None and self._child.pid == process.pid:
+            return self._child.poll() is None
+        return _started(process.pid) == process.start
+
+    def _last_words(self) -> str:
+        try:
+            return self.places.log.read_text(errors="replace").strip().splitlines()[-1]
+        except (OSError, IndexError):
+            return "it said nothing"
+
+
+def _started(pid: int) -> int | None:
+    """A process's start time in clock ticks; None when there is none."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    fields = text[text.rindex(")") + 2 :].split()
+    return None if fields[0] in "ZX" else int(fields[19])
+
+
+def can_lower_oom_score() -> bool:
+    """Whether this process may make another one less likely to be killed; containers inherit it."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("CapEff:"):
+            return bool(int(line.split()[1], 16) >> CAP_SYS_RESOURCE & 1)
+    return False
+
+
+def _config(places: Places, sandbox_image: str) -> str:
+    """Version 2, which containerd 1.6 reads and 2.x migrates on load."""
+    cni = next((folder for folder in CNI_FOLDERS if Path(folder).is_dir()), CNI_FOLDERS[0])
+    restrict = str(not can_lower_oom_score()).lower()
+    cri = 'plugins."io.containerd.grpc.v1.cri"'
+    return f"""version = 2
+root = "{places.root}/root"
+state = "{places.run}/state"
+oom_score = 0
+[grpc]
+  address = "{places.socket}"
+[ttrpc]
+  address = "{places.socket}.ttrpc"
+[plugins."io.containerd.internal.v1.opt"]
+  path = "{places.root}/opt"
+[{cri}]
+  sandbox_image = "{sandbox_image}"
+  disable_apparmor = {str(not Path("/sys/module/apparmor").exists()).lower()}
+  restrict_oom_score_adj = {restrict}
+  stream_server_address = "127.0.0.1"
+  stream_server_port = "0"
+  [{cri}.cni]
+    bin_dir = "{cni}"
+    conf_dir = "{places.root}/cni"
+  [{cri}.containerd]
+    snapshotter = "overlayfs"
+    default_runtime_name = "runc"
+    [{cri}.containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+      [{cri}.containerd.runtimes.runc.options]
+        BinaryName = "{shutil.which("runc") or "runc"}"
+        Root = "{places.run}/runc"
+        SystemdCgroup = false
+"""

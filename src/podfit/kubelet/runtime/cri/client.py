@@ -1,0 +1,247 @@
+"""A container runtime over its CRI socket (spec section 7).
+
+The stubs are made from method names at run time: a call is a request message, a deadline, and our own errors. Optional
+calls that a runtime lacks answer `Unimplemented` once and are not sent again. gRPC takes 80 ms to import, so this module
+is imported only where a CRI socket is used.
+"""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from podfit.kubelet.runtime.archives import Importer
+from podfit.kubelet.runtime.cri import convert
+from podfit.kubelet.runtime.cri import runtime_v1_pb2 as pb
+from podfit.kubelet.runtime.errors import CRIError, NotFound, Unavailable, Unimplemented
+from podfit.kubelet.runtime.types import (
+    CgroupDriver,
+    Container,
+    ContainerConfig,
+    ContainerEvent,
+    ContainerStats,
+    ContainerStatus,
+    Image,
+    LinuxResources,
+    RuntimeCondition,
+    RuntimeStatus,
+    Sandbox,
+    SandboxConfig,
+    SandboxStats,
+    SandboxStatus,
+    Version,
+)
+
+RUNTIME, IMAGES = "runtime.v1.RuntimeService", "runtime.v1.ImageService"
+SECONDS = 120.0  # for most calls; creating and starting may wait for a busy disk
+PULL_SECONDS = 600.0
+_OPTIONS = [("grpc.max_receive_message_length", 64 * 2**20)]
+_GONE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
+
+
+class CRIRuntime:
+    """`endpoint` is the absolute path of a Unix socket."""
+
+    def __init__(self, endpoint: Path, importer: Importer | None = None) -> None:
+        self._channel = grpc.aio.insecure_channel(f"unix://{endpoint}", options=_OPTIONS)
+        self._calls: dict[str, Any] = {}
+        self._lacking: set[str] = set()
+        self._importer = importer
+
+    async def close(self) -> None:
+        await self._channel.close()
+
+    async def version(self) -> Version:
+        answer = await self._call("Version", pb.VersionRequest(), pb.VersionResponse)
+        return Version(
+            runtime_name=answer.runtime_name, runtime_version=answer.runtime_version,
+            api_version=answer.runtime_api_version,
+        )  # fmt: skip
+
+    async def status(self) -> RuntimeStatus:
+        answer = await self._call("Status", pb.StatusRequest(), pb.StatusResponse)
+        conditions = (
+            RuntimeCondition(type=each.type, status=each.status, reason=each.reason, message=each.message)
+            for each in answer.status.conditions
+        )
+        return RuntimeStatus(conditions=tuple(conditions))
+
+    async def cgroup_driver(self) -> CgroupDriver | None:
+        try:
+            answer = await self._call("RuntimeConfig", pb.RuntimeConfigRequest(), pb.RuntimeConfigResponse)
+        except Unimplemented:
+            return None
+        return "systemd" if answer.linux.cgroup_driver == pb.SYSTEMD else "cgroupfs"
+
+    async def events(self) -> AsyncIterator[ContainerEvent] | None:
+        """Asks for the stream and waits for its first sign of life or refusal."""
+        method = f"/{RUNTIME}/GetContainerEvents"
+        stream = self._channel.unary_stream(
+            method, request_serializer=pb.GetEventsRequest.SerializeToString,
+            response_deserializer=pb.ContainerEventResponse.FromString,
+        )(pb.GetEventsRequest())  # fmt: skip
+        try:
+            await stream.wait_for_connection()
+        except grpc.aio.AioRpcError as error:
+            if isinstance(_translated(error), Unimplemented):
+                return None
+            raise _translated(error) from error
+        return _events(stream)
+
+    async def run_sandbox(self, config: SandboxConfig, *, handler: str = "") -> str:
+        request = pb.RunPodSandboxRequest(config=convert.sandbox_config(config), runtime_handler=handler)
+        return str((await self._call("RunPodSandbox", request, pb.RunPodSandboxResponse)).pod_sandbox_id)
+
+    async def stop_sandbox(self, sandbox_id: str) -> None:
+        await self._gone_is_fine("StopPodSandbox", pb.StopPodSandboxRequest(pod_sandbox_id=sandbox_id))
+
+    async def remove_sandbox(self, sandbox_id: str) -> None:
+        await self._gone_is_fine("RemovePodSandbox", pb.RemovePodSandboxRequest(pod_sandbox_id=sandbox_id))
+
+    async def list_sandboxes(self) -> tuple[Sandbox, ...]:
+        answer = await self._call("ListPodSandbox", pb.ListPodSandboxRequest(), pb.ListPodSandboxResponse)
+        return tuple(convert.sandbox(each) for each in answer.items)
+
+    async def sandbox_status(self, sandbox_id: str) -> SandboxStatus:
+        request = pb.PodSandboxStatusRequest(pod_sandbox_id=sandbox_id)
+        return convert.sandbox_status((await self._call("PodSandboxStatus", request, pb.PodSandboxStatusResponse)).status)
+
+    async def update_sandbox_resources(
+        self, sandbox_id: str, *, resources: LinuxResources, overhead: LinuxResources | None = None
+    ) -> None:
+        request = pb.UpdatePodSandboxResourcesRequest(
+            pod_sandbox_id=sandbox_id, resources=convert.resources_out(resources),
+            overhead=convert.resources_out(overhead or LinuxResources()),
+        )  # fmt: skip
+        await self._call("UpdatePodSandboxResources", request, pb.UpdatePodSandboxResourcesResponse)
+
+    async def sandbox_stats(self, sandbox_id: str) -> SandboxStats:
+        request = pb.PodSandboxStatsRequest(pod_sandbox_id=sandbox_id)
+        return convert.sandbox_stats((await self._call("PodSandboxStats", request, pb.PodSandboxStatsResponse)).stats)
+
+    async def create_container(self, sandbox_id: str, config: ContainerConfig, sandbox: SandboxConfig) -> str:
+        request = pb.CreateContainerRequest(
+            pod_sandbox_id=sandbox_id, config=convert.container_config(config, sandbox, config.security),
+            sandbox_config=convert.sandbox_config(sandbox),
+        )  # fmt: skip
+        return str((await self._call("CreateContainer", request, pb.CreateContainerResponse)).container_id)
+
+    async def start_container(self, container_id: str) -> None:
+        request = pb.StartContainerRequest(container_id=container_id)
+        await self._call("StartContainer", request, pb.StartContainerResponse)
+
+    async def stop_container(self, container_id: str, *, grace_seconds: int) -> None:
+        request = pb.StopContainerRequest(container_id=container_id, timeout=grace_seconds)
+        await self._gone_is_fine("StopContainer", request, seconds=SECONDS + grace_seconds)
+
+    async def remove_container(self, container_id: str) -> None:
+        await self._gone_is_fine("RemoveContainer", pb.RemoveContainerRequest(container_id=container_id))
+
+    async def list_containers(self, *, sandbox_id: str = "") -> tuple[Container, ...]:
+        request = pb.ListContainersRequest(filter=pb.ContainerFilter(pod_sandbox_id=sandbox_id))
+        answer = await self._call("ListContainers", request, pb.ListContainersResponse)
+        return tuple(convert.container(each) for each in answer.containers)
+
+    async def container_status(self, container_id: str) -> ContainerStatus:
+        request = pb.ContainerStatusRequest(container_id=container_id)
+        return convert.container_status((await self._call("ContainerStatus", request, pb.ContainerStatusResponse)).status)
+
+    async def update_container_resources(self, container_id: str, resources: LinuxResources) -> None:
+        request = pb.UpdateContainerResourcesRequest(
+            container_id=container_id, linux=convert.resources_out(resources)
+        )  # fmt: skip
+        await self._call("UpdateContainerResources", request, pb.UpdateContainerResourcesResponse)
+
+    async def container_stats(self, container_id: str) -> ContainerStats:
+        request = pb.ContainerStatsRequest(container_id=container_id)
+        return convert.container_stats((await self._call("ContainerStats", request, pb.ContainerStatsResponse)).stats)
+
+    async def list_container_stats(self) -> tuple[ContainerStats, ...]:
+        answer = await self._call("ListContainerStats", pb.ListContainerStatsRequest(), pb.ListContainerStatsResponse)
+        return tuple(convert.container_stats(each) for each in answer.stats)
+
+    async def list_images(self) -> tuple[Image, ...]:
+        answer = await self._call("ListImages", pb.ListImagesRequest(), pb.ListImagesResponse, service=IMAGES)
+        return tuple(convert.image(each) for each in answer.images)
+
+    async def image_status(self, image: str) -> Image | None:
+        request = pb.ImageStatusRequest(image=pb.ImageSpec(image=image))
+        try:
+            answer = await self._call("ImageStatus", request, pb.ImageStatusResponse, service=IMAGES)
+        except NotFound:
+            return None
+        return convert.image(answer.image) if answer.image.id else None
+
+    async def pull_image(self, image: str) -> str:
+        request = pb.PullImageRequest(image=pb.ImageSpec(image=image))
+        answer = await self._call("PullImage", request, pb.PullImageResponse, service=IMAGES, seconds=PULL_SECONDS)
+        return str(answer.image_ref)
+
+    async def remove_image(self, image: str) -> None:
+        request = pb.RemoveImageRequest(image=pb.ImageSpec(image=image))
+        await self._gone_is_fine("RemoveImage", request, service=IMAGES)
+
+    async def import_archive(self, archive: Path) -> tuple[str, ...]:
+        """CRI has no such call; the runtime's own tool does it, where we know that tool."""
+        if self._importer is None:
+            raise Unimplemented("this runtime is not podfit's own: load the image with its own tools")
+        return await self._importer.load(archive)
+
+    async def _gone_is_fine(
+        self, name: str, request: Any, *, seconds: float = SECONDS, service: str = RUNTIME
+    ) -> None:
+        answer = getattr(pb, name + "Response")
+        try:
+            await self._call(name, request, answer, seconds=seconds, service=service)
+        except NotFound:
+            return
+
+    async def _call(
+        self, name: str, request: Any, answer: Any, *, seconds: float = SECONDS, service: str = RUNTIME
+    ) -> Any:
+        if name in self._lacking:
+            raise Unimplemented(f"the runtime has no {name}")
+        try:
+            return await self._stub(service, name, request, answer)(request, timeout=seconds)
+        except grpc.aio.AioRpcError as error:
+            failure = _translated(error)
+            if isinstance(failure, Unimplemented):
+                self._lacking.add(name)
+            raise failure from error
+
+    def _stub(self, service: str, name: str, request: Any, answer: Any) -> Any:
+        stub = self._calls.get(name)
+        if stub is None:
+            stub = self._calls[name] = self._channel.unary_unary(
+                f"/{service}/{name}", request_serializer=type(request).SerializeToString,
+                response_deserializer=answer.FromString,
+            )  # fmt: skip
+        return stub
+
+
+async def _events(stream: Any) -> AsyncIterator[ContainerEvent]:
+    try:
+        async for message in stream:
+            if event := convert.event(message):
+                yield event
+    except grpc.aio.AioRpcError as error:
+        raise _translated(error) from error
+    finally:
+        stream.cancel()
+
+
+def _translated(error: grpc.aio.AioRpcError) -> CRIError:
+    text = error.details() or error.code().name
+    match error.code():
+        case grpc.StatusCode.NOT_FOUND:
+            return NotFound(text)
+        case grpc.StatusCode.UNIMPLEMENTED:
+            return Unimplemented(text)
+        case grpc.StatusCode.UNKNOWN if "not implemented" in text:
+            return Unimplemented(text)
+        case code if code in _GONE:
+            return Unavailable(text)
+        case _:
+            return CRIError(text)
