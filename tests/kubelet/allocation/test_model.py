@@ -84,6 +84,8 @@ class Allocation(RuleBasedStateMachine):
         self.loop.run_until_complete(self.node.clock.advance(1))
         self.ticks += 1
         self.model[name].desired = cpu
+        if cpu == self.model[name].promised:
+            self.model[name].since = 0  # taken back: it no longer waits
         self.loop.run_until_complete(self.node.wants(self.api[name], c1=needs({"cpu": f"{cpu}m"})))
         self._retry()
 
