@@ -133,3 +133,12 @@ async def test_a_job_whose_containers_were_lost_fails_and_is_not_done_twice(node
     await node.until(lambda: node.phase() == "Failed")
     assert node.state()["state"]["terminated"]["reason"] == "ContainerStatusUnknown"
     assert not [each for each in node.runtime.calls[calls:] if each.startswith("start")]
+
+
+async def test_a_runtime_that_returns_is_used_at_once(node: Node) -> None:
+    node.runtime.fail |= {"list": "connection refused", "sandbox": "connection refused"}
+    node.add()
+    await node.advance(1)
+    node.runtime.fail.clear()
+    await node.advance(0.5)
+    await node.runs()

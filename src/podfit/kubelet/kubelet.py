@@ -69,7 +69,8 @@ class Kubelet:
         self._agent = NodeAgent(client, runtime, config, clock=clock, gates=machine.gates)
         self._informer = Informer(client, Pod, clock=clock, fields=f"spec.nodeName={config.name}")
         self._pods = PodManager(self._informer)
-        self._watch = RuntimeWatch(runtime, clock=clock, changed=self._pods.wake)
+        self._watch = RuntimeWatch(
+            runtime, clock=clock, changed=self._pods.wake, recovered=self._pods.wake_all)
         self.metrics = Metrics()
         allocated = Checkpoint(config.root / "allocated_pods_state")
         actuated = Checkpoint(config.root / "actuated_pods_state")

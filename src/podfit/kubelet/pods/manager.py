@@ -63,6 +63,10 @@ class PodManager:
         if worker is not None:
             worker.wake()
 
+    def wake_all(self) -> None:
+        for worker in self._workers.values():
+            worker.wake()
+
     def known(self) -> set[str]:
         """The pods that have a worker, whatever state they are in."""
         return set(self._workers)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from podfit.core.clock import Clock
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime
-from podfit.kubelet.runtime.types import ContainerState, EventKind, Sandbox
+from podfit.kubelet.runtime.types import ContainerState, EventKind
 
 log = logging.getLogger(__name__)
 
@@ -22,19 +22,22 @@ _States = dict[str, dict[str, str]]
 
 
 class RuntimeWatch:
-    """Calls `changed(uid)` for every pod in which something changed. `look` and `listen` run until cancelled.
+    """Calls `changed(uid)` for every pod in which something changed, and `recovered` when the runtime answers again, so
+    that nobody has to wait for a retry. `look` and `listen` run until cancelled.
 
     `healthy` is False while the runtime does not answer.
     """
 
-    def __init__(self, runtime: Runtime, *, clock: Clock, changed: Callable[[str], None]) -> None:
+    def __init__(
+        self, runtime: Runtime, *, clock: Clock, changed: Callable[[str], None], recovered: Callable[[], None],
+    ) -> None:
         self._runtime = runtime
         self._clock = clock
         self._changed = changed
+        self._recovered = recovered
         self._states: _States = {}
         self._pod_of: dict[str, str] = {}
         self._listening = False
-        self.sandboxes: tuple[Sandbox, ...] = ()
         self.healthy = True
 
     async def look(self) -> None:
@@ -52,9 +55,7 @@ class RuntimeWatch:
                 log.warning("runtime does not answer error=%s", error)
             self.healthy = False
             return
-        if not self.healthy:
-            log.info("runtime answers again")
-        self.healthy = True
+        returned, self.healthy = not self.healthy, True
         home = {each.id: each.uid for each in sandboxes}
         self._pod_of = {each.id: home[each.sandbox_id] for each in containers if each.sandbox_id in home}
         states: _States = {uid: {} for uid in home.values()}
@@ -63,10 +64,13 @@ class RuntimeWatch:
         for container in containers:
             if container.id in self._pod_of:
                 states[self._pod_of[container.id]][container.id] = container.state.value
-        before, self._states, self.sandboxes = self._states, states, sandboxes
+        before, self._states = self._states, states
         for uid in before.keys() | states.keys():
             if before.get(uid) != states.get(uid):
                 self._changed(uid)
+        if returned:
+            log.info("runtime answers again")
+            self._recovered()
 
     async def listen(self) -> None:
         """Follow the runtime's events; returns at once when it has none."""
