@@ -1,6 +1,8 @@
 """`podfit demo`: a cluster, the stories, and nothing left behind."""
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +16,7 @@ from podfit.cli.demo.observer import NotSeen, Observer
 from podfit.cli.demo.stage import NotAsTold, Stage
 from podfit.cli.demo.stories import all_stories
 from podfit.cli.logs import LogFormat
+from podfit.cluster.compose import Cluster
 from podfit.cluster.foreground import stopping_on_signals
 from podfit.cluster.layout import DataDir, default_data_dir
 from podfit.cluster.options import NodeKind, UpOptions
@@ -42,6 +45,15 @@ def demo(
         render.error(f"the demo is not as told: {failure}")
         return exits.REFUSED
     return exits.DONE
+
+
+@contextlib.asynccontextmanager
+async def _cluster(options: UpOptions) -> AsyncIterator[Cluster]:
+    cluster = await Cluster.start(options, announce=render.line)
+    try:
+        yield cluster
+    finally:
+        await cluster.stop(pods=True)
 
 
 async def _demo(options: UpOptions) -> None:

@@ -1,0 +1,233 @@
+"""A whole cluster in one process: store, API server, controllers, scheduler, nodes.
+
+Nothing in a component knows that it is not alone in its process; they share the API server's handler instead of a socket.
+The runtime starts while the API server does, because containerd takes longer than anything of ours.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AsyncExitStack
+from typing import Any
+
+from podfit import __version__
+from podfit.api.core.nodes import Node
+from podfit.apiserver.context import Context
+from podfit.apiserver.server import ApiServer
+from podfit.client.events import EventRecorder
+from podfit.client.kubeconfig import load, remove
+from podfit.client.rest import Client
+from podfit.client.transport import Local
+from podfit.cluster.access import CONTEXT, Published, admin_access, publish
+from podfit.cluster.certificates import LOOPBACK, serving
+from podfit.cluster.errors import MachineError
+from podfit.cluster.nodes import ClusterNode, Machinery, real_machinery, simulated_machinery
+from podfit.cluster.options import NodeChoice, NodeKind, UpOptions, choose_node, node_names
+from podfit.cluster.process import Process, RunningNode, UpState, exclusive, write_state
+from podfit.controllers.namespaces import NamespaceController
+from podfit.controllers.quotas import QuotaController
+from podfit.controllers.serviceaccounts import NamespaceContents
+from podfit.core.clock import Clock
+from podfit.core.times import format_time
+from podfit.net.http_server import HttpsServer, PortInUse
+from podfit.net.system import SystemClock
+from podfit.net.tls import Authority, server_context
+from podfit.net.wire import Handler, Identity, Request, Response
+from podfit.scheduler.scheduler import NAME as SCHEDULER
+from podfit.scheduler.scheduler import Scheduler
+from podfit.store.sqlite import sqlite_store
+
+log = logging.getLogger(__name__)
+
+Announce = Callable[[str], None]
+READY_SECONDS = 60.0
+
+
+class Cluster:
+    """`start` makes one that runs, `stop` ends it; `failure` returns only if a part of it breaks."""
+
+    def __init__(self, options: UpOptions, clock: Clock) -> None:
+        self.options = options
+        self.nodes: tuple[ClusterNode, ...] = ()
+        self.server = ""
+        self.access = Published(options.data.kubeconfig, "", "")
+        self._clock = clock
+        self._closing = AsyncExitStack()
+        self._parts: set[asyncio.Task[None]] = set()
+        self._broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._https: HttpsServer | None = None
+
+    @classmethod
+    async def start(cls, options: UpOptions, *, announce: Announce) -> "Cluster":
+        """Returns when the API serves and every node is Ready. Raises ClusterError, and then nothing runs."""
+        cluster = cls(options, SystemClock())
+        try:
+            await cluster._start(announce)
+        except BaseException:
+            await cluster.stop(pods=False)
+            raise
+        return cluster
+
+    async def _start(self, announce: Announce) -> None:
+        options, clock = self.options, self._clock
+        began = clock.monotonic()
+        choice = choose_node(options)
+        self._closing.enter_context(exclusive(options.data))
+        self._record(ready=False)
+        announce(f"podfit {__version__}: Kubernetes API 1.36")
+        machinery = asyncio.ensure_future(_machinery(choice, options, clock))
+        try:
+            authority = await self._control_plane()
+            self.access = publish(options.data, admin_access(authority, self.server), options.kubeconfig)
+            announce(f"  api       {self.server}, ready in {1000 * (clock.monotonic() - began):.0f} ms")
+            await self._nodes(choice, await machinery, announce)
+        finally:
+            machinery.cancel()
+        announce(f"  store     {options.data.store}")
+        where = f'context "{CONTEXT}" in ' if self.access.context else ""
+        unchanged = " (current context unchanged)" if self.access.context else ""
+        announce(f"  kubectl   {where}{self.access.path}{unchanged}")
+        announce(f"  ready     in {clock.monotonic() - began:.2f} s")
+        self._record(ready=True)
+
+    async def _control_plane(self) -> Authority:
+        """Store, API server behind HTTPS, controllers, scheduler."""
+        options, clock = self.options, self._clock
+        authority = Authority.load(options.data.pki, clock=clock)
+        store = sqlite_store(options.data.store)
+        self._closing.push_async_callback(store.close)
+        context = Context(store, clock, options.gates, self._kubelet)
+        api = ApiServer(context, signing_key=options.data.pki / "service-accounts.key")
+        await api.start()
+        self._closing.push_async_callback(api.stop)
+        self._https = HttpsServer(api.handler, server_context(serving(authority), clients=authority.certificate))
+        api.address = self.server = await self._listen(self._https)
+        self._closing.push_async_callback(self._https.close)
+        self._handler = api.handler
+        self._start_controllers(authority)
+        return authority
+
+    async def _listen(self, https: HttpsServer) -> str:
+        port = self.options.port
+        try:
+            return f"https://{LOOPBACK}:{await https.listen(LOOPBACK, port)}"
+        except PortInUse as error:
+            raise MachineError(
+                f"port {port} on {LOOPBACK} is in use by another program",
+                fix=("or take any free port:  podfit up --port 0",),
+            ) from error
+
+    def _start_controllers(self, authority: Authority) -> None:
+        clock, gates = self._clock, self.options.gates
+        manager = self._client("system:kube-controller-manager")
+        scheduling = self._client("system:kube-scheduler")
+        recorder = EventRecorder(scheduling, component=SCHEDULER, clock=clock)
+        scheduler = Scheduler(scheduling, recorder=recorder, clock=clock, gates=gates)
+        for part in (
+            NamespaceController(manager, clock=clock).run(),
+            NamespaceContents(manager, clock=clock, ca=authority.certificate.decode()).run(),
+            QuotaController(manager, clock=clock, gates=gates).run(),
+            recorder.run(),
+            scheduler.run(),
+        ):
+            self._run(part)
+
+    async def _nodes(self, choice: NodeChoice, machinery: list[Machinery], announce: Announce) -> None:
+        names = node_names(choice, self.options.nodes)
+        self.nodes = tuple(
+            ClusterNode(name, choice.kind, each, self.options, self._handler, self._clock)
+            for name, each in zip(names, machinery, strict=True)
+        )
+        await asyncio.gather(*(node.start() for node in self.nodes))
+        async with asyncio.timeout(READY_SECONDS):
+            await asyncio.gather(*(self._ready(node.name) for node in self.nodes))
+        if not self.nodes:
+            announce(f"  node      none, {choice.why}")
+        for node in self.nodes:
+            announce(f"  node      {node.name}: {choice.kind} ({choice.why}); {node.machinery.detail}")
+
+    async def _ready(self, name: str) -> None:
+        client = self.admin_local()
+        node = await client.get(Node, name)
+        if _is_ready(node):
+            return
+        version = node.metadata.resource_version
+        async for event in client.watch(Node, resource_version=version, fields=f"metadata.name={name}"):
+            if event.type != "BOOKMARK" and _is_ready(event.object):
+                return
+
+    async def stop(self, *, pods: bool) -> None:
+        """End everything; with `pods` the containers, the runtime and the user's kubeconfig entry go too."""
+        stopped = await asyncio.gather(*(node.stop(pods=pods) for node in self.nodes), return_exceptions=True)
+        for task in self._parts:
+            task.remove_done_callback(self._ended)
+            task.cancel()
+        await asyncio.gather(*self._parts, return_exceptions=True)
+        await self._closing.aclose()
+        if pods:
+            self.options.data.state.unlink(missing_ok=True)
+            if self.access.context:
+                remove(self.access.path, self.access.context)
+        for failure in stopped:
+            if isinstance(failure, BaseException):
+                raise failure
+
+    async def failure(self) -> None:
+        """Waits; raises what broke a part of the cluster."""
+        await asyncio.shield(self._broken)
+
+    def admin_client(self) -> Client:
+        """An administrator's client over HTTPS, as a user would have it."""
+        return load([self.options.data.kubeconfig]).client(user_agent="podfit")
+
+    def admin_local(self) -> Client:
+        return Client(Local(self._handler, Identity("kubernetes-admin", ("system:masters",))))
+
+    def _client(self, user: str) -> Client:
+        return Client(Local(self._handler, Identity(user)), user_agent=user.removeprefix("system:"))
+
+    def _kubelet(self, name: str) -> "Callable[[Request], Awaitable[Response]] | None":
+        found: Handler | None = next((node.handler for node in self.nodes if node.name == name), None)
+        return found
+
+    def _run(self, part: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(part)
+        self._parts.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and not self._broken.done():
+            self._broken.set_exception(task.exception() or RuntimeError("a part of the cluster ended by itself"))
+
+    def _record(self, *, ready: bool) -> None:
+        me = Process.current()
+        nodes = tuple(_running(node) for node in self.nodes)
+        write_state(self.options.data, UpState(
+            pid=me.pid, start_ticks=me.start_ticks, version=__version__, started=format_time(self._clock.now()),
+            server=self.server, ready=ready, nodes=nodes, kubeconfig=str(self.access.path),
+            context=self.access.context,
+        ))  # fmt: skip
+
+
+def _running(node: ClusterNode) -> RunningNode:
+    machinery = node.machinery
+    containerd = machinery.containerd
+    return RunningNode(
+        name=node.name, kind=str(node.kind), detail=machinery.detail,
+        runtime_endpoint=str(containerd.places.socket) if containerd else "",
+        cgroup_root=machinery.cgroups.layout.root, containerd_pid=containerd.pid if containerd else 0,
+    )  # fmt: skip
+
+
+async def _machinery(choice: NodeChoice, options: UpOptions, clock: Clock) -> list[Machinery]:
+    match choice.kind:
+        case NodeKind.REAL:
+            return [await real_machinery(options, clock)]
+        case NodeKind.SIMULATED:
+            return [simulated_machinery(clock) for _ in range(options.nodes)]
+        case NodeKind.NONE:
+            return []
+
+
+def _is_ready(node: Node) -> bool:
+    return any(each.type == "Ready" and each.status == "True" for each in node.status.conditions)

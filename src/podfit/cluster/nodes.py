@@ -1,0 +1,165 @@
+"""A node of the cluster: the runtime it stands on, its kubelet, and how to take both down."""
+
+import asyncio
+import hashlib
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+from podfit.client.rest import Client
+from podfit.client.transport import Local
+from podfit.cluster.errors import MachineError
+from podfit.cluster.layout import DataDir
+from podfit.cluster.options import NodeKind, UpOptions
+from podfit.core.clock import Clock
+from podfit.core.quantity import Quantity
+from podfit.decide.container_resources import Machine
+from podfit.kubelet.cgroup.detect import detect
+from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups, Layout
+from podfit.kubelet.config import KubeletConfig
+from podfit.kubelet.kubelet import Kubelet
+from podfit.kubelet.node import machine as machine_facts
+from podfit.kubelet.runtime import images
+from podfit.kubelet.runtime.containerd import Containerd, ContainerdFailed
+from podfit.kubelet.runtime.errors import CRIError
+from podfit.kubelet.runtime.protocol import Runtime
+from podfit.kubelet.volumes.mounter import DirectoryMounter, TmpfsMounter
+from podfit.net.wire import Handler, Identity
+
+log = logging.getLogger(__name__)
+
+HOST_IP = "127.0.0.1"
+SIMULATED_CPU, SIMULATED_MEMORY = "4", "8Gi"
+
+
+@dataclass(frozen=True, slots=True)
+class Machinery:
+    """What a kubelet drives. `containerd` is set where it is our own child."""
+
+    runtime: Runtime
+    cgroups: Cgroups
+    detail: str
+    containerd: Containerd | None = None
+
+
+def cgroup_layout(data: DataDir) -> Layout:
+    """A tree of its own for each data directory, so that two clusters on one machine do not meet."""
+    tag = hashlib.sha256(str(data.root).encode()).hexdigest()[:10]
+    return Layout(f"/podfit-{tag}")
+
+
+def private_containerd(data: DataDir, clock: Clock) -> Containerd:
+    return Containerd(data.containerd, sandbox_image=images.PAUSE, clock=clock)
+
+
+async def real_machinery(options: UpOptions, clock: Clock) -> Machinery:
+    """Start or adopt containerd, or connect to the runtime that was named. Raises MachineError."""
+    from podfit.kubelet.runtime.cri.client import CRIRuntime
+
+    try:
+        found = detect(cgroup_layout(options.data))
+    except CgroupError as error:
+        raise MachineError(
+            f"no cgroups on this machine: {error}", fix=("or run:  podfit up --node simulated",)
+        ) from error
+    if options.runtime_endpoint:
+        runtime = CRIRuntime(Path(options.runtime_endpoint))
+        return Machinery(runtime, found.cgroups, await _described(runtime, found.described))
+    containerd = private_containerd(options.data, clock)
+    try:
+        await containerd.start()
+    except ContainerdFailed as error:
+        evidence = (f"its log: {containerd.places.log}",)
+        raise MachineError(str(error), evidence=evidence, fix=("or run:  podfit up --node simulated",)) from error
+    runtime = CRIRuntime(containerd.places.socket, containerd.importer)
+    await _load_built_in(runtime, containerd.places.root / "images")
+    return Machinery(runtime, found.cgroups, await _described(runtime, found.described), containerd)
+
+
+async def _described(runtime: Runtime, cgroups: str) -> str:
+    try:
+        version = await runtime.version()
+    except CRIError as error:
+        raise MachineError(f"the container runtime does not answer: {error}") from error
+    return f"{version.runtime_name} {version.runtime_version}, {cgroups}"
+
+
+async def _load_built_in(runtime: Runtime, directory: Path) -> None:
+    """The pause image and busybox, unless this containerd has them from an earlier start."""
+    for recipe in (images.pause_recipe, images.busybox_recipe):
+        try:
+            made = recipe()
+            if await runtime.image_status(made.name) is None:
+                archive = await asyncio.to_thread(images.archive, made, directory)
+                await runtime.import_archive(archive)
+        except images.MissingProgram as error:
+            raise MachineError(str(error), fix=("install it:  apt-get install busybox-static",)) from error
+        except CRIError as error:
+            raise MachineError(f"cannot load a built-in image: {error}") from error
+
+
+def simulated_machinery(clock: Clock) -> Machinery:
+    from podfit.kubelet.cgroup.memory import MemoryCgroups
+    from podfit.kubelet.runtime.simulated import SimulatedRuntime
+
+    cgroups = MemoryCgroups()
+    return Machinery(SimulatedRuntime(clock, cgroups), cgroups, "containers do not run")
+
+
+class ClusterNode:
+    """One node. `handler` is its kubelet's server."""
+
+    def __init__(
+        self, name: str, kind: NodeKind, machinery: Machinery, options: UpOptions, api: Handler, clock: Clock
+    ) -> None:
+        self.name = name
+        self.kind = kind
+        self.machinery = machinery
+        identity = Identity(f"system:node:{name}", ("system:nodes", "system:authenticated"))
+        client = Client(Local(api, identity), user_agent="kubelet")
+        simulated = kind is NodeKind.SIMULATED
+        config = _config(name, options, simulated=simulated)
+        self._kubelet = Kubelet(
+            client=client, runtime=machinery.runtime, cgroups=machinery.cgroups, config=config,
+            machine=_machine(config, machinery.cgroups, options), clock=clock,
+            mounter=DirectoryMounter() if simulated else TmpfsMounter(),
+            runtime_name="simulated" if simulated else "containerd",
+        )  # fmt: skip
+        self._watching: asyncio.Task[None] | None = None
+
+    @property
+    def cgroups(self) -> Cgroups:
+        return self.machinery.cgroups
+
+    @property
+    def handler(self) -> Handler:
+        return self._kubelet.handler
+
+    async def start(self) -> None:
+        if self.machinery.containerd is not None:
+            self._watching = asyncio.create_task(self.machinery.containerd.watch())
+        await self._kubelet.start()
+
+    async def stop(self, *, pods: bool) -> None:
+        await self._kubelet.stop(stop_pods=pods)
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
+        await self.machinery.runtime.close()
+        if pods and self.machinery.containerd is not None:
+            await self.machinery.containerd.stop()
+
+
+def _config(name: str, options: UpOptions, *, simulated: bool) -> KubeletConfig:
+    root = options.data.kubelet(name)
+    capacity = machine_facts.capacity(root)
+    if simulated:
+        capacity |= {"cpu": Quantity.parse(SIMULATED_CPU), "memory": Quantity.parse(SIMULATED_MEMORY)}
+    return KubeletConfig(
+        name=name, root=root, host_ip=HOST_IP, capacity=capacity, allocatable=capacity, simulated=simulated
+    )
+
+
+def _machine(config: KubeletConfig, cgroups: Cgroups, options: UpOptions) -> Machine:
+    memory = config.capacity["memory"].value()
+    return Machine(memory=memory, cgroup=cgroups.version, gates=options.gates)

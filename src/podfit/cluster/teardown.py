@@ -1,0 +1,81 @@
+"""Stopping what runs on a data directory, whoever started it and however it ended.
+
+A living `podfit up` is asked to stop everything, as Ctrl-C would. What a killed one left behind, containerd and containers,
+is found by the data directory and taken down here.
+"""
+
+import asyncio
+import os
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+from podfit.client.kubeconfig import remove
+from podfit.cluster.errors import MachineError
+from podfit.cluster.layout import DataDir
+from podfit.cluster.nodes import cgroup_layout, private_containerd
+from podfit.cluster.process import Process, UpState, exclusive, read_state, running
+from podfit.core.clock import Clock
+from podfit.kubelet.cgroup.detect import detect
+from podfit.kubelet.runtime.containerd import Containerd
+from podfit.kubelet.volumes.mounter import TmpfsMounter
+from podfit.net.system import SystemClock
+
+STOP_SECONDS = 60.0
+STEP = 0.05
+
+
+async def stop_everything(data: DataDir, *, announce: Callable[[str], None]) -> None:
+    """Raises MachineError when a running cluster does not end."""
+    clock = SystemClock()
+    state = running(data)
+    if state is not None:
+        await _ask_to_stop(state, clock)
+        announce(f"stopped podfit (pid {state.pid}), its containers and its runtime")
+        return
+    left = read_state(data) if data.root.exists() else None
+    if left is None:
+        announce(f"nothing runs on {data.root}")
+        return
+    with exclusive(data):
+        await _take_down(data, clock)
+        if left.context:
+            remove(Path(left.kubeconfig), left.context)
+        data.state.unlink(missing_ok=True)
+    announce(f"took down what an earlier podfit (pid {left.pid}) had left on {data.root}")
+
+
+async def _ask_to_stop(state: UpState, clock: Clock) -> None:
+    process = Process(state.pid, state.start_ticks)
+    os.kill(state.pid, signal.SIGINT)
+    deadline = clock.monotonic() + STOP_SECONDS
+    while process.alive():
+        if clock.monotonic() > deadline:
+            raise MachineError(
+                f"podfit (pid {state.pid}) has not stopped after {STOP_SECONDS:.0f} s", fix=("see its log",)
+            )
+        await asyncio.sleep(STEP)
+
+
+async def _take_down(data: DataDir, clock: Clock) -> None:
+    containerd = private_containerd(data, clock)
+    if os.geteuid() != 0 or not data.containerd.exists() or not shutil.which("containerd"):
+        return
+    await containerd.start()
+    await _remove_sandboxes(containerd)
+    await containerd.stop()
+    detect(cgroup_layout(data)).cgroups.remove(cgroup_layout(data).prefix)
+    TmpfsMounter().unmount_below(data.root / "kubelet")
+
+
+async def _remove_sandboxes(containerd: Containerd) -> None:
+    from podfit.kubelet.runtime.cri.client import CRIRuntime
+
+    runtime = CRIRuntime(containerd.places.socket)
+    try:
+        for sandbox in await runtime.list_sandboxes():
+            await runtime.stop_sandbox(sandbox.id)
+            await runtime.remove_sandbox(sandbox.id)
+    finally:
+        await runtime.close()
