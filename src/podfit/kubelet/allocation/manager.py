@@ -10,7 +10,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import msgspec
 
@@ -23,9 +22,9 @@ from podfit.decide.fit import Deferred, Fits, Infeasible, Neighbour, NodeView
 from podfit.decide.order import queue_key
 from podfit.decide.overlay import NOTHING, PodResources, overlay, resizable, resources_of
 from podfit.kubelet.allocation import rebuild
+from podfit.kubelet.allocation.announcer import Announcer, Emit, Sync
 from podfit.kubelet.allocation.checkpoint import Checkpoint, CheckpointError
-from podfit.kubelet.allocation.conditions import DEFERRED, ERROR, IN_PROGRESS, INFEASIBLE, PENDING, Conditions
-from podfit.kubelet.allocation.events import NORMAL, WARNING, details
+from podfit.kubelet.allocation.conditions import PENDING, Conditions
 from podfit.kubelet.allocation.metrics import ResizeMetrics
 from podfit.net.metrics import Metrics
 
@@ -34,11 +33,6 @@ log = logging.getLogger(__name__)
 RETRY_SOON = 30.0
 RETRY_PERIOD = 180.0
 TERMINAL = ("Succeeded", "Failed")
-
-Emit: TypeAlias = Callable[[Pod, str, str, str], None]
-"""Record an event: pod, type, reason, message."""
-Sync: TypeAlias = Callable[[str, str], None]
-"""Sync the pod of this UID now; the second argument is the trigger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +75,10 @@ class AllocationManager:
         sync: Sync, metrics: Metrics,
     ) -> None:  # fmt: skip
         self._allocated, self._actuated = allocated, actuated
-        self._node, self._clock, self._emit, self._sync = node, clock, emit, sync
+        self._node, self._clock = node, clock
         self._conditions = Conditions(clock)
         self._metrics = ResizeMetrics(metrics, self._conditions)
+        self._announcer = Announcer(self._conditions, self._metrics, emit, sync)
         self._members: dict[str, _Member] = {}
         self._queue: list[str] = []
         self._failing: set[str] = set()
@@ -109,29 +104,17 @@ class AllocationManager:
         """
         uid, gates = pod.metadata.uid, self._node().gates
         allocated, actuated = self.allocated(pod), self._actuated.get(uid) or PodResources()
-        if uid in self._failing or resize.in_progress(allocated, actuated, running, gates):
-            if self._conditions.get(IN_PROGRESS, uid) is None:
-                self._conditions.set(IN_PROGRESS, uid, generation=pod.metadata.generation)
-            else:
-                self._conditions.probed(IN_PROGRESS, uid)
-        elif done := self._conditions.clear(IN_PROGRESS, uid):
-            text = details(allocated, generation=done.observed_generation)
-            self._emit(pod, NORMAL, "ResizeCompleted", f"Pod resize completed: {text}")
+        ongoing = uid in self._failing or resize.in_progress(allocated, actuated, running, gates)
+        self._announcer.progress(pod, allocated, ongoing=ongoing)
         return allocated
 
     def report(self, pod: Pod, error: str) -> None:
         """How the sync's actuation went; an empty error means that all was done or there was nothing to do."""
-        uid = pod.metadata.uid
         if not error:
-            self._failing.discard(uid)
+            self._failing.discard(pod.metadata.uid)
             return
-        self._failing.add(uid)
-        before = self._conditions.get(IN_PROGRESS, uid)
-        generation = before.observed_generation if before else pod.metadata.generation
-        self._conditions.set(IN_PROGRESS, uid, ERROR, error, generation=generation)
-        if before is None or (before.reason, before.message) != (ERROR, error):
-            text = details(self.allocated(pod), generation=generation, error=error)
-            self._emit(pod, WARNING, "ResizeError", f"Pod resize error: {text}")
+        self._failing.add(pod.metadata.uid)
+        self._announcer.failed(pod, self.allocated(pod), error)
 
     # ------------------------------------------------------------------ what happens to pods
 
@@ -309,39 +292,16 @@ class AllocationManager:
         return decisions, changes
 
     def _publish(self, decision: _Decision, trigger: str) -> None:
-        pod, verdict = decision.pod, decision.verdict
-        uid, generation = pod.metadata.uid, pod.metadata.generation
-        match verdict:
+        pod, uid = decision.pod, decision.pod.metadata.uid
+        match decision.verdict:
             case None:
-                if self._conditions.clear(PENDING, uid) is not None:
-                    self._sync(uid, trigger)
+                self._announcer.settled(pod, trigger)
             case Fits():
-                before = self._conditions.clear(PENDING, uid)
-                self._conditions.clear(IN_PROGRESS, uid)
                 self._failing.discard(uid)
-                if self._members[uid].active:
-                    self._conditions.set(IN_PROGRESS, uid, generation=generation)
                 self._members[uid] = self._member(pod)
-                self._emit(pod, NORMAL, "ResizeStarted", f"Pod resize started: {details(pod, generation=generation)}")
-                if before is not None and before.reason == DEFERRED:
-                    self._metrics.deferred_accepted.labels(trigger).inc()
-                self._sync(uid, trigger)
-            case Deferred():
-                self._wait(pod, DEFERRED, verdict, trigger)
-            case Infeasible():
-                self._metrics.infeasible.labels(verdict.detail).inc()
-                self._wait(pod, INFEASIBLE, verdict, trigger)
-
-    def _wait(self, pod: Pod, kind: str, verdict: Deferred | Infeasible, trigger: str) -> None:
-        """Set Pending. One event for each generation and reason, however often it is tried (R-098)."""
-        uid, generation = pod.metadata.uid, pod.metadata.generation
-        before = self._conditions.set(PENDING, uid, kind, verdict.message, generation=generation)
-        if before is None or (before.reason, before.observed_generation) != (kind, generation):
-            text = details(pod, generation=generation, error=verdict.message)
-            self._emit(pod, WARNING, f"Resize{kind}", f"Pod resize {verdict.reason}: {text}")
-            self._sync(uid, trigger)
-        elif before.message != verdict.message:
-            self._sync(uid, trigger)
+                self._announcer.granted(pod, trigger, active=self._members[uid].active)
+            case refusal:
+                self._announcer.refused(pod, refusal, trigger)
 
     def _arm(self, seconds: float) -> None:
         if self._timer is not None:
