@@ -269,10 +269,19 @@ async def test_requested_resizes_are_counted(node: Allocating) -> None:  # R-186
     assert node.metric("kubelet_pod_in_progress_resizes") == 0
 
 
-async def test_many_at_once_never_promise_too_much(node: Allocating) -> None:
+async def test_many_at_once_share_a_write_and_never_promise_too_much(tmp_path: Path) -> None:
+    writes = 0
+
+    def write(path: Path, data: bytes) -> None:
+        nonlocal writes
+        writes += path.name == "allocated_pods_state"
+
+    node = Allocating(tmp_path, write=write)
     pods = [make(f"p{n}", "100m") for n in range(20)]
     await node.start(*pods)
+    writes = 0
     await asyncio.gather(*(node.wants(each, c1=needs({"cpu": "1"})) for each in pods))
+    assert writes <= 3
     granted = [node.cpu(each) for each in pods]
     assert sum(granted) <= 4000
     assert granted.count(1000) == 2

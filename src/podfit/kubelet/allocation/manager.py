@@ -80,6 +80,7 @@ class AllocationManager:
         self._metrics = ResizeMetrics(metrics, self._conditions)
         self._announcer = Announcer(self._conditions, self._metrics, emit, sync)
         self._members: dict[str, _Member] = {}
+        self._incoming: dict[str, Pod] = {}
         self._queue: list[str] = []
         self._failing: set[str] = set()
         self._ready = False
@@ -140,18 +141,28 @@ class AllocationManager:
             return tuple(self._refreshed(each) for each in answers)
 
     async def update(self, pod: Pod) -> None:
-        """The API's pod changed. A new desire replaces one that waits (R-110) and is evaluated before this returns."""
+        """The API's pod changed. A new desire replaces one that waits (R-110) and is evaluated before this returns.
+
+        Changes that arrive while a pass is being written share the next one.
+        """
+        self._incoming[pod.metadata.uid] = pod
         async with self._deciding:
-            uid = pod.metadata.uid
-            old = self._members.get(uid)
-            if old is None:
-                return
-            self._members[uid] = self._member(msgspec.structs.replace(pod, status=old.pod.status))
-            if not self._resources_differ(old.pod, pod):
-                return
-            self._metrics.requested(old.pod, pod, self._node().gates)
-            self._push([uid])
-            await self._pass("pod_updated")
+            arrived, self._incoming = self._incoming, {}
+            changed = [uid for uid, each in arrived.items() if self._replace(uid, each)]
+            if changed:
+                self._push(changed)
+                await self._pass("pod_updated")
+
+    def _replace(self, uid: str, pod: Pod) -> bool:
+        """Take the new spec; whether it asks for other resources."""
+        old = self._members.get(uid)
+        if old is None:
+            return False
+        self._members[uid] = self._member(msgspec.structs.replace(pod, status=old.pod.status))
+        if not self._resources_differ(old.pod, pod):
+            return False
+        self._metrics.requested(old.pod, pod, self._node().gates)
+        return True
 
     async def reconcile(self, uid: str, status: PodStatus) -> None:
         """A status was generated: room comes free when the pod ended, or holds less than before (R-100, R-101)."""
