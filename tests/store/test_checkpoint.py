@@ -3,8 +3,9 @@
 import logging
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -14,7 +15,8 @@ from podfit.store.sqlite.checkpoint import Checkpointer
 from podfit.store.sqlite.file import StoreFile, open_file
 from podfit.store.sqlite.log import SqliteLog
 
-NEVER = 10**9
+NEVER = 10**6  # seconds
+T = TypeVar("T")
 
 
 @pytest.fixture
@@ -24,25 +26,51 @@ def file(path: Path) -> Iterator[StoreFile]:
     file.close()
 
 
-@pytest.mark.parametrize(("large", "pause"), [(1000, NEVER), (NEVER, 0.001)], ids=["large", "pause"])
-def test_it_copies_when_the_log_is_large_or_writing_pauses(
-    file: StoreFile, monkeypatch: pytest.MonkeyPatch, large: int, pause: float
+@pytest.fixture
+def copied(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Set by the checkpointer where it would copy."""
+    event = threading.Event()
+    monkeypatch.setattr(Checkpointer, "_copy", lambda self: event.set())
+    return event
+
+
+def test_it_copies_when_writing_pauses(
+    file: StoreFile, copied: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkpoint, "LARGE", large)
-    monkeypatch.setattr(checkpoint, "PAUSE", pause)
-    copied = threading.Event()
-    monkeypatch.setattr(Checkpointer, "_copy", lambda self: copied.set())
+    monkeypatch.setattr(checkpoint, "PAUSE", 0.001)
     checkpointer = Checkpointer(file.copier, threading.Lock(), left=0)
-    checkpointer.wrote(999)
     checkpointer.wrote(1)
     assert copied.wait(5)
     checkpointer.close()
 
 
-def test_what_an_earlier_process_left_is_copied(file: StoreFile, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_copies_when_the_log_has_grown_large(
+    file: StoreFile, copied: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint, "LARGE", 1000)
+    monkeypatch.setattr(checkpoint, "PAUSE", NEVER)
+    waiting = threading.Event()
+
+    class Condition(threading.Condition):
+        def wait_for(self, predicate: Callable[[], T], timeout: float | None = None) -> T:
+            if timeout == NEVER:
+                waiting.set()  # with the lock held: the next `wrote` finds the thread asleep
+            return super().wait_for(predicate, timeout)
+
+    monkeypatch.setattr(threading, "Condition", Condition)
+    checkpointer = Checkpointer(file.copier, threading.Lock(), left=0)
+    checkpointer.wrote(999)
+    assert waiting.wait(5)
+    assert not copied.is_set()
+    checkpointer.wrote(1)
+    assert copied.wait(5)
+    checkpointer.close()
+
+
+def test_what_an_earlier_process_left_is_copied(
+    file: StoreFile, copied: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(checkpoint, "PAUSE", 0.001)
-    copied = threading.Event()
-    monkeypatch.setattr(Checkpointer, "_copy", lambda self: copied.set())
     checkpointer = Checkpointer(file.copier, threading.Lock(), left=1)
     assert copied.wait(5)
     checkpointer.close()

@@ -177,4 +177,7 @@ def test_the_table_itself_refuses_a_lost_update(path: Path, lost: str) -> None:
     with pytest.raises(StoreUnavailable, match="UNIQUE constraint failed"):
         log.append([Change(False, mistake, None if lost == "create" else made)])
     assert log.load().records == [newer]
+    other = Record("/b", b"", 4, 4)
+    log.append([Change(False, other, None)])  # the failed transaction is over
+    assert log.load().records == [newer, other]
     log.close()

@@ -41,13 +41,15 @@ async def test_each_change_comes_once_with_what_it_replaced(
     await store.create("/other", b"1")
     a2 = await store.update("/w/a", b"2", expected=a1.mod_revision)
     gone = await store.delete("/w/a", expected=a2.mod_revision)
-    watch = store.watch("/w/", after=begin)
     again = await store.create("/w/a", b"3")
-    assert await read(watch, 4) == [
+    watch = store.watch("/w/", after=begin)
+    live = await store.update("/w/a", b"4", expected=again.mod_revision)
+    assert await read(watch, 5) == [
         Change(False, a1, None),
         Change(False, a2, a1),
         Change(True, gone, a2),
         Change(False, again, None),
+        Change(False, live, again),
     ]
     assert watch.revision == store.revision
 
@@ -141,6 +143,17 @@ async def test_a_slow_watcher_is_dropped_and_others_are_not(
             await anext(slow)
     await store.create("/next", b"")
     assert keys(await anext(fast)) == ["/next"]
+
+
+async def test_a_watcher_that_stays_a_little_behind_is_kept(
+    store: LoggedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "BEHIND", 2 * hub.OVERHEAD)
+    watch = store.watch("/", after=store.revision)
+    await store.create("/first", b"")
+    for number in range(5):
+        await store.create(f"/{number}", b"")
+        assert len(await anext(watch)) == 1
 
 
 async def test_a_large_change_alone_drops_nobody(store: LoggedStore, monkeypatch: pytest.MonkeyPatch) -> None:
