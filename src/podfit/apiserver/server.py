@@ -22,6 +22,7 @@ from podfit.apiserver.bootstrap import bootstrap
 from podfit.apiserver.context import Context
 from podfit.apiserver.health import health
 from podfit.apiserver.janitor import Janitor
+from podfit.apiserver.openapi import openapi
 from podfit.apiserver.target import Target, target_of
 from podfit.apiserver.tokens import ServiceAccountTokens
 from podfit.apiserver.verbs.answers import JSON, error_response
@@ -135,6 +136,8 @@ class ApiServer:
             raise method_not_allowed()
         path = request.path.rstrip("/") or "/"
         if page := health(path, request, ready=self.ready):
+            return page
+        if page := openapi(path, request):
             return page
         if path == "/version":
             return _json(discovery.version())
