@@ -161,3 +161,19 @@ async def test_many_resizes_at_once_all_complete(node: Node) -> None:
         node.api.change(name, containers=[sized("200m", name=f"c-{name}")])
     await node.until(lambda: all(done(node, name) for name in names))
     assert sum(each.startswith("update") for each in node.runtime.calls) == len(names)
+
+
+async def test_a_resize_asked_for_while_the_kubelet_is_away_is_never_shown_as_done(node: Node) -> None:
+    """No status with the new generation, without a condition and with the old size."""
+    node.add(containers=[sized("100m")])
+    await node.runs()
+    await node.crash()
+    node.api.change("web", containers=[sized("200m")])
+    await node.start()
+    await node.until(lambda: done(node))
+    seen = [
+        obj["status"]["containerStatuses"][0]["resources"]["limits"]["cpu"]
+        for _, _, kind, obj in node.api.history
+        if kind == "pods" and obj["status"].get("observedGeneration") == 2
+        and not [each for each in obj["status"]["conditions"] if each["type"].startswith("PodResize")]]
+    assert set(seen) == {"200m"}

@@ -150,6 +150,10 @@ class PodManager:
         worker.update(pod, quiet=quiet)
 
     async def _live(self, tools: Toolbox, uid: str, worker: PodWorker) -> None:
+        """Nothing is said about a pod before resizes are decided again: a status that has seen the newest generation
+        and shows no condition would pass for a resize that is complete.
+        """
+        await self.ready.wait()
         await worker.run()
         del self._workers[uid], self._tasks[uid]
         await tools.allocation.remove([uid])

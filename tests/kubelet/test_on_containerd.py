@@ -1,0 +1,152 @@
+"""The whole node on a private containerd, real cgroups and podfit's API server: what no fake can promise."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubelet.harness import IDENTITY
+from podfit.api.codec import convert, to_dict
+from podfit.api.core.pods import Pod
+from podfit.client.rest import Client
+from podfit.client.transport import Local
+from podfit.core.errors import ApiError
+from podfit.decide.container_resources import Machine
+from podfit.kubelet.cgroup.detect import detect
+from podfit.kubelet.cgroup.protocol import Cgroups, Layout
+from podfit.kubelet.config import KubeletConfig
+from podfit.kubelet.kubelet import Kubelet
+from podfit.kubelet.node.machine import capacity, memory_bytes
+from podfit.kubelet.runtime import images
+from podfit.kubelet.runtime.containerd import Containerd
+from podfit.kubelet.runtime.cri.client import CRIRuntime
+from podfit.kubelet.volumes.mounter import TmpfsMounter
+from podfit.net.system import SystemClock
+from podfit.net.wire import Request
+from support.server import Server, running_server
+
+pytestmark = pytest.mark.node
+SECONDS = 30
+
+
+class RealNode:
+    def __init__(self, root: Path, server: Server, runtime: CRIRuntime, cgroups: Cgroups) -> None:
+        self.root, self.server, self.runtime, self.cgroups = root, server, runtime, cgroups
+        self.kubelet = self.new_kubelet()
+
+    def new_kubelet(self) -> Kubelet:
+        size = capacity(self.root)
+        config = KubeletConfig(
+            name="n1", root=self.root / "kubelet", host_ip="127.0.0.1", capacity=size, allocatable=size)
+        machine = Machine(memory=memory_bytes(), cgroup=self.cgroups.version)
+        return Kubelet(
+            client=Client(Local(self.server.api.handler, IDENTITY)), runtime=self.runtime, cgroups=self.cgroups,
+            config=config, machine=machine, mounter=TmpfsMounter(), clock=SystemClock())
+
+    async def add(self, script: str, *, name: str = "web", cpu: str = "100m", **spec: Any) -> None:
+        container = {
+            "name": "c1", "image": images.BUSYBOX, "imagePullPolicy": "Never", "command": ["sh", "-c", script],
+            "resources": sized(cpu), "volumeMounts": [{"name": "m", "mountPath": "/m"}]}
+        plain = {
+            "nodeName": "n1", "terminationGracePeriodSeconds": 5, "containers": [container],
+            "volumes": [{"name": "m", "emptyDir": {"medium": "Memory"}}]}
+        pod = {"metadata": {"name": name, "namespace": "default"}, "spec": {**plain, **spec}}
+        await self.server.client.create(convert(pod, Pod))
+
+    async def resize(self, cpu: str, name: str = "web") -> None:
+        patch = {"spec": {"containers": [{"name": "c1", "resources": sized(cpu)}]}}
+        await self.server.client.patch(Pod, name, "default", patch, subresource="resize")
+
+    async def pod(self, name: str = "web") -> Pod | None:
+        try:
+            return await self.server.client.get(Pod, name, "default")
+        except ApiError:
+            return None
+
+    async def until(self, holds: Callable[[Pod], Any], name: str = "web") -> Pod:
+        deadline = time.monotonic() + SECONDS
+        while True:
+            pod = await self.pod(name)
+            if pod is not None and holds(pod):
+                return pod
+            assert time.monotonic() < deadline, pod and to_dict(pod)["status"]
+            await asyncio.sleep(0.01)
+
+
+def sized(cpu: str) -> dict[str, Any]:
+    amounts = {"cpu": cpu, "memory": "64Mi"}
+    return {"requests": amounts, "limits": amounts}
+
+
+def mounted_below(path: Path) -> bool:
+    return str(path) in Path("/proc/mounts").read_text()
+
+
+def settled(pod: Pod) -> bool:
+    resizing = [each for each in pod.status.conditions if each.type.startswith("PodResize")]
+    return pod.status.observed_generation == pod.metadata.generation and not resizing
+
+
+@pytest.fixture
+async def real(tmp_path: Path) -> AsyncIterator[RealNode]:
+    clock = SystemClock()
+    containerd = Containerd(tmp_path / "containerd", sandbox_image=images.PAUSE, clock=clock)
+    await containerd.start()
+    runtime = CRIRuntime(containerd.places.socket, containerd.importer)
+    for recipe in (images.pause_recipe(), images.busybox_recipe()):
+        await runtime.import_archive(images.archive(recipe, tmp_path))
+    cgroups = detect(Layout(f"/podfit-test-{containerd.places.tag}")).cgroups
+    async with running_server(tmp_path, clock=clock) as server:
+        node = RealNode(tmp_path, server, runtime, cgroups)
+        await node.kubelet.start()
+        yield node
+        await node.kubelet.stop(stop_pods=True)
+    await runtime.close()
+    await containerd.stop()
+
+
+FOREVER = "trap 'exit 0' TERM; echo hello; while :; do sleep 0.1; done"
+
+
+async def test_a_life_with_resizes_and_a_crash(real: RealNode) -> None:
+    await real.add(FOREVER)
+    pod = await real.until(lambda pod: pod.status.phase == "Running")
+    before = pod.status.container_statuses[0].container_id
+    await real.resize("200m")
+    await real.until(settled)
+    path = real.cgroups.layout.container(pod.metadata.uid, "Guaranteed", before.partition("://")[2])
+    assert real.cgroups.read_container(path).cpu.quota == 20_000
+    await real.kubelet.stop(stop_pods=False)
+    real.kubelet = real.new_kubelet()
+    await real.resize("300m")
+    await real.kubelet.start()
+    pod = await real.until(settled)
+    status = pod.status.container_statuses[0]
+    assert (status.container_id, status.restart_count) == (before, 0)
+    assert real.cgroups.read_container(path).cpu.quota == 30_000
+    answer = await real.kubelet.handler(Request("GET", "/containerLogs/default/web/c1", identity=IDENTITY))
+    assert await answer.read() == b"hello\n"
+    await real.kubelet.stop(stop_pods=True)
+    assert await real.runtime.list_sandboxes() == ()
+    assert not real.cgroups.exists(real.cgroups.layout.root)
+    assert not mounted_below(real.root / "kubelet")
+
+
+async def test_room_comes_free_within_a_second_of_the_last_exit(real: RealNode) -> None:
+    """The container ends by itself; the room is given away before anybody deletes the pod."""
+    cpus = capacity(real.root)["cpu"].milli()
+    stamp = real.root / "stamp"
+    await real.add(FOREVER)
+    await real.add(
+        "sleep 1; touch /m/stamp", name="big", cpu=f"{cpus - 200}m", restartPolicy="Never",
+        volumes=[{"name": "m", "hostPath": {"path": str(stamp), "type": "DirectoryOrCreate"}}])
+    for name in ("web", "big"):
+        await real.until(lambda pod: pod.status.phase == "Running", name)
+    await real.resize("500m")
+    await real.until(lambda pod: [each for each in pod.status.conditions if each.type == "PodResizePending"])
+    await real.until(settled)
+    ended = (stamp / "stamp").stat().st_mtime
+    assert time.time() - ended < 1.0 + 0.5, "a second, and some for a busy machine"
