@@ -79,7 +79,8 @@ class Up:
         return answer.out
 
     def apply(self, *manifests: dict[str, Any]) -> None:
-        self.ok("apply", "-f", "-", stdin="\n---\n".join(map(json.dumps, manifests)))
+        together = {"apiVersion": "v1", "kind": "List", "items": list(manifests)}
+        self.ok("apply", "-f", "-", stdin=json.dumps(together))
 
     def get(self, kind: str, name: str) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.ok("get", kind, name, "-o", "json"))

@@ -19,8 +19,9 @@ from podfit.apiserver.verbs.options import dry_run
 from podfit.core.errors import ApiError, bad_request, conflict
 from podfit.core.fields import invalid, refusal
 from podfit.core.times import format_time
-from podfit.net.wire import Request, Response
+from podfit.net.wire import Identity, Request, Response
 
+KUBELET_CLIENT = Identity("kube-apiserver-kubelet-client", ("system:masters",))
 _LOG_OPTIONS = ("follow", "previous", "timestamps", "sinceSeconds", "sinceTime", "tailLines", "limitBytes")
 _LOG_NUMBERS = ("sinceSeconds", "tailLines", "limitBytes")
 
@@ -77,7 +78,7 @@ async def pod_log(context: Context, target: Target, request: Request) -> Respons
         raise ApiError(503, "ServiceUnavailable", text)
     query = {name: request.query[name] for name in _LOG_OPTIONS if name in request.query}
     path = f"/containerLogs/{target.namespace}/{target.name}/{container}"
-    answer = await ask(Request("GET", path, query))
+    answer = await ask(Request("GET", path, query, identity=KUBELET_CLIENT))
     if answer.status >= 400:
         text = (await answer.read()).decode(errors="replace").strip()
         raise ApiError(answer.status, "BadRequest" if answer.status == 400 else "InternalError", text)
