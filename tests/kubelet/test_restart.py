@@ -111,9 +111,11 @@ async def test_stopping_with_the_pods_leaves_nothing_on_the_machine(node: Node) 
 
 
 async def test_the_api_is_away_for_a_while(node: Node) -> None:
-    node.add()
+    node.api.put("configmaps", {"metadata": {"name": "cm", "namespace": "default"}, "data": {"k": "v"}})
+    node.add(volumes=[{"name": "v", "configMap": {"name": "cm"}}])
     await node.runs()
     node.api.down = True
+    await node.advance(100)
     node.runtime.exit("c1", 1)
     await node.advance(30)
     assert node.runtime.running("c1").attempt == 1, "containers do not need the API"

@@ -154,11 +154,21 @@ class PodSync:
             cgroup_parent=self._tools.actuator.cgroup_path(pod), resources=resources, overhead=overhead)
 
     async def _mounted(self, pod: Pod) -> Paths:
-        """The volumes, brought up to date once a minute: a resize does not wait for the API to answer about them."""
+        """The volumes, brought up to date once a minute: a resize does not wait for the API to answer about them.
+
+        Once they were there they stay: a refresh that fails, be it that a ConfigMap was deleted or the API is away, is
+        told and keeps what was mounted.
+        """
         now = self._tools.clock.monotonic()
-        if self._volumes is None or now - self._volumes_at >= RESYNC_SECONDS:
+        if self._volumes is not None and now - self._volumes_at < RESYNC_SECONDS:
+            return self._volumes
+        try:
             self._volumes = await self._tools.volumes.mount(pod)
-            self._volumes_at, self._mount_failures = now, 0
+        except MountError as error:
+            if self._volumes is None:
+                raise
+            self._tools.emit(pod, "Warning", "FailedMount", str(error), "")
+        self._volumes_at, self._mount_failures = now, 0
         return self._volumes
 
 
