@@ -1,13 +1,14 @@
 """OpenAPI v3, derived from the Structs.
 
-kubectl asks it two things: whether an endpoint checks fields itself (`fieldValidation`), and how lists merge. `explain` reads
-the rest. A document is built once for each group and version, when first asked for; its hash is part of its address, so a
-client can keep it.
+kubectl asks it two things: whether an endpoint checks fields itself (`fieldValidation`), and how lists merge.
+`explain` reads the rest. A document is built once for each group and version, when first asked for; its hash is part
+of its address, so a client can keep it.
 """
 
 import hashlib
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, reduce
+from operator import or_
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
@@ -15,6 +16,7 @@ import msgspec
 
 from podfit.api.base import Listing, Struct
 from podfit.api.registry import ResourceInfo, Subresource, resources
+from podfit.apiserver.verbs.change import PATCHES
 from podfit.core.quantity import Quantity
 from podfit.net.wire import Request, Response
 
@@ -91,7 +93,9 @@ def _operation(verb: str, kind: dict[str, str]) -> dict[str, Any]:
     action = {"create": "post", "update": "put"}.get(verb, verb)
     writes = verb in ("create", "update", "patch")
     names = ("dryRun", "fieldManager", "fieldValidation") if writes else ()
-    return {
+    media = PATCHES if verb == "patch" else ("application/json", "application/yaml")
+    body: dict[str, Any] = {"requestBody": {"content": {each: {"schema": {}} for each in media}}} if writes else {}
+    return body | {
         "parameters": [{"name": name, "in": "query", "schema": {"type": "string"}} for name in names],
         "responses": {"200": {"description": "OK"}},
         "x-kubernetes-action": action,
@@ -143,7 +147,7 @@ def _unwrapped(hint: Any) -> tuple[Any, Listing]:
             listing = next((note for note in notes if isinstance(note, Listing)), listing)
         elif get_origin(hint) in (Union, UnionType) and type(None) in get_args(hint):
             kept = tuple(each for each in get_args(hint) if each is not type(None))
-            hint = Union[kept]
+            hint = reduce(or_, kept)
         else:
             return hint, listing
 

@@ -13,6 +13,7 @@ from typing import Any
 from podfit import __version__
 from podfit.api.core.nodes import Node
 from podfit.apiserver.context import Context
+from podfit.apiserver.embedded import Store, StoreError, embedded_store
 from podfit.apiserver.server import ApiServer
 from podfit.client.events import EventRecorder
 from podfit.client.kubeconfig import load, remove
@@ -35,7 +36,6 @@ from podfit.net.tls import Authority, server_context
 from podfit.net.wire import Handler, Identity, Request, Response
 from podfit.scheduler.scheduler import NAME as SCHEDULER
 from podfit.scheduler.scheduler import Scheduler
-from podfit.store.sqlite import sqlite_store
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +94,7 @@ class Cluster:
         """Store, API server behind HTTPS, controllers, scheduler."""
         options, clock = self.options, self._clock
         authority = Authority.load(options.data.pki, clock=clock)
-        store = sqlite_store(options.data.store)
+        store = _store(options)
         self._closing.push_async_callback(store.close)
         context = Context(store, clock, options.gates, self._kubelet)
         api = ApiServer(context, signing_key=options.data.pki / "service-accounts.key")
@@ -227,6 +227,13 @@ async def _machinery(choice: NodeChoice, options: UpOptions, clock: Clock) -> li
             return [simulated_machinery(clock) for _ in range(options.nodes)]
         case NodeKind.NONE:
             return []
+
+
+def _store(options: UpOptions) -> Store:
+    try:
+        return embedded_store(options.data.store)
+    except StoreError as error:
+        raise MachineError(str(error), fix=("or choose another directory with --data",)) from error
 
 
 def _is_ready(node: Node) -> bool:
