@@ -28,6 +28,8 @@ from podfit.net.wire import Handler, Identity
 
 log = logging.getLogger(__name__)
 
+READY_SECONDS = 30.0
+STEP = 0.01
 HOST_IP = "127.0.0.1"
 SIMULATED_CPU, SIMULATED_MEMORY = "4", "8Gi"
 
@@ -72,6 +74,7 @@ async def real_machinery(options: UpOptions, clock: Clock) -> Machinery:
         evidence = (f"its log: {containerd.places.log}",)
         raise MachineError(str(error), evidence=evidence, fix=("or run:  podfit up --node simulated",)) from error
     runtime = CRIRuntime(containerd.places.socket, containerd.importer)
+    await _until_ready(runtime, clock)
     await _load_built_in(runtime, containerd.places.root / "images")
     return Machinery(runtime, found.cgroups, await _described(runtime, found.described), containerd)
 
@@ -82,6 +85,19 @@ async def _described(runtime: Runtime, cgroups: str) -> str:
     except CRIError as error:
         raise MachineError(f"the container runtime does not answer: {error}") from error
     return f"{version.runtime_name} {version.runtime_version}, {cgroups}"
+
+
+async def _until_ready(runtime: Runtime, clock: Clock) -> None:
+    """containerd takes connections before it has its containers together again; until then it refuses every call."""
+    deadline = clock.monotonic() + READY_SECONDS
+    while True:
+        try:
+            if (await runtime.status()).runtime_ready:
+                return
+        except CRIError as error:
+            if clock.monotonic() > deadline:
+                raise MachineError(f"containerd is not ready after {READY_SECONDS:.0f} s: {error}") from error
+        await clock.sleep(STEP)
 
 
 async def _load_built_in(runtime: Runtime, directory: Path) -> None:
