@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from podfit.cluster import options as module
 from podfit.cluster.errors import MachineError, UsageError
 from podfit.cluster.layout import DataDir
 from podfit.cluster.options import NodeChoice, NodeKind, UpOptions, choose_node, node_names
@@ -27,7 +26,7 @@ def test_contradictions_are_usage_errors(wrong: UpOptions, message: str) -> None
 
 
 def test_without_root_the_node_is_simulated_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
     choice = choose_node(UpOptions(data=DATA))
     assert choice.kind is NodeKind.SIMULATED
     assert "not root (uid 1000)" in choice.why
@@ -35,8 +34,8 @@ def test_without_root_the_node_is_simulated_and_says_why(monkeypatch: pytest.Mon
 
 
 def test_a_real_node_that_cannot_be_is_an_error_with_a_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module.os, "geteuid", lambda: 0)
-    monkeypatch.setattr(module.shutil, "which", lambda _: None)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr("shutil.which", lambda _: None)
     with pytest.raises(MachineError) as refused:
         choose_node(UpOptions(data=DATA, node=NodeKind.REAL))
     assert "containerd is not installed" in refused.value.evidence
@@ -45,8 +44,8 @@ def test_a_real_node_that_cannot_be_is_an_error_with_a_way_out(monkeypatch: pyte
 
 
 def test_root_with_containerd_gets_a_real_node(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module.os, "geteuid", lambda: 0)
-    monkeypatch.setattr(module.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
     assert choose_node(UpOptions(data=DATA)).kind is NodeKind.REAL
     several = choose_node(UpOptions(data=DATA, nodes=3))
     assert several == NodeChoice(NodeKind.SIMULATED, "3 nodes were asked for and this machine is one")

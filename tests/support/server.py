@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from support.clock import FakeClock
-
 from podfit.api.codec import convert
 from podfit.api.core.config import ServiceAccount
 from podfit.api.core.namespaces import Namespace
@@ -21,6 +19,7 @@ from podfit.core.features import FeatureGates
 from podfit.net.guard import answer
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.memory import memory_store
+from support.clock import FakeClock
 
 ADMIN = Identity("admin", ("system:masters",))
 
@@ -58,8 +57,12 @@ class Server:
 
 @asynccontextmanager
 async def running_server(
-    directory: Path, *, clock: Clock | None = None, gates: FeatureGates | None = None, kubelet: NodeConnection | None = None,
-) -> AsyncIterator[Server]:  # fmt: skip
+    directory: Path,
+    *,
+    clock: Clock | None = None,
+    gates: FeatureGates | None = None,
+    kubelet: NodeConnection | None = None,
+) -> AsyncIterator[Server]:
     store = memory_store()
     context = Context(store, clock or FakeClock(), gates or FeatureGates(), kubelet or (lambda _: None))
     api = ApiServer(context, signing_key=directory / "sa.key")

@@ -79,8 +79,7 @@ class Up:
         return answer.out
 
     def apply(self, *manifests: dict[str, Any]) -> None:
-        together = {"apiVersion": "v1", "kind": "List", "items": list(manifests)}
-        self.ok("apply", "-f", "-", stdin=json.dumps(together))
+        self.ok("apply", "-f", "-", stdin="\n".join(map(json.dumps, manifests)))
 
     def get(self, kind: str, name: str) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.ok("get", kind, name, "-o", "json"))

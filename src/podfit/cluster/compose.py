@@ -1,7 +1,7 @@
 """A whole cluster in one process: store, API server, controllers, scheduler, nodes.
 
-Nothing in a component knows that it is not alone in its process; they share the API server's handler instead of a socket.
-The runtime starts while the API server does, because containerd takes longer than anything of ours.
+Nothing in a component knows that it is not alone in its process; they share the API server's handler instead of a
+socket. The runtime starts while the API server does, because containerd takes longer than anything of ours.
 """
 
 import asyncio

@@ -9,7 +9,8 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
 
 from podfit.cluster.compose import Cluster
 from podfit.cluster.options import UpOptions
@@ -24,7 +25,7 @@ async def run_until_stopped(options: UpOptions, *, announce: Announce) -> None:
     stop: asyncio.Future[signal.Signals] = asyncio.get_running_loop().create_future()
     with _signals(lambda number: None if stop.done() else stop.set_result(number)):
         starting = asyncio.ensure_future(Cluster.start(options, announce=announce))
-        await asyncio.wait([starting, stop], return_when=asyncio.FIRST_COMPLETED)
+        await _either(starting, stop)
         if not starting.done():
             starting.cancel()
         cluster = await starting
@@ -35,7 +36,7 @@ async def run_until_stopped(options: UpOptions, *, announce: Announce) -> None:
             )
             ready()
             failure = asyncio.ensure_future(cluster.failure())
-            await asyncio.wait([stop, failure], return_when=asyncio.FIRST_COMPLETED)
+            await _either(stop, failure)
         finally:
             await cluster.stop(pods=stop.done() and stop.result() is signal.SIGINT)
         failure.cancel()
@@ -53,7 +54,7 @@ async def stopping_on_signals() -> AsyncIterator[None]:
 
 
 @contextlib.contextmanager
-def _signals(react: "Callable[[signal.Signals], object]"):  # type: ignore[no-untyped-def]
+def _signals(react: Callable[[signal.Signals], object]) -> Iterator[None]:
     loop = asyncio.get_running_loop()
     watched = (signal.SIGINT, signal.SIGTERM)
     for number in watched:
@@ -65,6 +66,10 @@ def _signals(react: "Callable[[signal.Signals], object]"):  # type: ignore[no-un
             loop.remove_signal_handler(number)
 
 
+async def _either(*waited: "asyncio.Future[Any]") -> None:
+    await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+
+
 def _detached() -> bool:
     return READY_FD in os.environ
 
@@ -73,5 +78,11 @@ def _reporting(announce: Announce) -> tuple[Announce, Callable[[], None]]:
     """A detached cluster reports through a pipe to the command that waits for it, and closes it when ready."""
     if not _detached():
         return announce, lambda: None
-    pipe = open(int(os.environ[READY_FD]), "w", buffering=1)
-    return lambda text: print(text, file=pipe), pipe.close
+    pipe = int(os.environ[READY_FD])
+    return lambda text: _tell(pipe, text), lambda: os.close(pipe)
+
+
+def _tell(pipe: int, text: str) -> None:
+    """To the command that waits; it may have been interrupted, which is no reason to stop."""
+    with contextlib.suppress(BrokenPipeError):
+        os.write(pipe, f"{text}\n".encode())

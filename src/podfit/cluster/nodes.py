@@ -28,6 +28,7 @@ from podfit.net.wire import Handler, Identity
 
 log = logging.getLogger(__name__)
 
+SIMULATE = "or run:  podfit up --node simulated"
 READY_SECONDS = 30.0
 STEP = 0.01
 HOST_IP = "127.0.0.1"
@@ -72,7 +73,7 @@ async def real_machinery(options: UpOptions, clock: Clock) -> Machinery:
         await containerd.start()
     except ContainerdFailed as error:
         evidence = (f"its log: {containerd.places.log}",)
-        raise MachineError(str(error), evidence=evidence, fix=("or run:  podfit up --node simulated",)) from error
+        raise MachineError(str(error), evidence=evidence, fix=(SIMULATE,)) from error
     runtime = CRIRuntime(containerd.places.socket, containerd.importer)
     await _until_ready(runtime, clock)
     await _load_built_in(runtime, containerd.places.root / "images")

@@ -1,7 +1,7 @@
 """Stopping what runs on a data directory, whoever started it and however it ended.
 
-A living `podfit up` is asked to stop everything, as Ctrl-C would. What a killed one left behind, containerd and containers,
-is found by the data directory and taken down here.
+A living `podfit up` is asked to stop everything, as Ctrl-C would. What a killed one left behind, containerd and
+containers, is found by the data directory and taken down here.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """What a namespace's pods really use, counted again.
 
-Admission charges a growth at once and credits nothing; this controller counts all pods whenever a pod or a quota changed
-in what counts, so what shrank, finished or went away is credited once the node has reported it (R-066).
+Admission charges a growth at once and credits nothing; this controller counts all pods whenever a pod or a quota
+changed in what counts, so what shrank, finished or went away is credited once the node has reported it (R-066).
 """
 
 from msgspec.structs import replace

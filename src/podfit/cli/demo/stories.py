@@ -1,4 +1,5 @@
-"""The stories of the demo. Each makes its pods, resizes them, checks what the kernel says, and leaves nothing behind."""
+"""The stories of the demo. Each makes its pods, resizes them, checks what the kernel says, and leaves nothing behind.
+"""
 
 import os
 import signal
@@ -24,9 +25,9 @@ async def without_restart(stage: Stage) -> None:
     stage.show("web", "app")
 
     stage.tell("  resize: cpu limit 400m -> 800m")
-    after = status(
-        await stage.resize("web", "app", _patch("app", limits={"cpu": "800m"}), "cpu limit",
-                           lambda kernel: kernel.cpu.quota == 80_000 * kernel.cpu.period // 100_000), "app")  # fmt: skip
+    await stage.resize("web", "app", _patch("app", limits={"cpu": "800m"}), "cpu limit",
+                       lambda kernel: kernel.cpu.quota == 80_000 * kernel.cpu.period // 100_000)  # fmt: skip
+    after = status(stage.observer.pod("web"), "app")
     stage.show("web", "app")
     stage.expect(after.container_id == before.container_id, f"same container, {_short(after.container_id)}")
     stage.expect(after.restart_count == 0, "restartCount 0")

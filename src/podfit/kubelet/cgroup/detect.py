@@ -1,9 +1,10 @@
-"""Which cgroup version this machine has. A hybrid, with v2 mounted beside v1, counts as v1: the controllers are there."""
+"""Which cgroup version this machine has. A hybrid, with v2 mounted beside v1, counts as v1: the controllers are there.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from podfit.kubelet.cgroup.protocol import Cgroups, CgroupError, Layout
+from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups, Layout
 from podfit.kubelet.cgroup.v1 import CgroupsV1
 from podfit.kubelet.cgroup.v2 import CgroupsV2
 

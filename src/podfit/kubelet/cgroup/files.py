@@ -1,6 +1,7 @@
 """Reading and writing the kernel's cgroup files, with its refusals as typed errors.
 
-Writes go out unbuffered in one system call: a buffered file would report EBUSY or EINVAL only when it is closed, or never.
+Writes go out unbuffered in one system call: a buffered file would report EBUSY or EINVAL only when it is closed, or
+never.
 """
 
 import errno

@@ -42,7 +42,8 @@ class Unsupported(CgroupError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CgroupConfig:
-    """What to write on creation; None = leave the kernel's default. Quota and period are microseconds, -1 = no limit."""
+    """What to write on creation; None = leave the kernel's default. Quota and period are microseconds, -1 = no limit.
+    """
 
     cpu_shares: int | None = None
     cpu_quota: int | None = None
@@ -53,7 +54,8 @@ class CgroupConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CPUValues:
-    """`quota` None = unlimited. On v2 `weight` is the kernel's value and `shares` is computed from it, lossily (6.1)."""
+    """`quota` None = unlimited. On v2 `weight` is the kernel's value and `shares` is computed from it, lossily (6.1).
+    """
 
     shares: int
     quota: int | None

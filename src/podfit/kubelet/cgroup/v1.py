@@ -1,8 +1,8 @@
 """cgroup v1: one hierarchy for each controller.
 
 A pod's directory is made in every hierarchy, because the OCI runtime puts containers below it in all of them and never
-removes what it made. In the cpuset hierarchy a new directory may hold no process until it has CPUs and memory nodes, which
-it takes from its parent. A missing controller is recorded in `enforced` and passed over.
+removes what it made. In the cpuset hierarchy a new directory may hold no process until it has CPUs and memory nodes,
+which it takes from its parent. A missing controller is recorded in `enforced` and passed over.
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
 """cgroup v2: one hierarchy, in which a parent hands controllers down to its children.
 
-`cpu.weight` takes the place of shares, by the kubelet's own linear conversion (spec 6.1). Unlike v1 the kernel accepts a
-memory limit below usage, and kills.
+`cpu.weight` takes the place of shares, by the kubelet's own linear conversion (spec 6.1). Unlike v1 the kernel accepts
+a memory limit below usage, and kills.
 """
 
 from pathlib import Path

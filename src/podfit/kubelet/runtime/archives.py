@@ -1,7 +1,7 @@
 """Loading image archives into the private containerd.
 
-CRI has no call for it, so containerd's own `ctr` does it: it comes with containerd, takes docker-save and OCI archives, and
-normalises names as Docker does (`busybox:1.36` becomes `docker.io/library/busybox:1.36`).
+CRI has no call for it, so containerd's own `ctr` does it: it comes with containerd, takes docker-save and OCI
+archives, and normalises names as Docker does (`busybox:1.36` becomes `docker.io/library/busybox:1.36`).
 """
 
 import asyncio

@@ -1,12 +1,12 @@
 """A containerd of our own.
 
-It is a child in a session of its own, with its own root, state and socket, so the system's containerd, if there is one,
-is never touched, and Ctrl-C at the terminal reaches only us. It outlives a killed parent on purpose, as do the containers;
-the next launcher on the same directory adopts it, because the process is known by its id and start time. When it dies it
-is started again: the containers run on, and containerd finds them.
+It is a child in a session of its own, with its own root, state and socket, so the system's containerd, if there is
+one, is never touched, and Ctrl-C at the terminal reaches only us. It outlives a killed parent on purpose, as do the
+containers; the next launcher on the same directory adopts it, because the process is known by its id and start time.
+When it dies it is started again: the containers run on, and containerd finds them.
 
-    DIR/config.toml, containerd.log, process.json, root/, opt/, cni/      kept
-    /run/podfit-<hash>/containerd.sock, state/, runc/                     while it runs; Unix paths have 107 bytes at most
+    DIR/                  config.toml, containerd.log, process.json, root/, opt/, cni/      kept
+    /run/podfit-<hash>/   containerd.sock, state/, runc/     while it runs; a Unix path has 107 bytes at most
 """
 
 import asyncio
@@ -119,7 +119,7 @@ class Containerd:
             os.kill(process.pid, signal.SIGTERM)
             deadline = self._clock.monotonic() + STOP_SECONDS
             while self._alive_process(process) and self._clock.monotonic() < deadline:
-                await asyncio.sleep(STEP)
+                await self._clock.sleep(STEP)
             if self._alive_process(process):
                 os.kill(process.pid, signal.SIGKILL)
         self.places.process.unlink(missing_ok=True)

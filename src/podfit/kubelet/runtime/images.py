@@ -1,8 +1,8 @@
 """The images that a node starts with, built from the distribution's static programs.
 
-No registry is needed: the pause image is `catatonit -P` (or busybox waiting), and `busybox:1.36` is the static busybox with
-a link for each of its applets. The archives are OCI layouts, byte for byte the same on every build, and kept in the data
-directory.
+No registry is needed: the pause image is `catatonit -P` (or busybox waiting), and `busybox:1.36` is the static busybox
+with a link for each of its applets. The archives are OCI layouts, byte for byte the same on every build, and kept in
+the data directory.
 """
 
 import hashlib

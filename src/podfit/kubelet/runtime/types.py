@@ -1,7 +1,7 @@
 """The runtime's vocabulary in our own frozen types.
 
-They mirror what the kubelet uses of CRI v1 and nothing else, so that only `runtime.cri` knows protobuf and the simulated
-runtime needs no gRPC. Times are Unix nanoseconds (0 = never), sizes are bytes, CPU time is nanoseconds.
+They mirror what the kubelet uses of CRI v1 and nothing else, so that only `runtime.cri` knows protobuf and the
+simulated runtime needs no gRPC. Times are Unix nanoseconds (0 = never), sizes are bytes, CPU time is nanoseconds.
 """
 
 import enum

@@ -1,8 +1,8 @@
 """A container runtime over its CRI socket (spec section 7).
 
 The stubs are made from method names at run time: a call is a request message, a deadline, and our own errors. Optional
-calls that a runtime lacks answer `Unimplemented` once and are not sent again. gRPC takes 80 ms to import, so this module
-is imported only where a CRI socket is used.
+calls that a runtime lacks answer `Unimplemented` once and are not sent again. gRPC takes 80 ms to import, so this
+module is imported only where a CRI socket is used.
 """
 
 from collections.abc import AsyncIterator
@@ -106,7 +106,8 @@ class CRIRuntime:
 
     async def sandbox_status(self, sandbox_id: str) -> SandboxStatus:
         request = pb.PodSandboxStatusRequest(pod_sandbox_id=sandbox_id)
-        return convert.sandbox_status((await self._call("PodSandboxStatus", request, pb.PodSandboxStatusResponse)).status)
+        answer = await self._call("PodSandboxStatus", request, pb.PodSandboxStatusResponse)
+        return convert.sandbox_status(answer.status)
 
     async def update_sandbox_resources(
         self, sandbox_id: str, *, resources: LinuxResources, overhead: LinuxResources | None = None
@@ -146,7 +147,8 @@ class CRIRuntime:
 
     async def container_status(self, container_id: str) -> ContainerStatus:
         request = pb.ContainerStatusRequest(container_id=container_id)
-        return convert.container_status((await self._call("ContainerStatus", request, pb.ContainerStatusResponse)).status)
+        answer = await self._call("ContainerStatus", request, pb.ContainerStatusResponse)
+        return convert.container_status(answer.status)
 
     async def update_container_resources(self, container_id: str, resources: LinuxResources) -> None:
         request = pb.UpdateContainerResourcesRequest(

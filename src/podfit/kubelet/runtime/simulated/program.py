@@ -1,0 +1,47 @@
+"""What a simulated container's command would do, as far as its first words tell.
+
+`sleep N`, `true`, `false` and `exit N` end as they say, also behind `sh -c`; everything else runs until it is stopped.
+"""
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_SECONDS = re.compile(r"^\d+(\.\d+)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """After how many seconds of running, and with which exit code."""
+
+    seconds: float
+    code: int
+
+
+def ending(command: Sequence[str]) -> Ending | None:
+    """None when the command runs until it is stopped."""
+    words = list(command)
+    if len(words) >= 3 and words[0].rpartition("/")[2] in ("sh", "ash", "bash") and words[1] == "-c":
+        words = _words(words[2])
+    match words:
+        case ["sleep", seconds] if _SECONDS.match(seconds):
+            return Ending(float(seconds), 0)
+        case ["true"]:
+            return Ending(0, 0)
+        case ["false"]:
+            return Ending(0, 1)
+        case ["exit", code] if code.isdecimal():
+            return Ending(0, int(code) % 256)
+        case ["sleep", seconds, ";", "exit", code] if _SECONDS.match(seconds) and code.isdecimal():
+            return Ending(float(seconds), int(code) % 256)
+    return None
+
+
+def _words(script: str) -> list[str]:
+    lexer = shlex.shlex(script, posix=True, punctuation_chars=";&|<>()")
+    lexer.whitespace_split = True
+    try:
+        return list(lexer)
+    except ValueError:
+        return []

@@ -1,0 +1,309 @@
+"""The simulated runtime: the same protocol as CRI, over states in memory.
+
+    runtime.end(container_id, code)     a container ends by itself
+    runtime.use(container_id, bytes)    its memory use; above a limit it is refused (v1) or killed (v2)
+    runtime.faults["update"] = error    the next calls of that kind raise it, until it is taken out again
+
+Ids count up, so a test sees the same ones on every run.
+"""
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from podfit.core.clock import Clock, Timer
+from podfit.core.times import format_micro
+from podfit.kubelet.cgroup.memory import MemoryCgroups
+from podfit.kubelet.cgroup.protocol import CgroupConfig, CgroupError
+from podfit.kubelet.runtime.errors import CRIError, NotFound, Unimplemented
+from podfit.kubelet.runtime.simulated.program import ending
+from podfit.kubelet.runtime.types import (
+    CgroupDriver,
+    Container,
+    ContainerConfig,
+    ContainerEvent,
+    ContainerState,
+    ContainerStats,
+    ContainerStatus,
+    EventKind,
+    Image,
+    LinuxResources,
+    RuntimeCondition,
+    RuntimeStatus,
+    Sandbox,
+    SandboxConfig,
+    SandboxState,
+    SandboxStats,
+    SandboxStatus,
+    Version,
+)
+
+NANO = 1_000_000_000
+OOM_CODE, KILLED = 137, 137
+
+
+class SimulatedRuntime:
+    def __init__(self, clock: Clock, cgroups: MemoryCgroups) -> None:
+        self.faults: dict[str, CRIError] = {}
+        self._clock = clock
+        self._cgroups = cgroups
+        self._ids = itertools.count(1)
+        self._sandboxes: dict[str, tuple[SandboxStatus, SandboxConfig]] = {}
+        self._containers: dict[str, tuple[ContainerStatus, ContainerConfig, str]] = {}
+        self._timers: dict[str, Timer] = {}
+        self._listeners: set[asyncio.Queue[ContainerEvent]] = set()
+
+    # ------------------------------------------------------------------ levers
+
+    def end(self, container_id: str, code: int, *, reason: str = "") -> None:
+        """The container ends by itself, or is killed for the reason."""
+        status = self._status(container_id)
+        if status.state is not ContainerState.RUNNING:
+            return
+        if timer := self._timers.pop(container_id, None):
+            timer.cancel()
+        reason = reason or ("Completed" if code == 0 else "Error")
+        now = self._now()
+        self._change(container_id, state=ContainerState.EXITED, exit_code=code, reason=reason, finished_at=now)
+        self._cgroups.remove(self._path(container_id))
+        self._tell(container_id, EventKind.STOPPED)
+
+    def use(self, container_id: str, memory: int) -> None:
+        """The container now uses so many bytes; more than its limit and the OOM killer ends it."""
+        path = self._path(container_id)
+        limit = self._cgroups.read_memory(path)
+        self._cgroups.usage[path] = memory
+        if limit is not None and memory > limit:
+            self.end(container_id, OOM_CODE, reason="OOMKilled")
+
+    # ------------------------------------------------------------------ sandboxes
+
+    async def run_sandbox(self, config: SandboxConfig, *, handler: str = "") -> str:
+        self._may("run_sandbox")
+        sandbox_id = f"sandbox-{next(self._ids)}"
+        status = SandboxStatus(
+            id=sandbox_id, name=config.name, namespace=config.namespace, uid=config.uid, attempt=config.attempt,
+            state=SandboxState.READY, created_at=self._now(), labels=config.labels, annotations=config.annotations,
+            host_network=config.host_network,
+        )  # fmt: skip
+        self._sandboxes[sandbox_id] = status, config
+        return sandbox_id
+
+    async def stop_sandbox(self, sandbox_id: str) -> None:
+        if sandbox_id not in self._sandboxes:
+            return
+        for container_id in self._inside(sandbox_id):
+            self.end(container_id, KILLED)
+        status, config = self._sandboxes[sandbox_id]
+        self._sandboxes[sandbox_id] = replace(status, state=SandboxState.NOT_READY), config
+
+    async def remove_sandbox(self, sandbox_id: str) -> None:
+        for container_id in self._inside(sandbox_id):
+            await self.remove_container(container_id)
+        self._sandboxes.pop(sandbox_id, None)
+
+    async def list_sandboxes(self) -> tuple[Sandbox, ...]:
+        return tuple(status for status, _ in self._sandboxes.values())
+
+    async def sandbox_status(self, sandbox_id: str) -> SandboxStatus:
+        if sandbox_id not in self._sandboxes:
+            raise NotFound(f"no sandbox {sandbox_id}")
+        return self._sandboxes[sandbox_id][0]
+
+    async def update_sandbox_resources(
+        self, sandbox_id: str, *, resources: LinuxResources, overhead: LinuxResources | None = None
+    ) -> None:
+        raise Unimplemented("the simulated runtime keeps no sandbox resources")
+
+    async def sandbox_stats(self, sandbox_id: str) -> SandboxStats:
+        await self.sandbox_status(sandbox_id)
+        inside = tuple([await self.container_stats(each) for each in self._inside(sandbox_id)])
+        used = sum(each.memory_usage or 0 for each in inside)
+        return SandboxStats(id=sandbox_id, timestamp=self._now(), memory_usage=used, containers=inside)
+
+    # ------------------------------------------------------------------ containers
+
+    async def create_container(self, sandbox_id: str, config: ContainerConfig, sandbox: SandboxConfig) -> str:
+        self._may("create")
+        await self.sandbox_status(sandbox_id)
+        container_id = f"container-{next(self._ids)}"
+        log = Path(sandbox.log_directory, config.log_path) if config.log_path else None
+        if log is not None:
+            log.parent.mkdir(parents=True, exist_ok=True)
+            when = format_micro(self._clock.now())
+            log.write_text(f"{when} stdout F this container is simulated: it runs nothing\n")
+        status = ContainerStatus(
+            id=container_id, name=config.name, attempt=config.attempt, state=ContainerState.CREATED,
+            created_at=self._now(), image=config.image, image_id=_image_id(config.image),
+            image_ref=_image_id(config.image), log_path=str(log or ""), resources=config.resources,
+            labels=config.labels, annotations=config.annotations,
+        )  # fmt: skip
+        self._containers[container_id] = status, config, sandbox_id
+        return container_id
+
+    async def start_container(self, container_id: str) -> None:
+        self._may("start")
+        status = self._status(container_id)
+        _, config, _ = self._containers[container_id]
+        self._cgroups.create(self._path(container_id), _group(status.resources or LinuxResources()))
+        self._change(container_id, state=ContainerState.RUNNING, started_at=self._now())
+        self._tell(container_id, EventKind.STARTED)
+        if (plan := ending([*config.command, *config.args])) is not None:
+            self._timers[container_id] = self._clock.call_later(
+                plan.seconds, lambda: self.end(container_id, plan.code)
+            )  # fmt: skip
+
+    async def stop_container(self, container_id: str, *, grace_seconds: int) -> None:
+        self._may("stop")
+        if container_id in self._containers:
+            self.end(container_id, 0 if grace_seconds else KILLED)
+
+    async def remove_container(self, container_id: str) -> None:
+        if container_id in self._containers:
+            self.end(container_id, KILLED)
+            del self._containers[container_id]
+            self._tell(container_id, EventKind.DELETED)
+
+    async def list_containers(self, *, sandbox_id: str = "") -> tuple[Container, ...]:
+        return tuple(
+            Container(
+                id=each.id, sandbox_id=owner, name=each.name, attempt=each.attempt, image=each.image,
+                image_id=each.image_id, state=each.state, created_at=each.created_at, labels=each.labels,
+                annotations=each.annotations,
+            )
+            for each, _, owner in self._containers.values()
+            if sandbox_id in ("", owner)
+        )  # fmt: skip
+
+    async def container_status(self, container_id: str) -> ContainerStatus:
+        return self._status(container_id)
+
+    async def update_container_resources(self, container_id: str, resources: LinuxResources) -> None:
+        self._may("update")
+        status = self._status(container_id)
+        changed = {each.name: value for each in fields(LinuxResources) if (value := getattr(resources, each.name))}
+        if status.state is ContainerState.RUNNING:
+            self._apply(container_id, resources)
+        self._change(container_id, resources=replace(status.resources or LinuxResources(), **changed))
+
+    async def container_stats(self, container_id: str) -> ContainerStats:
+        status = self._status(container_id)
+        running = status.state is ContainerState.RUNNING
+        used = self._cgroups.memory_usage(self._path(container_id)) if running else 0
+        return ContainerStats(
+            id=container_id, name=status.name, labels=status.labels, timestamp=self._now(), cpu_usage=0,
+            memory_usage=used, memory_working_set=used,
+        )  # fmt: skip
+
+    async def list_container_stats(self) -> tuple[ContainerStats, ...]:
+        return tuple([await self.container_stats(container_id) for container_id in self._containers])
+
+    # ------------------------------------------------------------------ images, runtime
+
+    async def list_images(self) -> tuple[Image, ...]:
+        names = sorted({config.image for _, config, _ in self._containers.values()})
+        return tuple(_image(name) for name in names)
+
+    async def image_status(self, image: str) -> Image | None:
+        """Every image is there: nothing would be read from it."""
+        return _image(image)
+
+    async def pull_image(self, image: str) -> str:
+        self._may("pull")
+        return _image_id(image)
+
+    async def remove_image(self, image: str) -> None:
+        """There is nothing to remove."""
+
+    async def import_archive(self, archive: Path) -> tuple[str, ...]:
+        raise Unimplemented("a simulated node needs no images")
+
+    async def version(self) -> Version:
+        return Version(runtime_name="simulated", runtime_version="1", api_version="v1")
+
+    async def status(self) -> RuntimeStatus:
+        self._may("status")
+        kinds = ("RuntimeReady", "NetworkReady")
+        return RuntimeStatus(conditions=tuple(RuntimeCondition(type=kind, status=True) for kind in kinds))
+
+    async def cgroup_driver(self) -> CgroupDriver | None:
+        return "cgroupfs"
+
+    async def events(self) -> AsyncIterator[ContainerEvent] | None:
+        queue: asyncio.Queue[ContainerEvent] = asyncio.Queue()
+        self._listeners.add(queue)
+        return self._stream(queue)
+
+    async def close(self) -> None:
+        for timer in self._timers.values():
+            timer.cancel()
+
+    # ------------------------------------------------------------------ inside
+
+    async def _stream(self, queue: "asyncio.Queue[ContainerEvent]") -> AsyncIterator[ContainerEvent]:
+        try:
+            while True:
+                yield await queue.get()
+        finally:
+            self._listeners.discard(queue)
+
+    def _tell(self, container_id: str, kind: EventKind) -> None:
+        for queue in self._listeners:
+            queue.put_nowait(ContainerEvent(container_id=container_id, kind=kind))
+
+    def _apply(self, container_id: str, resources: LinuxResources) -> None:
+        """What runc would do to the container's cgroup, refusals included."""
+        path = self._path(container_id)
+        try:
+            if resources.cpu_shares:
+                self._cgroups.set_cpu_shares(path, resources.cpu_shares)
+            if resources.cpu_quota:
+                self._cgroups.set_cpu_limit(path, quota=resources.cpu_quota, period=resources.cpu_period or 100_000)
+            if resources.memory_limit:
+                self._cgroups.set_memory_limit(path, resources.memory_limit)
+        except CgroupError as error:
+            raise CRIError(f"cannot update container {container_id}: {error}") from error
+        limit = self._cgroups.read_memory(path)
+        if limit is not None and (self._cgroups.memory_usage(path) or 0) > limit:
+            self.end(container_id, OOM_CODE, reason="OOMKilled")
+
+    def _may(self, kind: str) -> None:
+        if kind in self.faults:
+            raise self.faults[kind]
+
+    def _status(self, container_id: str) -> ContainerStatus:
+        if container_id not in self._containers:
+            raise NotFound(f"no container {container_id}")
+        return self._containers[container_id][0]
+
+    def _change(self, container_id: str, **changes: Any) -> None:
+        status, config, owner = self._containers[container_id]
+        self._containers[container_id] = replace(status, **changes), config, owner
+
+    def _path(self, container_id: str) -> str:
+        owner = self._containers[container_id][2]
+        return f"{self._sandboxes[owner][1].cgroup_parent}/{container_id}"
+
+    def _inside(self, sandbox_id: str) -> list[str]:
+        return [key for key, (_, _, owner) in self._containers.items() if owner == sandbox_id]
+
+    def _now(self) -> int:
+        return int(self._clock.now().timestamp() * NANO)
+
+
+def _group(resources: LinuxResources) -> CgroupConfig:
+    return CgroupConfig(
+        cpu_shares=resources.cpu_shares or None, cpu_quota=resources.cpu_quota or None,
+        cpu_period=resources.cpu_period or 100_000, memory_limit=resources.memory_limit or None,
+    )  # fmt: skip
+
+
+def _image_id(name: str) -> str:
+    return f"simulated:{name}"
+
+
+def _image(name: str) -> Image:
+    return Image(id=_image_id(name), tags=(name,), size=0)
