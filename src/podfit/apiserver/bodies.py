@@ -17,6 +17,7 @@ from podfit.api.base import Object, Struct
 from podfit.api.defaults import apply_defaults
 from podfit.api.registry import ResourceInfo
 from podfit.api.schema import unknown_fields
+from podfit.apiserver import protobuf
 from podfit.core.errors import ApiError, bad_request
 from podfit.core.features import FeatureGates
 from podfit.net.wire import Request
@@ -65,8 +66,10 @@ def document(request: Request) -> tuple[Any, list[str]]:
     kind = media_type(request) or JSON
     if kind == YAML:
         return _yaml(request.body), []
+    if kind == protobuf.MEDIA_TYPE:
+        return protobuf.decode(request.body), []
     if kind != JSON:
-        raise unsupported(kind, JSON, YAML)
+        raise unsupported(kind, JSON, YAML, protobuf.MEDIA_TYPE)
     return parse_json(request.body)
 
 
