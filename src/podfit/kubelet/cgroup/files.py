@@ -21,7 +21,7 @@ def failed(action: str, error: OSError) -> CgroupError:
 def write(path: Path, value: str | int) -> None:
     text = str(value)
     try:
-        handle = os.open(path, os.O_WRONLY)
+        handle = os.open(path, os.O_WRONLY | os.O_TRUNC)
         try:
             os.write(handle, text.encode())
         finally:

@@ -81,7 +81,7 @@ class CgroupsV1(Tree):
 
     def read_memory(self, path: str) -> int | None:
         limit = files.read_int(self._at("memory", path) / "memory.limit_in_bytes")
-        return limit if limit < NO_LIMIT else None
+        return limit if 0 <= limit < NO_LIMIT else None
 
     def set_cpu_shares(self, path: str, shares: int) -> None:
         files.write(self._at("cpu", path) / "cpu.shares", shares)

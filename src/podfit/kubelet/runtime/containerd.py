@@ -145,6 +145,8 @@ class Containerd:
         program = shutil.which("containerd")
         if program is None:
             raise ContainerdFailed("containerd is not installed")
+        if self._child is not None:
+            self._child.wait()
         with places.log.open("ab") as output:
             self._child = subprocess.Popen(
                 [program, "--config", str(places.config)], stdin=subprocess.DEVNULL, stdout=output, stderr=output,

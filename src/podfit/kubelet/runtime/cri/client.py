@@ -37,7 +37,14 @@ from podfit.kubelet.runtime.types import (
 RUNTIME, IMAGES = "runtime.v1.RuntimeService", "runtime.v1.ImageService"
 SECONDS = 120.0  # for most calls; creating and starting may wait for a busy disk
 PULL_SECONDS = 600.0
-_OPTIONS = [("grpc.max_receive_message_length", 64 * 2**20)]
+_OPTIONS = [
+    ("grpc.max_receive_message_length", 64 * 2**20),
+    # A runtime that was killed is back within a second; gRPC's own first pause is a second, its longest two minutes.
+    ("grpc.initial_reconnect_backoff_ms", 50),
+    ("grpc.min_reconnect_backoff_ms", 50),
+    ("grpc.max_reconnect_backoff_ms", 500),
+    ("grpc.use_local_subchannel_pool", 1),
+]
 _GONE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
 
 

@@ -1,0 +1,130 @@
+"""The simulated runtime: states, endings by the clock, refusals, events."""
+
+from pathlib import Path
+
+import pytest
+
+from podfit.kubelet.cgroup.memory import MemoryCgroups
+from podfit.kubelet.cgroup.protocol import CgroupConfig
+from podfit.kubelet.runtime.errors import CRIError, NotFound
+from podfit.kubelet.runtime.simulated import SimulatedRuntime
+from podfit.kubelet.runtime.simulated.program import Ending, ending
+from podfit.kubelet.runtime.types import (
+    ContainerConfig,
+    ContainerState,
+    EventKind,
+    LinuxResources,
+    SandboxConfig,
+)
+from support.clock import FakeClock
+
+PARENT = "/simulated/kubepods/burstable/podu1"
+
+
+class World:
+    def __init__(self, tmp_path: Path) -> None:
+        self.clock = FakeClock()
+        self.cgroups = MemoryCgroups()
+        self.runtime = SimulatedRuntime(self.clock, self.cgroups)
+        self.sandbox = SandboxConfig(
+            name="p", namespace="d", uid="u1", cgroup_parent=PARENT, log_directory=str(tmp_path)
+        )
+        self.cgroups.create(PARENT, CgroupConfig())
+
+    async def start(self, *command: str, memory: int = 0) -> str:
+        sandbox_id = await self.runtime.run_sandbox(self.sandbox)
+        config = ContainerConfig(
+            name="c", image="any", command=command, log_path="c.log",
+            resources=LinuxResources(cpu_quota=20_000, cpu_period=100_000, memory_limit=memory),
+        )  # fmt: skip
+        container_id = await self.runtime.create_container(sandbox_id, config, self.sandbox)
+        await self.runtime.start_container(container_id)
+        return container_id
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (["sleep", "5"], Ending(5, 0)),
+        (["/bin/sh", "-c", "sleep 5; exit 3"], Ending(5, 3)),
+        (["sh", "-c", "exit 7"], Ending(0, 7)),
+        (["true"], Ending(0, 0)),
+        (["false"], Ending(0, 1)),
+        (["sleep", "infinity"], None),
+        (["nginx", "-g", "daemon off;"], None),
+        (["sh", "-c", "trap 'exit 0' TERM; while :; do sleep 1; done"], None),
+        (["sh", "-c", "unbalanced '"], None),
+        ([], None),
+    ],
+)
+def test_what_a_command_would_do(command: list[str], expected: Ending | None) -> None:
+    assert ending(command) == expected
+
+
+async def test_a_sleep_ends_when_its_time_is_over(world: World) -> None:
+    container_id = await world.start("sleep", "5")
+    await world.clock.advance(4)
+    assert (await world.runtime.container_status(container_id)).state is ContainerState.RUNNING
+    await world.clock.advance(1)
+    ended = await world.runtime.container_status(container_id)
+    assert (ended.state, ended.exit_code, ended.reason) == (ContainerState.EXITED, 0, "Completed")
+
+
+async def test_an_update_reaches_the_group_and_keeps_the_rest(world: World) -> None:
+    container_id = await world.start("serve", memory=64 << 20)
+    await world.runtime.update_container_resources(container_id, LinuxResources(cpu_quota=30_000, cpu_period=100_000))
+    values = world.cgroups.read_container(f"{PARENT}/{container_id}")
+    assert (values.cpu.quota, values.memory_limit) == (30_000, 64 << 20)
+    status = await world.runtime.container_status(container_id)
+    assert status.resources is not None
+    assert (status.resources.cpu_quota, status.resources.memory_limit) == (30_000, 64 << 20)
+
+
+async def test_a_limit_below_usage_is_refused_and_changes_nothing(world: World) -> None:
+    container_id = await world.start("serve", memory=64 << 20)
+    world.runtime.use(container_id, 50 << 20)
+    with pytest.raises(CRIError, match="busy"):
+        await world.runtime.update_container_resources(container_id, LinuxResources(memory_limit=32 << 20))
+    assert world.cgroups.read_memory(f"{PARENT}/{container_id}") == 64 << 20
+
+
+async def test_more_than_the_limit_is_killed(world: World) -> None:
+    container_id = await world.start("serve", memory=64 << 20)
+    world.runtime.use(container_id, 65 << 20)
+    ended = await world.runtime.container_status(container_id)
+    assert (ended.exit_code, ended.reason) == (137, "OOMKilled")
+
+
+async def test_faults_are_raised_until_taken_out(world: World) -> None:
+    container_id = await world.start("serve")
+    world.runtime.faults["update"] = CRIError("no")
+    with pytest.raises(CRIError, match="no"):
+        await world.runtime.update_container_resources(container_id, LinuxResources(cpu_quota=1))
+    del world.runtime.faults["update"]
+    await world.runtime.update_container_resources(container_id, LinuxResources(cpu_quota=30_000))
+
+
+async def test_events_tell_what_happens(world: World) -> None:
+    events = await world.runtime.events()
+    assert events is not None
+    container_id = await world.start("true")
+    await world.clock.advance(0)
+    told = [await anext(events) for _ in range(2)]
+    assert [(each.container_id, each.kind) for each in told] == [
+        (container_id, EventKind.STARTED),
+        (container_id, EventKind.STOPPED),
+    ]
+
+
+async def test_removal_is_idempotent(world: World) -> None:
+    container_id = await world.start("serve")
+    await world.runtime.remove_container(container_id)
+    await world.runtime.remove_container(container_id)
+    with pytest.raises(NotFound):
+        await world.runtime.container_status(container_id)
+    assert not world.cgroups.exists(f"{PARENT}/{container_id}")
