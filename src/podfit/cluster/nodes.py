@@ -75,7 +75,7 @@ async def real_machinery(options: UpOptions, clock: Clock) -> Machinery:
         evidence = (f"its log: {containerd.places.log}",)
         raise MachineError(str(error), evidence=evidence, fix=(SIMULATE,)) from error
     runtime = CRIRuntime(containerd.places.socket, containerd.importer)
-    await _until_ready(runtime, clock)
+    await _until_ready(runtime, containerd, clock)
     await _load_built_in(runtime, containerd.places.root / "images")
     return Machinery(runtime, found.cgroups, await _described(runtime, found.described), containerd)
 
@@ -88,7 +88,7 @@ async def _described(runtime: Runtime, cgroups: str) -> str:
     return f"{version.runtime_name} {version.runtime_version}, {cgroups}"
 
 
-async def _until_ready(runtime: Runtime, clock: Clock) -> None:
+async def _until_ready(runtime: Runtime, containerd: Containerd, clock: Clock) -> None:
     """containerd takes connections before it has its containers together again; until then it refuses every call."""
     deadline = clock.monotonic() + READY_SECONDS
     while True:
@@ -98,6 +98,7 @@ async def _until_ready(runtime: Runtime, clock: Clock) -> None:
         except CRIError as error:
             if clock.monotonic() > deadline:
                 raise MachineError(f"containerd is not ready after {READY_SECONDS:.0f} s: {error}") from error
+        await containerd.revive()
         await clock.sleep(STEP)
 
 

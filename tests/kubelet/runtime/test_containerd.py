@@ -40,6 +40,7 @@ class Machine:
         runtime = CRIRuntime(self.containerd.places.socket, self.containerd.importer)
         async with asyncio.timeout(20):
             while not await _ready(runtime):
+                await self.containerd.revive()
                 await SystemClock().sleep(0.01)
         return runtime
 

@@ -17,7 +17,6 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -103,14 +102,17 @@ class Containerd:
             self._launch()
         await self._answering()
 
-    async def watch(self, restarted: Callable[[], None] = lambda: None) -> None:
+    async def watch(self) -> None:
         while True:
             await self._clock.sleep(RESTART_SECONDS)
-            if not self._alive():
-                log.warning("containerd died and is started again pid=%d", self.pid)
-                self._launch()
-                await self._answering()
-                restarted()
+            await self.revive()
+
+    async def revive(self) -> None:
+        """Start it again if it has died; also one that was adopted while it was dying."""
+        if not self._alive():
+            log.warning("containerd died and is started again pid=%d", self.pid)
+            self._launch()
+            await self._answering()
 
     async def stop(self) -> None:
         """End it, by its id, and remove what it had under /run. Containers must be gone."""
