@@ -10,6 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from statistics import quantiles
 
+# A user's Python keeps compiled modules; some build machines tell it not to.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 PODFIT = str(Path(sys.executable).with_name("podfit"))
 
 

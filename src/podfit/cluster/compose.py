@@ -5,10 +5,11 @@ socket. The runtime starts while the API server does, because containerd takes l
 """
 
 import asyncio
+import importlib
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podfit import __version__
 from podfit.api.core.nodes import Node
@@ -22,7 +23,6 @@ from podfit.client.transport import Local
 from podfit.cluster.access import CONTEXT, Published, admin_access, publish
 from podfit.cluster.certificates import LOOPBACK, serving
 from podfit.cluster.errors import MachineError
-from podfit.cluster.nodes import ClusterNode, Machinery, real_machinery, simulated_machinery
 from podfit.cluster.options import NodeChoice, NodeKind, UpOptions, choose_node, node_names
 from podfit.cluster.process import Process, RunningNode, UpState, exclusive, write_state
 from podfit.controllers.namespaces import NamespaceController
@@ -37,6 +37,9 @@ from podfit.net.wire import Handler, Identity, Request, Response
 from podfit.scheduler.scheduler import NAME as SCHEDULER
 from podfit.scheduler.scheduler import Scheduler
 
+if TYPE_CHECKING:
+    from podfit.cluster.nodes import ClusterNode, Machinery
+
 log = logging.getLogger(__name__)
 
 Announce = Callable[[str], None]
@@ -48,7 +51,7 @@ class Cluster:
 
     def __init__(self, options: UpOptions, clock: Clock) -> None:
         self.options = options
-        self.nodes: tuple[ClusterNode, ...] = ()
+        self.nodes: "tuple[ClusterNode, ...]" = ()
         self.server = ""
         self.access = Published(options.data.kubeconfig, "", "")
         self._clock = clock
@@ -132,7 +135,9 @@ class Cluster:
         ):
             self._run(part)
 
-    async def _nodes(self, choice: NodeChoice, machinery: list[Machinery], announce: Announce) -> None:
+    async def _nodes(self, choice: NodeChoice, machinery: "list[Machinery]", announce: Announce) -> None:
+        from podfit.cluster.nodes import ClusterNode
+
         names = node_names(choice, self.options.nodes)
         self.nodes = tuple(
             ClusterNode(name, choice.kind, each, self.options, self._handler, self._clock)
@@ -209,7 +214,7 @@ class Cluster:
         ))  # fmt: skip
 
 
-def _running(node: ClusterNode) -> RunningNode:
+def _running(node: "ClusterNode") -> RunningNode:
     machinery = node.machinery
     containerd = machinery.containerd
     return RunningNode(
@@ -219,7 +224,11 @@ def _running(node: ClusterNode) -> RunningNode:
     )  # fmt: skip
 
 
-async def _machinery(choice: NodeChoice, options: UpOptions, clock: Clock) -> list[Machinery]:
+async def _machinery(choice: NodeChoice, options: UpOptions, clock: Clock) -> "list[Machinery]":
+    """A kubelet takes as long to import as the API server to start, so it is imported beside it, off the loop."""
+    await asyncio.to_thread(importlib.import_module, "podfit.cluster.nodes")
+    from podfit.cluster.nodes import real_machinery, simulated_machinery
+
     match choice.kind:
         case NodeKind.REAL:
             return [await real_machinery(options, clock)]

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import importlib
 import logging
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.kubelet import Kubelet
 from podfit.kubelet.node import machine as machine_facts
 from podfit.kubelet.runtime import images
+from podfit.kubelet.runtime.archives import Importer
 from podfit.kubelet.runtime.containerd import Containerd, ContainerdFailed
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime
@@ -57,8 +59,6 @@ def private_containerd(data: DataDir, clock: Clock) -> Containerd:
 
 async def real_machinery(options: UpOptions, clock: Clock) -> Machinery:
     """Start or adopt containerd, or connect to the runtime that was named. Raises MachineError."""
-    from podfit.kubelet.runtime.cri.client import CRIRuntime
-
     try:
         found = detect(cgroup_layout(options.data))
     except CgroupError as error:
@@ -66,7 +66,7 @@ async def real_machinery(options: UpOptions, clock: Clock) -> Machinery:
             f"no cgroups on this machine: {error}", fix=("or run:  podfit up --node simulated",)
         ) from error
     if options.runtime_endpoint:
-        runtime = CRIRuntime(Path(options.runtime_endpoint))
+        runtime = _cri(Path(options.runtime_endpoint))
         return Machinery(runtime, found.cgroups, await _described(runtime, found.described))
     containerd = private_containerd(options.data, clock)
     try:
@@ -74,10 +74,18 @@ async def real_machinery(options: UpOptions, clock: Clock) -> Machinery:
     except ContainerdFailed as error:
         evidence = (f"its log: {containerd.places.log}",)
         raise MachineError(str(error), evidence=evidence, fix=(SIMULATE,)) from error
-    runtime = CRIRuntime(containerd.places.socket, containerd.importer)
+    await asyncio.to_thread(importlib.import_module, "podfit.kubelet.runtime.cri.client")
+    runtime = _cri(containerd.places.socket, containerd.importer)
     await _until_ready(runtime, containerd, clock)
     await _load_built_in(runtime, containerd.places.root / "images")
     return Machinery(runtime, found.cgroups, await _described(runtime, found.described), containerd)
+
+
+def _cri(socket: Path, importer: Importer | None = None) -> Runtime:
+    """gRPC takes long to import, so containerd is launched before."""
+    from podfit.kubelet.runtime.cri.client import CRIRuntime
+
+    return CRIRuntime(socket, importer)
 
 
 async def _described(runtime: Runtime, cgroups: str) -> str:

@@ -1,0 +1,193 @@
+"""How long a resize takes, from sending the PATCH to the kernel's value and to a status without any condition.
+
+    python bench/resize.py [--rounds 50]
+
+The floor is a bare `UpdateContainerResources` on the same containerd in the same run; the peer is Kubernetes 1.36 with
+etcd, containerd 2.4 and runc on a machine of this kind. Goals: the kernel's value within 1.5 times the floor + 3 ms, the
+complete status 10 ms later.
+"""
+
+import argparse
+import asyncio
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from measure import data_directory, judge, machine, percentile, table, up
+
+from podfit.api.codec import convert
+from podfit.api.core.pods import Pod
+from podfit.client.kubeconfig import load
+from podfit.client.rest import Client
+from podfit.cluster.layout import DataDir
+from podfit.cluster.nodes import cgroup_layout
+from podfit.kubelet.cgroup.detect import detect
+from podfit.kubelet.cgroup.protocol import Cgroups
+from podfit.kubelet.runtime.cri.client import CRIRuntime
+from podfit.kubelet.runtime.types import LinuxResources
+
+MI = 2**20
+GLANCE = 0.0002  # seconds between two looks at the kernel's file
+PEER = {"kernel": "22 to 29", "status": "35 to 45"}
+
+
+@dataclass(frozen=True)
+class Target:
+    """A pod whose one container is resized; `path` is its cgroup."""
+
+    pod: Pod
+    container_id: str
+    path: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """One kind of resize: what is patched, back and forth, and how the kernel shows it."""
+
+    name: str
+    resource: str
+    values: tuple[str, str]
+    kernel: tuple[int, int]
+
+
+STEPS = (
+    Step("cpu", "cpu", ("300m", "200m"), (30_000, 20_000)),
+    Step("memory", "memory", ("96Mi", "64Mi"), (96 * MI, 64 * MI)),
+)
+
+
+async def start_pod(client: Client, cgroups: Cgroups, name: str) -> Target:
+    amounts = {"cpu": "200m", "memory": "64Mi"}
+    spec = {
+        "hostNetwork": True, "terminationGracePeriodSeconds": 0,
+        "containers": [{"name": "c", "image": "busybox:1.36", "command": ["sleep", "100000"],
+                        "resources": {"requests": {"cpu": "100m", "memory": "32Mi"}, "limits": amounts}}],
+    }  # fmt: skip
+    await client.create(convert({"metadata": {"name": name, "namespace": "default"}, "spec": spec}, Pod))
+    while True:
+        pod = await client.get(Pod, name, "default")
+        if pod.status.phase == "Running" and pod.status.container_statuses[0].resources:
+            container_id = pod.status.container_statuses[0].container_id.rpartition("/")[2]
+            return Target(pod, container_id, cgroups.layout.container(pod.metadata.uid, "Burstable", container_id))
+        await asyncio.sleep(0.01)
+
+
+class StatusWatch:
+    """Knows when the pod's status last became complete."""
+
+    def __init__(self, client: Client, name: str) -> None:
+        self._client, self._name = client, name
+        self._done = asyncio.Event()
+        self._generation = 0
+        self.at = 0.0
+
+    async def run(self, version: str) -> None:
+        fields = f"metadata.name={self._name}"
+        async for event in self._client.watch(Pod, "default", resource_version=version, fields=fields):
+            pod: Any = event.object
+            pending = any(each.type.startswith("PodResize") for each in pod.status.conditions)
+            if event.type == "MODIFIED" and not pending and pod.status.observed_generation >= self._generation:
+                self.at = time.perf_counter()
+                self._done.set()
+
+    def expect(self, generation: int) -> None:
+        self._generation = generation
+        self._done.clear()
+
+    async def wait(self) -> None:
+        await asyncio.wait_for(self._done.wait(), 10)
+
+
+Times = dict[str, list[tuple[float, float]]]
+
+
+async def measure(client: Client, cgroups: Cgroups, target: Target, rounds: int) -> Times:
+    """For each kind, milliseconds to the kernel's value and to the complete status."""
+    status = StatusWatch(client, target.pod.metadata.name)
+    watching = asyncio.create_task(status.run(target.pod.metadata.resource_version))
+    found: Times = {}
+    generation = target.pod.metadata.generation
+    for step in STEPS:
+        for number in range(2 * rounds):
+            direction = number % 2
+            generation += 1
+            status.expect(generation)
+            limits = {step.resource: step.values[direction]}
+            patch = {"spec": {"containers": [{"name": "c", "resources": {"limits": limits}}]}}
+            began = time.perf_counter()
+            name = target.pod.metadata.name
+            sending = asyncio.create_task(client.patch(Pod, name, "default", patch, subresource="resize"))
+            while _kernel(cgroups, target, step) != step.kernel[direction]:
+                await asyncio.sleep(GLANCE)
+            kernel = time.perf_counter() - began
+            await status.wait()
+            await sending
+            name = f"{step.name} {'down' if direction else 'up'}"
+            found.setdefault(name, []).append((1000 * kernel, 1000 * (status.at - began)))
+            await asyncio.sleep(0.01)
+    watching.cancel()
+    return found
+
+
+def _kernel(cgroups: Cgroups, target: Target, step: Step) -> int | None:
+    if step.resource == "cpu":
+        return cgroups.read_cpu(target.path).quota
+    return cgroups.read_memory(target.path)
+
+
+async def floor(socket: Path, container_id: str, rounds: int) -> dict[str, list[float]]:
+    """Milliseconds of the bare CRI call."""
+    runtime = CRIRuntime(socket)
+    found: dict[str, list[float]] = {"cpu": [], "memory": []}
+    for number in range(rounds):
+        for name, resources in (
+            ("cpu", LinuxResources(cpu_quota=18_000 + 1000 * (number % 2), cpu_period=100_000)),
+            ("memory", LinuxResources(memory_limit=(62 + number % 2) * MI)),
+        ):
+            began = time.perf_counter()
+            await runtime.update_container_resources(container_id, resources)
+            found[name].append(1000 * (time.perf_counter() - began))
+            await asyncio.sleep(0.01)
+    await runtime.close()
+    return found
+
+
+async def run(data: Path, rounds: int) -> None:
+    cgroups = detect(cgroup_layout(DataDir(data))).cgroups
+    client = load([data / "admin.kubeconfig"]).client()
+    state = msgspec.json.decode((data / "up.json").read_bytes())
+    resized = await start_pod(client, cgroups, "resized")
+    other = await start_pod(client, cgroups, "bare")
+    socket = Path(state["nodes"][0]["runtime_endpoint"])
+    bare = await floor(socket, other.container_id, rounds)
+    found = await measure(client, cgroups, resized, rounds)
+    again = await floor(socket, other.container_id, rounds)
+    await client.close()
+    rows = [("resize", "bare CRI p50", "kernel p50", "p99", "goal", "", "status p50", "p99", "goal", "", "peer")]
+    for name, times in found.items():
+        low = percentile(bare[name.split()[0]] + again[name.split()[0]], 50)
+        kernel, status = [each[0] for each in times], [each[1] for each in times]
+        goal, reached = 1.5 * low + 3, percentile(kernel, 50)
+        settled = percentile(status, 50)
+        rows.append((
+            name, f"{low:.1f}", f"{reached:.1f}", f"{percentile(kernel, 99):.1f}", f"{goal:.1f}", judge(reached, goal),
+            f"{settled:.1f}", f"{percentile(status, 99):.1f}", f"{reached + 10:.1f}", judge(settled, reached + 10),
+            f"{PEER['kernel']} / {PEER['status']}",
+        ))  # fmt: skip
+    table(rows)
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--rounds", type=int, default=50)
+    rounds = arguments.parse_args().rounds
+    print(f"resize, milliseconds, {rounds} of each: {machine()}")
+    with data_directory() as data:
+        up(data)
+        asyncio.run(run(data, rounds))
+
+
+if __name__ == "__main__":
+    main()
