@@ -3,8 +3,8 @@
     python bench/resize.py [--rounds 50]
 
 The floor is a bare `UpdateContainerResources` on the same containerd in the same run; the peer is Kubernetes 1.36 with
-etcd, containerd 2.4 and runc on a machine of this kind. Goals: the kernel's value within 1.5 times the floor + 3 ms, the
-complete status 10 ms later.
+etcd, containerd 2.4 and runc on a machine of this kind. Goals: the kernel's value within 1.5 times the floor + 3 ms,
+the complete status 10 ms later.
 """
 
 import argparse

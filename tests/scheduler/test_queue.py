@@ -2,13 +2,12 @@
 
 import asyncio
 
-from support.clock import FakeClock
-
 from podfit.api.core.pods import Pod, PodSpec
 from podfit.api.meta import ObjectMeta
 from podfit.decide.place import Refusal, Unschedulable
 from podfit.decide.requeue import NodeChanged, PodGone, PodShrank
 from podfit.scheduler.queue import SWEEP, Key, SchedulingQueue
+from support.clock import FakeClock
 
 SHORT_OF_CPU = Unschedulable("no", {"n1": Refusal("resources", ("Insufficient cpu",), frozenset({"cpu"}))})
 

@@ -51,7 +51,7 @@ class Cluster:
 
     def __init__(self, options: UpOptions, clock: Clock) -> None:
         self.options = options
-        self.nodes: "tuple[ClusterNode, ...]" = ()
+        self.nodes: tuple[ClusterNode, ...] = ()
         self.server = ""
         self.access = Published(options.data.kubeconfig, "", "")
         self._clock = clock
