@@ -44,6 +44,9 @@ def demo(
     except (NotAsTold, NotSeen, Refused) as failure:
         render.error(f"the demo is not as told: {failure}")
         return exits.REFUSED
+    except asyncio.CancelledError:
+        render.error("interrupted; everything was stopped and removed")
+        return exits.INTERRUPTED
     return exits.DONE
 
 
