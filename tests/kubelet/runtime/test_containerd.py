@@ -4,83 +4,30 @@ import asyncio
 import contextlib
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from podfit.kubelet.cgroup.detect import detect
-from podfit.kubelet.cgroup.protocol import CgroupConfig, Cgroups, Layout
-from podfit.kubelet.runtime import images
-from podfit.kubelet.runtime.containerd import Containerd
-from podfit.kubelet.runtime.cri.client import CRIRuntime
 from podfit.kubelet.runtime.errors import CRIError, NotFound, Unimplemented
-from podfit.kubelet.runtime.types import ContainerConfig, ContainerState, LinuxResources, SandboxConfig
+from podfit.kubelet.runtime.types import ContainerState, LinuxResources
 from podfit.net.system import SystemClock
+from support.containerd import Machine, private_containerd, ready
 from support.machine import Snapshot
 
 pytestmark = [pytest.mark.node, pytest.mark.xdist_group("node")]
 
-LAYOUT = Layout("/podfit-runtime-test")
-STAY = ("sh", "-c", "echo hello; trap 'exit 3' TERM; while :; do sleep 1 & wait $!; done")
-
-
-class Machine:
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self.containerd = Containerd(directory / "containerd", sandbox_image=images.PAUSE, clock=SystemClock())
-        self.cgroups: Cgroups = detect(LAYOUT).cgroups
-        self.pod = LAYOUT.pod("u1", "Burstable")
-        self.sandbox = SandboxConfig(
-            name="p", namespace="d", uid="u1", cgroup_parent=self.pod, host_network=True, log_directory=str(directory)
-        )
-
-    async def start(self) -> CRIRuntime:
-        await self.containerd.start()
-        runtime = CRIRuntime(self.containerd.places.socket, self.containerd.importer)
-        async with asyncio.timeout(20):
-            while not await _ready(runtime):
-                await self.containerd.revive()
-                await SystemClock().sleep(0.01)
-        return runtime
-
-    async def run(self, runtime: CRIRuntime) -> tuple[str, str]:
-        for recipe in (images.pause_recipe(), images.busybox_recipe()):
-            await runtime.import_archive(images.archive(recipe, self.directory / "images"))
-        self.cgroups.create(self.pod, CgroupConfig(cpu_quota=50_000, memory_limit=64 << 20))
-        sandbox_id = await runtime.run_sandbox(self.sandbox)
-        config = ContainerConfig(
-            name="c", image="busybox:1.36", command=STAY, log_path="c.log",
-            resources=LinuxResources(cpu_shares=256, cpu_quota=20_000, cpu_period=100_000, memory_limit=32 << 20),
-        )  # fmt: skip
-        container_id = await runtime.create_container(sandbox_id, config, self.sandbox)
-        await runtime.start_container(container_id)
-        return sandbox_id, container_id
-
-    async def clear(self) -> None:
-        runtime = await self.start()
-        for sandbox in await runtime.list_sandboxes():
-            await runtime.stop_sandbox(sandbox.id)
-            await runtime.remove_sandbox(sandbox.id)
-        await runtime.close()
-        await self.containerd.stop()
-        self.cgroups.remove(LAYOUT.prefix)
-
-
-async def _ready(runtime: CRIRuntime) -> bool:
-    try:
-        return (await runtime.status()).runtime_ready
-    except CRIError:
-        return False
+TESTS = Path(__file__).parents[2]
 
 
 @pytest.fixture
 async def machine(tmp_path: Path) -> AsyncIterator[Machine]:
     before = Snapshot.take()
-    made = Machine(tmp_path)
-    yield made
-    await made.clear()
-    assert Snapshot.take().since(before) == {}
+    async with private_containerd(tmp_path) as made:
+        yield made
+    left = Snapshot.take().since(before)
+    assert [name for names in left.values() for name in names if any(mark in name for mark in made.marks)] == []
 
 
 async def test_a_container_lives_and_is_resized(machine: Machine) -> None:
@@ -130,12 +77,35 @@ async def test_a_killed_containerd_leaves_containers_that_the_next_one_knows(mac
     await runtime.close()
 
 
-async def test_a_new_launcher_adopts_the_running_one(machine: Machine) -> None:
+async def test_a_killed_parent_leaves_all_running_and_the_next_one_adopts_it(machine: Machine) -> None:
+    """The parent is a process of its own. Another session means that Ctrl-C in its terminal spares containerd too."""
+    parent = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "support.containerd", str(machine.directory), cwd=TESTS, stdout=asyncio.subprocess.PIPE
+    )
+    assert parent.stdout is not None
+    pid, container_id = (await parent.stdout.readline()).decode().split()
+    assert os.getsid(int(pid)) != os.getsid(parent.pid)
+    parent.kill()
+    await parent.wait()
+
     runtime = await machine.start()
+    assert machine.containerd.pid == int(pid)
+    assert (await runtime.container_status(container_id)).state is ContainerState.RUNNING
     await runtime.close()
-    other = Containerd(machine.directory / "containerd", sandbox_image=images.PAUSE, clock=SystemClock())
-    await other.start()
-    assert other.pid == machine.containerd.pid
+
+
+async def test_one_that_dies_is_started_again(machine: Machine) -> None:
+    runtime = await machine.start()
+    _, container_id = await machine.run(runtime)
+    first = machine.containerd.pid
+    watching = asyncio.create_task(machine.containerd.watch())
+    os.kill(first, signal.SIGKILL)
+    async with asyncio.timeout(30):
+        while machine.containerd.pid == first or not await ready(runtime):
+            await SystemClock().sleep(0.02)
+    watching.cancel()
+    assert (await runtime.container_status(container_id)).state is ContainerState.RUNNING
+    await runtime.close()
 
 
 async def test_an_archive_that_is_none_is_refused_with_its_name(machine: Machine, tmp_path: Path) -> None:

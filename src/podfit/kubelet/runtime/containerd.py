@@ -2,10 +2,11 @@
 
 It is a child in a session of its own, with its own root, state and socket, so the system's containerd, if there is
 one, is never touched, and Ctrl-C at the terminal reaches only us. It outlives a killed parent on purpose, as do the
-containers; the next launcher on the same directory adopts it, because the process is known by its id and start time.
-When it dies it is started again: the containers run on, and containerd finds them.
+containers; the next launcher on the same directory adopts it, and knows it by its command line, which names that
+directory. (A file with its id could be missing: the parent may be killed between starting and writing.) When it dies it
+is started again: the containers run on, and containerd finds them.
 
-    DIR/                  config.toml, containerd.log, process.json, root/, opt/, cni/      kept
+    DIR/                  config.toml, containerd.log, root/, opt/, cni/      kept
     /run/podfit-<hash>/   containerd.sock, state/, runc/     while it runs; a Unix path has 107 bytes at most
 """
 
@@ -41,7 +42,10 @@ class ContainerdFailed(Exception):
     """It did not start; the text ends with what it said last."""
 
 
-class _Process(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class _Process:
+    """The start time, in clock ticks, tells a process from a later one with the same id."""
+
     pid: int
     start: int
 
@@ -65,16 +69,16 @@ class Places:
         return self.run / "containerd.sock"
 
     @property
-    def process(self) -> Path:
-        return self.root / "process.json"
-
-    @property
     def log(self) -> Path:
         return self.root / "containerd.log"
 
     @property
     def config(self) -> Path:
         return self.root / "config.toml"
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        return "--config", str(self.config)
 
 
 class Containerd:
@@ -97,7 +101,7 @@ class Containerd:
 
     async def start(self) -> None:
         """Returns when the socket takes connections. Raises ContainerdFailed."""
-        self._process = self._adopted()
+        self._process = _running(self.places.arguments)
         if self._process is None:
             self._launch()
         await self._answering()
@@ -116,28 +120,19 @@ class Containerd:
 
     async def stop(self) -> None:
         """End it, by its id, and remove what it had under /run. Containers must be gone."""
-        process = self._process or self._adopted()
-        if process is not None and _started(process.pid) == process.start:
+        process = self._process or _running(self.places.arguments)
+        if process is not None and self._alive_process(process):
             os.kill(process.pid, signal.SIGTERM)
             deadline = self._clock.monotonic() + STOP_SECONDS
             while self._alive_process(process) and self._clock.monotonic() < deadline:
                 await self._clock.sleep(STEP)
             if self._alive_process(process):
                 os.kill(process.pid, signal.SIGKILL)
-        self.places.process.unlink(missing_ok=True)
         self._process = None
         shutil.rmtree(self.places.run, ignore_errors=True)
         for directory in SHIM_FOLDERS:
             with contextlib.suppress(OSError):
                 directory.rmdir()
-
-    def _adopted(self) -> _Process | None:
-        """The one that an earlier process of ours left running."""
-        try:
-            known = msgspec.json.decode(self.places.process.read_bytes(), type=_Process)
-        except (FileNotFoundError, msgspec.DecodeError):
-            return None
-        return known if _started(known.pid) == known.start else None
 
     def _launch(self) -> None:
         places = self.places
@@ -151,11 +146,10 @@ class Containerd:
             self._child.wait()
         with places.log.open("ab") as output:
             self._child = subprocess.Popen(
-                [program, "--config", str(places.config)], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                [program, *places.arguments], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                 start_new_session=True, cwd="/",
             )  # fmt: skip
         self._process = _Process(self._child.pid, _started(self._child.pid) or 0)
-        write_atomic(places.process, msgspec.json.encode(self._process))
 
     async def _answering(self) -> None:
         deadline = self._clock.monotonic() + START_SECONDS
@@ -193,6 +187,20 @@ def _started(pid: int) -> int | None:
     return None if fields[0] in "ZX" else int(fields[19])
 
 
+def _running(arguments: tuple[str, ...]) -> _Process | None:
+    """Our user's containerd with these arguments, left running by an earlier process of ours."""
+    for directory in Path("/proc").glob("[0-9]*"):
+        try:
+            program, *given = (directory / "cmdline").read_bytes().rstrip(b"\0").decode(errors="replace").split("\0")
+            ours = directory.stat().st_uid == os.geteuid()
+        except OSError:
+            continue
+        pid = int(directory.name)
+        if ours and tuple(given) == arguments and Path(program).name == "containerd" and (start := _started(pid)):
+            return _Process(pid, start)
+    return None
+
+
 def can_lower_oom_score() -> bool:
     """Whether this process may make another one less likely to be killed; containers inherit it."""
     for line in Path("/proc/self/status").read_text().splitlines():
@@ -207,7 +215,7 @@ def _config(places: Places, sandbox_image: str) -> str:
     restrict = str(not can_lower_oom_score()).lower()
     cri = 'plugins."io.containerd.grpc.v1.cri"'
     return f"""version = 2
-root = "{places.root}/root"
+root = {_quoted(places.root / "root")}
 state = "{places.run}/state"
 oom_score = 0
 [grpc]
@@ -215,7 +223,7 @@ oom_score = 0
 [ttrpc]
   address = "{places.socket}.ttrpc"
 [plugins."io.containerd.internal.v1.opt"]
-  path = "{places.root}/opt"
+  path = {_quoted(places.root / "opt")}
 [{cri}]
   sandbox_image = "{sandbox_image}"
   disable_apparmor = {str(not Path("/sys/module/apparmor").exists()).lower()}
@@ -224,7 +232,7 @@ oom_score = 0
   stream_server_port = "0"
   [{cri}.cni]
     bin_dir = "{cni}"
-    conf_dir = "{places.root}/cni"
+    conf_dir = {_quoted(places.root / "cni")}
   [{cri}.containerd]
     snapshotter = "overlayfs"
     default_runtime_name = "runc"
@@ -235,3 +243,8 @@ oom_score = 0
         Root = "{places.run}/runc"
         SystemdCgroup = false
 """
+
+
+def _quoted(path: Path) -> str:
+    """A TOML string; its escapes are JSON's."""
+    return msgspec.json.encode(str(path)).decode()

@@ -5,6 +5,7 @@ calls that a runtime lacks answer `Unimplemented` once and are not sent again. g
 module is imported only where a CRI socket is used.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ from podfit.kubelet.runtime.types import (
 RUNTIME, IMAGES = "runtime.v1.RuntimeService", "runtime.v1.ImageService"
 SECONDS = 120.0  # for most calls; creating and starting may wait for a busy disk
 PULL_SECONDS = 600.0
+LOOKS, LOOK_SECONDS = 1000, 0.01  # for an image that was just loaded
 _OPTIONS = [
     ("grpc.max_receive_message_length", 64 * 2**20),
     # A runtime that was killed is back within a second; gRPC's own first pause is a second, its longest two minutes.
@@ -193,10 +195,18 @@ class CRIRuntime:
         await self._gone_is_fine("RemoveImage", request, service=IMAGES)
 
     async def import_archive(self, archive: Path) -> tuple[str, ...]:
-        """CRI has no such call; the runtime's own tool does it, where we know that tool."""
+        """CRI has no such call; the runtime's own tool does it, where we know that tool.
+
+        CRI hears of the new image by an event, a moment later: a pod started before that would try to pull.
+        """
         if self._importer is None:
             raise Unimplemented("this runtime is not podfit's own: load the image with its own tools")
-        return await self._importer.load(archive)
+        names = await self._importer.load(archive)
+        for _ in range(LOOKS):
+            if all([await self.image_status(name) for name in names]):
+                return names
+            await asyncio.sleep(LOOK_SECONDS)
+        raise CRIError(f"{archive} was loaded, but the runtime does not show {', '.join(names)}")
 
     async def _gone_is_fine(
         self, name: str, request: Any, *, seconds: float = SECONDS, service: str = RUNTIME
