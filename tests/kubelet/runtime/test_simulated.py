@@ -1,12 +1,14 @@
 """The simulated runtime: states, endings by the clock, refusals, events."""
 
+import asyncio
+import math
 from pathlib import Path
 
 import pytest
 
 from podfit.kubelet.cgroup.memory import MemoryCgroups
 from podfit.kubelet.cgroup.protocol import CgroupConfig
-from podfit.kubelet.runtime.errors import CRIError, NotFound
+from podfit.kubelet.runtime.errors import CRIError, NotFound, Unavailable
 from podfit.kubelet.runtime.simulated import SimulatedRuntime
 from podfit.kubelet.runtime.simulated.program import Ending, ending
 from podfit.kubelet.runtime.types import (
@@ -102,11 +104,41 @@ async def test_more_than_the_limit_is_killed(world: World) -> None:
 
 async def test_faults_are_raised_until_taken_out(world: World) -> None:
     container_id = await world.start("serve")
-    world.runtime.faults["update"] = CRIError("no")
+    world.runtime.faults["update_container_resources"] = CRIError("no")
     with pytest.raises(CRIError, match="no"):
         await world.runtime.update_container_resources(container_id, LinuxResources(cpu_quota=1))
-    del world.runtime.faults["update"]
+    del world.runtime.faults["update_container_resources"]
     await world.runtime.update_container_resources(container_id, LinuxResources(cpu_quota=30_000))
+
+
+async def test_a_late_answer_comes_when_the_clock_says(world: World) -> None:
+    container_id = await world.start("serve")
+    world.runtime.delays["stop_container"] = 5
+    stopping = asyncio.create_task(world.runtime.stop_container(container_id, grace_seconds=1))
+    await world.clock.advance(4)
+    assert (await world.runtime.container_status(container_id)).state is ContainerState.RUNNING
+    await world.clock.advance(1)
+    await stopping
+    assert (await world.runtime.container_status(container_id)).state is ContainerState.EXITED
+
+
+async def test_a_hanging_call_never_answers(world: World) -> None:
+    world.runtime.delays["pull_image"] = math.inf
+    pulling = asyncio.create_task(world.runtime.pull_image("any"))
+    await world.clock.advance(86_400)
+    assert not pulling.done()
+    pulling.cancel()
+
+
+async def test_a_runtime_that_is_down_answers_nothing_and_loses_nothing(world: World) -> None:
+    container_id = await world.start("sleep", "5")
+    world.runtime.faults["*"] = Unavailable("connection refused")
+    for call in (world.runtime.list_containers(), world.runtime.version(), world.runtime.list_sandboxes()):
+        with pytest.raises(Unavailable):
+            await call
+    await world.clock.advance(10)
+    world.runtime.faults.clear()
+    assert (await world.runtime.container_status(container_id)).state is ContainerState.EXITED
 
 
 async def test_events_tell_what_happens(world: World) -> None:

@@ -1,14 +1,17 @@
 """The simulated runtime: the same protocol as CRI, over states in memory.
 
     runtime.end(container_id, code)     a container ends by itself
-    runtime.use(container_id, bytes)    its memory use; above a limit it is refused (v1) or killed (v2)
-    runtime.faults["update"] = error    the next calls of that kind raise it, until it is taken out again
+    runtime.use(container_id, bytes)    its memory use; a limit below it is then refused (v1) or kills (v2)
+    runtime.faults["pull_image"] = error     that call raises it, until it is taken out again
+    runtime.delays["stop_container"] = 5     that call first waits so many seconds of the Clock; inf = it hangs
 
-Ids count up, so a test sees the same ones on every run.
+A fault or delay of `"*"` holds for every call, as when the runtime is down. Ids count up, so a test sees the same ones
+on every run.
 """
 
 import asyncio
 import itertools
+import math
 from collections.abc import AsyncIterator
 from dataclasses import fields, replace
 from pathlib import Path
@@ -48,6 +51,7 @@ OOM_CODE, KILLED = 137, 137
 class SimulatedRuntime:
     def __init__(self, clock: Clock, cgroups: MemoryCgroups) -> None:
         self.faults: dict[str, CRIError] = {}
+        self.delays: dict[str, float] = {}
         self._clock = clock
         self._cgroups = cgroups
         self._ids = itertools.count(1)
@@ -82,7 +86,7 @@ class SimulatedRuntime:
     # ------------------------------------------------------------------ sandboxes
 
     async def run_sandbox(self, config: SandboxConfig, *, handler: str = "") -> str:
-        self._may("run_sandbox")
+        await self._may("run_sandbox")
         sandbox_id = f"sandbox-{next(self._ids)}"
         status = SandboxStatus(
             id=sandbox_id, name=config.name, namespace=config.namespace, uid=config.uid, attempt=config.attempt,
@@ -93,6 +97,7 @@ class SimulatedRuntime:
         return sandbox_id
 
     async def stop_sandbox(self, sandbox_id: str) -> None:
+        await self._may("stop_sandbox")
         if sandbox_id not in self._sandboxes:
             return
         for container_id in self._inside(sandbox_id):
@@ -101,17 +106,18 @@ class SimulatedRuntime:
         self._sandboxes[sandbox_id] = replace(status, state=SandboxState.NOT_READY), config
 
     async def remove_sandbox(self, sandbox_id: str) -> None:
+        await self._may("remove_sandbox")
         for container_id in self._inside(sandbox_id):
-            await self.remove_container(container_id)
+            self._remove(container_id)
         self._sandboxes.pop(sandbox_id, None)
 
     async def list_sandboxes(self) -> tuple[Sandbox, ...]:
+        await self._may("list_sandboxes")
         return tuple(status for status, _ in self._sandboxes.values())
 
     async def sandbox_status(self, sandbox_id: str) -> SandboxStatus:
-        if sandbox_id not in self._sandboxes:
-            raise NotFound(f"no sandbox {sandbox_id}")
-        return self._sandboxes[sandbox_id][0]
+        await self._may("sandbox_status")
+        return self._sandbox(sandbox_id)
 
     async def update_sandbox_resources(
         self, sandbox_id: str, *, resources: LinuxResources, overhead: LinuxResources | None = None
@@ -119,16 +125,17 @@ class SimulatedRuntime:
         raise Unimplemented("the simulated runtime keeps no sandbox resources")
 
     async def sandbox_stats(self, sandbox_id: str) -> SandboxStats:
-        await self.sandbox_status(sandbox_id)
-        inside = tuple([await self.container_stats(each) for each in self._inside(sandbox_id)])
+        await self._may("sandbox_stats")
+        self._sandbox(sandbox_id)
+        inside = tuple([self._stats(each) for each in self._inside(sandbox_id)])
         used = sum(each.memory_usage or 0 for each in inside)
         return SandboxStats(id=sandbox_id, timestamp=self._now(), memory_usage=used, containers=inside)
 
     # ------------------------------------------------------------------ containers
 
     async def create_container(self, sandbox_id: str, config: ContainerConfig, sandbox: SandboxConfig) -> str:
-        self._may("create")
-        await self.sandbox_status(sandbox_id)
+        await self._may("create_container")
+        self._sandbox(sandbox_id)
         container_id = f"container-{next(self._ids)}"
         log = Path(sandbox.log_directory, config.log_path) if config.log_path else None
         if log is not None:
@@ -145,7 +152,7 @@ class SimulatedRuntime:
         return container_id
 
     async def start_container(self, container_id: str) -> None:
-        self._may("start")
+        await self._may("start_container")
         status = self._status(container_id)
         _, config, _ = self._containers[container_id]
         self._cgroups.create(self._path(container_id), _group(status.resources or LinuxResources()))
@@ -157,17 +164,16 @@ class SimulatedRuntime:
             )  # fmt: skip
 
     async def stop_container(self, container_id: str, *, grace_seconds: int) -> None:
-        self._may("stop")
+        await self._may("stop_container")
         if container_id in self._containers:
             self.end(container_id, 0 if grace_seconds else KILLED)
 
     async def remove_container(self, container_id: str) -> None:
-        if container_id in self._containers:
-            self.end(container_id, KILLED)
-            del self._containers[container_id]
-            self._tell(container_id, EventKind.DELETED)
+        await self._may("remove_container")
+        self._remove(container_id)
 
     async def list_containers(self, *, sandbox_id: str = "") -> tuple[Container, ...]:
+        await self._may("list_containers")
         return tuple(
             Container(
                 id=each.id, sandbox_id=owner, name=each.name, attempt=each.attempt, image=each.image,
@@ -179,10 +185,11 @@ class SimulatedRuntime:
         )  # fmt: skip
 
     async def container_status(self, container_id: str) -> ContainerStatus:
+        await self._may("container_status")
         return self._status(container_id)
 
     async def update_container_resources(self, container_id: str, resources: LinuxResources) -> None:
-        self._may("update")
+        await self._may("update_container_resources")
         status = self._status(container_id)
         changed = {each.name: value for each in fields(LinuxResources) if (value := getattr(resources, each.name))}
         if status.state is ContainerState.RUNNING:
@@ -190,29 +197,27 @@ class SimulatedRuntime:
         self._change(container_id, resources=replace(status.resources or LinuxResources(), **changed))
 
     async def container_stats(self, container_id: str) -> ContainerStats:
-        status = self._status(container_id)
-        running = status.state is ContainerState.RUNNING
-        used = self._cgroups.memory_usage(self._path(container_id)) if running else 0
-        return ContainerStats(
-            id=container_id, name=status.name, labels=status.labels, timestamp=self._now(), cpu_usage=0,
-            memory_usage=used, memory_working_set=used,
-        )  # fmt: skip
+        await self._may("container_stats")
+        return self._stats(container_id)
 
     async def list_container_stats(self) -> tuple[ContainerStats, ...]:
-        return tuple([await self.container_stats(container_id) for container_id in self._containers])
+        await self._may("list_container_stats")
+        return tuple([self._stats(container_id) for container_id in self._containers])
 
     # ------------------------------------------------------------------ images, runtime
 
     async def list_images(self) -> tuple[Image, ...]:
+        await self._may("list_images")
         names = sorted({config.image for _, config, _ in self._containers.values()})
         return tuple(_image(name) for name in names)
 
     async def image_status(self, image: str) -> Image | None:
         """Every image is there: nothing would be read from it."""
+        await self._may("image_status")
         return _image(image)
 
     async def pull_image(self, image: str) -> str:
-        self._may("pull")
+        await self._may("pull_image")
         return _image_id(image)
 
     async def remove_image(self, image: str) -> None:
@@ -222,10 +227,11 @@ class SimulatedRuntime:
         raise Unimplemented("a simulated node needs no images")
 
     async def version(self) -> Version:
+        await self._may("version")
         return Version(runtime_name="simulated", runtime_version="1", api_version="v1")
 
     async def status(self) -> RuntimeStatus:
-        self._may("status")
+        await self._may("status")
         kinds = ("RuntimeReady", "NetworkReady")
         return RuntimeStatus(conditions=tuple(RuntimeCondition(type=kind, status=True) for kind in kinds))
 
@@ -270,14 +276,37 @@ class SimulatedRuntime:
         if limit is not None and (self._cgroups.memory_usage(path) or 0) > limit:
             self.end(container_id, OOM_CODE, reason="OOMKilled")
 
-    def _may(self, kind: str) -> None:
-        if kind in self.faults:
-            raise self.faults[kind]
+    async def _may(self, call: str) -> None:
+        for name in (call, "*"):
+            if delay := self.delays.get(name):
+                await (self._clock.sleep(delay) if delay < math.inf else asyncio.Event().wait())
+            if fault := self.faults.get(name):
+                raise fault
 
     def _status(self, container_id: str) -> ContainerStatus:
         if container_id not in self._containers:
             raise NotFound(f"no container {container_id}")
         return self._containers[container_id][0]
+
+    def _sandbox(self, sandbox_id: str) -> SandboxStatus:
+        if sandbox_id not in self._sandboxes:
+            raise NotFound(f"no sandbox {sandbox_id}")
+        return self._sandboxes[sandbox_id][0]
+
+    def _remove(self, container_id: str) -> None:
+        if container_id in self._containers:
+            self.end(container_id, KILLED)
+            del self._containers[container_id]
+            self._tell(container_id, EventKind.DELETED)
+
+    def _stats(self, container_id: str) -> ContainerStats:
+        status = self._status(container_id)
+        running = status.state is ContainerState.RUNNING
+        used = self._cgroups.memory_usage(self._path(container_id)) if running else 0
+        return ContainerStats(
+            id=container_id, name=status.name, labels=status.labels, timestamp=self._now(), cpu_usage=0,
+            memory_usage=used, memory_working_set=used,
+        )  # fmt: skip
 
     def _change(self, container_id: str, **changes: Any) -> None:
         status, config, owner = self._containers[container_id]
