@@ -92,6 +92,29 @@ def test_a_directory_and_a_port_are_used_once(cluster_dir: Up) -> None:
     assert f"port {port} on 127.0.0.1 is in use" in clash.err
 
 
+def test_a_start_that_fails_leaves_no_runtime_behind(cluster_dir: Up, tmp_path: Path) -> None:
+    cluster_dir.start(node="none")
+    port = cluster_dir.state()["server"].rpartition(":")[2]
+    before = Snapshot.take()
+    clash = run(PODFIT, "up", "--data", str(tmp_path / "other"), "--port", port, "--node", "real")
+    assert clash.code == 3
+    assert Snapshot.take().since(before) == {}
+
+
+@pytest.mark.parametrize("moment", [0.05, 0.3, 0.5])
+def test_ctrl_c_during_the_start_leaves_nothing(tmp_path: Path, moment: float) -> None:
+    before = Snapshot.take()
+    command = [PODFIT, "up", "--data", str(tmp_path / "data"), "--port", "0", "--kubeconfig", str(tmp_path / "kc")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as starting:
+        try:
+            starting.wait(moment)
+        except subprocess.TimeoutExpired:
+            starting.send_signal(signal.SIGINT)
+        _, err = starting.communicate(timeout=30)
+    assert "Traceback" not in err
+    assert Snapshot.take().since(before) == {}
+
+
 def test_the_context_is_added_to_the_users_kubeconfig_and_taken_out(tmp_path: Path) -> None:
     kubeconfig, data = tmp_path / "config", tmp_path / "data"
     mine = (

@@ -53,5 +53,9 @@ def up(
         return exits.DONE
     from podfit.cluster.foreground import run_until_stopped
 
-    asyncio.run(run_until_stopped(options, announce=render.line))
+    try:
+        asyncio.run(run_until_stopped(options, announce=render.line))
+    except asyncio.CancelledError:
+        render.error("interrupted before the cluster was ready")
+        return exits.INTERRUPTED
     return exits.DONE

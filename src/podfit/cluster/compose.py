@@ -59,6 +59,7 @@ class Cluster:
         self._parts: set[asyncio.Task[None]] = set()
         self._broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._https: HttpsServer | None = None
+        self._machinery: asyncio.Future[list[Machinery]] | None = None
 
     @classmethod
     async def start(cls, options: UpOptions, *, announce: Announce) -> "Cluster":
@@ -78,14 +79,11 @@ class Cluster:
         self._closing.enter_context(exclusive(options.data))
         self._record(ready=False)
         announce(f"podfit {__version__}: Kubernetes API 1.36")
-        machinery = asyncio.ensure_future(_machinery(choice, options, clock))
-        try:
-            authority = await self._control_plane()
-            self.access = publish(options.data, admin_access(authority, self.server), options.kubeconfig)
-            announce(f"  api       {self.server}, ready in {1000 * (clock.monotonic() - began):.0f} ms")
-            await self._nodes(choice, await machinery, announce)
-        finally:
-            machinery.cancel()
+        self._machinery = asyncio.ensure_future(_machinery(choice, options, clock))
+        authority = await self._control_plane()
+        self.access = publish(options.data, admin_access(authority, self.server), options.kubeconfig)
+        announce(f"  api       {self.server}, ready in {1000 * (clock.monotonic() - began):.0f} ms")
+        await self._nodes(choice, await asyncio.shield(self._machinery), announce)
         announce(f"  store     {options.data.store}")
         where = f'context "{CONTEXT}" in ' if self.access.context else ""
         unchanged = " (current context unchanged)" if self.access.context else ""
@@ -164,6 +162,8 @@ class Cluster:
     async def stop(self, *, pods: bool) -> None:
         """End everything; with `pods` the containers, the runtime and the user's kubeconfig entry go too."""
         stopped = await asyncio.gather(*(node.stop(pods=pods) for node in self.nodes), return_exceptions=True)
+        if not self.nodes:
+            await self._abandon()
         for task in self._parts:
             task.remove_done_callback(self._ended)
             task.cancel()
@@ -176,6 +176,16 @@ class Cluster:
         for failure in stopped:
             if isinstance(failure, BaseException):
                 raise failure
+
+    async def _abandon(self) -> None:
+        """The start failed before there were nodes: end the runtime that was made ready for them."""
+        if self._machinery is None:
+            return
+        made = (await asyncio.gather(self._machinery, return_exceptions=True))[0]
+        for machinery in made if isinstance(made, list) else ():
+            from podfit.cluster.nodes import release
+
+            await release(machinery, end=True)
 
     async def failure(self) -> None:
         """Waits; raises what broke a part of the cluster."""

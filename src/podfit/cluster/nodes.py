@@ -124,6 +124,16 @@ async def _load_built_in(runtime: Runtime, directory: Path) -> None:
             raise MachineError(f"cannot load a built-in image: {error}") from error
 
 
+async def release(machinery: Machinery, *, end: bool) -> None:
+    """Let go of the runtime. With `end` our own containerd is stopped, unless something still runs on it: its files
+    hold the containers' file systems, so it has to be the last to go."""
+    try:
+        if end and machinery.containerd is not None and not await machinery.runtime.list_sandboxes():
+            await machinery.containerd.stop()
+    finally:
+        await machinery.runtime.close()
+
+
 def simulated_machinery(clock: Clock) -> Machinery:
     from podfit.kubelet.cgroup.memory import MemoryCgroups
     from podfit.kubelet.runtime.simulated import SimulatedRuntime
@@ -171,9 +181,7 @@ class ClusterNode:
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
-        await self.machinery.runtime.close()
-        if pods and self.machinery.containerd is not None:
-            await self.machinery.containerd.stop()
+        await release(self.machinery, end=pods)
 
 
 def _config(name: str, options: UpOptions, *, simulated: bool) -> KubeletConfig:
