@@ -9,13 +9,13 @@ import json
 from typing import Any
 
 import pytest
-from support.golden import Case, parametrize
-from support.server import Server, document
 
 from podfit.api.codec import to_dict
 from podfit.api.core.limits import ResourceQuota
 from podfit.api.core.pods import Pod
 from podfit.controllers.quotas import QuotaController
+from support.golden import Case, parametrize
+from support.server import Server, document
 
 NAME, NAMESPACE = "pod1", "golden"
 DEVIATIONS: dict[str, str] = {}

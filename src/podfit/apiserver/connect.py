@@ -10,6 +10,7 @@ from podfit.api.core.config import ServiceAccount
 from podfit.api.core.pods import Binding, Pod, PodCondition
 from podfit.api.registry import info_for
 from podfit.apiserver.bodies import document, typed
+from podfit.apiserver.containers import every_container
 from podfit.apiserver.context import Context
 from podfit.apiserver.stored import Stored
 from podfit.apiserver.target import Target
@@ -87,9 +88,8 @@ async def pod_log(context: Context, target: Target, request: Request) -> Respons
 
 def _container(pod: Pod, asked: str) -> str:
     spec = pod.spec
-    names = [each.name for each in (*spec.init_containers, *spec.containers, *spec.ephemeral_containers)]
     if asked:
-        if asked not in names:
+        if asked not in (each.name for each in every_container(spec)):
             raise bad_request(f"container {asked} is not valid for pod {pod.metadata.name}")
         return asked
     if len(spec.containers) == 1:

@@ -30,12 +30,12 @@ Validate = Callable[[Any, Any, FeatureGates], list[FieldError]]
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """`prepare(new, old, gates)` keeps of a new object what this door may change; `validate` names what is wrong then."""
+    """`prepare(new, old, gates)` keeps of a new object what this door may change; `validate` names what is wrong."""
 
     prepare: Prepare
     validate: Validate
     writes_dropped: bool = False
-    """Whether a request is written although all that it asked for was dropped; upstream records it for resize (PQ-1)."""
+    """Whether a request is written even when all that it asked for was dropped; upstream does so for resize (PQ-1)."""
 
 
 def prepare_create(info: ResourceInfo, obj: Any, gates: FeatureGates) -> Any:

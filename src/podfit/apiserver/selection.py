@@ -45,9 +45,7 @@ class Selection:
         known = {"metadata.name", *(("metadata.namespace",) if info.namespaced else ()), *info.fields}
         for path, _, _ in fields.terms:
             if path not in known:
-                raise bad_request(f'Unable to find "{info.group_version}, Resource={info.resource}" that match label '
-                                  f'selector "", field selector "{request.param("fieldSelector")}": field label not '
-                                  f"supported: {path}")  # fmt: skip
+                raise bad_request(_unselectable(info, path))
         return Selection(info, labels, fields)
 
     def __bool__(self) -> bool:
@@ -67,3 +65,9 @@ class Selection:
 
     def _fields_match(self, record: Record) -> bool:
         return self.fields.matches(self.info.selectable(stored.decoded(self.info, record)))
+
+
+def _unselectable(info: ResourceInfo, path: str) -> str:
+    if info.fields:
+        return f"field label not supported: {path}"
+    return f'"{path}" is not a known field selector: only "metadata.name", "metadata.namespace"'

@@ -6,7 +6,7 @@ slicing, and a list item loses `kind` and `apiVersion` by slicing: get, list and
 """
 
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Generic, TypeVar
 
 from msgspec.structs import replace
@@ -59,7 +59,13 @@ def items(info: ResourceInfo, records: Iterable[Record]) -> list[bytes]:
 
 
 def decoded(info: ResourceInfo, record: Record) -> Any:
-    return codec.decode(whole(info, record), info.type)
+    return _decoded(info, record.value, record.mod_revision)
+
+
+@lru_cache(maxsize=4096)
+def _decoded(info: ResourceInfo, value: bytes, revision: int) -> Any:
+    """Objects never change, so one decoding serves every reader: admission, tables, and each watcher's selector."""
+    return codec.decode(whole(info, Record("", value, 0, revision)), info.type)
 
 
 def encoded(obj: Object) -> bytes:

@@ -138,7 +138,8 @@ def _check_identity(info: ResourceInfo, target: Target, wanted: Any, old: Any) -
 def _kept(meta: Any, old: Any) -> Any:
     """What the server gave to the object stays, unless the client wrote something else, which validation will name."""
     return replace(
-        meta, resource_version=old.resource_version, name=old.name, namespace=old.namespace, uid=old.uid, generation=old.generation, self_link=old.self_link,
+        meta, resource_version=old.resource_version, name=old.name, namespace=old.namespace, uid=old.uid,
+        generation=old.generation, self_link=old.self_link,
         creation_timestamp=meta.creation_timestamp or old.creation_timestamp,
         deletion_timestamp=meta.deletion_timestamp or old.deletion_timestamp,
         deletion_grace_period_seconds=_first(meta.deletion_grace_period_seconds, old.deletion_grace_period_seconds),

@@ -19,23 +19,26 @@ from podfit.apiserver.stored import Stored
 from podfit.apiserver.tables import Form, list_table, wanted_form
 from podfit.apiserver.target import Target
 from podfit.apiserver.verbs.answers import JSON, object_response, record_response
-from podfit.apiserver.verbs.options import number
+from podfit.apiserver.verbs.options import ListOptions
 from podfit.core.errors import ApiError, bad_request, gone
 from podfit.core.times import format_time
 from podfit.net.wire import Request, Response
 from podfit.store.protocol import Compacted, FutureRevision, Record
 from podfit.store.protocol import Page as StorePage
 
-EXPIRED = (
+EXPIRED = "The resourceVersion for the provided list is too old."
+EXPIRED_TOKEN = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
     "the continue parameter."
 )
+TOKEN_VERSION = "meta.k8s.io/v1"
 BATCH = 500  # records looked at at once when a selector thins them out
 
 
 class _Token(msgspec.Struct, frozen=True):
-    revision: int
-    after: str
+    v: str
+    rv: int
+    start: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +94,15 @@ async def matching(context: Context, target: Target, request: Request) -> Page:
     info = target.info
     assert info is not None
     selection = Selection.of(info, request)
-    limit = number(request, "limit")
-    revision, after = _start(context, request)
-    prefix = stored.prefix(info, target.namespace)
+    options = ListOptions.of(request, watch=False)
+    # The "present" of a client that has seen a later one is not the present yet.
+    if options.version > context.store.revision:
+        raise too_large(options.version, context.store.revision)
+    limit, prefix = options.limit, stored.prefix(info, target.namespace)
+    revision, after = _start(options, prefix)
     if not selection:
         page = await _page(context, prefix, after=after, limit=limit, revision=revision)
-        return _finished(info, page.records, page.revision, page.remaining)
+        return _finished(info, prefix, page.records, page.revision, page.remaining)
     found: list[Record] = []
     while True:
         page = await _page(context, prefix, after=after, limit=BATCH if limit else 0, revision=revision)
@@ -106,63 +112,51 @@ async def matching(context: Context, target: Target, request: Request) -> Page:
                 found.append(record)
                 if len(found) == limit:
                     more = page.remaining + len(page.records) - index - 1
-                    return _finished(info, found, revision, more, counted=False)
+                    return _finished(info, prefix, found, revision, more, counted=False)
         if not page.remaining:
             return Page(info, found, revision)
         after = page.records[-1].key
 
 
 def _finished(
-    info: ResourceInfo, records: Sequence[Record], revision: int, remaining: int, *, counted: bool = True
+    info: ResourceInfo, prefix: str, records: Sequence[Record], revision: int, remaining: int, *, counted: bool = True
 ) -> Page:
     if not remaining:
         return Page(info, records, revision)
-    token = msgspec.json.encode(_Token(revision, records[-1].key))
+    token = msgspec.json.encode(_Token(TOKEN_VERSION, revision, records[-1].key.removeprefix(prefix)))
     continue_ = base64.urlsafe_b64encode(token).decode().rstrip("=")
     return Page(info, records, revision, continue_, remaining if counted else None)
 
 
-def _start(context: Context, request: Request) -> tuple[int, str]:
+def _start(options: ListOptions, prefix: str) -> tuple[int, str]:
     """The revision to show (0 = now) and the key to begin behind."""
-    token, version, match = (request.param(name) for name in ("continue", "resourceVersion", "resourceVersionMatch"))
-    if token:
-        if version not in ("", "0"):
-            raise bad_request("specifying resource version is not allowed when using continue")
-        return _read_token(token)
-    if match and not version:
-        _refuse_match("resourceVersionMatch is forbidden unless resourceVersion is provided")
-    if match not in ("", "Exact", "NotOlderThan"):
-        _refuse_match(f'resourceVersionMatch: Unsupported value: "{match}"')
-    wanted = number(request, "resourceVersion")
-    exact = match == "Exact" or (wanted and number(request, "limit") and not match)
-    if wanted > context.store.revision:
-        raise too_large(wanted, context.store.revision)
-    return (wanted if exact else 0), ""
-
-
-def _refuse_match(text: str) -> None:
-    raise ApiError(422, "Invalid", f'ListOptions.meta.k8s.io "" is invalid: {text}')
+    if options.continue_:
+        token = _read_token(options.continue_)
+        return token.rv, prefix + token.start
+    return (options.version if options.exact else 0), ""
 
 
 def too_large(wanted: int, current: int) -> ApiError:
     """The client has seen a future that this server has not."""
-    text = f"Too large resource version: {wanted}, current: {current}"
+    text = f"Timeout: Too large resource version: {wanted}, current: {current}"
     causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
     return ApiError(504, "Timeout", text, {"causes": causes, "retryAfterSeconds": 1})
 
 
-def _read_token(token: str) -> tuple[int, str]:
+def _read_token(token: str) -> _Token:
     try:
         read = msgspec.json.decode(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)), type=_Token)
     except (ValueError, msgspec.DecodeError):
-        raise bad_request("continue key is not valid: it is not a token of this server") from None
-    return read.revision, read.after
+        raise bad_request("invalid continue token: continue key is not valid: it is not one of this server's") from None
+    if read.v != TOKEN_VERSION or read.rv < 1:
+        raise bad_request(f"invalid continue token: continue key is not valid: unknown version {read.v!r}")
+    return read
 
 
 async def _page(context: Context, prefix: str, *, after: str, limit: int, revision: int) -> StorePage:
     try:
         return await context.store.list(prefix, after=after, limit=limit, revision=revision)
     except Compacted:
-        raise gone(EXPIRED) from None
+        raise gone(EXPIRED_TOKEN if after else EXPIRED) from None
     except FutureRevision as error:
         raise too_large(revision, error.current) from None
