@@ -23,8 +23,11 @@ TESTS = Path(__file__).parents[2]
 
 @pytest.fixture
 async def machine(tmp_path: Path) -> AsyncIterator[Machine]:
+    """In a directory whose name is longer than a Unix socket's path may be, and has to be quoted in TOML."""
+    directory = tmp_path / ('a "long" name ' + "x" * 100)
+    directory.mkdir()
     before = Snapshot.take()
-    async with private_containerd(tmp_path) as made:
+    async with private_containerd(directory) as made:
         yield made
     left = Snapshot.take().since(before)
     assert [name for names in left.values() for name in names if any(mark in name for mark in made.marks)] == []
