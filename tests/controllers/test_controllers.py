@@ -1,0 +1,132 @@
+"""The controllers beside a real API server."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from podfit.api.codec import convert
+from podfit.api.core.config import ConfigMap, ServiceAccount
+from podfit.api.core.limits import ResourceQuota
+from podfit.api.core.namespaces import Namespace
+from podfit.api.core.pods import Pod
+from podfit.api.meta import ObjectMeta
+from podfit.controllers.namespaces import NamespaceController
+from podfit.controllers.quotas import QuotaController
+from podfit.controllers.serviceaccounts import NamespaceContents
+from podfit.core.errors import ApiError
+from support.clock import FakeClock
+from support.server import Server, running_server
+
+T = TypeVar("T")
+MOMENT, TURNS = 0.001, 5000  # the store writes in a thread: real moments, though no timer
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+async def server(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
+    async with running_server(tmp_path, clock=clock) as made:
+        client, gates = made.as_user("system:kube-controller-manager"), made.context.gates
+        controllers = (
+            NamespaceController(client, clock=clock),
+            NamespaceContents(client, clock=clock, ca="CERTIFICATE"),
+            QuotaController(client, clock=clock, gates=gates),
+        )
+        tasks = [asyncio.create_task(each.run()) for each in controllers]
+        yield made
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def until(server: Server, kind: type[T], name: str, namespace: str, holds: Callable[[Any], bool]) -> T:
+    """The object once it looks like this; missing ones count as not yet."""
+    for _ in range(TURNS):
+        try:
+            found = await server.client.get(kind, name, namespace)
+        except ApiError:
+            pass
+        else:
+            if holds(found):
+                return found
+        await asyncio.sleep(MOMENT)
+    raise AssertionError(f"{kind.__name__} {namespace}/{name} never got there")
+
+
+async def gone(server: Server, kind: type[Any], name: str, namespace: str = "") -> None:
+    for _ in range(TURNS):
+        try:
+            await server.client.get(kind, name, namespace)
+        except ApiError as error:
+            if error.code == 404:
+                return
+            raise
+        await asyncio.sleep(MOMENT)
+    raise AssertionError(f"{kind.__name__} {name} never went")
+
+
+async def create_namespace(server: Server, name: str) -> None:
+    await server.client.create(Namespace(metadata=ObjectMeta(name=name)))
+    await until(server, ServiceAccount, "default", name, lambda _: True)
+
+
+async def test_a_namespace_gets_its_account_and_the_ca(server: Server) -> None:
+    await create_namespace(server, "room")
+    config = await until(server, ConfigMap, "kube-root-ca.crt", "room", lambda _: True)
+    assert config.data == {"ca.crt": "CERTIFICATE"}
+
+
+async def test_what_is_deleted_or_changed_comes_back(server: Server) -> None:
+    await create_namespace(server, "room")
+    await server.client.delete(ServiceAccount, "default", "room")
+    await until(server, ServiceAccount, "default", "room", lambda _: True)
+    await until(server, ConfigMap, "kube-root-ca.crt", "room", lambda _: True)
+    await server.client.patch(ConfigMap, "kube-root-ca.crt", "room", {"data": {"ca.crt": "forged"}})
+    await until(server, ConfigMap, "kube-root-ca.crt", "room", lambda each: each.data == {"ca.crt": "CERTIFICATE"})
+
+
+async def test_a_deleted_namespace_is_emptied_and_goes(server: Server, clock: FakeClock) -> None:
+    await create_namespace(server, "room")
+    await server.client.create(ConfigMap(metadata=ObjectMeta(name="mine", namespace="room")))
+    await server.client.delete(Namespace, "room")
+    held = await server.client.get(Namespace, "room")
+    assert held.status.phase == "Terminating"
+    with pytest.raises(ApiError, match="because it is being terminated"):
+        await server.client.create(ConfigMap(metadata=ObjectMeta(name="late", namespace="room")))
+    for _ in range(10):
+        await asyncio.sleep(MOMENT)
+        await clock.advance(1)
+    await gone(server, Namespace, "room")
+    with pytest.raises(ApiError):
+        await server.client.get(ConfigMap, "mine", "room")
+
+
+def a_pod(name: str, cpu: str) -> Pod:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    return convert({"metadata": {"name": name, "namespace": "default"}, "spec": {"containers": [container]}}, Pod)
+
+
+async def test_a_quota_counts_what_is_there_and_credits_what_goes(server: Server) -> None:
+    await server.client.create(a_pod("a", "300m"))
+    document = {"metadata": {"name": "q", "namespace": "default"}, "spec": {"hard": {"requests.cpu": "1", "pods": "5"}}}
+    await server.client.create(convert(document, ResourceQuota))
+
+    def used(cpu: str, pods: str) -> Callable[[ResourceQuota], bool]:
+        return lambda quota: {name: str(each) for name, each in quota.status.used.items()} == {
+            "requests.cpu": cpu,
+            "pods": pods,
+        }
+
+    await until(server, ResourceQuota, "q", "default", used("300m", "1"))
+    await server.client.create(a_pod("b", "500m"))
+    await until(server, ResourceQuota, "q", "default", used("800m", "2"))
+    with pytest.raises(ApiError, match=r"exceeded quota: q, requested: requests\.cpu=300m, used: requests\.cpu=800m"):
+        await server.client.create(a_pod("c", "300m"))
+    await server.client.delete(Pod, "a", "default", grace=0)
+    await until(server, ResourceQuota, "q", "default", used("500m", "1"))
