@@ -4,6 +4,7 @@ Facts go to stdout, one line each, so they can be piped and pasted; errors and p
 cause, the evidence and a command that helps.
 """
 
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -17,12 +18,17 @@ LABEL_WIDTH = 10
 
 
 def line(text: str = "") -> None:
-    print(text, flush=True)
+    """A line on stdout. A reader that has left (`podfit up | head -3`) is no reason to stop what is being told about.
+    """
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def fact(label: str, text: str) -> None:
     """`  label     text`, one fact."""
-    print(f"  {label:<{LABEL_WIDTH}}{text}", flush=True)
+    line(f"  {label:<{LABEL_WIDTH}}{text}")
 
 
 def progress(text: str) -> None:
@@ -55,7 +61,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, indent: str =
     widths = [max(len(row[index]) for row in cells) for index in range(len(header))]
     for row in cells:
         text = "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        print((indent + text).rstrip(), flush=True)
+        line((indent + text).rstrip())
 
 
 def mapping(values: Mapping[str, str]) -> None:
