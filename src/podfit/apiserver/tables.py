@@ -8,7 +8,8 @@ import msgspec
 
 from podfit.api.registry import Column, ResourceInfo
 from podfit.apiserver import stored
-from podfit.core.errors import ApiError
+from podfit.core.errors import ApiError, bad_request
+from podfit.core.fields import invalid
 from podfit.net.wire import Request
 from podfit.store.protocol import Record
 
@@ -46,8 +47,17 @@ def list_table(
 ) -> dict[str, Any]:
     return {
         "kind": "Table", "apiVersion": VERSION, "metadata": metadata, "columnDefinitions": definitions(info),
-        "rows": list(rows(info, records, now, request.param("includeObject") or "Metadata")),
+        "rows": list(rows(info, records, now, included(request))),
     }  # fmt: skip
+
+
+def included(request: Request) -> str:
+    """How much of its object a row carries: Metadata, Object or None."""
+    given = request.param("includeObject") or "Metadata"
+    if given not in ("Metadata", "Object", "None"):
+        error = invalid("includeObject", given, "must be 'Metadata', 'Object', 'None', or empty")
+        raise bad_request(f"Unable to convert to Table as requested: {error}")
+    return given
 
 
 def definitions(info: ResourceInfo) -> list[dict[str, Any]]:
@@ -65,6 +75,8 @@ def rows(info: ResourceInfo, records: Iterable[Record], now: str, include: str) 
         row: dict[str, Any] = {"cells": cells}
         if include == "Object":
             row["object"] = msgspec.Raw(stored.whole(info, record))
-        elif include != "None":
+        elif include == "None":
+            row["object"] = None
+        else:
             row["object"] = {"kind": "PartialObjectMetadata", "apiVersion": VERSION, "metadata": obj.metadata}
         yield row

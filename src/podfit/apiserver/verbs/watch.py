@@ -6,7 +6,8 @@ Bookmarks tell a client that has seen nothing for a while from where to continue
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -16,44 +17,42 @@ from podfit.api.registry import ResourceInfo
 from podfit.apiserver import stored
 from podfit.apiserver.context import Context
 from podfit.apiserver.selection import Selection
-from podfit.apiserver.tables import VERSION, Form, definitions, rows, wanted_form
+from podfit.apiserver.tables import VERSION, Form, definitions, included, rows, wanted_form
 from podfit.apiserver.target import Target
 from podfit.apiserver.verbs.answers import JSON
-from podfit.apiserver.verbs.options import number
+from podfit.apiserver.verbs.options import ListOptions
 from podfit.apiserver.verbs.read import too_large
 from podfit.core.clock import Timer
 from podfit.core.errors import ApiError, gone
 from podfit.core.times import format_time
 from podfit.net.wire import Request, Response
-from podfit.store.protocol import Change, Compacted, FutureRevision, Record, SlowWatcher, StoreError, Watch
+from podfit.store.protocol import Change, Compacted, FutureRevision, Page, Record, SlowWatcher, StoreError, Watch
 
 BOOKMARK_SECONDS = 60.0
 LONGEST_SECONDS = 3600
-_TRUE = ("true", "1")
+INITIAL_END = {"k8s.io/initial-events-end": "true"}
 
 
 async def watch(context: Context, target: Target, request: Request) -> Response:
     """A stream of events, one a line."""
     info = target.info
     assert info is not None
-    selection, form = Selection.of(info, request), wanted_form(request)
+    options = ListOptions.of(request, watch=True)
+    writer = _Writer(context, info, Selection.of(info, request), wanted_form(request), request)
     prefix = stored.prefix(info, target.namespace)
-    version = number(request, "resourceVersion")
-    first: list[Record] = []
-    revision = version
-    if not version:
-        page = await context.store.list(prefix)
-        first, revision = list(page.records), page.revision
+    first: Page | None = None
+    if options.initial or (options.initial is None and not options.version):
+        if options.version > context.store.revision:
+            raise too_large(options.version, context.store.revision)
+        first = await context.store.list(prefix)
     try:
-        changes = context.store.watch(prefix, after=revision)
+        changes = context.store.watch(prefix, after=first.revision if first else options.version)
     except Compacted as error:
-        return Response(200, JSON, _error_line(gone(f"too old resource version: {version} ({error.revision})")))
+        old = f"too old resource version: {options.version} ({error.revision})"
+        return Response(200, JSON, _error_line(gone(old)))
     except FutureRevision as error:
-        raise too_large(version, error.current) from None
-    writer = _Writer(context, info, selection, form, request)
-    seconds = min(number(request, "timeoutSeconds") or LONGEST_SECONDS, LONGEST_SECONDS)
-    bookmarks = request.param("allowWatchBookmarks") in _TRUE
-    return Response(200, JSON, WatchBody(context, writer, changes, first, seconds=seconds, bookmarks=bookmarks))
+        raise too_large(options.version, error.current) from None
+    return Response(200, JSON, WatchBody(context, writer, changes, first, options))
 
 
 def _error_line(error: ApiError) -> bytes:
@@ -70,11 +69,15 @@ class _Writer:
         self._info = info
         self._selection = selection
         self._form = form
-        self._include = request.param("includeObject") or "Metadata"
+        self._include = included(request)
         self._columns_due = True
 
-    def initial(self, records: Iterable[Record]) -> bytes:
-        return b"".join(self._line("ADDED", record) for record in records if self._selected(record))
+    def initial(self, page: Page, *, end: bool) -> bytes:
+        """What is there already; `end` says in a bookmark that this was all of it."""
+        lines = [self._line("ADDED", record) for record in page.records if self._selected(record)]
+        if end:
+            lines.append(self.bookmark(page.revision, INITIAL_END))
+        return b"".join(lines)
 
     def changes(self, batch: Iterable[Change]) -> bytes:
         lines = []
@@ -84,11 +87,18 @@ class _Writer:
                 lines.append(self._line(kind, change.record))
         return b"".join(lines)
 
-    def bookmark(self, revision: int) -> bytes:
-        meta = {"resourceVersion": str(revision), "creationTimestamp": None}
+    def bookmark(self, revision: int, annotations: dict[str, str] | None = None) -> bytes:
+        meta: dict[str, Any] = {"resourceVersion": str(revision)}
+        if annotations:
+            meta["annotations"] = annotations
         obj: dict[str, Any] = {"kind": self._info.kind, "apiVersion": self._info.group_version, "metadata": meta}
         if self._form is Form.TABLE:
-            obj = {"kind": "Table", "apiVersion": VERSION, "metadata": meta, "columnDefinitions": None, "rows": []}
+            empty = {"kind": "PartialObjectMetadata", "apiVersion": VERSION, "metadata": meta}
+            cells = [None] * len(definitions(self._info))
+            obj = {
+                "kind": "Table", "apiVersion": VERSION, "metadata": {"resourceVersion": str(revision)},
+                "columnDefinitions": None, "rows": [{"cells": cells, "object": empty}],
+            }  # fmt: skip
         return msgspec.json.encode({"type": "BOOKMARK", "object": obj}) + b"\n"
 
     def _selected(self, record: Record) -> bool:
@@ -104,7 +114,7 @@ class _Writer:
 
     def _line(self, kind: str, record: Record) -> bytes:
         if self._form is Form.OBJECT:
-            return b"".join((b'{"type":"%s","object":' % kind.encode(), *stored.pieces(self._info, record), b"}\n"))
+            return _event(self._info, kind, record.value, record.mod_revision)
         now = format_time(self._context.clock.now())
         table = {
             "kind": "Table", "apiVersion": VERSION, "metadata": {"resourceVersion": str(record.mod_revision)},
@@ -115,36 +125,44 @@ class _Writer:
         return codec.encode({"type": kind, "object": table}) + b"\n"
 
 
+@lru_cache(maxsize=1024)
+def _event(info: ResourceInfo, kind: str, value: bytes, revision: int) -> bytes:
+    """The line that every watcher of plain objects gets for a change."""
+    record = Record("", value, 0, revision)
+    return b"".join((b'{"type":"%s","object":' % kind.encode(), *stored.pieces(info, record), b"}\n"))
+
+
 class WatchBody:
-    """The stream of one watcher. A class rather than a generator, so that it lets go of the store even if never read."""
+    """The stream of one watcher. A class, not a generator, so that it lets go of the store even if it is never read."""
 
     def __init__(
-        self, context: Context, writer: _Writer, changes: Watch, first: list[Record], *, seconds: int, bookmarks: bool
+        self, context: Context, writer: _Writer, changes: Watch, first: Page | None, options: ListOptions
     ) -> None:
         self._writer = writer
         self._changes = changes
         self._first = first
-        self._bookmarks = bookmarks
+        self._options = options
         self._clock = context.clock
-        self._tick = asyncio.Event()
+        self._woken = asyncio.Event()
         self._ended = False
-        self._timers: list[Timer] = [context.clock.call_later(seconds, self._end)]
-        if bookmarks:
-            self._timers.append(context.clock.call_later(BOOKMARK_SECONDS, self._remind))
         self._reminder_due = False
-        self._waiting: asyncio.Task[Any] | None = None
+        self._waiting: asyncio.Task[Sequence[Change]] | None = None
+        seconds = min(options.seconds or LONGEST_SECONDS, LONGEST_SECONDS)
+        self._timers: list[Timer] = [context.clock.call_later(seconds, self._end)]
+        if options.bookmarks:
+            self._timers.append(context.clock.call_later(BOOKMARK_SECONDS, self._remind))
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
 
     async def __anext__(self) -> bytes:
-        if self._first:
-            first, self._first = self._first, []
-            if lines := self._writer.initial(first):
+        if self._first is not None:
+            first, self._first = self._first, None
+            end = bool(self._options.initial) and self._options.bookmarks
+            if lines := self._writer.initial(first, end=end):
                 return lines
         while not self._ended:
-            lines = await self._next()
-            if lines:
+            if lines := await self._next():
                 return lines
         await self.aclose()
         raise StopAsyncIteration
@@ -153,20 +171,17 @@ class WatchBody:
         """The next lines, a bookmark when one is due, nothing when the watcher need not know."""
         if self._waiting is None:
             self._waiting = asyncio.ensure_future(anext(self._changes))
-        tick = asyncio.ensure_future(self._tick.wait())
-        try:
-            await asyncio.wait([self._waiting, tick], return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            tick.cancel()
+            self._waiting.add_done_callback(lambda _: self._woken.set())
+        await self._woken.wait()
+        self._woken.clear()
         if self._waiting.done():
             return self._received(self._waiting)
-        self._tick.clear()
-        if self._reminder_due and not self._ended:
+        if self._options.bookmarks and (self._reminder_due or self._ended):
             self._reminder_due = False
             return self._writer.bookmark(self._changes.revision)
-        return self._writer.bookmark(self._changes.revision) if self._ended and self._bookmarks else b""
+        return b""
 
-    def _received(self, done: "asyncio.Task[Any]") -> bytes:
+    def _received(self, done: "asyncio.Task[Sequence[Change]]") -> bytes:
         self._waiting = None
         try:
             return self._writer.changes(done.result())
@@ -182,11 +197,11 @@ class WatchBody:
 
     def _end(self) -> None:
         self._ended = True
-        self._tick.set()
+        self._woken.set()
 
     def _remind(self) -> None:
         self._reminder_due = True
-        self._tick.set()
+        self._woken.set()
         self._timers[1:] = [self._clock.call_later(BOOKMARK_SECONDS, self._remind)]
 
     async def aclose(self) -> None:
