@@ -1,6 +1,7 @@
 """The stories of the demo. Each makes its pods, resizes them, checks what the kernel says, and leaves nothing behind.
 """
 
+import contextlib
 import os
 import signal
 from typing import Any
@@ -109,7 +110,8 @@ def _end(stage: Stage, pod: str, container: str) -> None:
     if kernel is None or not kernel.processes:
         raise NotAsTold(f"{pod}/{container} runs")
     for process in kernel.processes:
-        os.kill(process, signal.SIGTERM)
+        with contextlib.suppress(ProcessLookupError):  # the end of the first may have been that of the others
+            os.kill(process, signal.SIGTERM)
 
 
 def _ended(pod: Pod, container: str) -> bool:
