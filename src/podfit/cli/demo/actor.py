@@ -24,6 +24,10 @@ class Actor(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def note(self) -> str:
+        """What a measured time contains that is not the cluster's; empty when nothing."""
+
     async def create(self, manifest: dict[str, Any]) -> None: ...
 
     async def resize(self, pod: str, patch: dict[str, Any]) -> None:
@@ -40,6 +44,10 @@ class Kubectl:
     @property
     def name(self) -> str:
         return f"kubectl {self._version}"
+
+    @property
+    def note(self) -> str:
+        return " (the start of kubectl included)"
 
     async def create(self, manifest: dict[str, Any]) -> None:
         await self._run("apply", "-f", "-", stdin=json.dumps(manifest).encode())
@@ -70,6 +78,7 @@ class Kubectl:
 
 class OwnClient:
     name = "podfit's own client"
+    note = ""
 
     def __init__(self, client: Client) -> None:
         self._client = client

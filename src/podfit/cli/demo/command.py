@@ -9,13 +9,15 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from podfit.api.core.nodes import Node
+from podfit.api.core.pods import Pod
 from podfit.cli import exits, logs, render
 from podfit.cli.demo import actor as actors
-from podfit.cli.demo.actor import Refused
+from podfit.cli.demo.actor import NAMESPACE, Refused
 from podfit.cli.demo.observer import NotSeen, Observer
 from podfit.cli.demo.stage import NotAsTold, Stage
 from podfit.cli.demo.stories import all_stories
 from podfit.cli.logs import LogFormat
+from podfit.client.rest import Client
 from podfit.cluster.compose import Cluster
 from podfit.cluster.foreground import stopping_on_signals
 from podfit.cluster.layout import DataDir, default_data_dir
@@ -59,6 +61,12 @@ async def _cluster(options: UpOptions) -> AsyncIterator[Cluster]:
         await cluster.stop(pods=True)
 
 
+async def _clear(client: Client) -> None:
+    """Remove the pods of a demo that was cut off before it could."""
+    for pod in (await client.list(Pod, NAMESPACE)).items:
+        await client.delete(Pod, pod.metadata.name, NAMESPACE, grace=0)
+
+
 async def _demo(options: UpOptions) -> None:
     clock = SystemClock()
     async with stopping_on_signals(), _cluster(options) as cluster:
@@ -70,6 +78,7 @@ async def _demo(options: UpOptions) -> None:
         watching = asyncio.create_task(observer.run())
         try:
             await observer.synced()
+            await _clear(client)
             allocatable = (await client.get(Node, node.name)).status.allocatable
             await all_stories(Stage(actor, observer, clock), allocatable)
         finally:

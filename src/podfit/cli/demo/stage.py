@@ -59,7 +59,7 @@ class Stage:
         total = self.clock.monotonic() - began
         render.line(
             f"  {what} reached the kernel after {1000 * kernel:.0f} ms, the status was complete after "
-            f"{1000 * total:.0f} ms ({self.actor.name}'s own start included)"
+            f"{1000 * total:.0f} ms{self.actor.note}"
         )
         return done
 
