@@ -1,5 +1,6 @@
 """Subresources that do something else than change their object: binding, log, token."""
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,13 +19,14 @@ from podfit.apiserver.tokens import DEFAULT, LONGEST, SHORTEST, ServiceAccountTo
 from podfit.apiserver.verbs.answers import object_response, success
 from podfit.apiserver.verbs.options import dry_run
 from podfit.core.errors import ApiError, bad_request, conflict
-from podfit.core.fields import invalid, refusal
+from podfit.core.fields import invalid, refusal, required, unsupported
 from podfit.core.times import format_time
 from podfit.net.wire import Identity, Request, Response
 
 KUBELET_CLIENT = Identity("kube-apiserver-kubelet-client", ("system:masters",))
 _LOG_OPTIONS = ("follow", "previous", "timestamps", "sinceSeconds", "sinceTime", "tailLines", "limitBytes")
-_LOG_NUMBERS = ("sinceSeconds", "tailLines", "limitBytes")
+_LOG_NUMBERS = {"sinceSeconds": 1, "tailLines": 0, "limitBytes": 1}  # and the least of each
+_NUMBER = re.compile(r"-?[0-9]{1,18}")
 
 
 async def bind(context: Context, target: Target, request: Request) -> Response:
@@ -32,8 +34,10 @@ async def bind(context: Context, target: Target, request: Request) -> Response:
     binding = typed(document(request)[0], Binding)
     if binding.metadata.name and binding.metadata.name != target.name:
         raise bad_request("name in URL does not match name in Binding object")
-    if binding.target.kind not in ("", "Node") or not binding.target.name:
-        errors = [invalid("target.kind", binding.target.kind, "must be empty or 'Node'")]
+    errors = [] if binding.target.name else [required("target.name")]
+    if binding.target.kind not in ("", "Node"):
+        errors.append(unsupported("target.kind", binding.target.kind, ["Node", "<empty>"]))
+    if errors:
         raise refusal("Binding", target.name, errors)
     stored = Stored[Pod](context.store, info_for(Pod))
     record = await stored.record(target.namespace, target.name)
@@ -67,10 +71,7 @@ async def pod_log(context: Context, target: Target, request: Request) -> Respons
     """A container's log, straight from the node's kubelet."""
     pod = await Stored[Pod](context.store, info_for(Pod)).get(target.namespace, target.name)
     container = _container(pod, request.param("container"))
-    for name in _LOG_NUMBERS:
-        if request.param(name) and not request.param(name).isdecimal():
-            errors = [invalid(name, request.param(name), "must be greater than or equal to 0")]
-            raise refusal("PodLogOptions", target.name, errors)
+    _check_log_options(target, request)
     if not pod.spec.node_name:
         return Response(200, {"content-type": "text/plain"}, b"")
     ask = context.kubelet(pod.spec.node_name)
@@ -84,6 +85,16 @@ async def pod_log(context: Context, target: Target, request: Request) -> Respons
         text = (await answer.read()).decode(errors="replace").strip()
         raise ApiError(answer.status, "BadRequest" if answer.status == 400 else "InternalError", text)
     return Response(200, {"content-type": "text/plain"}, answer.body)
+
+
+def _check_log_options(target: Target, request: Request) -> None:
+    for name, least in _LOG_NUMBERS.items():
+        text = request.param(name)
+        if text and not _NUMBER.fullmatch(text):
+            raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+        if text and int(text) < least:
+            errors = [invalid(name, int(text), f"must be greater than {'or equal to 0' if least == 0 else 0}")]
+            raise refusal("PodLogOptions", target.name, errors)
 
 
 def _container(pod: Pod, asked: str) -> str:

@@ -14,10 +14,8 @@ from podfit.api.core.pods import Pod
 from podfit.api.meta import DeleteOptions
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver.context import Context
-from podfit.apiserver.stored import Stored
 from podfit.core.errors import conflict
 from podfit.core.times import format_time
-from podfit.store.protocol import Record
 
 TERMINAL = ("Succeeded", "Failed")
 DEFAULT_GRACE = 30
@@ -28,14 +26,17 @@ def check_preconditions(info: ResourceInfo, obj: Any, options: DeleteOptions) ->
     if wanted is None:
         return
     if wanted.uid is not None and wanted.uid != meta.uid:
-        text = f"Precondition failed: UID in precondition: {wanted.uid}, UID in object meta: {meta.uid}"
-        raise conflict(info.resource, meta.name, text, group=info.group)
+        text = (
+            f"the UID in the precondition ({wanted.uid}) does not match the UID in record ({meta.uid}). "
+            "The object might have been deleted and then recreated"
+        )
+        raise conflict(info.kind, meta.name, text, group=info.group)
     if wanted.resource_version is not None and wanted.resource_version != meta.resource_version:
         text = (
-            f"Precondition failed: ResourceVersion in precondition: {wanted.resource_version}, "
-            f"ResourceVersion in object meta: {meta.resource_version}"
+            f"the ResourceVersion in the precondition ({wanted.resource_version}) does not match the ResourceVersion "
+            f"in record ({meta.resource_version}). The object might have been modified"
         )
-        raise conflict(info.resource, meta.name, text, group=info.group)
+        raise conflict(info.kind, meta.name, text, group=info.group)
 
 
 def grace_of(obj: Any, options: DeleteOptions) -> int:
@@ -67,8 +68,7 @@ def held(obj: Any) -> bool:
     return bool(obj.metadata.finalizers) or (isinstance(obj, Namespace) and bool(obj.spec.finalizers))
 
 
-async def finish_if_released(context: Context, info: ResourceInfo, obj: Any, record: Record) -> None:
-    """After an update: an object that was only waiting for its finalizers goes now."""
+def released(obj: Any) -> bool:
+    """Nothing keeps a deleted object any more: the write that lets go of it is its deletion."""
     meta = obj.metadata
-    if meta.deletion_timestamp and not meta.deletion_grace_period_seconds and not held(obj):
-        await Stored[Any](context.store, info).delete(meta.namespace, meta.name, expected=record.mod_revision)
+    return bool(meta.deletion_timestamp) and not meta.deletion_grace_period_seconds and not held(obj)

@@ -5,12 +5,14 @@ from typing import Any
 from podfit.api.coordination import Lease
 from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod
+from podfit.api.validation.pods import MIRROR
 from podfit.apiserver.admission.chain import Passive
 from podfit.apiserver.context import Attributes
 from podfit.core.errors import forbidden
 from podfit.net.wire import Identity
 
 PREFIX, GROUP = "system:node:", "system:nodes"
+LEASES = "kube-node-lease"
 
 
 def node_name(identity: Identity) -> str:
@@ -20,21 +22,51 @@ def node_name(identity: Identity) -> str:
 
 
 class NodeRestriction(Passive):
+    async def mutate(self, attributes: Attributes, obj: Any) -> Any:
+        """Changes nothing; refuses before validation has a word, as upstream."""
+        self._check(attributes, obj)
+        return obj
+
     async def validate(self, attributes: Attributes, obj: Any) -> None:
+        if attributes.operation == "DELETE":
+            self._check(attributes, obj)
+
+    def _check(self, attributes: Attributes, obj: Any) -> None:
         node = node_name(attributes.identity)
-        if not node:
-            return
-        if isinstance(obj, Pod):
-            self._pod(attributes, obj, node)
-        elif isinstance(obj, Node) and attributes.name != node:
-            self._refuse(attributes, f'node "{node}" is not allowed to modify node "{attributes.name}"')
-        elif isinstance(obj, Lease) and (attributes.name != node or attributes.namespace != "kube-node-lease"):
-            self._refuse(attributes, "can only access node lease with the same name as the requesting node")
+        refused = _refused(attributes, obj, node) if node else ""
+        if refused:
+            info = attributes.info
+            raise forbidden(info.resource, attributes.name, refused, group=info.group)
 
-    def _pod(self, attributes: Attributes, pod: Pod, node: str) -> None:
-        bound = (attributes.old or pod).spec.node_name
-        if bound != node:
-            self._refuse(attributes, f'node "{node}" can only act on pods with spec.nodeName set to itself')
 
-    def _refuse(self, attributes: Attributes, text: str) -> None:
-        raise forbidden(attributes.info.resource, attributes.name, text, group=attributes.info.group)
+def _refused(attributes: Attributes, obj: Any, node: str) -> str:
+    """Why the node may not; empty when it may."""
+    match obj:
+        case Pod():
+            return _pod(attributes, obj, node)
+        case Node():
+            if attributes.name != node:
+                return f'node "{node}" is not allowed to modify node "{attributes.name}"'
+            if attributes.operation == "UPDATE" and obj.spec.taints != attributes.old.spec.taints:
+                return f'node "{node}" is not allowed to modify taints'
+        case Lease():
+            if attributes.namespace != LEASES:
+                return f'can only access leases in the "{LEASES}" system namespace'
+            if attributes.name != node:
+                return "can only access node lease with the same name as the requesting node"
+    return ""
+
+
+def _pod(attributes: Attributes, pod: Pod, node: str) -> str:
+    bound = (attributes.old or pod).spec.node_name == node
+    if attributes.operation == "CREATE":
+        if MIRROR not in pod.metadata.annotations:
+            return f'pod does not have "{MIRROR}" annotation, node "{node}" can only create mirror pods'
+        return "" if bound else f'node "{node}" can only create pods with spec.nodeName set to itself'
+    if attributes.operation == "DELETE":
+        return "" if bound else f'node "{node}" can only delete pods with spec.nodeName set to itself'
+    if not bound:
+        return f'node "{node}" can only update pod status for pods with spec.nodeName set to itself'
+    if pod.metadata.labels != attributes.old.metadata.labels:
+        return f'node "{node}" cannot update labels through pod status'
+    return ""

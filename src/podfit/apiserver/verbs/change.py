@@ -21,7 +21,7 @@ from podfit.apiserver.bodies import Strictness, parse_json, read_object, typed
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.doors import door
 from podfit.apiserver.patch import jsonpatch, mergepatch, strategic
-from podfit.apiserver.removal import finish_if_released
+from podfit.apiserver.removal import released
 from podfit.apiserver.stored import Changed, Stored
 from podfit.apiserver.target import Target
 from podfit.apiserver.verbs.answers import object_response, record_response
@@ -112,8 +112,11 @@ async def _change(
         return record_response(info, record, warnings=warnings)
     if dry:
         return object_response(new, warnings=warnings)
-    written = await Stored[Any](context.store, info).update(new, expected=record.mod_revision)
-    await finish_if_released(context, info, new, written)
+    objects = Stored[Any](context.store, info)
+    if released(new):
+        await objects.delete(target.namespace, target.name, expected=record.mod_revision)
+        return object_response(new, warnings=warnings)
+    written = await objects.update(new, expected=record.mod_revision)
     return record_response(info, written, warnings=warnings)
 
 
