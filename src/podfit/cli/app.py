@@ -22,8 +22,12 @@ IMAGE_VERBS = {
 
 
 def main() -> None:
-    """Entry point of the `podfit` program."""
-    sys.exit(run(sys.argv[1:]))
+    """Entry point of the `podfit` program. Ctrl-C may come at any moment, also while modules are loaded."""
+    try:
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:
+        code = exits.INTERRUPTED
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
