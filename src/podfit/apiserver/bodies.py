@@ -7,7 +7,7 @@ the request's `fieldValidation` says (Strict 400, Warn a warning, Ignore nothing
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
 import yaml
@@ -25,7 +25,6 @@ from podfit.net.wire import Request
 T = TypeVar("T", bound=Struct)
 
 JSON, YAML = "application/json", "application/yaml"
-DEEPEST = 200
 _LEVELS = ("Ignore", "Warn", "Strict")
 
 
@@ -94,9 +93,18 @@ def _repeated(body: bytes) -> list[str]:
     return found
 
 
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # whichever is there
+    """YAML as JSON has it: what looks like a time stays a string."""
+
+    yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, Any]]]] = {
+        letter: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
+        for letter, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
 def _yaml(body: bytes) -> Any:
     try:
-        return yaml.load(body, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        return yaml.load(body, Loader=_Loader)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise bad_request(f"error converting YAML to JSON: {error}") from None
 

@@ -103,7 +103,8 @@ class ApiServer:
             return _not_found_page()
         if target.subresource:
             return await self._subresource(request, target, identity)
-        if target.verb not in target.info.verbs or (target.verb == "create" and target.name):
+        of_one = target.verb not in ("create", "list", "watch", "deletecollection")
+        if target.verb not in target.info.verbs or (target.verb != "watch" and of_one is not bool(target.name)):
             raise method_not_allowed()
         return await self._verb(request, target, identity)
 

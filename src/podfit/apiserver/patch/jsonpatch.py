@@ -73,7 +73,7 @@ def _get(document: Any, path: list[str]) -> Any:
 
 
 def _index(part: str, highest: int) -> int:
-    if not part.isdecimal() or (len(part) > 1 and part[0] == "0") or len(part) > 9 or int(part) > highest:
+    if not (part.isascii() and part.isdecimal()) or (len(part) > 1 and part[0] == "0") or len(part) > 9 or int(part) > highest:
         raise _Failed
     return int(part)
 

@@ -76,7 +76,7 @@ def _merge_value(current: Any, value: Any, member: Member | None, order: Any) ->
         return _merge_list(current, value, member.listing.merge_key, item, order)
     if member and member.listing.set_:
         united = [*current, *(each for each in value if each not in current)]
-        return united if order is None else _ordered(united, _listed(order, ORDER_PREFIX), current, None)
+        return _ordered(united, value if order is None else _listed(order, ORDER_PREFIX), current, None)
     return _without_directives(value)
 
 
