@@ -9,13 +9,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 import msgspec
 
 from podfit.cluster.errors import MachineError
 from podfit.cluster.layout import DataDir
 from podfit.net.files import write_atomic
+from podfit.net.processes import start_ticks
 
 
 class RunningNode(msgspec.Struct, frozen=True):
@@ -53,16 +53,6 @@ class Process:
 
     def alive(self) -> bool:
         return start_ticks(self.pid) == self.start_ticks
-
-
-def start_ticks(pid: int) -> int | None:
-    """When a process started, in clock ticks since boot; None when there is none, or only its remains."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return None
-    fields = text[text.rindex(")") + 2 :].split()
-    return None if fields[0] in "ZX" else int(fields[19])
 
 
 def read_state(data: DataDir) -> UpState | None:

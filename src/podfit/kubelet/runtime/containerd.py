@@ -26,6 +26,7 @@ import msgspec
 from podfit.core.clock import Clock
 from podfit.kubelet.runtime.archives import Importer
 from podfit.net.files import write_atomic
+from podfit.net.processes import start_ticks
 
 log = logging.getLogger(__name__)
 
@@ -149,7 +150,7 @@ class Containerd:
                 [program, *places.arguments], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                 start_new_session=True, cwd="/",
             )  # fmt: skip
-        self._process = _Process(self._child.pid, _started(self._child.pid) or 0)
+        self._process = _Process(self._child.pid, start_ticks(self._child.pid) or 0)
 
     async def _answering(self) -> None:
         deadline = self._clock.monotonic() + START_SECONDS
@@ -168,23 +169,13 @@ class Containerd:
     def _alive_process(self, process: _Process) -> bool:
         if self._child is not None and self._child.pid == process.pid:
             return self._child.poll() is None
-        return _started(process.pid) == process.start
+        return start_ticks(process.pid) == process.start
 
     def _last_words(self) -> str:
         try:
             return self.places.log.read_text(errors="replace").strip().splitlines()[-1]
         except (OSError, IndexError):
             return "it said nothing"
-
-
-def _started(pid: int) -> int | None:
-    """A process's start time in clock ticks; None when there is none."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return None
-    fields = text[text.rindex(")") + 2 :].split()
-    return None if fields[0] in "ZX" else int(fields[19])
 
 
 def _running(arguments: tuple[str, ...]) -> _Process | None:
@@ -196,7 +187,7 @@ def _running(arguments: tuple[str, ...]) -> _Process | None:
         except OSError:
             continue
         pid = int(directory.name)
-        if ours and tuple(given) == arguments and Path(program).name == "containerd" and (start := _started(pid)):
+        if ours and tuple(given) == arguments and Path(program).name == "containerd" and (start := start_ticks(pid)):
             return _Process(pid, start)
     return None
 
