@@ -10,6 +10,7 @@ from podfit.apiserver import stored
 from podfit.apiserver.context import Context
 from podfit.core.errors import ApiError
 from podfit.core.times import parse_time
+from podfit.store.protocol import StoreError
 
 log = logging.getLogger(__name__)
 
@@ -25,8 +26,11 @@ class Janitor:
     async def run(self) -> None:
         while True:
             await self._context.clock.sleep(EVERY)
-            await self._events()
-            await self._history()
+            try:
+                await self._events()
+                await self._history()
+            except StoreError as error:
+                log.warning("cleaning put off error=%s", error)
 
     async def _events(self) -> None:
         info = info_for(Event)

@@ -90,6 +90,11 @@ class Stored(Generic[T]):
         obj: T = decoded(self._info, await self.record(namespace, name))
         return obj
 
+    async def check_free(self, namespace: str, name: str) -> None:
+        """Raises what a creation under this name would."""
+        if await self._store.get(key(self._info, namespace, name)) is not None:
+            raise already_exists(self._info.resource, name, group=self._info.group)
+
     async def create(self, obj: T) -> Record:
         meta = obj.metadata  # type: ignore[attr-defined]
         try:

@@ -1,11 +1,13 @@
 """RFC 6902: a list of operations on JSON pointers."""
 
+import re
 from typing import Any
 
 from podfit.core.errors import ApiError, bad_request
 
 OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
 MOST_OPERATIONS = 10_000
+_INDEX = re.compile("0|[1-9][0-9]{0,8}")
 
 
 class _Failed(Exception):
@@ -73,7 +75,7 @@ def _get(document: Any, path: list[str]) -> Any:
 
 
 def _index(part: str, highest: int) -> int:
-    if not (part.isascii() and part.isdecimal()) or (len(part) > 1 and part[0] == "0") or len(part) > 9 or int(part) > highest:
+    if not _INDEX.fullmatch(part) or int(part) > highest:
         raise _Failed
     return int(part)
 

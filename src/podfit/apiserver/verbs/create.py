@@ -40,10 +40,12 @@ async def create(context: Context, chain: Chain, target: Target, request: Reques
         if errors := check_create(admitted, context.gates):
             raise refusal(info.kind, named.metadata.name, errors, group=info.group)
         await chain.validate(attributes, admitted)
+        objects = Stored[Any](context.store, info)
         if dry:
+            await objects.check_free(target.namespace, named.metadata.name)
             return object_response(admitted, status=201, warnings=warnings)
         try:
-            record = await Stored[Any](context.store, info).create(admitted)
+            record = await objects.create(admitted)
         except ApiError as error:
             if error.reason == "AlreadyExists" and not obj.metadata.name and attempt < ATTEMPTS - 1:
                 continue
