@@ -109,8 +109,12 @@ def test_more_than_the_node_has_is_refused(web: Up) -> None:
     assert "node didn't have enough allocatable resources: cpu, requested: 1000000, allocatable:" in answer.err
 
 
+# The two streams are two pipes, and containerd reads them after the container has ended: pauses keep the order.
+SCRIPT = "for n in 1 2 3 4 5; do echo line $n; done; sleep 0.3; echo last >&2; sleep 0.3"
+
+
 def test_logs_follow_and_tail(cluster: Up) -> None:
-    count = ["sh", "-c", "for n in 1 2 3 4 5; do echo line $n; done; echo last >&2"]
+    count = ["sh", "-c", SCRIPT]
     cluster.apply(manifest("talker", {"name": "app", "command": count}, restartPolicy="Never"))
     try:
         cluster.ok("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/talker", "--timeout=30s")
