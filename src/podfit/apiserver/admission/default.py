@@ -1,6 +1,7 @@
 """The chain in upstream's order."""
 
 from podfit.apiserver.admission.chain import Chain
+from podfit.apiserver.admission.escalation import Escalation
 from podfit.apiserver.admission.limits import LimitRanger
 from podfit.apiserver.admission.namespace import NamespaceLifecycle
 from podfit.apiserver.admission.node import NodeDeclaredFeatures, PodResizeValidator
@@ -11,7 +12,7 @@ from podfit.apiserver.context import Context
 
 ORDER = (
     NamespaceLifecycle, LimitRanger, ServiceAccountAdmission, NodeRestriction, PriorityAdmission, DefaultTolerations,
-    NodeDeclaredFeatures, PodResizeValidator, ResourceQuotaAdmission,
+    Escalation, NodeDeclaredFeatures, PodResizeValidator, ResourceQuotaAdmission,
 )  # fmt: skip
 
 
