@@ -15,7 +15,7 @@ from podfit.kubelet.runtime.types import ContainerState, EventKind
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS = 0.5
+LOOK_SECONDS = 0.25
 LOOK_WITH_EVENTS_SECONDS = 10.0
 
 _States = dict[str, dict[str, str]]
