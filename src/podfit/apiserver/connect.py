@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -15,9 +16,10 @@ from podfit.apiserver.containers import every_container
 from podfit.apiserver.context import Context
 from podfit.apiserver.stored import Stored
 from podfit.apiserver.target import Target
-from podfit.apiserver.tokens import DEFAULT, LONGEST, SHORTEST, ServiceAccountTokens
+from podfit.apiserver.tokens import DEFAULT, ISSUER, LONGEST, SHORTEST, ServiceAccountTokens
 from podfit.apiserver.verbs.answers import object_response, success
 from podfit.apiserver.verbs.options import dry_run
+from podfit.apiserver.verbs.retry import until_unchanged
 from podfit.core.errors import ApiError, bad_request, conflict
 from podfit.core.fields import invalid, refusal, required, unsupported
 from podfit.core.times import format_time
@@ -39,9 +41,13 @@ async def bind(context: Context, target: Target, request: Request) -> Response:
         errors.append(unsupported("target.kind", binding.target.kind, ["Node", "<empty>"]))
     if errors:
         raise refusal("Binding", target.name, errors)
-    stored = Stored[Pod](context.store, info_for(Pod))
-    record = await stored.record(target.namespace, target.name)
-    pod = await stored.get(target.namespace, target.name)
+    dry = dry_run(request)
+    return await until_unchanged(partial(_bind_once, context, target, binding, dry=dry))
+
+
+async def _bind_once(context: Context, target: Target, binding: Binding, *, dry: bool) -> Response:
+    pods = Stored[Pod](context.store, info_for(Pod))
+    pod = await pods.get(target.namespace, target.name)
     if binding.metadata.uid and binding.metadata.uid != pod.metadata.uid:
         raise conflict("pods/binding", target.name, "the pod is not the one that was scheduled")
     if pod.metadata.deletion_timestamp:
@@ -50,9 +56,9 @@ async def bind(context: Context, target: Target, request: Request) -> Response:
         raise conflict(
             "pods/binding", target.name, f'pod {target.name} is already assigned to node "{pod.spec.node_name}"'
         )
-    if not dry_run(request):
+    if not dry:
         bound = _bound(pod, binding, format_time(context.clock.now()))
-        await stored.update(bound, expected=record.mod_revision)
+        await pods.update(bound, expected=int(pod.metadata.resource_version))
     return success({}, code=201)
 
 
@@ -73,7 +79,7 @@ async def pod_log(context: Context, target: Target, request: Request) -> Respons
     container = _container(pod, request.param("container"))
     _check_log_options(target, request)
     if not pod.spec.node_name:
-        return Response(200, {"content-type": "text/plain"}, b"")
+        return Response(204, {"content-type": "text/plain"})
     ask = context.kubelet(pod.spec.node_name)
     if ask is None:
         text = f"node {pod.spec.node_name} cannot be reached from this API server"
@@ -117,7 +123,7 @@ async def create_token(context: Context, tokens: ServiceAccountTokens, target: T
     value, _ = document(request)
     spec: dict[str, Any] = value.get("spec") or {} if isinstance(value, dict) else {}
     account = await Stored[ServiceAccount](context.store, info_for(ServiceAccount)).get(target.namespace, target.name)
-    seconds, audiences = spec.get("expirationSeconds") or DEFAULT, spec.get("audiences") or []
+    seconds, audiences = spec.get("expirationSeconds") or DEFAULT, spec.get("audiences") or [ISSUER]
     if not isinstance(seconds, int) or not SHORTEST <= seconds <= LONGEST:
         errors = [invalid("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")]
         raise refusal("TokenRequest", target.name, errors, group="authentication.k8s.io")
@@ -130,7 +136,7 @@ async def create_token(context: Context, tokens: ServiceAccountTokens, target: T
         "kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1",
         "metadata": {"name": target.name, "namespace": target.namespace,
                      "creationTimestamp": format_time(context.clock.now())},
-        "spec": {"audiences": audiences or [], "expirationSeconds": seconds,
+        "spec": {"audiences": audiences, "expirationSeconds": seconds,
                  "boundObjectRef": spec.get("boundObjectRef")},
         "status": {"token": token, "expirationTimestamp": ends},
     }  # fmt: skip

@@ -10,7 +10,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from podfit.api.core.config import Secret
 from podfit.api.core.namespaces import Namespace, NamespaceStatus
 from podfit.api.core.pods import Pod, PodStatus
 from podfit.api.registry import ResourceInfo
@@ -48,8 +47,6 @@ def prepare_create(info: ResourceInfo, obj: Any, gates: FeatureGates) -> Any:
             finalizers = tuple(dict.fromkeys((*obj.spec.finalizers, NAMESPACE_FINALIZER)))
             spec = replace(obj.spec, finalizers=finalizers)
             return replace(obj, spec=spec, status=NamespaceStatus(phase="Active"))
-        case Secret():
-            return _moved(obj, obj, gates)
     if _has_status(info):
         return replace(obj, status=type(obj.status)())
     return obj
@@ -79,12 +76,6 @@ def _unchanged(new: Any, _old: Any, _gates: FeatureGates) -> Any:
 
 def _main_of_status(new: Any, old: Any, _gates: FeatureGates) -> Any:
     return replace(new, status=old.status)
-
-
-def _moved(new: Secret, _old: Secret, _gates: FeatureGates) -> Secret:
-    """`stringData` is for writing only: it moves into `data`."""
-    texts = {name: text.encode() for name, text in new.string_data.items()}
-    return replace(new, data=new.data | texts, string_data={}) if texts else new
 
 
 def _namespace(new: Namespace, old: Namespace, _gates: FeatureGates) -> Namespace:
@@ -117,5 +108,4 @@ _DOORS: dict[tuple[type, str], Door] = {
     ),
     (Namespace, ""): Door(_namespace, validate_update),
     (Namespace, "finalize"): Door(_finalize, lambda *_: []),
-    (Secret, ""): Door(_moved, validate_update),
 }

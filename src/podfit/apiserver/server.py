@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from podfit.api import codec
+from podfit.api.registry import ALL_VERBS
 from podfit.apiserver import connect, discovery
 from podfit.apiserver.admission.default import default_chain
 from podfit.apiserver.authenticate import Authenticator
@@ -23,6 +24,7 @@ from podfit.apiserver.context import Context
 from podfit.apiserver.health import health
 from podfit.apiserver.janitor import Janitor
 from podfit.apiserver.openapi import openapi
+from podfit.apiserver.stored import unavailable
 from podfit.apiserver.target import Target, target_of
 from podfit.apiserver.tokens import ServiceAccountTokens
 from podfit.apiserver.verbs.answers import JSON, error_response
@@ -34,6 +36,7 @@ from podfit.apiserver.verbs.watch import watch
 from podfit.core.errors import ApiError, method_not_allowed
 from podfit.net.metrics import CONTENT_TYPE, Metrics
 from podfit.net.wire import Identity, Request, Response
+from podfit.store.protocol import StoreError
 
 log = logging.getLogger(__name__)
 
@@ -82,10 +85,10 @@ class ApiServer:
             response = await self._answer(request, target)
         except ApiError as error:
             response = error_response(error)
+        except StoreError as error:
+            response = error_response(unavailable(error))
         if self._counted is not None:
-            known = target is not None and target.info is not None
-            labels = (target.verb, target.resource, target.subresource) if known and target else ("", "", "")
-            self._counted.labels(*labels, str(response.status)).inc()
+            self._counted.labels(*_labels(target), str(response.status)).inc()
         return response
 
     async def _answer(self, request: Request, target: Target | None) -> Response:
@@ -161,6 +164,13 @@ class ApiServer:
             case ["apis", group, version]:
                 return discovery.resource_list(group, version)
         return None
+
+
+def _labels(target: Target | None) -> tuple[str, str, str]:
+    """Verb, resource and subresource as declared: what a client makes up must not become a series of its own."""
+    if target is None or target.info is None or target.verb not in ALL_VERBS:
+        return "", "", ""
+    return target.verb, target.resource, target.sub.name if target.sub else ""
 
 
 def _asks(request: Request) -> bool:

@@ -74,7 +74,8 @@ def encoded(obj: Object) -> bytes:
 
 
 class Stored(Generic[T]):
-    """Reads and writes of one kind, in typed objects; the API's errors for what the store refuses."""
+    """Reads and writes of one kind, in typed objects; the API's errors for what the store refuses. What it is unable
+    to do stays a StoreError, which the server answers with 503."""
 
     def __init__(self, store: Store, info: ResourceInfo) -> None:
         self._store = store
@@ -101,10 +102,6 @@ class Stored(Generic[T]):
             return await self._store.create(key(self._info, meta.namespace, meta.name), encoded(obj))
         except KeyExists:
             raise already_exists(self._info.resource, meta.name, group=self._info.group) from None
-        except RevisionConflict:
-            raise
-        except StoreError as error:
-            raise unavailable(error) from error
 
     async def update(self, obj: T, *, expected: int) -> Record:
         """Replace the object whose revision is `expected`. Raises Changed when it is not the current one any more."""
@@ -113,16 +110,12 @@ class Stored(Generic[T]):
             return await self._store.update(key(self._info, meta.namespace, meta.name), encoded(obj), expected=expected)
         except RevisionConflict as error:
             raise self._changed(meta.name, error) from None
-        except StoreError as error:
-            raise unavailable(error) from error
 
     async def delete(self, namespace: str, name: str, *, expected: int) -> Record:
         try:
             return await self._store.delete(key(self._info, namespace, name), expected=expected)
         except RevisionConflict as error:
             raise self._changed(name, error) from None
-        except StoreError as error:
-            raise unavailable(error) from error
 
     def _changed(self, name: str, error: RevisionConflict) -> ApiError:
         if error.current is None:
@@ -136,5 +129,5 @@ class Changed(ApiError):
 
 
 def unavailable(error: StoreError) -> ApiError:
-    """A write that the disk refused: not the client's fault, and worth another try."""
-    return ApiError(503, "ServiceUnavailable", f"the store cannot write: {error}", {"retryAfterSeconds": 1})
+    """What the store could not do, such as a write that the disk refused: not the client's fault, worth another try."""
+    return ApiError(503, "ServiceUnavailable", f"the store is not available: {error}", {"retryAfterSeconds": 1})

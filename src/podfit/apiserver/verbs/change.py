@@ -3,10 +3,11 @@
     decode or patch ─▶ defaults ─▶ admission changes it ─▶ the door keeps what may change ─▶ validation (422)
         ─▶ admission refuses (403) ─▶ store, unless nothing was asked for
 
-A patch without a resource version is applied again when someone else was quicker; everything else is the client's 409.
+Without a resource version it is done again when someone else was quicker; with one, that is the client's 409.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -22,10 +23,11 @@ from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.doors import door
 from podfit.apiserver.patch import jsonpatch, mergepatch, strategic
 from podfit.apiserver.removal import released
-from podfit.apiserver.stored import Changed, Stored
+from podfit.apiserver.stored import Stored
 from podfit.apiserver.target import Target
 from podfit.apiserver.verbs.answers import object_response, record_response
 from podfit.apiserver.verbs.options import dry_run
+from podfit.apiserver.verbs.retry import until_unchanged
 from podfit.core.errors import ApiError, bad_request, conflict
 from podfit.core.fields import refusal
 from podfit.net.wire import Identity, Request, Response
@@ -35,7 +37,6 @@ JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 PATCHES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH)
-ATTEMPTS = 5
 
 Make = Callable[[Record], tuple[Any, list[str]]]
 """From what is stored to what the client wants, and warnings."""
@@ -44,20 +45,18 @@ Make = Callable[[Record], tuple[Any, list[str]]]
 async def update(context: Context, chain: Chain, target: Target, request: Request, identity: Identity) -> Response:
     info = _info(target)
     wanted, warnings = read_object(request, info, context.gates)
-    return await _change(context, chain, target, request, identity, lambda _: (wanted, warnings))
+
+    def make(_: Record) -> tuple[Any, list[str]]:
+        return wanted, warnings
+
+    return await until_unchanged(partial(_change, context, chain, target, request, identity, make))
 
 
 async def patch(context: Context, chain: Chain, target: Target, request: Request, identity: Identity) -> Response:
     """Apply a patch; 415 for a kind of patch that this server does not have."""
     info = _info(target)
     make = _patcher(context, info, request)
-    for attempt in range(ATTEMPTS):
-        try:
-            return await _change(context, chain, target, request, identity, make)
-        except Changed:
-            if attempt == ATTEMPTS - 1:
-                raise
-    raise AssertionError("the last attempt returns or raises")
+    return await until_unchanged(partial(_change, context, chain, target, request, identity, make))
 
 
 def _info(target: Target) -> ResourceInfo:

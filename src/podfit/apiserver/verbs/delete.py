@@ -1,5 +1,6 @@
 """DELETE of one object, or of all that a selector finds."""
 
+from functools import partial
 from typing import Any
 
 from podfit.api.core.config import ServiceAccount
@@ -12,30 +13,24 @@ from podfit.apiserver import stored
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.removal import check_preconditions, grace_of, held, marked
-from podfit.apiserver.stored import Changed, Stored
+from podfit.apiserver.stored import Stored
 from podfit.apiserver.target import Target
 from podfit.apiserver.verbs.answers import object_response, record_response, success
 from podfit.apiserver.verbs.options import delete_options, is_dry
 from podfit.apiserver.verbs.read import matching
+from podfit.apiserver.verbs.retry import until_unchanged
 from podfit.core.errors import ApiError
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.protocol import Record
 
 ANSWERED_WITH_OBJECT = (Pod, Namespace, ServiceAccount, ResourceQuota)
-ATTEMPTS = 5
 
 
 async def delete(context: Context, chain: Chain, target: Target, request: Request, identity: Identity) -> Response:
     info = target.info
     assert info is not None
     options = delete_options(request)
-    for attempt in range(ATTEMPTS):
-        try:
-            return await _delete_once(context, chain, target, request, identity, options)
-        except Changed:
-            if attempt == ATTEMPTS - 1:
-                raise
-    raise AssertionError("the last attempt returns or raises")
+    return await until_unchanged(partial(_delete_once, context, chain, target, request, identity, options))
 
 
 async def _delete_once(
@@ -90,8 +85,9 @@ async def delete_collection(
         name = record.key.rpartition("/")[2]
         namespace = record.key.removeprefix(stored.prefix(info)).rpartition("/")[0] if info.namespaced else ""
         one = Target("delete", info.group, info.version, info.resource, namespace, name, info=info)
+        attempt = partial(_delete_once, context, chain, one, request, identity, options)
         try:
-            await _delete_once(context, chain, one, request, identity, options)
+            await until_unchanged(attempt)
         except ApiError as error:
             if error.code != 404:
                 raise

@@ -1,0 +1,98 @@
+"""Logs through the node's kubelet."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podfit.net.wire import Request, Response
+from support.server import Server, document, running_server
+
+PODS = "/api/v1/namespaces/default/pods"
+
+
+class Kubelet:
+    """Writes down what it is asked, and answers as it is told."""
+
+    def __init__(self, *, status: int = 200) -> None:
+        self.asked: list[Request] = []
+        self.status = status
+        self.closed = False
+
+    async def __call__(self, request: Request) -> Response:
+        self.asked.append(request)
+        body = self._lines() if self.status == 200 else b"no log\n"
+        return Response(self.status, {"content-type": "text/plain"}, body)
+
+    async def _lines(self) -> AsyncIterator[bytes]:
+        try:
+            yield b"one\n"
+            yield b"two\n"
+        finally:
+            self.closed = True
+
+
+async def pod(server: Server, *, node: str = "n1", names: tuple[str, ...] = ("c",), **spec: Any) -> None:
+    containers = [{"name": name, "image": "busybox"} for name in names]
+    body = {"metadata": {"name": "p"}, "spec": {"containers": containers, **spec}}
+    assert (await server.ask("POST", PODS, json.dumps(body).encode())).status == 201
+    if node:
+        target = json.dumps({"target": {"name": node}}).encode()
+        assert (await server.ask("POST", f"{PODS}/p/binding", target)).status == 201
+
+
+async def test_a_log_comes_from_the_kubelet_as_it_is_written(tmp_path: Path) -> None:
+    kubelet = Kubelet()
+    async with running_server(tmp_path, kubelet={"n1": kubelet}.get) as server:
+        await pod(server)
+        query = "follow=true&tailLines=5&timestamps=true&limitBytes=9&sinceSeconds=3&previous=false&pretty=true"
+        answer = await server.ask("GET", f"{PODS}/p/log?{query}")
+        assert (answer.status, answer.headers["content-type"]) == (200, "text/plain")
+        assert not isinstance(answer.body, bytes), "streamed, not gathered"
+        assert await anext(answer.body) == b"one\n"
+        await answer.body.aclose()  # type: ignore[attr-defined]
+        assert kubelet.closed, "who stops listening stops the kubelet"
+    asked = kubelet.asked[0]
+    assert (asked.method, asked.path) == ("GET", "/containerLogs/default/p/c")
+    assert {name: values[0] for name, values in asked.query.items()} == {
+        "follow": "true", "tailLines": "5", "timestamps": "true", "limitBytes": "9", "sinceSeconds": "3",
+        "previous": "false",
+    }  # fmt: skip
+
+
+CHOICES = "a container name must be specified for pod p, choose one of: [a b] or one of the init containers: [i]"
+INVALID = 'PodLogOptions "p" is invalid:'
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "message"),
+    [
+        ("", 400, CHOICES),
+        ("container=z", 400, "container z is not valid for pod p"),
+        ("container=a&tailLines=-1", 422, f"{INVALID} tailLines: Invalid value: -1: must be greater than or equal to 0"),
+        ("container=a&limitBytes=0", 422, f"{INVALID} limitBytes: Invalid value: 0: must be greater than 0"),
+        ("container=a&sinceSeconds=x", 400, 'strconv.ParseInt: parsing "x": invalid syntax'),
+        ("container=a", 503, "node n1 cannot be reached from this API server"),
+    ],
+)
+async def test_logs_that_cannot_be_had(server: Server, query: str, code: int, message: str) -> None:
+    await pod(server, names=("a", "b"), initContainers=[{"name": "i", "image": "busybox"}])
+    answer = await server.ask("GET", f"{PODS}/p/log?{query}")
+    assert (answer.status, document(await answer.read())["message"]) == (code, message)
+
+
+async def test_a_pod_on_no_node_has_an_empty_log(server: Server) -> None:
+    await pod(server, node="")
+    answer = await server.ask("GET", f"{PODS}/p/log")
+    assert (answer.status, await answer.read()) == (200, b"")
+
+
+@pytest.mark.parametrize(("status", "reason"), [(400, "BadRequest"), (500, "InternalError")])
+async def test_what_the_kubelet_refuses_is_refused(tmp_path: Path, status: int, reason: str) -> None:
+    async with running_server(tmp_path, kubelet={"n1": Kubelet(status=status)}.get) as server:
+        await pod(server)
+        answer = await server.ask("GET", f"{PODS}/p/log")
+        refused = document(await answer.read())
+        assert (answer.status, refused["reason"], refused["message"]) == (status, reason, "no log")

@@ -1,0 +1,114 @@
+"""What clients ask before they ask for anything: kinds, versions, schemas, health."""
+
+import json
+from typing import Any
+
+import pytest
+
+from podfit.api.registry import resources
+from support.server import Server, document
+
+AGGREGATED = (
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"
+    "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
+)
+
+
+async def get(server: Server, path: str, accept: str = "application/json") -> Any:
+    answer = await server.ask("GET", path, accept=accept)
+    assert answer.status == 200, await answer.read()
+    return json.loads(await answer.read())
+
+
+async def test_both_forms_name_every_kind_and_every_subresource(server: Server) -> None:
+    plain: set[tuple[str, str]] = set()
+    for version in ["/api/v1", *[f"/apis/{info.group_version}" for info in resources() if info.group]]:
+        found = await get(server, version)
+        plain |= {(found["groupVersion"], each["name"]) for each in found["resources"]}
+    aggregated: set[tuple[str, str]] = set()
+    for root in ("/api", "/apis"):
+        for item in (await get(server, root, AGGREGATED))["items"]:
+            for version in item["versions"]:
+                group_version = "/".join(filter(None, (item["metadata"].get("name"), version["version"])))
+                for each in version["resources"]:
+                    names = [each["resource"], *[f"{each['resource']}/{sub['subresource']}"
+                                                 for sub in each.get("subresources", ())]]  # fmt: skip
+                    aggregated |= {(group_version, name) for name in names}
+    assert plain == aggregated
+    assert ("v1", "pods/resize") in plain
+    assert {info.resource for info in resources()} <= {name for _, name in plain}
+
+
+async def test_the_aggregated_form_says_that_it_is(server: Server) -> None:
+    answer = await server.ask("GET", "/apis", accept=AGGREGATED)
+    assert answer.headers["content-type"] == "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+    assert document(await answer.read())["kind"] == "APIGroupDiscoveryList"
+    old = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
+    assert (await get(server, "/apis", old))["kind"] == "APIGroupList"
+
+
+async def test_what_kubectl_needs_to_know_of_a_pod(server: Server) -> None:
+    listed = {each["name"]: each for each in (await get(server, "/api/v1"))["resources"]}
+    assert listed["pods"] == {
+        "name": "pods", "singularName": "pod", "namespaced": True, "kind": "Pod", "shortNames": ["po"],
+        "categories": ["all"],
+        "verbs": ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
+    }  # fmt: skip
+    assert listed["pods/resize"]["verbs"] == ["get", "patch", "update"]
+    assert listed["serviceaccounts/token"]["group"] == "authentication.k8s.io"
+
+
+async def test_every_verb_that_is_announced_is_served(server: Server) -> None:
+    """A collection answers a list, and no verb of a single object that is not there is anything but refused or 404."""
+    for info in resources():
+        where = info.path("default")
+        assert (await server.ask("GET", where)).status == 200, where
+        for method, verb in (("GET", "get"), ("DELETE", "delete")):
+            status = (await server.ask(method, info.path("default", "absent"))).status
+            assert status == (404 if verb in info.verbs else 405), (method, info.resource)
+
+
+async def test_the_version_is_the_one_that_clients_check(server: Server) -> None:
+    version = await get(server, "/version")
+    assert (version["major"], version["minor"]) == ("1", "36")
+    assert version["gitVersion"].startswith("v1.36.")
+
+
+async def test_openapi_tells_how_lists_merge(server: Server) -> None:
+    index = await get(server, "/openapi/v3")
+    path = index["paths"]["api/v1"]["serverRelativeURL"].partition("?")[0]
+    schemas = (await get(server, path))["components"]["schemas"]
+    containers = schemas["io.k8s.api.core.v1.PodSpec"]["properties"]["containers"]
+    assert containers["x-kubernetes-patch-merge-key"] == "name"
+    assert containers["x-kubernetes-list-map-keys"] == ["name"]
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
+async def test_health(server: Server, path: str) -> None:
+    assert await (await server.ask("GET", path)).read() == b"ok"
+    verbose = (await (await server.ask("GET", f"{path}?verbose=")).read()).decode()
+    assert verbose.startswith("[+]ping ok\n")
+    assert verbose.endswith(f"{path[1:]} check passed\n")
+    assert (await server.ask("POST", path)).status == 405
+
+
+async def test_a_server_that_stops_is_not_ready_but_lives(server: Server) -> None:
+    await server.api.stop()
+    assert (await server.ask("GET", "/readyz")).status == 500
+    assert (await server.ask("GET", "/livez")).status == 200
+
+
+async def test_requests_are_counted(server: Server) -> None:
+    await server.ask("GET", "/api/v1/namespaces/default/pods/x")
+    text = (await (await server.ask("GET", "/metrics")).read()).decode()
+    assert 'apiserver_request_total{code="404",resource="pods",subresource="",verb="get"} 1.0' in text
+
+
+async def test_a_client_cannot_fill_the_memory_with_new_names(server: Server) -> None:
+    before = (await (await server.ask("GET", "/metrics")).read()).count(b"apiserver_request_total{")
+    for number in range(20):
+        await server.ask(f"VERB{number}", "/api/v1/pods")
+        await server.ask("GET", f"/api/v1/pods{number}")
+        await server.ask("GET", f"/api/v1/namespaces/default/pods/x/sub{number}")
+    after = (await (await server.ask("GET", "/metrics")).read()).count(b"apiserver_request_total{")
+    assert after - before <= 6
