@@ -63,7 +63,7 @@ async def test_a_log_comes_from_the_kubelet_as_it_is_written(tmp_path: Path) -> 
 
 
 CHOICES = "a container name must be specified for pod p, choose one of: [a b] or one of the init containers: [i]"
-INVALID = 'PodLogOptions "p" is invalid:'
+WRONG = 'PodLogOptions "p" is invalid:'
 
 
 @pytest.mark.parametrize(
@@ -71,8 +71,8 @@ INVALID = 'PodLogOptions "p" is invalid:'
     [
         ("", 400, CHOICES),
         ("container=z", 400, "container z is not valid for pod p"),
-        ("container=a&tailLines=-1", 422, f"{INVALID} tailLines: Invalid value: -1: must be greater than or equal to 0"),
-        ("container=a&limitBytes=0", 422, f"{INVALID} limitBytes: Invalid value: 0: must be greater than 0"),
+        ("container=a&tailLines=-1", 422, f"{WRONG} tailLines: Invalid value: -1: must be greater than or equal to 0"),
+        ("container=a&limitBytes=0", 422, f"{WRONG} limitBytes: Invalid value: 0: must be greater than 0"),
         ("container=a&sinceSeconds=x", 400, 'strconv.ParseInt: parsing "x": invalid syntax'),
         ("container=a", 503, "node n1 cannot be reached from this API server"),
     ],
@@ -83,10 +83,10 @@ async def test_logs_that_cannot_be_had(server: Server, query: str, code: int, me
     assert (answer.status, document(await answer.read())["message"]) == (code, message)
 
 
-async def test_a_pod_on_no_node_has_an_empty_log(server: Server) -> None:
+async def test_a_pod_on_no_node_has_no_log_yet(server: Server) -> None:
     await pod(server, node="")
     answer = await server.ask("GET", f"{PODS}/p/log")
-    assert (answer.status, await answer.read()) == (200, b"")
+    assert (answer.status, await answer.read()) == (204, b"")
 
 
 @pytest.mark.parametrize(("status", "reason"), [(400, "BadRequest"), (500, "InternalError")])
