@@ -13,8 +13,8 @@ from podfit.api.core.pods import Pod
 from podfit.api.registry import info_for
 from podfit.apiserver.admission.chain import Passive
 from podfit.apiserver.context import Attributes
-from podfit.apiserver.stored import Changed, Stored
-from podfit.core.errors import conflict
+from podfit.apiserver.stored import Stored
+from podfit.core.errors import ApiError, conflict
 from podfit.decide.quota import charge
 from podfit.decide.refused import Refused
 
@@ -35,12 +35,12 @@ class ResourceQuotaAdmission(Passive):
         raise conflict("resourcequotas", "", "the quota is written too often; please try again")
 
     async def _store(self, quotas: tuple[ResourceQuota, ...]) -> bool:
-        """False when another request was quicker."""
+        """False when another request was quicker, or the quota is gone."""
         stored = Stored[ResourceQuota](self.context.store, info_for(ResourceQuota))
         try:
             for quota in quotas:
                 await stored.update(quota, expected=int(quota.metadata.resource_version))
-        except Changed:
+        except ApiError:
             return False
         return True
 
