@@ -8,6 +8,7 @@ handler directly.
 
 import asyncio
 import logging
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from podfit.apiserver.verbs.create import create
 from podfit.apiserver.verbs.delete import delete, delete_collection
 from podfit.apiserver.verbs.read import get, list_
 from podfit.apiserver.verbs.watch import watch
-from podfit.core.errors import ApiError, method_not_allowed
+from podfit.core.errors import ApiError, bad_request, method_not_allowed
 from podfit.net.metrics import CONTENT_TYPE, Metrics
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.protocol import StoreError
@@ -92,6 +93,7 @@ class ApiServer:
         return response
 
     async def _answer(self, request: Request, target: Target | None) -> Response:
+        _check_text(request)
         identity = await self._authenticator.identify(request)
         await self._authorizer.check(identity, target, request)
         if target is None:
@@ -171,6 +173,15 @@ def _labels(target: Target | None) -> tuple[str, str, str]:
     if target is None or target.info is None or target.verb not in ALL_VERBS:
         return "", "", ""
     return target.verb, target.resource, target.sub.name if target.sub else ""
+
+
+def _check_text(request: Request) -> None:
+    """Raises 400 for what no answer could quote: bytes that are not UTF-8 arrive as lone surrogates."""
+    texts = (request.path, request.headers.get("content-type", ""), *chain.from_iterable(request.query.values()))
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        raise bad_request("the request's path, query or content type is not valid UTF-8") from None
 
 
 def _asks(request: Request) -> bool:

@@ -11,13 +11,26 @@ from podfit.net.wire import Response
 from podfit.store.protocol import Record
 
 JSON = {"content-type": "application/json"}
+LONGEST_WARNING, LONGEST_WARNINGS = 256, 4096  # characters, of one and of all: clients bound their headers
 
 
 def _headers(warnings: Sequence[str]) -> dict[str, str]:
+    """Warnings quote what the client wrote, so they are cut and cleaned before they become part of a header."""
     if not warnings:
         return JSON
-    texts = (text.replace("\\", "\\\\").replace('"', '\\"') for text in warnings)
-    return JSON | {"warning": ", ".join(f'299 - "{text}"' for text in texts)}
+    kept, room = [], LONGEST_WARNINGS
+    for text in warnings:
+        entry = f'299 - "{_quoted(text[:LONGEST_WARNING])}"'
+        room -= len(entry)
+        if room < 0:
+            break
+        kept.append(entry)
+    return JSON | {"warning": ", ".join(kept)}
+
+
+def _quoted(text: str) -> str:
+    printable = "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
+    return printable.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def record_response(info: ResourceInfo, record: Record, *, status: int = 200, warnings: Sequence[str] = ()) -> Response:
