@@ -18,9 +18,11 @@ from podfit.api.registry import ResourceInfo
 from podfit.api.schema import unknown_fields
 from podfit.apiserver import bodies, stored
 from podfit.apiserver.admission.chain import Chain
-from podfit.apiserver.bodies import Strictness, parse_json, read_object, typed
+from podfit.apiserver.bodies import Strictness, read_object, typed
 from podfit.apiserver.context import Attributes, Context
+from podfit.apiserver.documents import check_depth, parse_json
 from podfit.apiserver.doors import door
+from podfit.apiserver.managed import NO_MANAGERS, manager_of, tracked
 from podfit.apiserver.patch import jsonpatch, mergepatch, strategic
 from podfit.apiserver.removal import released
 from podfit.apiserver.stored import Stored
@@ -30,6 +32,7 @@ from podfit.apiserver.verbs.options import dry_run
 from podfit.apiserver.verbs.retry import until_unchanged
 from podfit.core.errors import ApiError, bad_request, conflict
 from podfit.core.fields import refusal
+from podfit.core.times import format_time
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.protocol import Record
 
@@ -80,6 +83,7 @@ def _patcher(context: Context, info: ResourceInfo, request: Request) -> Make:
             patched = mergepatch.apply(document, changes)
         else:
             patched = strategic.apply(document, changes, info.type)
+        check_depth(patched)
         obj = typed(patched, info.type, version=info.version)
         unknown = (f'unknown field "{path}"' for path in unknown_fields(patched, info.type))
         return apply_defaults(obj, context.gates), strictness.check([*problems, *unknown])
@@ -109,6 +113,10 @@ async def _change(
     new = replace(new, metadata=replace(new.metadata, resource_version=old.metadata.resource_version))
     if new == old and not (through.writes_dropped and asked != old):
         return record_response(info, record, warnings=warnings)
+    new = tracked(
+        info, new, old, manager=manager_of(request), subresource=target.subresource,
+        now=format_time(context.clock.now()),
+    )  # fmt: skip
     if dry:
         return object_response(new, warnings=warnings)
     objects = Stored[Any](context.store, info)
@@ -142,6 +150,7 @@ def _kept(meta: Any, old: Any) -> Any:
     return replace(
         meta, resource_version=old.resource_version, name=old.name, namespace=old.namespace, uid=old.uid,
         generation=old.generation, self_link=old.self_link,
+        managed_fields=() if meta.managed_fields == NO_MANAGERS else old.managed_fields,
         creation_timestamp=meta.creation_timestamp or old.creation_timestamp,
         deletion_timestamp=meta.deletion_timestamp or old.deletion_timestamp,
         deletion_grace_period_seconds=_first(meta.deletion_grace_period_seconds, old.deletion_grace_period_seconds),

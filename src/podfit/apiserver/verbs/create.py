@@ -10,6 +10,7 @@ from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.bodies import read_object
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.doors import check_create, prepare_create
+from podfit.apiserver.managed import manager_of, tracked
 from podfit.apiserver.stored import Stored
 from podfit.apiserver.target import Target
 from podfit.apiserver.verbs.answers import object_response, record_response
@@ -36,7 +37,9 @@ async def create(context: Context, chain: Chain, target: Target, request: Reques
             operation="CREATE", info=info, subresource="", namespace=target.namespace, name=named.metadata.name,
             identity=identity, dry_run=dry,
         )  # fmt: skip
-        admitted = await chain.mutate(attributes, prepare_create(info, named, context.gates))
+        prepared = prepare_create(info, named, context.gates)
+        prepared = tracked(info, prepared, None, manager=manager_of(request), subresource="", now=_now(context))
+        admitted = await chain.mutate(attributes, prepared)
         if errors := check_create(admitted, context.gates):
             raise refusal(info.kind, named.metadata.name, errors, group=info.group)
         await chain.validate(attributes, admitted)
@@ -74,7 +77,11 @@ def _completed(context: Context, obj: Any) -> Any:
         suffix = "".join(secrets.choice(_LETTERS) for _ in range(5))
         meta = replace(meta, name=meta.generate_name[:_LONGEST_BASE] + suffix)
     meta = replace(
-        meta, uid=str(uuid.uuid4()), creation_timestamp=format_time(context.clock.now()), resource_version="",
+        meta, uid=str(uuid.uuid4()), creation_timestamp=_now(context), resource_version="",
         deletion_timestamp=None, deletion_grace_period_seconds=None, generation=0, self_link="",
     )  # fmt: skip
     return replace(obj, metadata=meta)
+
+
+def _now(context: Context) -> str:
+    return format_time(context.clock.now())
