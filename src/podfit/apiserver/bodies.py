@@ -4,13 +4,11 @@ A client's mistakes are told apart: not the right media type 415, not JSON or of
 the request's `fieldValidation` says (Strict 400, Warn a warning, Ignore nothing).
 """
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
-import yaml
 
 from podfit.api import codec
 from podfit.api.base import Object, Struct
@@ -18,6 +16,7 @@ from podfit.api.defaults import apply_defaults
 from podfit.api.registry import ResourceInfo
 from podfit.api.schema import unknown_fields
 from podfit.apiserver import protobuf
+from podfit.apiserver.documents import parse_json, parse_yaml
 from podfit.core.errors import ApiError, bad_request
 from podfit.core.features import FeatureGates
 from podfit.net.wire import Request
@@ -64,49 +63,12 @@ def document(request: Request) -> tuple[Any, list[str]]:
     """The decoded body and the problems that decoding forgives: members that occur twice."""
     kind = media_type(request) or JSON
     if kind == YAML:
-        return _yaml(request.body), []
+        return parse_yaml(request.body), []
     if kind == protobuf.MEDIA_TYPE:
         return protobuf.decode(request.body), []
     if kind != JSON:
         raise unsupported(kind, JSON, YAML, protobuf.MEDIA_TYPE)
     return parse_json(request.body)
-
-
-def parse_json(body: bytes) -> tuple[Any, list[str]]:
-    try:
-        value = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise bad_request(f"couldn't parse the body as JSON: {error}") from None
-    return value, _repeated(body)
-
-
-def _repeated(body: bytes) -> list[str]:
-    """Members that occur twice in one object; msgspec takes the last of them silently."""
-    found: list[str] = []
-
-    def pairs(members: list[tuple[str, Any]]) -> None:
-        names = [name for name, _ in members]
-        if len(set(names)) != len(names):
-            found.extend(f'duplicate field "{name}"' for name in dict.fromkeys(names) if names.count(name) > 1)
-
-    json.loads(body, object_pairs_hook=pairs)
-    return found
-
-
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # whichever is there
-    """YAML as JSON has it: what looks like a time stays a string."""
-
-    yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, Any]]]] = {
-        letter: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
-        for letter, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-
-
-def _yaml(body: bytes) -> Any:
-    try:
-        return yaml.load(body, Loader=_Loader)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise bad_request(f"error converting YAML to JSON: {error}") from None
 
 
 def typed(value: Any, kind: type[T], *, version: str = "v1") -> T:
