@@ -1,14 +1,10 @@
-"""Subresources that do something else than change their object: binding, log, token."""
+"""Subresources that do something else than change their object: binding and log."""
 
 import re
-from datetime import UTC, datetime
 from functools import partial
-from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
-from podfit.api.core.config import ServiceAccount
 from podfit.api.core.pods import Binding, Pod, PodCondition
 from podfit.api.registry import info_for
 from podfit.apiserver.bodies import document, typed
@@ -16,8 +12,7 @@ from podfit.apiserver.containers import every_container
 from podfit.apiserver.context import Context
 from podfit.apiserver.stored import Stored
 from podfit.apiserver.target import Target
-from podfit.apiserver.tokens import DEFAULT, ISSUER, LONGEST, SHORTEST, ServiceAccountTokens
-from podfit.apiserver.verbs.answers import object_response, success
+from podfit.apiserver.verbs.answers import success
 from podfit.apiserver.verbs.options import dry_run
 from podfit.apiserver.verbs.retry import until_unchanged
 from podfit.core.errors import ApiError, bad_request, conflict
@@ -116,41 +111,3 @@ def _container(pod: Pod, asked: str) -> str:
     if spec.init_containers:
         text += f" or one of the init containers: [{' '.join(each.name for each in spec.init_containers)}]"
     raise bad_request(text)
-
-
-async def create_token(context: Context, tokens: ServiceAccountTokens, target: Target, request: Request) -> Response:
-    """A token for a service account (TokenRequest of authentication.k8s.io/v1)."""
-    value, _ = document(request)
-    spec: dict[str, Any] = value.get("spec") or {} if isinstance(value, dict) else {}
-    account = await Stored[ServiceAccount](context.store, info_for(ServiceAccount)).get(target.namespace, target.name)
-    seconds, audiences = spec.get("expirationSeconds") or DEFAULT, spec.get("audiences") or [ISSUER]
-    if not isinstance(seconds, int) or not SHORTEST <= seconds <= LONGEST:
-        errors = [invalid("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")]
-        raise refusal("TokenRequest", target.name, errors, group="authentication.k8s.io")
-    if not isinstance(audiences, list) or not all(isinstance(each, str) for each in audiences):
-        raise bad_request("spec.audiences must be a list of strings")
-    pod = await _bound_pod(context, target, spec.get("boundObjectRef"))
-    token, expires = tokens.issue(account, seconds=seconds, audiences=tuple(audiences), pod=pod)
-    ends = format_time(datetime.fromtimestamp(expires, UTC))
-    body = {
-        "kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1",
-        "metadata": {"name": target.name, "namespace": target.namespace,
-                     "creationTimestamp": format_time(context.clock.now())},
-        "spec": {"audiences": audiences, "expirationSeconds": seconds,
-                 "boundObjectRef": spec.get("boundObjectRef")},
-        "status": {"token": token, "expirationTimestamp": ends},
-    }  # fmt: skip
-    return object_response(msgspec.to_builtins(body), status=201)
-
-
-async def _bound_pod(context: Context, target: Target, ref: Any) -> Pod | None:
-    if ref is None:
-        return None
-    if not isinstance(ref, dict) or ref.get("kind") != "Pod":
-        raise bad_request("cannot bind token to anything but a Pod")
-    pod = await Stored[Pod](context.store, info_for(Pod)).get(target.namespace, str(ref.get("name", "")))
-    if ref.get("uid") and ref["uid"] != pod.metadata.uid:
-        raise conflict(
-            "pods", pod.metadata.name, "the UID in the bound object reference does not match the UID in record"
-        )
-    return pod

@@ -19,6 +19,7 @@ from podfit.core.times import format_time
 
 TERMINAL = ("Succeeded", "Failed")
 DEFAULT_GRACE = 30
+LONGEST_GRACE = 100 * 365 * 86400  # what comes after cannot be written as a time
 
 
 def check_preconditions(info: ResourceInfo, obj: Any, options: DeleteOptions) -> None:
@@ -46,7 +47,7 @@ def grace_of(obj: Any, options: DeleteOptions) -> int:
     asked = options.grace_period_seconds
     if asked is None:
         asked = obj.spec.termination_grace_period_seconds
-    return max(DEFAULT_GRACE if asked is None else asked, 0)
+    return min(max(DEFAULT_GRACE if asked is None else asked, 0), LONGEST_GRACE)
 
 
 def marked(context: Context, obj: Any, grace: int) -> Any:

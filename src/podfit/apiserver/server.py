@@ -27,6 +27,7 @@ from podfit.apiserver.janitor import Janitor
 from podfit.apiserver.openapi import openapi
 from podfit.apiserver.stored import unavailable
 from podfit.apiserver.target import Target, target_of
+from podfit.apiserver.token_requests import create_token
 from podfit.apiserver.tokens import ServiceAccountTokens
 from podfit.apiserver.verbs.answers import JSON, error_response
 from podfit.apiserver.verbs.change import patch, update
@@ -125,7 +126,7 @@ class ApiServer:
             case "log":
                 return await connect.pod_log(self._context, target, request)
             case "token":
-                return await connect.create_token(self._context, self._tokens, target, request)
+                return await create_token(self._context, self._tokens, target, request)
         return await self._verb(request, target, identity)
 
     async def _verb(self, request: Request, target: Target, identity: Identity) -> Response:
