@@ -366,3 +366,47 @@ async def test_what_a_kubelet_may_write(server: Server) -> None:
     ]
     got = [(await send(server, method, path, body, who=NODE, kind=kind))[0] for method, path, body, kind, _ in tries]
     assert got == [status for *_, status in tries]
+
+
+async def as_other(server: Server, path: str, *, who: Identity = ADMIN, **other: str) -> tuple[int, Any]:
+    headers = {f"impersonate_{name}": value for name, value in other.items()}
+    got = await server.ask("GET", path, identity=who, **headers)  # type: ignore[arg-type]
+    text = await got.read()
+    return got.status, document(text) if text.startswith(b"{") else text
+
+
+async def test_as_someone_else_is_with_their_rights(server: Server) -> None:
+    await grant(server, rule("list", "pods"))
+    assert (await as_other(server, PODS, user="jane"))[0] == 200
+    status, refused = await as_other(server, "/api/v1/nodes", user="jane")
+    assert (status, 'User "jane" cannot list' in refused["message"]) == (403, True)
+    assert (await as_other(server, "/api/v1/nodes", user="jane", group="dev, system:masters"))[0] == 200
+    assert (await as_other(server, "/api", user="system:anonymous"))[0] == 403
+    assert (await as_other(server, "/api", user="someone"))[0] == 200
+
+
+async def test_a_service_account_brings_its_groups(server: Server) -> None:
+    group = {"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": "system:serviceaccounts:default"}
+    await grant(server, rule("list", "pods"), subject=group)
+    assert (await as_other(server, PODS, user="system:serviceaccount:default:bot"))[0] == 200
+    assert (await as_other(server, PODS, user="system:serviceaccount:other:bot"))[0] == 403
+
+
+@pytest.mark.parametrize(
+    ("rules", "other", "status"),
+    [
+        (rule("impersonate", "users", resourceNames=["joe"]), {"user": "joe"}, 200),
+        (rule("impersonate", "users", resourceNames=["joe"]), {"user": "root"}, 403),
+        (rule("impersonate", "users"), {"user": "joe", "group": "system:masters"}, 403),
+        (rule("impersonate", "users"), {"user": "joe", "uid": "7"}, 403),
+        (rule("impersonate", "users"), {"user": "joe", "extra-scopes": "a"}, 403),
+        (rule("impersonate", "users"), {"user": "system:serviceaccount:default:bot"}, 403),
+        (rule("impersonate", "users groups"), {"user": "joe", "group": "dev"}, 200),
+        (rule("impersonate", "users"), {"group": "dev"}, 400),
+    ],
+)
+async def test_nobody_becomes_who_they_may_not(
+    server: Server, rules: dict[str, Any], other: dict[str, str], status: int
+) -> None:
+    await grant(server, rules, kind="ClusterRole")
+    assert (await as_other(server, "/api", who=JANE, **other))[0] == status

@@ -26,6 +26,12 @@ class Authorizer:
         reason = await self._nodes.objection(node, question, request) if node else ""
         if node and not reason:
             return
+        await self.require(identity, question, reason)
+
+    async def require(self, identity: Identity, question: Question, reason: str = "") -> None:
+        """Raises 403 unless the identity's roles allow it; `reason` is what else was said against it."""
+        if MASTERS in identity.groups:
+            return
         held = await rules_of(self._context, identity, question.namespace)
         if not any(covers(rule, question) for rule in held):
             raise _refusal(identity, question, reason)

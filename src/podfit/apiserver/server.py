@@ -23,6 +23,7 @@ from podfit.apiserver.authorize import Authorizer
 from podfit.apiserver.bootstrap import bootstrap
 from podfit.apiserver.context import Context
 from podfit.apiserver.health import health
+from podfit.apiserver.impersonation import impersonated
 from podfit.apiserver.janitor import Janitor
 from podfit.apiserver.openapi import openapi
 from podfit.apiserver.stored import unavailable
@@ -95,7 +96,7 @@ class ApiServer:
 
     async def _answer(self, request: Request, target: Target | None) -> Response:
         _check_text(request)
-        identity = await self._authenticator.identify(request)
+        identity = await impersonated(await self._authenticator.identify(request), request, self._authorizer)
         await self._authorizer.check(identity, target, request)
         if target is None:
             return self._page(request)
