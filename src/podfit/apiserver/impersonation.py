@@ -1,7 +1,7 @@
 """Impersonation: a request that is to be judged as someone else's (`kubectl --as`).
 
 Who asks has to hold the verb `impersonate` on every part of who they want to be: the user or service account, each
-group, the uid and each extra value. To ignore the headers instead would run a request with more rights than was asked for.
+group, the uid and each extra value. Ignoring the headers would run a request with more rights than it asked for.
 """
 
 from collections.abc import Iterator
