@@ -1,7 +1,7 @@
 """Events are kept for an hour, and history for ten minutes; older ones make room."""
 
 import logging
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from podfit.api.core.events import Event
@@ -34,12 +34,11 @@ class Janitor:
 
     async def _events(self) -> None:
         info = info_for(Event)
-        dead = self._context.clock.now() - EVENT_LIFE
+        now = self._context.clock.now()
         page = await self._context.store.list(stored.prefix(info))
         for record in page.records:
             event: Event = stored.decoded(info, record)
-            last = event.last_timestamp or event.event_time or event.metadata.creation_timestamp
-            if last and parse_time(last) < dead:
+            if _last_seen(event, now) < now - EVENT_LIFE:
                 await self._remove(info, event, record.mod_revision)
 
     async def _remove(self, info: Any, event: Event, expected: int) -> None:
@@ -54,3 +53,14 @@ class Janitor:
         self._earlier.append(self._context.store.revision)
         if len(self._earlier) > 2:
             await self._context.store.compact(self._earlier.pop(0))
+
+
+def _last_seen(event: Event, now: datetime) -> datetime:
+    """When it happened last, as far as the client's times can be read and are not to come."""
+    for text in (event.last_timestamp, event.event_time, event.metadata.creation_timestamp):
+        try:
+            if text and (moment := parse_time(text)) <= now:
+                return moment
+        except ValueError:
+            continue
+    return now

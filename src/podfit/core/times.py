@@ -14,5 +14,8 @@ def format_micro(moment: datetime) -> str:
 
 
 def parse_time(text: str) -> datetime:
-    """Read either form; ValueError when it is neither."""
-    return datetime.fromisoformat(text).astimezone(UTC)
+    """Read either form; ValueError when it is neither, or outside of the years 1 to 9999."""
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(f"{text}: {error}") from None
