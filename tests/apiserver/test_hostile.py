@@ -118,3 +118,21 @@ async def test_a_strange_time_spoils_no_table_and_keeps_no_event(server: Server,
     for _ in range(14):
         await clock.advance(300)
     assert document(await (await server.ask("GET", EVENTS)).read())["items"] == []
+
+
+@pytest.mark.parametrize(
+    "said", [{"kind": "Pod"}, {"kind": ""}, {"apiVersion": ""}, {"kind": None}, {"apiVersion": "v2"}]
+)
+async def test_an_object_is_stored_as_what_it_is(server: Server, said: dict[str, Any]) -> None:
+    """Readers rely on how a stored object begins, so one that lied about its kind would spoil every list it is in."""
+    name = {"metadata": {"name": "a"}}
+    requests = [
+        ("POST", MAPS, name | said, "application/json"), ("POST", MAPS, name, "application/json"),
+        ("PUT", f"{MAPS}/a", name | said | {"data": {"k": "1"}}, "application/json"),
+        *(("PATCH", f"{MAPS}/a", said | {"data": {"k": kind}}, kind) for kind in (MERGE_PATCH, STRATEGIC_PATCH)),
+    ]  # fmt: skip
+    for method, path, body, kind in requests:
+        await server.ask(method, path, json.dumps(body).encode(), content_type=kind)
+    found = document(await (await server.ask("GET", MAPS)).read())
+    one = document(await (await server.ask("GET", f"{MAPS}/a")).read())
+    assert (len(found["items"]), one["kind"], one["apiVersion"]) == (1, "ConfigMap", "v1")

@@ -4,11 +4,13 @@ A client's mistakes are told apart: not the right media type 415, not JSON or of
 the request's `fieldValidation` says (Strict 400, Warn a warning, Ignore nothing).
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from podfit.api import codec
 from podfit.api.base import Object, Struct
@@ -19,12 +21,15 @@ from podfit.apiserver import protobuf
 from podfit.apiserver.documents import parse_json, parse_yaml
 from podfit.core.errors import ApiError, bad_request
 from podfit.core.features import FeatureGates
+from podfit.core.fields import refusal
+from podfit.core.fields import unsupported as unsupported_value
 from podfit.net.wire import Request
 
 T = TypeVar("T", bound=Struct)
 
 JSON, YAML = "application/json", "application/yaml"
-_LEVELS = ("Ignore", "Warn", "Strict")
+_LEVELS = ("Ignore", "Strict", "Warn")
+_OPTIONS = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +42,21 @@ class Strictness:
     def of(request: Request) -> "Strictness":
         level = request.param("fieldValidation") or "Warn"
         if level not in _LEVELS:
-            listed = ", ".join(f'"{each}"' for each in _LEVELS)
-            text = f'fieldValidation: Unsupported value: "{level}": supported values: {listed}'
-            raise ApiError(422, "Invalid", f'"" is invalid: {text}')
+            errors = [unsupported_value("fieldValidation", level, ["", *_LEVELS])]
+            raise refusal(options_kind(request), "", errors, group="meta.k8s.io")
         return Strictness(level)
 
-    def check(self, problems: Iterable[str]) -> list[str]:
-        """Warnings for the client. Raises 400 when strict."""
+    def check(self, problems: Iterable[str], refuse: Callable[[str], ApiError]) -> list[str]:
+        """Warnings for the client. When strict, raises what `refuse` makes of the text."""
         found = list(dict.fromkeys(problems)) if self.level != "Ignore" else []
         if found and self.level == "Strict":
-            raise bad_request(f"strict decoding error: {', '.join(found)}")
+            raise refuse(f"strict decoding error: {', '.join(found)}")
         return found
+
+
+def options_kind(request: Request) -> str:
+    """The kind that the query of a write is one of."""
+    return _OPTIONS.get(request.method, "DeleteOptions")
 
 
 def media_type(request: Request) -> str:
@@ -83,16 +92,22 @@ def typed(value: Any, kind: type[T], *, version: str = "v1") -> T:
         raise bad_request(text) from None
 
 
+def typed_object(value: Any, kind: type[Object], *, version: str = "v1") -> Any:
+    """The document as an object that says of itself what it is, as everything that is stored has to. Raises 400."""
+    _check_kind(value, kind)
+    obj, declared = typed(value, kind, version=version), kind()
+    return replace(obj, kind=declared.kind, api_version=declared.api_version)  # type: ignore[attr-defined]  # all do
+
+
 def read_object(
     request: Request, info: ResourceInfo, gates: FeatureGates, *, kind: type[Object] | None = None
 ) -> tuple[Any, list[str]]:
     """The body as an object of the resource, or of `kind`, defaults applied; and warnings for the client."""
     value, problems = document(request)
     wanted = kind or info.type
-    _check_kind(value, wanted)
-    obj = typed(value, wanted, version=info.version)
+    obj = typed_object(value, wanted, version=info.version)
     unknown = (f'unknown field "{path}"' for path in unknown_fields(value, wanted))
-    warnings = Strictness.of(request).check([*problems, *unknown])
+    warnings = Strictness.of(request).check([*problems, *unknown], partial(_unfit, wanted, info.version))
     return apply_defaults(obj, gates), warnings
 
 

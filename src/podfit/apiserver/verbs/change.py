@@ -18,7 +18,7 @@ from podfit.api.registry import ResourceInfo
 from podfit.api.schema import unknown_fields
 from podfit.apiserver import bodies, stored
 from podfit.apiserver.admission.chain import Chain
-from podfit.apiserver.bodies import Strictness, read_object, typed
+from podfit.apiserver.bodies import Strictness, read_object, typed_object
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.documents import check_depth, parse_json
 from podfit.apiserver.doors import door
@@ -84,7 +84,7 @@ def _patcher(context: Context, info: ResourceInfo, request: Request) -> Make:
         else:
             patched = strategic.apply(document, changes, info.type)
         check_depth(patched)
-        obj = typed(patched, info.type, version=info.version)
+        obj = typed_object(patched, info.type, version=info.version)
         unknown = (f'unknown field "{path}"' for path in unknown_fields(patched, info.type))
         return apply_defaults(obj, context.gates), strictness.check([*problems, *unknown])
 
