@@ -87,9 +87,11 @@ def typed(value: Any, kind: type[T], *, version: str = "v1") -> T:
     try:
         return codec.convert(value, kind)
     except (msgspec.ValidationError, ValueError, RecursionError) as error:
-        name = kind.__name__
-        text = f'{name} in version "{version}" cannot be handled as a {name}: {error}'
-        raise bad_request(text) from None
+        raise _unfit(kind, version, str(error)) from None
+
+
+def _unfit(kind: type[Struct], version: str, why: str) -> ApiError:
+    return bad_request(f'{kind.__name__} in version "{version}" cannot be handled as a {kind.__name__}: {why}')
 
 
 def typed_object(value: Any, kind: type[Object], *, version: str = "v1") -> Any:

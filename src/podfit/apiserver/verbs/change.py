@@ -31,7 +31,7 @@ from podfit.apiserver.verbs.answers import object_response, record_response
 from podfit.apiserver.verbs.options import dry_run
 from podfit.apiserver.verbs.retry import until_unchanged
 from podfit.core.errors import ApiError, bad_request, conflict
-from podfit.core.fields import refusal
+from podfit.core.fields import invalid, refusal
 from podfit.core.times import format_time
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.protocol import Record
@@ -43,6 +43,8 @@ PATCHES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH)
 
 Make = Callable[[Record], tuple[Any, list[str]]]
 """From what is stored to what the client wants, and warnings."""
+
+_SHOWN = 1000  # bytes of a patch that a refusal quotes
 
 
 async def update(context: Context, chain: Chain, target: Target, request: Request, identity: Identity) -> Response:
@@ -75,6 +77,9 @@ def _patcher(context: Context, info: ResourceInfo, request: Request) -> Make:
     strictness = Strictness.of(request)
     changes, problems = parse_json(request.body)
 
+    def refuse(text: str) -> ApiError:
+        return refusal("", "", [invalid("patch", request.body[:_SHOWN].decode(errors="replace"), text)])
+
     def make(record: Record) -> tuple[Any, list[str]]:
         document = msgspec.json.decode(stored.whole(info, record))
         if kind == JSON_PATCH:
@@ -86,7 +91,7 @@ def _patcher(context: Context, info: ResourceInfo, request: Request) -> Make:
         check_depth(patched)
         obj = typed_object(patched, info.type, version=info.version)
         unknown = (f'unknown field "{path}"' for path in unknown_fields(patched, info.type))
-        return apply_defaults(obj, context.gates), strictness.check([*problems, *unknown])
+        return apply_defaults(obj, context.gates), strictness.check([*problems, *unknown], refuse)
 
     return make
 

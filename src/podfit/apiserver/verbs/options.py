@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from podfit.api.meta import DeleteOptions
-from podfit.apiserver.bodies import document, typed
+from podfit.apiserver.bodies import document, options_kind, typed
 from podfit.core.errors import bad_request
 from podfit.core.fields import FieldError, forbidden, invalid, refusal, unsupported
 from podfit.net.wire import Request
@@ -110,13 +110,13 @@ def _is_number(text: str) -> bool:
 
 def dry_run(request: Request) -> bool:
     """`?dryRun=All`; anything else is refused."""
-    return _dry(request.query.get("dryRun", ()))
+    return _dry(request.query.get("dryRun", ()), options_kind(request))
 
 
-def _dry(values: tuple[str, ...], kind: str = "", group: str = "") -> bool:
+def _dry(values: tuple[str, ...], kind: str) -> bool:
     wrong = [value for value in values if value not in ("", "All")]
     if wrong:
-        raise refusal(kind, "", [unsupported("dryRun", list(values), ["All"])], group=group)
+        raise refusal(kind, "", [unsupported("dryRun", list(values), ["All"])], group=_META)
     return "All" in values
 
 
@@ -144,7 +144,7 @@ def _check(options: DeleteOptions) -> None:
         errors.append(unsupported("propagationPolicy", policy, [*_PROPAGATION, "nil"]))
     if errors:
         raise refusal("DeleteOptions", "", errors, group=_META)
-    _dry(options.dry_run, "DeleteOptions", _META)
+    _dry(options.dry_run, "DeleteOptions")
 
 
 def is_dry(request: Request, options: DeleteOptions) -> bool:
