@@ -118,6 +118,13 @@ async def test_the_manager_is_the_parameter_else_the_agents_name(server: Server)
     assert [list(owners(each)) for each in (named, agent, nameless)] == [["me"], ["curl"], ["unknown"]]
 
 
+async def test_a_managers_name_has_bounds(server: Server) -> None:
+    answer = await server.ask("POST", f"{MAPS}?fieldManager={'x' * 129}", b'{"metadata":{"name":"a"}}')
+    refused = document(await answer.read())
+    assert (answer.status, refused["details"]["kind"]) == (422, "CreateOptions")
+    assert refused["details"]["causes"][0]["field"] == "fieldManager"
+
+
 async def test_status_is_its_writers(server: Server) -> None:
     spec = {"containers": [{"name": "c", "image": "i"}]}
     await send(server, "POST", PODS, {"metadata": {"name": "p"}, "spec": spec})

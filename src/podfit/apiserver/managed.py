@@ -19,6 +19,8 @@ from podfit.api.core.pods import Pod
 from podfit.api.meta import ManagedFieldsEntry
 from podfit.api.registry import ResourceInfo
 from podfit.api.schema import Member, members
+from podfit.apiserver.bodies import options_kind
+from podfit.core.fields import refusal, too_long
 from podfit.net.wire import Request
 
 Tree: TypeAlias = dict[str, Any]
@@ -38,8 +40,11 @@ _ABSENT = object()
 
 
 def manager_of(request: Request) -> str:
-    """The name under which a client's writes are recorded."""
-    name = request.param("fieldManager") or request.headers.get("user-agent", "").partition("/")[0]
+    """The name under which a client's writes are recorded. Raises 422 for one that is too long."""
+    given = request.param("fieldManager")
+    if len(given.encode()) > LONGEST_NAME:
+        raise refusal(options_kind(request), "", [too_long("fieldManager", LONGEST_NAME)], group="meta.k8s.io")
+    name = given or request.headers.get("user-agent", "").partition("/")[0]
     return "".join(letter for letter in name if letter.isprintable())[:LONGEST_NAME] or "unknown"
 
 
