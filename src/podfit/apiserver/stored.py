@@ -99,7 +99,7 @@ class Stored(Generic[T]):
     async def create(self, obj: T) -> Record:
         meta = obj.metadata  # type: ignore[attr-defined]
         try:
-            return await self._store.create(key(self._info, meta.namespace, meta.name), encoded(obj))
+            return await self._store.create(key(self._info, meta.namespace, meta.name), self._encoded(obj))
         except KeyExists:
             raise already_exists(self._info.resource, meta.name, group=self._info.group) from None
 
@@ -107,7 +107,8 @@ class Stored(Generic[T]):
         """Replace the object whose revision is `expected`. Raises Changed when it is not the current one any more."""
         meta = obj.metadata  # type: ignore[attr-defined]
         try:
-            return await self._store.update(key(self._info, meta.namespace, meta.name), encoded(obj), expected=expected)
+            where = key(self._info, meta.namespace, meta.name)
+            return await self._store.update(where, self._encoded(obj), expected=expected)
         except RevisionConflict as error:
             raise self._changed(meta.name, error) from None
 
@@ -116,6 +117,11 @@ class Stored(Generic[T]):
             return await self._store.delete(key(self._info, namespace, name), expected=expected)
         except RevisionConflict as error:
             raise self._changed(name, error) from None
+
+    def _encoded(self, obj: T) -> bytes:
+        value = encoded(obj)
+        assert value.startswith(head(self._info)), f"not a whole {self._info.kind}: {value[:80]!r}"
+        return value
 
     def _changed(self, name: str, error: RevisionConflict) -> ApiError:
         if error.current is None:
