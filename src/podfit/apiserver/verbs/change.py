@@ -89,7 +89,10 @@ def _patcher(context: Context, info: ResourceInfo, request: Request) -> Make:
         else:
             patched = strategic.apply(document, changes, info.type)
         check_depth(patched)
-        obj = typed_object(patched, info.type, version=info.version)
+        try:
+            obj = typed_object(patched, info.type, version=info.version)
+        except ApiError as error:
+            raise refuse(error.message) from None
         unknown = (f'unknown field "{path}"' for path in unknown_fields(patched, info.type))
         return apply_defaults(obj, context.gates), strictness.check([*problems, *unknown], refuse)
 
