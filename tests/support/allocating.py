@@ -17,8 +17,9 @@ from podfit.core.quantity import Quantity
 from podfit.decide.container_resources import Machine, effective
 from podfit.decide.fit import NodeView
 from podfit.decide.overlay import PodResources, resizable
+from podfit.kubelet.allocation.admission import Admitted, Rejected
 from podfit.kubelet.allocation.checkpoint import Checkpoint, Write
-from podfit.kubelet.allocation.manager import Admitted, AllocationManager, Rejected
+from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.net.files import write_atomic
 from podfit.net.metrics import Metrics
 from support.clock import FakeClock

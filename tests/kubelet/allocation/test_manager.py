@@ -11,8 +11,8 @@ import pytest
 
 from podfit.api.core.pods import Pod
 from podfit.core.quantity import Quantity
+from podfit.kubelet.allocation.admission import Admitted, Rejected
 from podfit.kubelet.allocation.checkpoint import CheckpointError
-from podfit.kubelet.allocation.manager import Admitted, Rejected
 from support.allocating import Allocating
 from support.placed import placed
 from support.pods import container, needs, pod
@@ -238,7 +238,7 @@ async def test_damaged_checkpoints_are_rebuilt_from_the_status(node: Allocating)
     for file in (node.allocated.path, node.actuated.path):
         file.write_bytes(b"x")
     after = Allocating(node.folder)
-    status = node.manager._members["web"].pod.status
+    status = node.manager._ledger.members["web"].pod.status
     await after.add(msgspec.structs.replace(wanted, status=status), hog)
     assert after.cpu(wanted) == 500
     record = after.actuated.get("web")

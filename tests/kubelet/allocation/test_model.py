@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from podfit.api.core.pods import Pod
-from podfit.kubelet.allocation.manager import Admitted
+from podfit.kubelet.allocation.admission import Admitted
 from support.allocating import Allocating
 from support.placed import placed
 from support.pods import container, needs, pod

@@ -9,64 +9,28 @@ come free.
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 
 import msgspec
 
 from podfit.api.core.pods import Pod, PodCondition, PodStatus
 from podfit.core.clock import Clock, Timer
-from podfit.core.quantity import ZERO
-from podfit.core.times import parse_time
-from podfit.decide import fit, resize
-from podfit.decide.fit import Deferred, Fits, Infeasible, Neighbour, NodeView
-from podfit.decide.order import queue_key
-from podfit.decide.overlay import NOTHING, PodResources, overlay, resizable, resources_of
-from podfit.kubelet.allocation import rebuild
+from podfit.decide import resize
+from podfit.decide.fit import Fits, NodeView
+from podfit.decide.overlay import PodResources
+from podfit.kubelet.allocation import passes
+from podfit.kubelet.allocation.admission import Admitted, Batch, Rejected
 from podfit.kubelet.allocation.announcer import Announcer, Emit, Sync
 from podfit.kubelet.allocation.checkpoint import Checkpoint, CheckpointError
 from podfit.kubelet.allocation.conditions import PENDING, Conditions
+from podfit.kubelet.allocation.ledger import TERMINAL, Ledger
 from podfit.kubelet.allocation.metrics import ResizeMetrics
+from podfit.kubelet.allocation.passes import Decision
 from podfit.net.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
 RETRY_SOON = 30.0
 RETRY_PERIOD = 180.0
-TERMINAL = ("Succeeded", "Failed")
-
-
-@dataclass(frozen=True, slots=True)
-class Admitted:
-    """`pod` is the allocated one."""
-
-    pod: Pod
-
-
-@dataclass(frozen=True, slots=True)
-class Rejected:
-    """The pod goes to phase Failed with this reason and `Pod was rejected: ` + message."""
-
-    pod: Pod
-    reason: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Member:
-    """A pod of this node: as desired, with the newest status known, and what it counts for."""
-
-    pod: Pod
-    counts: Neighbour
-
-    @property
-    def active(self) -> bool:
-        return self.pod.status.phase not in TERMINAL
-
-
-@dataclass(frozen=True, slots=True)
-class _Decision:
-    pod: Pod
-    verdict: Fits | Deferred | Infeasible | None  # None: nothing is pending any more
 
 
 class AllocationManager:
@@ -79,7 +43,7 @@ class AllocationManager:
         self._conditions = Conditions(clock)
         self._metrics = ResizeMetrics(metrics, self._conditions)
         self._announcer = Announcer(self._conditions, self._metrics, emit, sync)
-        self._members: dict[str, _Member] = {}
+        self._ledger = Ledger(allocated, actuated, node)
         self._incoming: dict[str, Pod] = {}
         self._queue: list[str] = []
         self._failing: set[str] = set()
@@ -92,7 +56,7 @@ class AllocationManager:
 
     def allocated(self, pod: Pod) -> Pod:
         """The pod at the size that was promised; the same object when that is what it desires."""
-        return overlay(pod, self._allocated.get(pod.metadata.uid), self._node().gates)
+        return self._ledger.allocated(pod)
 
     def conditions(self, uid: str) -> tuple[PodCondition, ...]:
         return self._conditions.of(uid)
@@ -127,12 +91,11 @@ class AllocationManager:
         """
         async with self._deciding:
             batch = sorted(pods, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.metadata.uid))
-            self._rebuild(batch)
-            held = {pod.metadata.uid: self._member(pod) for pod in batch if self._allocated.get(pod.metadata.uid)}
-            draft, changes = {**self._members, **held}, dict[str, PodResources]()
-            answers = tuple(self._admit(pod, draft, changes) for pod in batch)
-            await self._allocated.put(changes)
-            self._members = draft
+            self._ledger.rebuild(batch)
+            drafted = Batch(self._ledger, self._node(), {**self._ledger.members, **self._ledger.promised(batch)})
+            answers = tuple(drafted.admit(pod) for pod in batch)
+            await self._allocated.put(drafted.changes)
+            self._ledger.members = drafted.draft
             admitted = [each.pod for each in answers if isinstance(each, Admitted)]
             waiting = [pod.metadata.uid for pod in admitted if self._adopt(pod)]
             if waiting:
@@ -155,11 +118,11 @@ class AllocationManager:
 
     def _replace(self, uid: str, pod: Pod) -> bool:
         """Take the new spec; whether it asks for other resources."""
-        old = self._members.get(uid)
+        old = self._ledger.members.get(uid)
         if old is None:
             return False
-        self._members[uid] = self._member(msgspec.structs.replace(pod, status=old.pod.status))
-        if not self._resources_differ(old.pod, pod):
+        self._ledger.members[uid] = self._ledger.member(msgspec.structs.replace(pod, status=old.pod.status))
+        if not self._ledger.resources_differ(old.pod, pod):
             return False
         self._metrics.requested(old.pod, pod, self._node().gates)
         return True
@@ -167,10 +130,10 @@ class AllocationManager:
     async def reconcile(self, uid: str, status: PodStatus) -> None:
         """A status was generated: room comes free when the pod ended, or holds less than before (R-100, R-101)."""
         async with self._deciding:
-            old = self._members.get(uid)
+            old = self._ledger.members.get(uid)
             if old is None:
                 return
-            new = self._members[uid] = self._member(msgspec.structs.replace(old.pod, status=status))
+            new = self._ledger.members[uid] = self._ledger.member(msgspec.structs.replace(old.pod, status=status))
             if not new.active:
                 self._conditions.forget(uid)
                 self._failing.discard(uid)
@@ -179,7 +142,7 @@ class AllocationManager:
                 return
             if old.active and not new.active:
                 await self._pass("pod_terminated")
-            elif _shrank(old.counts, new.counts):
+            elif passes.shrank(old.counts, new.counts):
                 await self._pass("pod_resized")
 
     async def remove(self, uids: Iterable[str]) -> None:
@@ -187,7 +150,7 @@ class AllocationManager:
         async with self._deciding:
             gone = set(uids)
             for uid in gone:
-                self._members.pop(uid, None)
+                self._ledger.members.pop(uid, None)
                 self._allocated.forget(uid)
                 self._conditions.forget(uid)
                 self._failing.discard(uid)
@@ -199,7 +162,7 @@ class AllocationManager:
         """Every pod of this node has been added; resizes may be decided from now on (R-173)."""
         async with self._deciding:
             self._ready = True
-            self._allocated.retain(self._members.keys())
+            self._allocated.retain(self._ledger.members.keys())
             if self._queue:
                 await self._pass("pods_added")
 
@@ -215,23 +178,7 @@ class AllocationManager:
         if self._periodic is not None:
             self._periodic.cancel()
 
-    # ------------------------------------------------------------------ admission of new pods
-
-    def _admit(
-        self, pod: Pod, draft: dict[str, _Member], changes: dict[str, PodResources]
-    ) -> Admitted | Rejected:
-        """Decide on one pod of a batch; `draft` and `changes` are what the batch has led to so far."""
-        uid, node = pod.metadata.uid, self._node()
-        allocated = self.allocated(pod)
-        if pod.metadata.deletion_timestamp is None and pod.status.phase not in TERMINAL:
-            others = [each.counts for key, each in draft.items() if key != uid and each.active]
-            verdict = fit.admit(allocated, node, others)
-            if isinstance(verdict, Deferred):
-                draft.pop(uid, None)
-                return Rejected(pod, verdict.reason, verdict.message)
-            changes[uid] = resources_of(allocated, node.gates)
-        draft[uid] = self._member(pod)
-        return Admitted(pod)
+    # ------------------------------------------------------------------ inside
 
     def _adopt(self, pod: Pod) -> bool:
         """Remember the conditions of an admitted pod; whether a resize of it waits."""
@@ -246,71 +193,36 @@ class AllocationManager:
     def _refreshed(self, answer: Admitted | Rejected) -> Admitted | Rejected:
         return Admitted(self.allocated(answer.pod)) if isinstance(answer, Admitted) else answer
 
-    def _rebuild(self, pods: Iterable[Pod]) -> None:
-        """After damage the last status speaks for a pod that is in neither file (R-091)."""
-        for checkpoint, read in ((self._allocated, rebuild.promised), (self._actuated, rebuild.actuated)):
-            if checkpoint.set_aside is not None:
-                found = {pod.metadata.uid: read(pod, self._node().gates) for pod in pods}
-                checkpoint.restore({uid: resources for uid, resources in found.items() if resources is not None})
-
-    # ------------------------------------------------------------------ the queue
-
     def _push(self, uids: Iterable[str]) -> None:
-        self._queue += [uid for uid in uids if uid not in self._queue]
-        self._queue = [uid for uid in self._queue if uid in self._members]
-        self._queue.sort(key=lambda uid: self._key(self._members[uid].pod))
-
-    def _key(self, pod: Pod) -> tuple[object, ...]:
-        pending = self._conditions.get(PENDING, pod.metadata.uid)
-        since = parse_time(pending.last_transition_time) if pending and pending.last_transition_time else None
-        return queue_key(pod, self.allocated(pod), since)
+        self._queue = passes.ordered((*self._queue, *uids), self._ledger, self._conditions)
 
     async def _pass(self, trigger: str) -> None:
         """Decide about all that wait, write what was granted, then tell (R-108, pitfall 30)."""
         if not self._ready:
             self._arm(RETRY_SOON)
             return
-        decisions, changes = self._decide()
+        outcome = passes.decide(self._queue, self._ledger, self._node())
         try:
-            await self._allocated.put(changes)
+            await self._allocated.put(outcome.changes)
         except CheckpointError as error:
-            log.warning("allocation not saved, resizes stay queued pods=%d error=%s", len(changes), error)
+            log.warning("allocation not saved, resizes stay queued pods=%d error=%s", len(outcome.changes), error)
             self._arm(RETRY_SOON)
             return
-        for decision in decisions:
+        for decision in outcome.decisions:
             self._publish(decision, trigger)
-        self._queue = [
-            each.pod.metadata.uid for each in decisions if isinstance(each.verdict, Deferred)]
+        self._queue = outcome.waiting
         if self._queue:
             self._arm(RETRY_PERIOD)
 
-    def _decide(self) -> tuple[list[_Decision], dict[str, PodResources]]:
-        """No await in here: one consistent look at the node."""
-        node = self._node()
-        counts = {uid: each.counts for uid, each in self._members.items() if each.active}
-        decisions, changes = list[_Decision](), dict[str, PodResources]()
-        for uid in self._queue:
-            pod = self._members[uid].pod
-            allocated = self.allocated(pod)
-            if allocated is pod:
-                decisions.append(_Decision(pod, None))
-                continue
-            verdict = fit.resize(pod, allocated, node, [each for other, each in counts.items() if other != uid])
-            if isinstance(verdict, Fits):
-                changes[uid] = resources_of(pod, node.gates)
-                counts[uid] = fit.neighbour(pod, node.gates)
-            decisions.append(_Decision(pod, verdict))
-        return decisions, changes
-
-    def _publish(self, decision: _Decision, trigger: str) -> None:
+    def _publish(self, decision: Decision, trigger: str) -> None:
         pod, uid = decision.pod, decision.pod.metadata.uid
         match decision.verdict:
             case None:
                 self._announcer.settled(pod, trigger)
             case Fits():
                 self._failing.discard(uid)
-                self._members[uid] = self._member(pod)
-                self._announcer.granted(pod, trigger, active=self._members[uid].active)
+                self._ledger.members[uid] = self._ledger.member(pod)
+                self._announcer.granted(pod, trigger, active=self._ledger.members[uid].active)
             case refusal:
                 self._announcer.refused(pod, refusal, trigger)
 
@@ -321,18 +233,3 @@ class AllocationManager:
 
     def _on_timer(self) -> None:
         self._periodic = asyncio.get_running_loop().create_task(self.retry("periodic_retry"))
-
-    # ------------------------------------------------------------------ counting
-
-    def _member(self, pod: Pod) -> _Member:
-        return _Member(pod, fit.neighbour(self.allocated(pod), self._node().gates))
-
-    def _resources_differ(self, old: Pod, new: Pod) -> bool:
-        gates = self._node().gates
-        before = {each.name: each.resources for each in resizable(old, gates)}
-        after = {each.name: each.resources for each in resizable(new, gates)}
-        return before != after or (old.spec.resources or NOTHING) != (new.spec.resources or NOTHING)
-
-
-def _shrank(old: Neighbour, new: Neighbour) -> bool:
-    return any(new.requests.get(name, ZERO) < old.requests.get(name, ZERO) for name in ("cpu", "memory"))

@@ -16,8 +16,9 @@ from msgspec.structs import replace
 from podfit.api.core.pods import Pod
 from podfit.client.informer import Informer
 from podfit.decide.qos import qos_class
+from podfit.kubelet.allocation.admission import Admitted, Rejected
 from podfit.kubelet.allocation.checkpoint import CheckpointError
-from podfit.kubelet.allocation.manager import Admitted, AllocationManager, Rejected
+from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.pods.toolbox import Toolbox
 from podfit.kubelet.pods.worker import PodWorker
 

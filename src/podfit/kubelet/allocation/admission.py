@@ -1,0 +1,53 @@
+"""New pods: admitted at their allocated size, or rejected (spec 5.3).
+
+A batch is decided in order, each pod that is admitted counting at once for those that follow; nothing of it is true
+before the caller has written `changes` and put `draft` in place.
+"""
+
+from dataclasses import dataclass, field
+
+from podfit.api.core.pods import Pod
+from podfit.decide import fit
+from podfit.decide.fit import Deferred, NodeView
+from podfit.decide.overlay import PodResources, resources_of
+from podfit.kubelet.allocation.ledger import TERMINAL, Ledger, Member
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """`pod` is the allocated one."""
+
+    pod: Pod
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """The pod goes to phase Failed with this reason and `Pod was rejected: ` + message."""
+
+    pod: Pod
+    reason: str
+    message: str
+
+
+@dataclass(slots=True)
+class Batch:
+    """`draft` are the members and `changes` the promises that the batch has led to so far."""
+
+    ledger: Ledger
+    node: NodeView
+    draft: dict[str, Member]
+    changes: dict[str, PodResources] = field(default_factory=dict)
+
+    def admit(self, pod: Pod) -> Admitted | Rejected:
+        """Decide on one pod. One that is over, or on its way out, is not asked whether it fits."""
+        uid = pod.metadata.uid
+        if pod.metadata.deletion_timestamp is None and pod.status.phase not in TERMINAL:
+            allocated = self.ledger.allocated(pod)
+            others = [each.counts for key, each in self.draft.items() if key != uid and each.active]
+            verdict = fit.admit(allocated, self.node, others)
+            if isinstance(verdict, Deferred):
+                self.draft.pop(uid, None)
+                return Rejected(pod, verdict.reason, verdict.message)
+            self.changes[uid] = resources_of(allocated, self.node.gates)
+        self.draft[uid] = self.ledger.member(pod)
+        return Admitted(pod)

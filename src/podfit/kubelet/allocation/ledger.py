@@ -1,0 +1,61 @@
+"""The pods of this node and what each of them counts for.
+
+A pod counts with its allocated form, status considered: what it was promised or still holds, whichever is more. The
+checkpoint is the one place where a promise is kept; the ledger only reads it.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from podfit.api.core.pods import Pod
+from podfit.decide import fit
+from podfit.decide.fit import Neighbour, NodeView
+from podfit.decide.overlay import NOTHING, overlay, resizable
+from podfit.kubelet.allocation import rebuild
+from podfit.kubelet.allocation.checkpoint import Checkpoint
+
+TERMINAL = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A pod of this node: as desired, with the newest status known, and what it counts for."""
+
+    pod: Pod
+    counts: Neighbour
+
+    @property
+    def active(self) -> bool:
+        return self.pod.status.phase not in TERMINAL
+
+
+class Ledger:
+    """`members` is by pod UID. A batch of admissions works on a copy and puts it in place when all is written."""
+
+    def __init__(self, allocated: Checkpoint, actuated: Checkpoint, node: Callable[[], NodeView]) -> None:
+        self._allocated, self._actuated, self._node = allocated, actuated, node
+        self.members: dict[str, Member] = {}
+
+    def allocated(self, pod: Pod) -> Pod:
+        """The pod at the size that was promised; the same object when that is what it desires."""
+        return overlay(pod, self._allocated.get(pod.metadata.uid), self._node().gates)
+
+    def promised(self, pods: Iterable[Pod]) -> dict[str, Member]:
+        """Those for which something was promised before, which keep their room."""
+        return {pod.metadata.uid: self.member(pod) for pod in pods if self._allocated.get(pod.metadata.uid)}
+
+    def member(self, pod: Pod) -> Member:
+        return Member(pod, fit.neighbour(self.allocated(pod), self._node().gates))
+
+    def resources_differ(self, old: Pod, new: Pod) -> bool:
+        gates = self._node().gates
+        before = {each.name: each.resources for each in resizable(old, gates)}
+        after = {each.name: each.resources for each in resizable(new, gates)}
+        return before != after or (old.spec.resources or NOTHING) != (new.spec.resources or NOTHING)
+
+    def rebuild(self, pods: Iterable[Pod]) -> None:
+        """After damage the last status speaks for a pod that is in neither file (R-091)."""
+        for checkpoint, read in ((self._allocated, rebuild.promised), (self._actuated, rebuild.actuated)):
+            if checkpoint.set_aside is not None:
+                found = {pod.metadata.uid: read(pod, self._node().gates) for pod in pods}
+                checkpoint.restore({uid: resources for uid, resources in found.items() if resources is not None})

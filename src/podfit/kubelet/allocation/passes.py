@@ -1,0 +1,70 @@
+"""One pass over the resizes that wait (spec 5.4): in order, each success counting at once for the rest.
+
+Nothing here acts or waits. A blocked entry does not hold up a smaller one behind it (R-108).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from podfit.api.core.pods import Pod
+from podfit.core.quantity import ZERO
+from podfit.core.times import parse_time
+from podfit.decide import fit
+from podfit.decide.fit import Deferred, Fits, Infeasible, Neighbour, NodeView
+from podfit.decide.order import QueueKey, queue_key
+from podfit.decide.overlay import PodResources, resources_of
+from podfit.kubelet.allocation.conditions import PENDING, Conditions
+from podfit.kubelet.allocation.ledger import Ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    pod: Pod
+    verdict: Fits | Deferred | Infeasible | None  # None: nothing is pending any more
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """What was decided of each pod, in order, and the promises to write before any of it is told."""
+
+    decisions: tuple[Decision, ...]
+    changes: dict[str, PodResources]
+
+    @property
+    def waiting(self) -> list[str]:
+        """An infeasible resize is not tried again (R-112)."""
+        return [each.pod.metadata.uid for each in self.decisions if isinstance(each.verdict, Deferred)]
+
+
+def decide(queue: Iterable[str], ledger: Ledger, node: NodeView) -> Pass:
+    """One consistent look at the node."""
+    counts = {uid: each.counts for uid, each in ledger.members.items() if each.active}
+    decisions, changes = list[Decision](), dict[str, PodResources]()
+    for uid in queue:
+        pod = ledger.members[uid].pod
+        allocated = ledger.allocated(pod)
+        if allocated is pod:
+            decisions.append(Decision(pod, None))
+            continue
+        verdict = fit.resize(pod, allocated, node, [each for other, each in counts.items() if other != uid])
+        if isinstance(verdict, Fits):
+            changes[uid] = resources_of(pod, node.gates)
+            counts[uid] = fit.neighbour(pod, node.gates)
+        decisions.append(Decision(pod, verdict))
+    return Pass(tuple(decisions), changes)
+
+
+def ordered(uids: Iterable[str], ledger: Ledger, conditions: Conditions) -> list[str]:
+    """Those that are members, in the order in which they are tried."""
+
+    def key(uid: str) -> QueueKey:
+        pod, pending = ledger.members[uid].pod, conditions.get(PENDING, uid)
+        since = parse_time(pending.last_transition_time) if pending and pending.last_transition_time else None
+        return queue_key(pod, ledger.allocated(pod), since)
+
+    return sorted((uid for uid in dict.fromkeys(uids) if uid in ledger.members), key=key)
+
+
+def shrank(old: Neighbour, new: Neighbour) -> bool:
+    """Whether a pod gave up room that another may take (R-101)."""
+    return any(new.requests.get(name, ZERO) < old.requests.get(name, ZERO) for name in ("cpu", "memory"))
