@@ -313,6 +313,13 @@ async def test_certificates_name_user_and_groups(server: Server) -> None:
         assert got.status == status
 
 
+async def test_a_certificate_that_nobody_vouches_for_is_refused_even_what_anybody_may_read(server: Server) -> None:
+    refused = Request("GET", "/healthz", untrusted="signed by a stranger")
+    got = await answer(server.api.handler, refused)
+    assert isinstance(got.body, bytes)
+    assert (got.status, json.loads(got.body)["reason"]) == (401, "Unauthorized")
+
+
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [

@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
 
+from podfit.net.client_certificates import Trust
 from podfit.net.http_server import HttpsServer
 from podfit.net.system import SystemClock
 from podfit.net.tls import Authority, KeyPair, client_context, server_context
@@ -36,7 +37,7 @@ def serving(authority: Authority, server_pair: KeyPair) -> Callable[[Handler], A
 
     @asynccontextmanager
     async def serve(handler: Handler) -> AsyncIterator[int]:
-        server = HttpsServer(handler, server_context(server_pair, clients=authority.certificate))
+        server = HttpsServer(handler, server_context(server_pair), clients=Trust(authority.certificate))
         try:
             yield await server.listen(HOST, 0)
         finally:

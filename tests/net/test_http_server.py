@@ -1,7 +1,6 @@
 import asyncio
 import json
 import logging
-import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 
@@ -324,22 +323,6 @@ async def test_the_client_certificate_names_the_client(authority: Authority, ser
         wire = await dial(port, context)
         await wire.send(get("/"))
         assert (await wire.answer())[2] == b"kubernetes-admin system:masters,dev 127.0.0.1"
-
-
-async def test_an_untrusted_client_certificate_fails_the_handshake_quietly(
-    authority: Authority, serving: Serving, dial: Dial, tmp_path_factory: pytest.TempPathFactory,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    from podfit.net.system import SystemClock
-
-    stranger = Authority.load(tmp_path_factory.mktemp("other"), clock=SystemClock()).client("x", user="x")
-    context = client_context(authorities=authority.certificate, certificate=stranger.certificate, key=stranger.key)
-    async with serving(echo) as port:
-        with pytest.raises((ssl.SSLError, ConnectionError, EOFError)):  # noqa: PT012  (TLS 1.3 tells the client when it reads)
-            wire = await dial(port, context)
-            await wire.send(get("/"))
-            await wire.answer()
-    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 async def test_a_port_in_use_says_so(serving: Serving, server_pair: KeyPair) -> None:

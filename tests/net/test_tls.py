@@ -66,7 +66,7 @@ def test_what_cannot_be_used_is_issued_anew(tmp_path: Path, clock: FakeClock, da
         pair.key_file.write_bytes(authority.client("x", user="x").key)
     hosts = ("a", "c") if damage == "other hosts" else ("a", "b")
     assert serial(authority.server("api", hosts=hosts)) != before
-    server_context(pair, clients=authority.certificate)
+    server_context(pair)
 
 
 def test_a_client_certificate_names_user_and_groups(tmp_path: Path, clock: FakeClock) -> None:

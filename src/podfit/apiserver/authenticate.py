@@ -33,6 +33,9 @@ class Authenticator:
             return _authenticated(await self._bearer(authorization))
         if request.peer_certificate is not None:
             return _authenticated(self._certificate(request.peer_certificate))
+        if request.untrusted:
+            log.info("client certificate is refused remote=%s reason=%s", request.remote, request.untrusted)
+            raise unauthorized()
         return ANONYMOUS
 
     async def _bearer(self, authorization: str) -> Identity:

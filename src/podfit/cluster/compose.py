@@ -30,6 +30,7 @@ from podfit.controllers.quotas import QuotaController
 from podfit.controllers.serviceaccounts import NamespaceContents
 from podfit.core.clock import Clock
 from podfit.core.times import format_time
+from podfit.net.client_certificates import Trust
 from podfit.net.http_server import HttpsServer, PortInUse
 from podfit.net.system import SystemClock
 from podfit.net.tls import Authority, server_context
@@ -101,7 +102,7 @@ class Cluster:
         api = ApiServer(context, signing_key=options.data.pki / "service-accounts.key")
         await api.start()
         self._closing.push_async_callback(api.stop)
-        self._https = HttpsServer(api.handler, server_context(serving(authority), clients=authority.certificate))
+        self._https = HttpsServer(api.handler, server_context(serving(authority)), clients=Trust(authority.certificate))
         api.address = self.server = await self._listen(self._https)
         self._closing.push_async_callback(self._https.close)
         self._handler = api.handler

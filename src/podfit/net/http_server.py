@@ -14,8 +14,7 @@ routing belongs to the handler, and writing the answer straight to the connectio
 A streamed body is flushed chunk by chunk. When the client goes away, or the server closes, the iterator is cancelled
 where it waits and closed; a request that is being handled is never cancelled, so a write is not cut in half.
 
-A client certificate is optional, but one that does not verify fails the TLS handshake instead of giving 401: Python's
-`ssl` offers no way to receive a certificate that it did not verify. One that verifies but names nobody is the
+A client certificate is optional (`client_certificates`). One that does not verify, or verifies and names nobody, is the
 handler's 401.
 """
 
@@ -32,6 +31,7 @@ from aiohttp.http_writer import StreamWriter
 from multidict import CIMultiDict
 
 from podfit.core.errors import ApiError, bad_request
+from podfit.net.client_certificates import Trust
 from podfit.net.guard import answer, internal_error, status_response
 from podfit.net.http_syntax import (
     HEADER_LIMIT,
@@ -70,10 +70,13 @@ class HttpsServer:
     `listen` may be called once; `close` lets requests in flight finish until `deadline` seconds have passed.
     """
 
-    def __init__(self, handler: Handler, tls: ssl.SSLContext, *, body_limit: int = BODY_LIMIT,
-                 body_timeout: float = BODY_SECONDS) -> None:
+    def __init__(self, handler: Handler, tls: ssl.SSLContext, *, clients: Trust | None = None,
+                 body_limit: int = BODY_LIMIT, body_timeout: float = BODY_SECONDS) -> None:
         self._handler = handler
         self._tls = tls
+        self._clients = clients
+        if clients is not None:
+            clients.ask(tls)
         self._body_limit = body_limit
         self._body_timeout = body_timeout
         self._connections: _Connections | None = None
@@ -82,6 +85,7 @@ class HttpsServer:
     async def listen(self, host: str, port: int) -> int:
         """Accept connections on an IP address; `port` 0 takes a free one. Returns the port. Raises `PortInUse`."""
         self._connections = _Connections(self._answer)
+        self._connections.clients = self._clients
         try:
             self._listener = await asyncio.get_running_loop().create_server(
                 self._connections, host, port, ssl=self._tls, backlog=1024, ssl_handshake_timeout=HANDSHAKE_SECONDS,
@@ -121,7 +125,7 @@ class HttpsServer:
             headers[name] = f"{headers[name]}, {value}" if name in headers else value
         return Request(
             raw.method, path, query, headers, await self._read_body(raw) if raw.body_exists else b"",
-            connection.peer_certificate, connection.remote)
+            connection.peer_certificate, connection.remote, untrusted=connection.untrusted)
 
     async def _read_body(self, raw: web.BaseRequest) -> bytes:
         if (raw.content_length or 0) > self._body_limit:
@@ -147,6 +151,8 @@ class HttpsServer:
 class _Connections(web.Server):
     """aiohttp's set of connections, making ours instead of its own."""
 
+    clients: Trust | None = None
+
     def __call__(self) -> web.RequestHandler:
         return _Connection(
             self, loop=self._loop, access_log=None, keepalive_timeout=IDLE_SECONDS, auto_decompress=False,
@@ -162,12 +168,13 @@ class _Connections(web.Server):
 class _Connection(web.RequestHandler):
     """One client's connection: who it is, and the stream it is reading, if any."""
 
-    __slots__ = ("_connections", "_stream", "_stream_ended", "peer_certificate", "remote")
+    __slots__ = ("_connections", "_stream", "_stream_ended", "peer_certificate", "remote", "untrusted")
 
     def __init__(self, manager: "_Connections", **options: Any) -> None:
         super().__init__(manager, **options)
         self._connections = manager
         self.peer_certificate: bytes | None = None
+        self.untrusted = ""
         self.remote = ""
         self._stream: asyncio.Task[Any] | None = None
         self._stream_ended = False
@@ -175,7 +182,10 @@ class _Connection(web.RequestHandler):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         tls: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
-        self.peer_certificate = tls.getpeercert(binary_form=True) if tls is not None else None
+        shown = tls.getpeercert(binary_form=True) if tls is not None else None
+        if shown is not None and self._connections.clients is not None:
+            self.untrusted = self._connections.clients.objection(shown)
+            self.peer_certificate = None if self.untrusted else shown
         self.remote = transport.get_extra_info("peername", ("",))[0]
         if self._connections.closing:
             self.force_close()

@@ -8,7 +8,7 @@ here imports it before it is used.
     authority = Authority.load(Path("pki"), clock=clock)
     server = authority.server("apiserver", hosts=("127.0.0.1", "kubernetes"))
     admin = authority.client("admin", user="kubernetes-admin", groups=("system:masters",))
-    context = server_context(server, clients=authority.certificate)
+    context = server_context(server)
 """
 
 import logging
@@ -102,15 +102,12 @@ class Authority:
         return pair
 
 
-def server_context(pair: KeyPair, *, clients: bytes | None = None) -> ssl.SSLContext:
-    """TLS for a server. With `clients`, a PEM bundle of authorities, clients may show a certificate signed by one."""
+def server_context(pair: KeyPair) -> ssl.SSLContext:
+    """TLS for a server; `client_certificates.Trust` makes it ask clients who they are."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
     context.load_cert_chain(pair.certificate_file, pair.key_file)
-    if clients is not None:
-        context.load_verify_locations(cadata=clients.decode("ascii"))
-        context.verify_mode = ssl.CERT_OPTIONAL
     return context
 
 

@@ -26,8 +26,9 @@ class Identity:
 class Request:
     """One request. Header names are lower case; `query` keeps repeated keys in order.
 
-    `peer_certificate` is the DER of a client certificate that the TLS layer has verified. `identity` is set only by an
-    in-process transport, where it stands in for authentication.
+    `peer_certificate` is the DER of a client certificate that the server has verified; when one was shown that it could
+    not verify, `untrusted` says why and `peer_certificate` is None. `identity` is set only by an in-process transport,
+    where it stands in for authentication.
     """
 
     method: str
@@ -38,6 +39,7 @@ class Request:
     peer_certificate: bytes | None = None
     remote: str = ""
     identity: Identity | None = None
+    untrusted: str = ""
 
     def param(self, name: str, default: str = "") -> str:
         """The first value of a query parameter."""

@@ -9,7 +9,7 @@ from podfit.net.wire import Identity
 def certificate_identity(der: bytes) -> Identity | None:
     """Subject CN is the user and each O a group, as Kubernetes reads client certificates; None without a CN.
 
-    The signature is not looked at: the TLS layer has verified it. Remembered per certificate, because a client sends
+    The signature is not looked at: the server has verified it. Remembered per certificate, because a client sends
     the same one with every request. Raises ValueError when `der` is not a certificate.
     """
     from cryptography import x509  # 60 ms, and only clients with certificates need it
