@@ -95,9 +95,17 @@ async def test_an_update_that_changes_nothing_writes_nothing(server: Server) -> 
 
 async def test_the_wrong_uid_is_a_conflict(server: Server) -> None:
     await made(server, MAPS, {"metadata": {"name": "a"}})
-    status, refused = await send(server, "PATCH", f"{MAPS}/a", {"metadata": {"uid": "other"}}, MERGE_PATCH)
+    whole = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "uid": "other"}}
+    status, refused = await send(server, "PUT", f"{MAPS}/a", whole, "application/json")
     assert status == 409
     assert "Precondition failed: UID in precondition: other" in refused["message"]
+
+
+async def test_a_patch_of_the_uid_is_invalid(server: Server) -> None:
+    await made(server, MAPS, {"metadata": {"name": "a"}})
+    status, refused = await send(server, "PATCH", f"{MAPS}/a", {"metadata": {"uid": "other"}}, MERGE_PATCH)
+    assert status == 422
+    assert [cause["field"] for cause in refused["details"]["causes"]] == ["metadata.uid", "metadata.uid"]
 
 
 async def test_a_patch_with_a_version_is_conditional(server: Server) -> None:

@@ -67,11 +67,13 @@ def _is_struct(hint: Any) -> bool:
     return isinstance(hint, type) and issubclass(hint, Struct)
 
 
-def unknown_fields(document: Any, kind: type[Struct], path: str = "") -> list[str]:
-    """The paths of members that the kind does not have, in the document's order."""
+def unknown_fields(document: Any, kind: type[Struct], path: str = "", *, first: bool = False) -> list[str]:
+    """The paths of members that the kind does not have, in the document's order; with `first` an object's own come
+    before what is inside its members."""
     if not isinstance(document, dict):
         return []
     found: list[str] = []
+    inside: list[str] = []
     known = members(kind)
     for name, value in document.items():
         here = f"{path}.{name}" if path else name
@@ -79,18 +81,20 @@ def unknown_fields(document: Any, kind: type[Struct], path: str = "") -> list[st
         if member is None:
             found.append(here)
         elif member.item is not None:
-            found += _unknown_inside(value, member, here)
-    return found
+            inside += _unknown_inside(value, member, here, first=first)
+            if not first:
+                found, inside = found + inside, []
+    return found + inside
 
 
-def _unknown_inside(value: Any, member: Member, path: str) -> list[str]:
+def _unknown_inside(value: Any, member: Member, path: str, *, first: bool) -> list[str]:
     assert member.item is not None
     if member.shape == "struct":
-        return unknown_fields(value, member.item, path)
+        return unknown_fields(value, member.item, path, first=first)
     if member.shape == "list" and isinstance(value, list):
         pairs = [(f"{path}[{index}]", each) for index, each in enumerate(value)]
     elif member.shape == "map" and isinstance(value, dict):
         pairs = [(f"{path}.{name}", each) for name, each in value.items()]
     else:
         return []
-    return [found for here, each in pairs for found in unknown_fields(each, member.item, here)]
+    return [found for here, each in pairs for found in unknown_fields(each, member.item, here, first=first)]

@@ -5,7 +5,7 @@ measured before it is built: deep nesting would end the process, and a few YAML 
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 import msgspec
@@ -48,17 +48,38 @@ def _too_deep() -> ApiError:
     return bad_request(f"the document is nested too deeply: the limit is {DEEPEST} levels")
 
 
+class _Members(dict[str, Any]):
+    """An object that remembers which of its names came more than once."""
+
+    repeated: tuple[str, ...] = ()
+
+
 def _repeated(body: bytes) -> list[str]:
     """msgspec takes the last of two members of the same name silently."""
-    found: list[str] = []
+    found = False
 
-    def pairs(members: list[tuple[str, Any]]) -> None:
-        names = [name for name, _ in members]
-        if len(set(names)) != len(names):
-            found.extend(f'duplicate field "{name}"' for name in dict.fromkeys(names) if names.count(name) > 1)
+    def pairs(members: list[tuple[str, Any]]) -> _Members:
+        nonlocal found
+        made = _Members(members)
+        if len(made) != len(members):
+            names = [name for name, _ in members]
+            made.repeated = tuple(name for name in made if names.count(name) > 1)
+            found = True
+        return made
 
-    json.loads(body, object_pairs_hook=pairs)
-    return found
+    document = json.loads(body, object_pairs_hook=pairs)
+    return [f'duplicate field "{path}"' for path in _repeated_paths(document, "")] if found else []
+
+
+def _repeated_paths(value: Any, path: str) -> Iterator[str]:
+    if isinstance(value, _Members):
+        start = f"{path}." if path else ""
+        yield from (start + name for name in value.repeated)
+        for name, inner in value.items():
+            yield from _repeated_paths(inner, start + name)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _repeated_paths(inner, f"{path}[{index}]")
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # whichever is there

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from podfit.api.defaults import apply_defaults
 from podfit.api.registry import ResourceInfo
 from podfit.api.schema import unknown_fields
+from podfit.api.validation.meta import validate_meta_update
 from podfit.apiserver import bodies, stored
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.bodies import Strictness, read_object, typed_object
@@ -24,6 +25,7 @@ from podfit.apiserver.documents import check_depth, parse_json
 from podfit.apiserver.doors import door
 from podfit.apiserver.managed import NO_MANAGERS, manager_of, tracked
 from podfit.apiserver.patch import jsonpatch, mergepatch, strategic
+from podfit.apiserver.patch.words import shown_map, unfit
 from podfit.apiserver.removal import released
 from podfit.apiserver.stored import Stored
 from podfit.apiserver.target import Target
@@ -76,9 +78,10 @@ def _patcher(context: Context, info: ResourceInfo, request: Request) -> Make:
         raise ApiError(415, "UnsupportedMediaType", text)
     strictness = Strictness.of(request)
     changes, problems = parse_json(request.body)
+    sent = shown_map(changes) if kind == STRATEGIC_PATCH else request.body.decode(errors="replace")
 
     def refuse(text: str) -> ApiError:
-        return refusal("", "", [invalid("patch", request.body[:_SHOWN].decode(errors="replace"), text)])
+        return refusal("", "", [invalid("patch", sent[:_SHOWN], text)])
 
     def make(record: Record) -> tuple[Any, list[str]]:
         document = msgspec.json.decode(stored.whole(info, record))
@@ -92,8 +95,9 @@ def _patcher(context: Context, info: ResourceInfo, request: Request) -> Make:
         try:
             obj = typed_object(patched, info.type, version=info.version)
         except ApiError as error:
-            raise refuse(error.message) from None
-        unknown = (f'unknown field "{path}"' for path in unknown_fields(patched, info.type))
+            raise refuse(unfit(error.message)) from None
+        paths = unknown_fields(patched, info.type, first=kind == STRATEGIC_PATCH)
+        unknown = (f'unknown field "{path}"' for path in paths)
         return apply_defaults(obj, context.gates), strictness.check([*problems, *unknown], refuse)
 
     return make
@@ -106,7 +110,7 @@ async def _change(
     record = await Stored[Any](context.store, info).record(target.namespace, target.name)
     old = stored.decoded(info, record)
     wanted, warnings = make(record)
-    _check_identity(info, target, wanted, old)
+    _check_identity(info, target, wanted, old, exact=request.method == "PUT")
     dry = dry_run(request)
     attributes = Attributes(
         operation="UPDATE", info=info, subresource=target.subresource, namespace=target.namespace, name=target.name,
@@ -115,7 +119,8 @@ async def _change(
     through = door(info, target.subresource)
     asked = replace(wanted, metadata=_kept(wanted.metadata, old.metadata))
     new = through.prepare(await chain.mutate(attributes, asked), old, context.gates)
-    if errors := through.validate(new, old, context.gates):
+    # Upstream asks about metadata in every update, and again among a kind's own rules: such causes come twice.
+    if errors := validate_meta_update(new.metadata, old.metadata) + through.validate(new, old, context.gates):
         raise refusal(info.kind, target.name, errors, group=info.group)
     await chain.validate(attributes, new)
     new = replace(new, metadata=replace(new.metadata, resource_version=old.metadata.resource_version))
@@ -135,14 +140,15 @@ async def _change(
     return record_response(info, written, warnings=warnings)
 
 
-def _check_identity(info: ResourceInfo, target: Target, wanted: Any, old: Any) -> None:
-    """The object has to be the one of the URL, and the version that the client saw."""
+def _check_identity(info: ResourceInfo, target: Target, wanted: Any, old: Any, *, exact: bool) -> None:
+    """The object has to be the one of the URL, and the version that the client saw. `exact`: with the uid that was
+    sent; in a patch another uid is a change, which validation refuses."""
     meta = wanted.metadata
     if meta.name and meta.name != target.name:
         raise bad_request(f"the name of the object ({meta.name}) does not match the name on the URL ({target.name})")
     if meta.namespace and meta.namespace != target.namespace:
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
-    if meta.uid and meta.uid != old.metadata.uid:
+    if exact and meta.uid and meta.uid != old.metadata.uid:
         where = stored.key(info, target.namespace, target.name)
         text = (
             f"StorageError: invalid object, Code: 4, Key: {where}, ResourceVersion: 0, AdditionalErrorMsg: "
@@ -156,7 +162,8 @@ def _check_identity(info: ResourceInfo, target: Target, wanted: Any, old: Any) -
 def _kept(meta: Any, old: Any) -> Any:
     """What the server gave to the object stays, unless the client wrote something else, which validation will name."""
     return replace(
-        meta, resource_version=old.resource_version, name=old.name, namespace=old.namespace, uid=old.uid,
+        meta, resource_version=old.resource_version, name=old.name, namespace=old.namespace,
+        uid=meta.uid or old.uid,
         generation=old.generation, self_link=old.self_link,
         managed_fields=() if meta.managed_fields == NO_MANAGERS else old.managed_fields,
         creation_timestamp=meta.creation_timestamp or old.creation_timestamp,
