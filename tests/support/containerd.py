@@ -5,10 +5,12 @@
         sandbox_id, container_id = await machine.run(runtime)
 
 On leaving, its containers, cgroups and processes are gone. `python -m support.containerd DIR` does the same in a
-process of its own, prints the ids of containerd and the container, and waits to be killed.
+process of its own, prints the ids of containerd and the container, and waits to be killed; with `--empty` before DIR
+there is no pod, the socket is printed, and SIGINT ends all of it.
 """
 
 import asyncio
+import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -54,8 +56,7 @@ class Machine:
 
     async def run(self, runtime: CRIRuntime) -> tuple[str, str]:
         """A pod of 50 ms of CPU and 64 MiB with a container of 20 ms and 32 MiB: ids of sandbox and container."""
-        for recipe in (images.pause_recipe(), images.busybox_recipe()):
-            await runtime.import_archive(images.archive(recipe, self.directory / "images"))
+        await self.load_images(runtime)
         self.cgroups.create(self.pod, CgroupConfig(cpu_quota=50_000, memory_limit=64 << 20))
         sandbox_id = await runtime.run_sandbox(self.sandbox)
         config = ContainerConfig(
@@ -65,6 +66,10 @@ class Machine:
         container_id = await runtime.create_container(sandbox_id, config, self.sandbox)
         await runtime.start_container(container_id)
         return sandbox_id, container_id
+
+    async def load_images(self, runtime: CRIRuntime) -> None:
+        for recipe in (images.pause_recipe(), images.busybox_recipe()):
+            await runtime.import_archive(images.archive(recipe, self.directory / "images"))
 
     async def clear(self) -> None:
         runtime = await self.start()
@@ -96,10 +101,26 @@ async def _wait_to_be_killed(directory: Path) -> None:
     machine = Machine(directory)
     runtime = await machine.start()
     _, container_id = await machine.run(runtime)
-    sys.stdout.write(f"{machine.containerd.pid} {container_id}\n")
-    sys.stdout.flush()
+    _say(f"{machine.containerd.pid} {container_id}")
     await asyncio.Event().wait()
 
 
+async def _serve_until_interrupted(directory: Path) -> None:
+    async with private_containerd(directory) as machine:
+        runtime = await machine.start()
+        await machine.load_images(runtime)
+        await runtime.close()
+        _say(f"{machine.containerd.pid} {machine.containerd.places.socket}")
+        interrupted = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupted.set)
+        await interrupted.wait()
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
 if __name__ == "__main__":
-    asyncio.run(_wait_to_be_killed(Path(sys.argv[1])))
+    *empty, folder = sys.argv[1:]
+    asyncio.run((_serve_until_interrupted if empty else _wait_to_be_killed)(Path(folder)))

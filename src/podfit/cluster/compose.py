@@ -221,7 +221,7 @@ class Cluster:
         write_state(self.options.data, UpState(
             pid=me.pid, start_ticks=me.start_ticks, version=__version__, started=format_time(self._clock.now()),
             server=self.server, ready=ready, nodes=nodes, kubeconfig=str(self.access.path),
-            context=self.access.context,
+            context=self.access.context, external_runtime=self.options.runtime_endpoint,
         ))  # fmt: skip
 
 

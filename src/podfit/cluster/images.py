@@ -52,6 +52,11 @@ def _connect(data: DataDir) -> Runtime:
     state = running(data)
     if state is None:
         raise MachineError(f"no cluster is running on {data.root}", fix=("start one:  podfit up",))
+    if state.external_runtime:
+        raise MachineError(
+            f"the images of the runtime at {state.external_runtime} are not podfit's to change",
+            fix=(f"use its own tools:  ctr -a {state.external_runtime} -n k8s.io images import FILE",),
+        )
     if not any(node.runtime_endpoint for node in state.nodes):
         raise MachineError("this cluster has no containerd of its own; simulated nodes need no images")
     from podfit.kubelet.runtime.cri.client import CRIRuntime

@@ -40,6 +40,7 @@ class UpState(msgspec.Struct, frozen=True):
     feature_gates: str = ""
     kubeconfig: str = ""  # the file that the context was added to, or the standalone one
     context: str = ""
+    external_runtime: str = ""  # the CRI socket that was named instead of a containerd of our own
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from podfit.cluster.nodes import cgroup_layout, private_containerd
 from podfit.cluster.process import Process, UpState, exclusive, read_state, running
 from podfit.core.clock import Clock
 from podfit.kubelet.cgroup.detect import detect
-from podfit.kubelet.runtime.containerd import Containerd
+from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.volumes.mounter import TmpfsMounter
 from podfit.net.system import SystemClock
 
@@ -39,7 +39,7 @@ async def stop_everything(data: DataDir, *, announce: Callable[[str], None]) -> 
         announce(f"nothing runs on {data.root}")
         return
     with exclusive(data):
-        await _take_down(data, clock)
+        await _take_down(data, left, clock)
         if left.context:
             remove(Path(left.kubeconfig), left.context)
         data.state.unlink(missing_ok=True)
@@ -58,24 +58,30 @@ async def _ask_to_stop(state: UpState, clock: Clock) -> None:
         await asyncio.sleep(STEP)
 
 
-async def _take_down(data: DataDir, clock: Clock) -> None:
-    containerd = private_containerd(data, clock)
-    if os.geteuid() != 0 or not data.containerd.exists() or not shutil.which("containerd"):
+async def _take_down(data: DataDir, left: UpState, clock: Clock) -> None:
+    if left.external_runtime:
+        await _remove_sandboxes(Path(left.external_runtime))
+    elif os.geteuid() == 0 and data.containerd.exists() and shutil.which("containerd"):
+        containerd = private_containerd(data, clock)
+        await containerd.start()
+        await _remove_sandboxes(containerd.places.socket)
+        await containerd.stop()
+    else:
         return
-    await containerd.start()
-    await _remove_sandboxes(containerd)
-    await containerd.stop()
     detect(cgroup_layout(data)).cgroups.remove(cgroup_layout(data).prefix)
     TmpfsMounter().unmount_below(data.root / "kubelet")
 
 
-async def _remove_sandboxes(containerd: Containerd) -> None:
+async def _remove_sandboxes(socket: Path) -> None:
+    """All of them: a CRI runtime belongs to one kubelet."""
     from podfit.kubelet.runtime.cri.client import CRIRuntime
 
-    runtime = CRIRuntime(containerd.places.socket)
+    runtime = CRIRuntime(socket)
     try:
         for sandbox in await runtime.list_sandboxes():
             await runtime.stop_sandbox(sandbox.id)
             await runtime.remove_sandbox(sandbox.id)
+    except CRIError as error:
+        raise MachineError(f"the container runtime at {socket} does not answer: {error}") from error
     finally:
         await runtime.close()
