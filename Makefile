@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Without root the checks that need a container runtime skip, and say so.
 NODE_IF_ROOT := $(if $(filter 0,$(shell id -u)),node)
 
-.PHONY: help demo test campaign lint quick venv dev node lock clean
+.PHONY: help demo test campaign conformance lint quick venv dev node lock clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -18,6 +18,9 @@ test: lint $(NODE_IF_ROOT) ## every check; ends with pytest's summary
 
 campaign: dev $(NODE_IF_ROOT) ## the long forms of the crash and load tests
 	$(BIN)/pytest -m campaign $(PYTEST_ARGS)
+
+conformance: dev $(NODE_IF_ROOT) ## docs/conformance.md anew, from a whole run
+	$(BIN)/pytest --conformance docs/conformance.md $(PYTEST_ARGS)
 
 lint: dev ## style, types, who imports whom
 	$(BIN)/ruff check

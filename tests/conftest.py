@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ["support.conformance"]
+
 OLDEST_KUBECTL = (1, 32)
 CNI_FOLDERS = ("/usr/lib/cni", "/opt/cni/bin")
 
