@@ -93,7 +93,7 @@ def page(checklist: Checklist, shown: Shown, today: str) -> str:
             lines.append(f"| {row} | {behaviour} | {_named(tests)} | {result} |")
     return "\n".join([
         "# Conformance", "",
-        "Written by `make conformance` from [checklist.toml](checklist.toml) and the tests that are marked with a row.", "",
+        "Written by `make conformance` from [checklist.toml](checklist.toml) and the tests marked with a row.", "",
         f"Last run: {today}; {good} of {len(checklist.ids)} rows shown.", *lines, "",
     ])  # fmt: skip
 
