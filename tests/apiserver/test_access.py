@@ -151,6 +151,7 @@ async def test_a_role_taken_away_counts_at_once(server: Server) -> None:
 RESIZE = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]}}
 
 
+@pytest.mark.row("R-012")
 @pytest.mark.parametrize(("resources", "status"), [("pods", 403), ("pods/resize", 200)])
 async def test_r_012_resizing_is_a_right_of_its_own(server: Server, resources: str, status: int) -> None:
     await pod(server)
@@ -158,6 +159,7 @@ async def test_r_012_resizing_is_a_right_of_its_own(server: Server, resources: s
     assert (await send(server, "PATCH", f"{PODS}/p/resize", RESIZE, who=JANE, kind=STRATEGIC_PATCH))[0] == status
 
 
+@pytest.mark.row("R-013")
 @pytest.mark.parametrize("role", ["edit", "admin"])
 async def test_r_013_default_roles_may_not_resize(server: Server, role: str) -> None:
     await pod(server)

@@ -59,6 +59,7 @@ async def test_a_creator_owns_what_it_wrote_and_what_became_of_it(server: Server
     }  # fmt: skip
 
 
+@pytest.mark.row("R-011")
 async def test_r_011_a_resize_is_recorded_with_its_subresource(server: Server) -> None:
     containers = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}]
     await send(server, "POST", PODS, {"metadata": {"name": "p"}, "spec": {"containers": containers}})

@@ -195,6 +195,7 @@ async def test_what_a_quota_leaves_is_given_once(server: Server) -> None:
     assert "exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1" in second[1]["message"]
 
 
+@pytest.mark.row("R-077")
 async def test_validation_speaks_before_admission_refuses(server: Server) -> None:
     """R-077: what is invalid is a 422, even where a quota would refuse it too."""
     quota = {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "0"}}}

@@ -32,6 +32,7 @@ def test_words(error: fields.FieldError, text: str, reason: str) -> None:
     assert f"{cause['field']}: {cause['message']}" == text
 
 
+@pytest.mark.row("R-048", "R-049")
 def test_the_text_names_each_error_once_and_the_causes_all_of_them() -> None:
     """R-048, R-049; the causes as recorded from a real server."""
     one, other = fields.required("a"), fields.forbidden("b", "no")

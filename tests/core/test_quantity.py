@@ -41,6 +41,7 @@ def test_rounding_is_upwards(text: str, value: int, milli: int) -> None:
     assert (Quantity.parse(text).value(), Quantity.parse(text).milli()) == (value, milli)
 
 
+@pytest.mark.row("R-010")
 def test_equality_is_numeric_and_hashing_agrees() -> None:
     """R-010."""
     assert Quantity.parse("1") == Quantity.parse("1000m")

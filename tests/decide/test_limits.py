@@ -13,6 +13,7 @@ def limit_range(sort: str = "Container", **bounds: Amounts) -> LimitRange:
     return LimitRange(spec=LimitRangeSpec(limits=(item,)))
 
 
+@pytest.mark.row("R-063")
 def test_defaults_fill_only_what_is_missing() -> None:
     """R-063."""
     limits = limit_range(default={"cpu": "1"}, default_request={"cpu": "500m", "memory": "64Mi"})
@@ -31,6 +32,7 @@ TWO = (
 )
 
 
+@pytest.mark.row("R-060", "R-061", "R-062")
 @pytest.mark.parametrize(
     ("limits", "given", "text"),
     [

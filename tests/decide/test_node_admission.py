@@ -27,6 +27,7 @@ def bound(cpu: str, memory: str = "1Gi", generation: int = 2) -> Pod:
 OLD = bound("1", generation=1)
 
 
+@pytest.mark.row("R-069")
 def test_more_than_the_node_has_is_refused_with_every_offender() -> None:
     verdict = check_capacity(bound("5", "9Gi"), OLD, node(), DEFAULT_GATES)
     assert verdict is not None
@@ -40,11 +41,13 @@ def test_more_than_the_node_has_is_refused_with_every_offender() -> None:
     assert status["details"]["causes"] == [{"reason": "NodeCapacity"}]
 
 
+@pytest.mark.row("R-070")
 def test_exactly_the_nodes_allocatable_is_admitted() -> None:
     """R-070."""
     assert check_capacity(bound("4", "8Gi"), OLD, node(), DEFAULT_GATES) is None
 
 
+@pytest.mark.row("R-071")
 def test_another_operating_system_is_refused() -> None:
     verdict = check_capacity(bound("2"), OLD, node(system="windows"), DEFAULT_GATES)
     assert verdict is not None
@@ -64,6 +67,7 @@ def test_unbound_and_unchanged_pods_are_nobodys_business(check: object) -> None:
     assert missing.text == 'node "n1" not found'
 
 
+@pytest.mark.row("R-072")
 def test_features_that_the_node_lacks_are_named() -> None:
     """R-072."""
 

@@ -36,6 +36,7 @@ def sized(cpu: str, held: str | None = None, *, hopeless: bool = False) -> Pod:
     return pod(container("a", {"cpu": cpu}), status=status)
 
 
+@pytest.mark.row("R-065")
 def test_growth_is_charged_at_once_and_only_the_growth() -> None:
     """R-065."""
     verdict = charge(sized("300m", "100m"), sized("100m", "100m"), [quota({"cpu": "1", "pods": "5"}, {"cpu": "400m"})])
@@ -43,6 +44,7 @@ def test_growth_is_charged_at_once_and_only_the_growth() -> None:
     assert verdict.quotas[0].status.used == amounts({"cpu": "600m"})
 
 
+@pytest.mark.row("R-064")
 def test_growth_beyond_the_limit_names_what_is_exceeded() -> None:
     """R-064."""
     limit = quota({"cpu": "800m", "requests.cpu": "800m", "memory": "1Gi"}, {"cpu": "600m", "requests.cpu": "600m"})
@@ -55,12 +57,14 @@ def test_growth_beyond_the_limit_names_what_is_exceeded() -> None:
     )
 
 
+@pytest.mark.row("R-066")
 def test_a_decrease_touches_no_quota_even_an_exceeded_one() -> None:
     """R-066."""
     verdict = charge(sized("50m", "100m"), sized("100m", "100m"), [quota({"cpu": "10m"}, {"cpu": "100m"})])
     assert verdict == Charged()
 
 
+@pytest.mark.row("R-067", "R-068")
 @pytest.mark.parametrize(
     ("given", "charged"),
     [

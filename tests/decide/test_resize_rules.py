@@ -40,6 +40,7 @@ def verdict(new: Pod, old: Pod, gates: FeatureGates = DEFAULT_GATES) -> list[str
 BURSTABLE = stored(container("a", {"cpu": "1"}))
 
 
+@pytest.mark.row("R-008", "R-009")
 def test_only_resources_are_taken_from_what_was_sent() -> None:
     """R-008, R-009."""
     new = resized(BURSTABLE, "2")
@@ -56,6 +57,7 @@ def test_only_resources_are_taken_from_what_was_sent() -> None:
     assert prepared.spec == resized(BURSTABLE, "2").spec
 
 
+@pytest.mark.row("R-009", "R-010")
 def test_a_numerically_equal_value_changes_nothing() -> None:
     """R-009, R-010."""
     prepared = prepare_resize(resized(BURSTABLE, "1000m"), BURSTABLE, DEFAULT_GATES)
@@ -63,6 +65,7 @@ def test_a_numerically_equal_value_changes_nothing() -> None:
     assert prepared == BURSTABLE
 
 
+@pytest.mark.row("R-026", "R-027", "R-031", "R-047")
 @pytest.mark.parametrize(
     ("old", "text"),
     [
@@ -81,12 +84,14 @@ def test_pods_that_cannot_be_resized(old: Pod, text: str) -> None:
     assert verdict(resized(old, "2"), old) == [text]
 
 
+@pytest.mark.row("R-031", "R-032")
 def test_the_first_running_container_speaks_for_the_node() -> None:
     """R-031, R-032: reported resources may be empty, but not absent."""
     empty = with_status(BURSTABLE, container_statuses=(running("b", ResourceRequirements()), running("a")))
     assert verdict(resized(empty, "2"), empty) == []
 
 
+@pytest.mark.row("R-046")
 def test_pq3_a_container_with_claims_cannot_be_resized() -> None:
     """R-046."""
     resources = ResourceRequirements(requests=amounts({"cpu": "1"}), claims=(ResourceClaim(name="gpu"),))
@@ -95,6 +100,7 @@ def test_pq3_a_container_with_claims_cannot_be_resized() -> None:
     assert verdict(resized(old, "2"), old) == [ONLY]
 
 
+@pytest.mark.row("R-041", "R-042")
 def test_init_containers() -> None:
     """R-041, R-042; sidecars need no gate."""
     plain = stored(container("a"), init=(container("i", {"cpu": "1"}), sidecar("s", {"cpu": "1"})))
@@ -109,12 +115,14 @@ def test_init_containers() -> None:
     assert text == f"spec.initContainers[0]: Forbidden: {why}"
 
 
+@pytest.mark.row("R-024")
 def test_stored_restart_policies_that_are_refused_today_are_tolerated() -> None:
     """R-024."""
     old = stored(container("a", {"cpu": "1"}), init=(container("i", resize_policy=RESTART),))
     assert verdict(resized(old, "2"), old) == []
 
 
+@pytest.mark.row("R-058")
 def test_pod_level_resources_need_their_gate() -> None:
     """R-058."""
     old = stored(container("a", {"cpu": "1"}), resources=needs({"cpu": "2"}))
@@ -122,6 +130,7 @@ def test_pod_level_resources_need_their_gate() -> None:
     assert text.startswith("[]: Forbidden: resize of pods with pod-level resources is forbidden when")
 
 
+@pytest.mark.row("R-014", "R-015")
 @pytest.mark.parametrize("phase", ["Pending", "Running", "Succeeded", "Failed"])
 def test_any_phase_will_do(phase: str) -> None:
     """R-014, R-015."""
