@@ -51,9 +51,10 @@ class Node:
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
         await self.kubelet.start()
 
-    async def crash(self) -> None:
-        """The kubelet is gone without a word; the machine goes on."""
+    async def crash(self, meanwhile: Callable[[], object] = lambda: None) -> None:
+        """The kubelet is gone without a word; the machine goes on. `meanwhile` happens before the next one reads."""
         await self.kubelet.stop(stop_pods=False)
+        meanwhile()
         self.kubelet = self._kubelet()
 
     async def until(self, holds: Callable[[], Any], what: str = "") -> None:

@@ -17,7 +17,7 @@ from podfit.core.quantity import Quantity
 from podfit.decide.container_resources import Machine, effective
 from podfit.decide.fit import NodeView
 from podfit.decide.overlay import PodResources, resizable
-from podfit.kubelet.allocation.admission import Admitted, Rejected
+from podfit.kubelet.allocation.admission import Admitted, Rejected, Unsaved
 from podfit.kubelet.allocation.checkpoint import Checkpoint, Write
 from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.net.files import write_atomic
@@ -44,7 +44,7 @@ class Allocating:
             emit=lambda pod, *event: self.events.append(" ".join([pod.metadata.name, *event])),
             sync=lambda uid, trigger: self.synced.append(f"{uid} {trigger}"), metrics=self.metrics)  # fmt: skip
 
-    async def add(self, *pods: Pod) -> tuple[Admitted | Rejected, ...]:
+    async def add(self, *pods: Pod) -> tuple[Admitted | Rejected | Unsaved, ...]:
         answers = await self.manager.add(pods)
         for answer in answers:
             if isinstance(answer, Admitted):

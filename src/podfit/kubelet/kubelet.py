@@ -18,6 +18,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from podfit.api.core.pods import Pod
+from podfit.api.core.references import ObjectReference
 from podfit.client.events import EventRecorder, reference
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
@@ -90,7 +91,7 @@ class Kubelet:
                 runtime, self._actuator, self._puller, lookup, volumes, config.allocatable, clock, CrashBackoff(),
                 self._emit),
             killer=Killer(runtime, clock, self._emit), metrics=PodMetrics(self.metrics), emit=self._emit,
-            active=lambda: self._pods.active(self._allocation))
+            tell=self._tell, active=lambda: self._pods.active(self._allocation))
         self.handler = NodeServer(
             runtime, pods=self._shown, metrics=self.metrics, clock=clock,
             healthy=lambda: self._watch.healthy and not self._broken)
@@ -152,6 +153,11 @@ class Kubelet:
     def _emit(self, pod: Pod, type_: str, reason: str, message: str, field_path: str = "") -> None:
         log.debug("event pod=%s/%s reason=%s", pod.metadata.namespace, pod.metadata.name, reason)
         self._recorder.event(reference(pod, field_path=field_path), type_, reason, message)
+
+    def _tell(self, type_: str, reason: str, message: str) -> None:
+        """An event about the node. Upstream's kubelet, too, puts the name in place of the object's uid there."""
+        node = ObjectReference(kind="Node", api_version="v1", name=self._config.name, uid=self._config.name)
+        self._recorder.event(node, type_, reason, message)
 
     def _shown(self) -> Iterator[Pod]:
         return (replace(pod, spec=self._allocation.allocated(pod).spec) for pod in self._pods.pods())

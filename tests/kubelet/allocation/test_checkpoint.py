@@ -16,12 +16,14 @@ SMALL = PodResources({"c1": needs({"cpu": "100m"})})
 LARGE = PodResources({"c1": needs({"cpu": "200m"}, {"memory": "1Gi", "cpu": "1"})}, needs({"cpu": "1"}))
 
 
-def test_upstream_vector() -> None:  # R-090
+@pytest.mark.row("R-090")
+def test_upstream_vector() -> None:
     assert checksum(VECTOR.encode()) == 1178570812
     assert load(FILE) == {"pod1": PodResources({"container1": needs({"cpu": "1Ki", "memory": "1Ki"})})}
 
 
-def test_what_is_written() -> None:  # R-090
+@pytest.mark.row("R-090")
+def test_what_is_written() -> None:
     document = json.loads(dump({"b": LARGE, "a": SMALL}))
     assert document["data"] == (
         '{"entries":{"a":{"ContainerResources":{"c1":{"requests":{"cpu":"100m"}}},"PodLevelResources":null},'
@@ -41,17 +43,66 @@ def test_damage_is_recognised(content: bytes) -> None:
         load(content)
 
 
-def test_damaged_file_is_set_aside(tmp_path: Path) -> None:  # R-091, as decided for podfit
+@pytest.mark.row("R-091")
+def test_damaged_file_is_set_aside(tmp_path: Path) -> None:
+    """As decided for podfit: upstream stops."""
     path = tmp_path / "state"
     path.write_bytes(b"rubbish")
     checkpoint = Checkpoint(path)
     assert not checkpoint.uids
     assert checkpoint.set_aside is not None
     assert checkpoint.set_aside.read_bytes() == b"rubbish"
+    assert "not a checkpoint" in checkpoint.damage
     assert not path.exists()
 
 
-async def test_survives_and_is_not_written_twice(tmp_path: Path) -> None:  # R-092
+def test_earlier_evidence_is_kept(tmp_path: Path) -> None:
+    for content in (b"first", b"second", b"third"):
+        (tmp_path / "state").write_bytes(content)
+        Checkpoint(tmp_path / "state")
+    assert sorted((each.name, each.read_bytes()) for each in tmp_path.iterdir()) == [
+        ("state.damaged", b"first"), ("state.damaged.2", b"second"), ("state.damaged.3", b"third")]
+
+
+def test_a_file_that_cannot_be_read_is_set_aside_too(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    checkpoint = Checkpoint(tmp_path / "state")
+    assert "Is a directory" in checkpoint.damage
+    assert checkpoint.set_aside == tmp_path / "state.damaged"
+
+
+async def test_a_damaged_file_that_cannot_be_renamed_is_not_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = tmp_path / "state"
+    path.write_bytes(b"rubbish")
+    with monkeypatch.context() as read_only:
+        read_only.setattr(Path, "replace", _refuse)
+        checkpoint = Checkpoint(path)
+        assert (checkpoint.set_aside, bool(checkpoint.damage)) == (None, True)
+        with pytest.raises(CheckpointError, match="Read-only file system"):
+            await checkpoint.put({"a": SMALL})
+    assert path.read_bytes() == b"rubbish"
+    await checkpoint.put({"a": SMALL})
+    assert (tmp_path / "state.damaged").read_bytes() == b"rubbish"
+    assert load(path.read_bytes()) == {"a": SMALL}
+
+
+async def test_what_was_rebuilt_is_written_by_the_next_put(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    path.write_bytes(b"rubbish")
+    checkpoint = Checkpoint(path)
+    checkpoint.restore({"a": SMALL})
+    await checkpoint.put({})
+    assert load(path.read_bytes()) == {"a": SMALL}
+
+
+def _refuse(self: Path, target: Path) -> Path:
+    raise OSError(30, "Read-only file system")
+
+
+@pytest.mark.row("R-092")
+async def test_survives_and_is_not_written_twice(tmp_path: Path) -> None:
     path, writes = tmp_path / "state", list[bytes]()
 
     def write(to: Path, data: bytes) -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from podfit.api.core.pods import Pod
 from podfit.core.quantity import Quantity
-from podfit.kubelet.allocation.admission import Admitted, Rejected
-from podfit.kubelet.allocation.checkpoint import CheckpointError
+from podfit.kubelet.allocation.admission import Admitted, Rejected, Unsaved
+from podfit.kubelet.allocation.checkpoint import load
 from support.allocating import Allocating
 from support.placed import placed
 from support.pods import container, needs, pod
@@ -171,18 +171,52 @@ async def test_failed_save_keeps_the_resize_queued(tmp_path: Path) -> None:  # p
     await node.start(web)
     disk.full = True
     await node.wants(web, c1=needs({"cpu": "2"}))
-    assert (node.cpu(web), node.manager.conditions("web"), node.events) == (1000, (), [])
+    assert node.cpu(web) == 1000
+    pending = node.condition(web)
+    assert pending is not None
+    assert (pending.reason, pending.message) == (
+        "Deferred", f"could not write {tmp_path}/allocated_pods_state: No space left on device")
+    (event,) = node.events
+    assert event.startswith("web Warning ResizeDeferred Pod resize CheckpointUnwritable: ")
     disk.full = False
-    await node.clock.advance(30)
-    await until(lambda: node.cpu(web) == 2000)
+    await node.clock.advance(10)
+    await until(lambda: node.condition(web) is None)
+    assert node.cpu(web) == 2000
+
+
+async def test_what_has_no_room_says_so_while_nothing_can_be_saved(tmp_path: Path) -> None:
+    """The text counts what was promised, not what would have been."""
+    disk = Disk()
+    node = Allocating(tmp_path, write=disk.write)
+    web, other = make("web", "1"), make("other", "1")
+    await node.start(web, other)
+    disk.full = True
+    await node.wants(web, c1=needs({"cpu": "2"}))
+    await node.wants(other, c1=needs({"cpu": "3500m"}))
+    refused = node.condition(other)
+    assert refused is not None
+    assert refused.message == "Node didn't have enough resource: cpu, requested: 3500, used: 1000, capacity: 4000"
+
+
+async def test_a_promise_that_was_taken_back_needs_no_disk(tmp_path: Path) -> None:
+    disk = Disk()
+    node = Allocating(tmp_path, write=disk.write)
+    web = make("web", "1")
+    await node.start(web)
+    disk.full = True
+    await node.wants(web, c1=needs({"cpu": "2"}))
+    await node.wants(web, c1=needs({"cpu": "1"}))
+    assert node.manager.conditions("web") == ()
 
 
 async def test_new_pod_is_not_started_without_a_promise_on_disk(tmp_path: Path) -> None:  # R-089
     disk = Disk()
     disk.full = True
     node = Allocating(tmp_path, write=disk.write)
-    with pytest.raises(CheckpointError):
-        await node.add(make("web", "1"))
+    (unsaved,) = await node.add(make("web", "1"))
+    assert isinstance(unsaved, Unsaved)
+    assert "No space left on device" in unsaved.message
+    assert node.allocated.get("web") is None
     disk.full = False
     (answer,) = await node.add(make("web", "1"))
     assert isinstance(answer, Admitted)
@@ -231,7 +265,19 @@ async def test_restart_between_allocation_and_actuation(node: Allocating) -> Non
     assert after.condition(wanted, "PodResizeInProgress") is None
 
 
-async def test_damaged_checkpoints_are_rebuilt_from_the_status(node: Allocating) -> None:  # R-091
+async def test_pods_with_a_promise_are_admitted_while_nothing_can_be_saved(tmp_path: Path) -> None:  # R-172
+    disk = Disk()
+    before = Allocating(tmp_path, write=disk.write)
+    old, new = make("old", "1"), make("new", "1")
+    await before.start(old)
+    disk.full = True
+    after = Allocating(tmp_path, write=disk.write)
+    answers = await after.add(old, new)
+    assert {each.pod.metadata.name: type(each) for each in answers} == {"old": Admitted, "new": Unsaved}
+
+
+@pytest.mark.row("R-091")
+async def test_damaged_checkpoints_are_rebuilt_from_the_status(node: Allocating) -> None:
     web, hog = make("web", "500m"), make("hog", "3")
     await node.start(web, hog)
     wanted = await node.wants(web, c1=needs({"cpu": "2"}))
@@ -239,8 +285,11 @@ async def test_damaged_checkpoints_are_rebuilt_from_the_status(node: Allocating)
         file.write_bytes(b"x")
     after = Allocating(node.folder)
     status = node.manager._ledger.members["web"].pod.status
-    await after.add(msgspec.structs.replace(wanted, status=status), hog)
+    pods = msgspec.structs.replace(wanted, status=status), hog
+    await after.manager.rebuild(pods, {})
+    await after.add(*pods)
     assert after.cpu(wanted) == 500
+    assert load(after.allocated.path.read_bytes()).keys() == {"web", "hog"}, "written at once"
     record = after.actuated.get("web")
     assert record is not None
     assert record.containers == {"c1": needs({"cpu": "500m"})}

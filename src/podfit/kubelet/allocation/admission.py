@@ -29,6 +29,14 @@ class Rejected:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class Unsaved:
+    """There is room, but the promise could not be written; `message` says why. Nothing of the pod was taken in."""
+
+    pod: Pod
+    message: str
+
+
 @dataclass(slots=True)
 class Batch:
     """`draft` are the members and `changes` the promises that the batch has led to so far."""
@@ -51,3 +59,11 @@ class Batch:
             self.changes[uid] = resources_of(allocated, self.node.gates)
         self.draft[uid] = self.ledger.member(pod)
         return Admitted(pod)
+
+    def unsaved(self, answer: Admitted | Rejected | Unsaved, message: str) -> Admitted | Rejected | Unsaved:
+        """The answer when `changes` could not be written: only what had been promised before is admitted."""
+        uid = answer.pod.metadata.uid
+        if not isinstance(answer, Admitted) or uid not in self.changes or self.ledger.has_promised(answer.pod):
+            return answer
+        self.draft.pop(uid)
+        return Unsaved(answer.pod, message)

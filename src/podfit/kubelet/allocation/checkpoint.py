@@ -8,6 +8,7 @@ of the changes it carried. Writing happens in a thread, which costs 0.1 ms: a sl
 """
 
 import asyncio
+import itertools
 import json
 import logging
 from collections.abc import Callable, Collection, Mapping
@@ -94,10 +95,14 @@ class Checkpoint:
 
     def __init__(self, path: Path, *, write: Write = write_atomic) -> None:
         self.path = path
+        self.damage = ""
+        """What was wrong with the file that was found; empty when nothing was."""
         self.set_aside: Path | None = None
+        """Where the damaged file is now; None when there was none, or it could not be renamed yet."""
         self._write = write
         self._entries = self._read()
         self._written = dump(self._entries)
+        self._behind = False
         self._waiting: dict[str, PodResources] = {}
         self._next: asyncio.Task[None] | None = None
         self._busy = asyncio.Lock()
@@ -108,11 +113,23 @@ class Checkpoint:
             return load(self.path.read_bytes())
         except FileNotFoundError:
             return {}
-        except Damaged as error:
-            self.set_aside = self.path.with_name(self.path.name + ".damaged")
-            self.path.replace(self.set_aside)
-            log.warning("checkpoint set aside path=%s as=%s reason=%s", self.path, self.set_aside, error)
-            return {}
+        except (Damaged, OSError) as error:
+            self.damage = str(error)
+        try:
+            self._put_aside()
+        except OSError as error:
+            log.warning("checkpoint is damaged and stays in place path=%s reason=%s error=%s",
+                        self.path, self.damage, error)
+        return {}
+
+    def _put_aside(self) -> None:
+        """Under the first name that is free, so that no earlier evidence is lost. Raises OSError."""
+        numbers = itertools.chain([""], map(".{}".format, itertools.count(2)))
+        names = (self.path.with_name(f"{self.path.name}.damaged{number}") for number in numbers)
+        aside = next(each for each in names if not each.exists())
+        self.path.replace(aside)
+        self.set_aside = aside
+        log.warning("checkpoint set aside path=%s as=%s reason=%s", self.path, aside, self.damage)
 
     @property
     def uids(self) -> Collection[str]:
@@ -123,7 +140,8 @@ class Checkpoint:
 
     async def put(self, changes: Mapping[str, PodResources]) -> None:
         """Return when the changes are on disk and visible; CheckpointError when they are neither."""
-        if all(self._entries.get(uid) == resources for uid, resources in changes.items()) and not self._waiting:
+        known = all(self._entries.get(uid) == resources for uid, resources in changes.items())
+        if known and not self._waiting and not self._behind:
             return
         self._waiting.update(changes)
         if self._next is None:
@@ -131,8 +149,9 @@ class Checkpoint:
         await asyncio.shield(self._next)
 
     def restore(self, entries: Mapping[str, PodResources]) -> None:
-        """Take over what was rebuilt after damage; it reaches the disk with the next change."""
+        """Take over what was rebuilt after damage; the next `put`, even one that changes nothing, writes it."""
         self._entries = {**entries, **self._entries}
+        self._behind = True
 
     def forget(self, uid: str) -> None:
         """Drop a pod that is gone; the file loses it at its next writing."""
@@ -148,8 +167,15 @@ class Checkpoint:
             content = dump({**self._entries, **changes})
             if content != self._written:
                 try:
-                    await asyncio.to_thread(self._write, self.path, content)
+                    await asyncio.to_thread(self._replace, content)
                 except OSError as error:
-                    raise CheckpointError(f"could not write {self.path}: {error}") from error
-            self._written = content
+                    reason = error.strerror or str(error)
+                    raise CheckpointError(f"could not write {self.path}: {reason}") from error
+            self._written, self._behind = content, False
             self._entries.update(changes)
+
+    def _replace(self, content: bytes) -> None:
+        """A damaged file that could not be renamed before has to be, or this would overwrite it. Raises OSError."""
+        if self.damage and self.set_aside is None:
+            self._put_aside()
+        self._write(self.path, content)

@@ -4,7 +4,7 @@ A pod counts with its allocated form, status considered: what it was promised or
 checkpoint is the one place where a promise is kept; the ledger only reads it.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from podfit.api.core.pods import Pod
@@ -40,9 +40,12 @@ class Ledger:
         """The pod at the size that was promised; the same object when that is what it desires."""
         return overlay(pod, self._allocated.get(pod.metadata.uid), self._node().gates)
 
+    def has_promised(self, pod: Pod) -> bool:
+        return self._allocated.get(pod.metadata.uid) is not None
+
     def promised(self, pods: Iterable[Pod]) -> dict[str, Member]:
         """Those for which something was promised before, which keep their room."""
-        return {pod.metadata.uid: self.member(pod) for pod in pods if self._allocated.get(pod.metadata.uid)}
+        return {pod.metadata.uid: self.member(pod) for pod in pods if self.has_promised(pod)}
 
     def member(self, pod: Pod) -> Member:
         return Member(pod, fit.neighbour(self.allocated(pod), self._node().gates))
@@ -53,9 +56,10 @@ class Ledger:
         after = {each.name: each.resources for each in resizable(new, gates)}
         return before != after or (old.spec.resources or NOTHING) != (new.spec.resources or NOTHING)
 
-    def rebuild(self, pods: Iterable[Pod]) -> None:
-        """After damage the last status speaks for a pod that is in neither file (R-091)."""
+    def rebuild(self, pods: Iterable[Pod], seen: Mapping[str, rebuild.Seen]) -> None:
+        """After damage the runtime and the last status speak for pods that are in no file (R-091)."""
+        machine = self._node().machine
         for checkpoint, read in ((self._allocated, rebuild.promised), (self._actuated, rebuild.actuated)):
-            if checkpoint.set_aside is not None:
-                found = {pod.metadata.uid: read(pod, self._node().gates) for pod in pods}
+            if checkpoint.damage:
+                found = {pod.metadata.uid: read(pod, seen.get(pod.metadata.uid, {}), machine) for pod in pods}
                 checkpoint.restore({uid: resources for uid, resources in found.items() if resources is not None})

@@ -8,7 +8,7 @@ come free.
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import msgspec
 
@@ -18,19 +18,21 @@ from podfit.decide import resize
 from podfit.decide.fit import Fits, NodeView
 from podfit.decide.overlay import PodResources
 from podfit.kubelet.allocation import passes
-from podfit.kubelet.allocation.admission import Admitted, Batch, Rejected
+from podfit.kubelet.allocation.admission import Admitted, Batch, Rejected, Unsaved
 from podfit.kubelet.allocation.announcer import Announcer, Emit, Sync
 from podfit.kubelet.allocation.checkpoint import Checkpoint, CheckpointError
 from podfit.kubelet.allocation.conditions import PENDING, Conditions
 from podfit.kubelet.allocation.ledger import TERMINAL, Ledger
 from podfit.kubelet.allocation.metrics import ResizeMetrics
 from podfit.kubelet.allocation.passes import Decision
+from podfit.kubelet.allocation.rebuild import Seen
 from podfit.net.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
 RETRY_SOON = 30.0
 RETRY_PERIOD = 180.0
+SAVE_RETRY = 10.0  # while the disk takes no promise: nothing tells when it does again
 
 
 class AllocationManager:
@@ -83,18 +85,34 @@ class AllocationManager:
 
     # ------------------------------------------------------------------ what happens to pods
 
-    async def add(self, pods: Iterable[Pod]) -> tuple[Admitted | Rejected, ...]:
+    @property
+    def damaged(self) -> tuple[Checkpoint, ...]:
+        """The checkpoints that were found damaged; `rebuild` before the first `add`."""
+        return tuple(each for each in (self._allocated, self._actuated) if each.damage)
+
+    async def rebuild(self, pods: Iterable[Pod], seen: Mapping[str, Seen]) -> None:
+        """Put together what the damaged checkpoints held for these pods; `seen` is what the runtime shows, by UID."""
+        self._ledger.rebuild(pods, seen)
+        for checkpoint in self.damaged:
+            try:
+                await checkpoint.put({})
+            except CheckpointError as error:
+                log.warning("rebuilt checkpoint not saved, the next change tries again error=%s", error)
+
+    async def add(self, pods: Iterable[Pod]) -> tuple[Admitted | Rejected | Unsaved, ...]:
         """Admit pods, oldest first, each at its allocated size (R-089, R-172).
 
-        Room is kept for every pod of the batch that was promised some before. CheckpointError: nothing was admitted;
-        try again.
+        Room is kept for every pod of the batch that was promised some before, and such a pod is admitted even while
+        nothing can be written.
         """
         async with self._deciding:
             batch = sorted(pods, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.metadata.uid))
-            self._ledger.rebuild(batch)
             drafted = Batch(self._ledger, self._node(), {**self._ledger.members, **self._ledger.promised(batch)})
-            answers = tuple(drafted.admit(pod) for pod in batch)
-            await self._allocated.put(drafted.changes)
+            answers: tuple[Admitted | Rejected | Unsaved, ...] = tuple(drafted.admit(pod) for pod in batch)
+            try:
+                await self._allocated.put(drafted.changes)
+            except CheckpointError as error:
+                answers = tuple(drafted.unsaved(each, str(error)) for each in answers)
             self._ledger.members = drafted.draft
             admitted = [each.pod for each in answers if isinstance(each, Admitted)]
             waiting = [pod.metadata.uid for pod in admitted if self._adopt(pod)]
@@ -190,7 +208,7 @@ class AllocationManager:
             self._conditions.clear(PENDING, pod.metadata.uid)
         return waits
 
-    def _refreshed(self, answer: Admitted | Rejected) -> Admitted | Rejected:
+    def _refreshed(self, answer: Admitted | Rejected | Unsaved) -> Admitted | Rejected | Unsaved:
         return Admitted(self.allocated(answer.pod)) if isinstance(answer, Admitted) else answer
 
     def _push(self, uids: Iterable[str]) -> None:
@@ -206,13 +224,12 @@ class AllocationManager:
             await self._allocated.put(outcome.changes)
         except CheckpointError as error:
             log.warning("allocation not saved, resizes stay queued pods=%d error=%s", len(outcome.changes), error)
-            self._arm(RETRY_SOON)
-            return
+            outcome = passes.decide(self._queue, self._ledger, self._node(), unsaved=str(error))
         for decision in outcome.decisions:
             self._publish(decision, trigger)
         self._queue = outcome.waiting
         if self._queue:
-            self._arm(RETRY_PERIOD)
+            self._arm(SAVE_RETRY if outcome.unsaved else RETRY_PERIOD)
 
     def _publish(self, decision: Decision, trigger: str) -> None:
         pod, uid = decision.pod, decision.pod.metadata.uid

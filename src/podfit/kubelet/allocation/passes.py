@@ -16,6 +16,9 @@ from podfit.decide.overlay import PodResources, resources_of
 from podfit.kubelet.allocation.conditions import PENDING, Conditions
 from podfit.kubelet.allocation.ledger import Ledger
 
+UNSAVED = "CheckpointUnwritable"
+"""Reason of a deferral that no room would end."""
+
 
 @dataclass(frozen=True, slots=True)
 class Decision:
@@ -29,6 +32,7 @@ class Pass:
 
     decisions: tuple[Decision, ...]
     changes: dict[str, PodResources]
+    unsaved: bool = False
 
     @property
     def waiting(self) -> list[str]:
@@ -36,8 +40,8 @@ class Pass:
         return [each.pod.metadata.uid for each in self.decisions if isinstance(each.verdict, Deferred)]
 
 
-def decide(queue: Iterable[str], ledger: Ledger, node: NodeView) -> Pass:
-    """One consistent look at the node."""
+def decide(queue: Iterable[str], ledger: Ledger, node: NodeView, *, unsaved: str = "") -> Pass:
+    """One consistent look at the node. `unsaved` says why no promise can be kept: then what would fit has to wait."""
     counts = {uid: each.counts for uid, each in ledger.members.items() if each.active}
     decisions, changes = list[Decision](), dict[str, PodResources]()
     for uid in queue:
@@ -47,11 +51,13 @@ def decide(queue: Iterable[str], ledger: Ledger, node: NodeView) -> Pass:
             decisions.append(Decision(pod, None))
             continue
         verdict = fit.resize(pod, allocated, node, [each for other, each in counts.items() if other != uid])
-        if isinstance(verdict, Fits):
+        if isinstance(verdict, Fits) and unsaved:
+            verdict = Deferred(UNSAVED, unsaved)
+        elif isinstance(verdict, Fits):
             changes[uid] = resources_of(pod, node.gates)
             counts[uid] = fit.neighbour(pod, node.gates)
         decisions.append(Decision(pod, verdict))
-    return Pass(tuple(decisions), changes)
+    return Pass(tuple(decisions), changes, unsaved=bool(unsaved))
 
 
 def ordered(uids: Iterable[str], ledger: Ledger, conditions: Conditions) -> list[str]:

@@ -13,7 +13,14 @@ from podfit.kubelet.pods import labels
 from podfit.kubelet.pods.messages import read_message
 from podfit.kubelet.runtime.errors import NotFound
 from podfit.kubelet.runtime.protocol import Runtime
-from podfit.kubelet.runtime.types import ContainerState, ContainerStatus, Sandbox, SandboxState, SandboxStatus
+from podfit.kubelet.runtime.types import (
+    ContainerState,
+    ContainerStatus,
+    LinuxResources,
+    Sandbox,
+    SandboxState,
+    SandboxStatus,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +91,15 @@ async def _container_status(runtime: Runtime, container_id: str) -> ContainerSta
     return replace(status, message=read_message(
         Path(status.annotations.get(labels.MESSAGE_PATH, "")), status.annotations.get(labels.MESSAGE_POLICY, ""),
         log=Path(status.log_path), failed=status.exit_code != 0))
+
+
+async def enforced(runtime: Runtime, node: str) -> dict[str, dict[str, LinuxResources]]:
+    """What the runtime holds for the running containers of this node's pods, by uid and container name."""
+    found: dict[str, dict[str, LinuxResources]] = {}
+    for uid in owned(await runtime.list_sandboxes(), node):
+        facts = await observe(runtime, uid)
+        found[uid] = {each.name: each.resources for each in reversed(facts.running) if each.resources is not None}
+    return found
 
 
 def owned(sandboxes: Iterable[Sandbox], node: str) -> dict[str, labels.PodRef]:

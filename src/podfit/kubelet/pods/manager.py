@@ -16,11 +16,14 @@ from msgspec.structs import replace
 from podfit.api.core.pods import Pod
 from podfit.client.informer import Informer
 from podfit.decide.qos import qos_class
-from podfit.kubelet.allocation.admission import Admitted, Rejected
-from podfit.kubelet.allocation.checkpoint import CheckpointError
+from podfit.kubelet.allocation.admission import Rejected, Unsaved
+from podfit.kubelet.allocation.checkpoint import Checkpoint
 from podfit.kubelet.allocation.manager import AllocationManager
+from podfit.kubelet.pods import labels
+from podfit.kubelet.pods.facts import enforced
 from podfit.kubelet.pods.toolbox import Toolbox
 from podfit.kubelet.pods.worker import PodWorker
+from podfit.kubelet.runtime.errors import CRIError
 
 log = logging.getLogger(__name__)
 
@@ -42,14 +45,18 @@ class _Deleted:
     pod: Pod
 
 
+_News = _Added | _Changed | _Deleted
+
+
 class PodManager:
     """Workers by uid. `run` until cancelled; `ready` is set once the pods known at the start have their workers."""
 
     def __init__(self, informer: Informer[Pod]) -> None:
         self._informer = informer
-        self._inbox: asyncio.Queue[_Added | _Changed | _Deleted] = asyncio.Queue()
+        self._inbox: asyncio.Queue[_News] = asyncio.Queue()
         self._workers: dict[str, PodWorker] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._unsaved: dict[str, Pod] = {}
         self.ready = asyncio.Event()
         informer.add_handler(
             add=lambda pod: self._inbox.put_nowait(_Added(pod)),
@@ -84,7 +91,9 @@ class PodManager:
     async def run(self, tools: Toolbox) -> None:
         try:
             await self._informer.synced.wait()
-            await self._take(tools, self._waiting())
+            first_news = self._waiting()
+            await self._rebuild(tools, first_news)
+            await self._take(tools, first_news)
             await tools.allocation.sources_ready()
             tools.actuator.retain(self.known())
             self.ready.set()
@@ -96,13 +105,28 @@ class PodManager:
                 task.cancel()
             await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
-    def _waiting(self) -> list[_Added | _Changed | _Deleted]:
+    def _waiting(self) -> list[_News]:
         found = []
         while not self._inbox.empty():
             found.append(self._inbox.get_nowait())
         return found
 
-    async def _take(self, tools: Toolbox, news: Iterable[_Added | _Changed | _Deleted]) -> None:
+    async def _rebuild(self, tools: Toolbox, news: Iterable[_News]) -> None:
+        """Checkpoints that were damaged, before anything is decided on them (R-091)."""
+        damaged = tools.allocation.damaged
+        for checkpoint in damaged:
+            tools.tell("Warning", *_damage_told(checkpoint))
+        if not damaged:
+            return
+        try:
+            seen = await enforced(tools.runtime, tools.config.name)
+        except CRIError as error:
+            log.warning("runtime not asked what it enforces, the last status has to do error=%s", error)
+            seen = {}
+        pods = {each.pod.metadata.uid: _classified(each.pod, tools) for each in news if not isinstance(each, _Deleted)}
+        await tools.allocation.rebuild(pods.values(), seen)
+
+    async def _take(self, tools: Toolbox, news: Iterable[_News]) -> None:
         """New pods that come together are admitted together; the rest goes in order."""
         batch: list[Pod] = []
         for each in news:
@@ -111,7 +135,9 @@ class PodManager:
                 continue
             await self._add(tools, batch)
             batch = []
-            if isinstance(each, _Changed):
+            if each.pod.metadata.uid in self._unsaved:
+                self._change_unsaved(each)
+            elif isinstance(each, _Changed):
                 await self._change(tools, _classified(each.pod, tools))
             else:
                 worker = self._workers.get(each.pod.metadata.uid)
@@ -123,8 +149,11 @@ class PodManager:
         if not batch:
             return
         by_uid = {pod.metadata.uid: pod for pod in batch}
-        for answer in await self._admitted(tools, batch):
+        for answer in await tools.allocation.add(batch):
             uid = answer.pod.metadata.uid
+            if isinstance(answer, Unsaved):
+                self._try_again(tools, by_uid[uid], answer.message)
+                continue
             worker = PodWorker(tools, by_uid[uid])
             if isinstance(answer, Rejected):
                 tools.emit(answer.pod, "Warning", answer.reason, answer.message, "")
@@ -132,13 +161,24 @@ class PodManager:
             self._workers[uid] = worker
             self._tasks[uid] = asyncio.create_task(self._live(tools, uid, worker), name=f"worker {uid}")
 
-    async def _admitted(self, tools: Toolbox, batch: list[Pod]) -> tuple[Admitted | Rejected, ...]:
-        while True:
-            try:
-                return await tools.allocation.add(batch)
-            except CheckpointError as error:
-                log.warning("cannot save allocations, pods wait pods=%d error=%s", len(batch), error)
-                await tools.clock.sleep(SAVE_RETRY_SECONDS)
+    def _try_again(self, tools: Toolbox, pod: Pod, message: str) -> None:
+        """Its promise could not be written. The pod waits, and nobody else waits for it."""
+        uid = pod.metadata.uid
+        log.warning("cannot save allocation, the pod waits pod=%s error=%s", labels.ref(pod), message)
+        tools.emit(pod, "Warning", "FailedSaveAllocation", message, "")
+        self._unsaved[uid] = pod
+        tools.clock.call_later(SAVE_RETRY_SECONDS, lambda: self._return(uid))
+
+    def _return(self, uid: str) -> None:
+        pod = self._unsaved.pop(uid, None)
+        if pod is not None:
+            self._inbox.put_nowait(_Added(pod))
+
+    def _change_unsaved(self, news: _News) -> None:
+        if isinstance(news, _Deleted):
+            del self._unsaved[news.pod.metadata.uid]
+        else:
+            self._unsaved[news.pod.metadata.uid] = news.pod
 
     async def _change(self, tools: Toolbox, pod: Pod) -> None:
         """Allocation first: a turn that sees the new generation must see what was decided about it, too."""
@@ -173,3 +213,11 @@ def _same_but_status(old: Pod, new: Pod) -> bool:
     was, now = old.metadata, new.metadata
     return old.spec == new.spec and was == replace(
         now, resource_version=was.resource_version, managed_fields=was.managed_fields)
+
+
+def _damage_told(checkpoint: Checkpoint) -> tuple[str, str]:
+    """Reason and message of the node's event."""
+    if checkpoint.set_aside is None:
+        return "CheckpointDamaged", f"{checkpoint.path} is damaged and cannot be renamed: {checkpoint.damage}"
+    text = f"{checkpoint.path} was damaged and is now {checkpoint.set_aside.name}: {checkpoint.damage}"
+    return "CheckpointSetAside", f"{text}; rebuilt from the runtime and the last status of the pods"

@@ -21,8 +21,9 @@ from podfit.kubelet.volumes.manager import Volumes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toolbox:
-    """`emit` records an event about a pod: pod, type, reason, message, field path. `active` are the allocated pods that
-    count for the QoS tiers. `runtime_name` is the scheme of container ids.
+    """`emit` records an event about a pod: pod, type, reason, message, field path; `tell` one about the node: type,
+    reason, message. `active` are the allocated pods that count for the QoS tiers. `runtime_name` is the scheme of
+    container ids.
     """
 
     client: Client
@@ -39,6 +40,7 @@ class Toolbox:
     killer: Killer
     metrics: PodMetrics
     emit: Callable[[Pod, str, str, str, str], None]
+    tell: Callable[[str, str, str], None]
     active: Callable[[], Iterable[Pod]]
 
     def jittered(self, seconds: float) -> float:
