@@ -2,9 +2,9 @@
 
 BIN := .venv/bin
 # Without root the checks that need a container runtime skip, and say so.
-NODE_IF_ROOT := $(if $(filter 0,$(shell id -u)),node)
+NODE_IF_ROOT := $(if $(filter 0,$(shell id -u)),node guest)
 
-.PHONY: help demo test campaign conformance lint quick venv dev node lock clean
+.PHONY: help demo test campaign conformance lint quick venv dev node guest lock clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -38,6 +38,9 @@ dev: ## .venv with the tools of the developers too
 
 node: ## containerd, runc and CNI plugins from the distribution (root)
 	@scripts/setup-node
+
+guest: ## User-Mode Linux, in which the tests of cgroup v2 run (root)
+	@scripts/setup-guest
 
 UV_COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --upgrade \
 	--annotation-style line --custom-compile-command "make lock" --no-emit-index-url pyproject.toml --extra node --group build

@@ -2,6 +2,7 @@
 
 Markers say what a test needs: `node` (root, containerd, runc, CNI plugins), `kubectl` (1.32 or later). Where that is
 missing the test skips and says why; with `CI=true` it fails instead, so a check cannot go missing unnoticed.
+`guest` tests need User-Mode Linux and run inside of it (`support.guest`).
 `campaign` tests are left out unless the marker expression asks for them (`make campaign`).
 
 `PODFIT_GOLDEN_DIR` names another folder of the shape of `tests/golden` to replay instead of it.
@@ -15,6 +16,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+
+from support import guest
 
 pytest_plugins = ["support.conformance"]
 
@@ -46,7 +49,14 @@ def missing_kubectl() -> str:
     return "" if found >= OLDEST_KUBECTL else f"kubectl is {version['gitVersion']}, 1.32 or later is needed"
 
 
-REQUIREMENTS = {"node": missing_node, "kubectl": missing_kubectl}
+REQUIREMENTS = {"node": missing_node, "kubectl": missing_kubectl, "guest": guest.missing_guest}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not guest.inside():
+        config.pluginmanager.register(guest.OnHost(config), "guest-on-host")
+    elif guest.REPORTS in os.environ:
+        config.pluginmanager.register(guest.InGuest(config, Path(os.environ[guest.REPORTS])), "in-guest")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
