@@ -11,6 +11,7 @@ from podfit.api.core.config import ServiceAccount
 from podfit.api.core.namespaces import Namespace
 from podfit.api.meta import ObjectMeta
 from podfit.apiserver.context import Context, NodeConnection
+from podfit.apiserver.legacy_options import OFF, Legacy
 from podfit.apiserver.server import ApiServer
 from podfit.client.rest import Client
 from podfit.client.transport import Local
@@ -62,9 +63,10 @@ async def running_server(
     clock: Clock | None = None,
     gates: FeatureGates | None = None,
     kubelet: NodeConnection | None = None,
+    legacy: Legacy = OFF,
 ) -> AsyncIterator[Server]:
     store = memory_store()
-    context = Context(store, clock or FakeClock(), gates or FeatureGates(), kubelet or (lambda _: None))
+    context = Context(store, clock or FakeClock(), gates or FeatureGates(), kubelet or (lambda _: None), legacy)
     api = ApiServer(context, signing_key=directory / "sa.key")
     await api.start()
     server = Server(api, Client(Local(api.handler, ADMIN)), context)

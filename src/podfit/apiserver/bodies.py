@@ -14,15 +14,18 @@ from msgspec.structs import replace
 
 from podfit.api import codec
 from podfit.api.base import Object, Struct
+from podfit.api.core.pods import Pod
 from podfit.api.defaults import apply_defaults
 from podfit.api.registry import ResourceInfo
 from podfit.api.schema import unknown_fields
 from podfit.apiserver import protobuf
 from podfit.apiserver.documents import parse_json, parse_yaml
+from podfit.apiserver.legacy_options import DRAFT_POLICIES, OFF, Legacy
 from podfit.core.errors import ApiError, bad_request
 from podfit.core.features import FeatureGates
 from podfit.core.fields import refusal
 from podfit.core.fields import unsupported as unsupported_value
+from podfit.decide.legacy import modern_policies
 from podfit.net.wire import Request
 
 T = TypeVar("T", bound=Struct)
@@ -102,15 +105,20 @@ def typed_object(value: Any, kind: type[Object], *, version: str = "v1") -> Any:
 
 
 def read_object(
-    request: Request, info: ResourceInfo, gates: FeatureGates, *, kind: type[Object] | None = None
+    request: Request, info: ResourceInfo, gates: FeatureGates, *, kind: type[Object] | None = None, legacy: Legacy = OFF
 ) -> tuple[Any, list[str]]:
     """The body as an object of the resource, or of `kind`, defaults applied; and warnings for the client."""
     value, problems = document(request)
     wanted = kind or info.type
-    obj = typed_object(value, wanted, version=info.version)
+    obj = typed_object(todays(value, wanted, legacy), wanted, version=info.version)
     unknown = (f'unknown field "{path}"' for path in unknown_fields(value, wanted))
     warnings = Strictness.of(request).check([*problems, *unknown], partial(_unfit, wanted, info.version))
     return apply_defaults(obj, gates), warnings
+
+
+def todays(value: Any, kind: type[Object], legacy: Legacy) -> Any:
+    """The document with the names of today, where the legacy mode takes those of 2021 (H-08)."""
+    return modern_policies(value) if kind is Pod and DRAFT_POLICIES in legacy else value
 
 
 def _check_kind(value: Any, wanted: type[Object]) -> None:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar, cast
 from podfit.api.base import Object
 from podfit.api.registry import ResourceInfo, info_for
 from podfit.apiserver import stored
+from podfit.apiserver.legacy_options import OFF, Legacy
 from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
 from podfit.net.wire import Identity, Request, Response
@@ -24,6 +25,7 @@ class Context:
     clock: Clock
     gates: FeatureGates
     kubelet: NodeConnection
+    legacy: Legacy = OFF
 
     async def find(self, kind: type[T], name: str, namespace: str = "") -> T | None:
         info = info_for(kind)

@@ -25,6 +25,7 @@ from podfit.apiserver.context import Context
 from podfit.apiserver.health import health
 from podfit.apiserver.impersonation import impersonated
 from podfit.apiserver.janitor import Janitor
+from podfit.apiserver.legacy import shown
 from podfit.apiserver.openapi import openapi
 from podfit.apiserver.stored import unavailable
 from podfit.apiserver.target import Target, target_of
@@ -98,6 +99,10 @@ class ApiServer:
         _check_text(request)
         identity = await impersonated(await self._authenticator.identify(request), request, self._authorizer)
         await self._authorizer.check(identity, target, request)
+        answer = await self._served(request, target, identity)
+        return shown(self._context.legacy, target, request, identity, answer)
+
+    async def _served(self, request: Request, target: Target | None, identity: Identity) -> Response:
         if target is None:
             return self._page(request)
         if target.info is None:

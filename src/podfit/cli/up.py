@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from podfit.cli import exits, logs, render
 from podfit.cli.logs import LogFormat
 from podfit.cluster.layout import DEFAULT_PORT, DataDir, default_data_dir
-from podfit.cluster.options import NodeKind, UpOptions
+from podfit.cluster.options import NodeKind, UpOptions, legacy_of
 from podfit.core.features import FeatureGates
 
 
@@ -30,6 +30,12 @@ def up(
         str, Parameter(help="CRI socket of a runtime that is running. [default: a private containerd]")
     ] = "",
     feature_gates: Annotated[str, Parameter(help="NAME=true,OTHER=false; upstream's names, defaults of 1.36.")] = "",
+    legacy: Annotated[
+        str, Parameter(help="For clients of 1.27 to 1.32: resize-status,pod-updates,draft-policies. [default: none]")
+    ] = "",
+    legacy_clients: Annotated[
+        str, Parameter(help="User agents that resize-status is for, as NAME,OTHER. [default: everyone]")
+    ] = "",
     detach: Annotated[
         bool, Parameter(help="Return once the cluster is ready and leave it running.", negative="")
     ] = False,
@@ -43,6 +49,7 @@ def up(
     options = UpOptions(
         data=DataDir.at(data), port=port, kubeconfig=kubeconfig, node=node, nodes=nodes,
         gates=FeatureGates.parse(feature_gates), runtime_endpoint=container_runtime_endpoint.removeprefix("unix://"),
+        legacy=legacy_of(legacy, legacy_clients),
     )  # fmt: skip
     options.check()
     logs.configure(log_format, verbose)

@@ -98,7 +98,7 @@ class Cluster:
         authority = Authority.load(options.data.pki, clock=clock)
         store = _store(options)
         self._closing.push_async_callback(store.close)
-        context = Context(store, clock, options.gates, self._kubelet)
+        context = Context(store, clock, options.gates, self._kubelet, options.legacy)
         api = ApiServer(context, signing_key=options.data.pki / "service-accounts.key")
         await api.start()
         self._closing.push_async_callback(api.stop)

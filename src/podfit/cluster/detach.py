@@ -49,4 +49,7 @@ def _arguments(options: UpOptions, log_format: str, verbose: int) -> list[str]:
     if options.gates.overrides:
         gates = ",".join(f"{name}={str(on).lower()}" for name, on in options.gates.overrides.items())
         arguments += ["--feature-gates", gates]
+    if options.legacy.switches:
+        arguments += ["--legacy", ",".join(sorted(options.legacy.switches))]
+        arguments += ["--legacy-clients", ",".join(options.legacy.clients)]
     return [*arguments, "--log-format", log_format, *["-v"] * verbose]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from podfit.apiserver.legacy_options import OFF, Legacy
 from podfit.cluster.errors import MachineError, UsageError
 from podfit.cluster.layout import DEFAULT_PORT, DataDir
 from podfit.core.features import FeatureGates
@@ -38,6 +39,7 @@ class UpOptions:
     nodes: int = 1
     gates: FeatureGates = field(default_factory=FeatureGates)
     runtime_endpoint: str = ""
+    legacy: Legacy = OFF
 
     def check(self) -> None:
         """UsageError when the options contradict each other."""
@@ -49,6 +51,14 @@ class UpOptions:
             raise UsageError("--nodes above 1 needs --node simulated: this machine is one real node")
         if self.runtime_endpoint and self.node in (NodeKind.SIMULATED, NodeKind.NONE):
             raise UsageError(f"--container-runtime-endpoint means a real node, not --node {self.node}")
+
+
+def legacy_of(switches: str, clients: str) -> Legacy:
+    """What `--legacy` and `--legacy-clients` ask for; UsageError for a switch that there is not."""
+    try:
+        return Legacy.parse(switches, clients)
+    except ValueError as error:
+        raise UsageError(f"--legacy: {error}") from None
 
 
 def choose_node(options: UpOptions) -> NodeChoice:

@@ -6,6 +6,7 @@
 Without a resource version it is done again when someone else was quicker; with one, that is the client's 409.
 """
 
+import dataclasses
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -19,10 +20,12 @@ from podfit.api.schema import unknown_fields
 from podfit.api.validation.meta import validate_meta_update
 from podfit.apiserver import bodies, stored
 from podfit.apiserver.admission.chain import Chain
-from podfit.apiserver.bodies import Strictness, read_object, typed_object
+from podfit.apiserver.authorize import Authorizer
+from podfit.apiserver.bodies import Strictness, read_object, todays, typed_object
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.documents import check_depth, parse_json
 from podfit.apiserver.doors import door
+from podfit.apiserver.legacy import door_of, without_echo
 from podfit.apiserver.managed import NO_MANAGERS, manager_of, tracked
 from podfit.apiserver.patch import jsonpatch, mergepatch, strategic
 from podfit.apiserver.patch.words import shown_map, unfit
@@ -51,7 +54,7 @@ _SHOWN = 1000  # bytes of a patch that a refusal quotes
 
 async def update(context: Context, chain: Chain, target: Target, request: Request, identity: Identity) -> Response:
     info = _info(target)
-    wanted, warnings = read_object(request, info, context.gates)
+    wanted, warnings = read_object(request, info, context.gates, legacy=context.legacy)
 
     def make(_: Record) -> tuple[Any, list[str]]:
         return wanted, warnings
@@ -93,7 +96,7 @@ def _patcher(context: Context, info: ResourceInfo, request: Request) -> Make:
             patched = strategic.apply(document, changes, info.type)
         check_depth(patched)
         try:
-            obj = typed_object(patched, info.type, version=info.version)
+            obj = typed_object(todays(patched, info.type, context.legacy), info.type, version=info.version)
         except ApiError as error:
             raise refuse(unfit(error.message)) from None
         paths = unknown_fields(patched, info.type, first=kind == STRATEGIC_PATCH)
@@ -112,12 +115,16 @@ async def _change(
     wanted, warnings = make(record)
     _check_identity(info, target, wanted, old, exact=request.method == "PUT")
     dry = dry_run(request)
+    asked = without_echo(context.legacy, identity, wanted, old)
+    asked = replace(asked, metadata=_kept(wanted.metadata, old.metadata))
+    subresource = door_of(context.legacy, target.subresource, asked, old)
+    if subresource != target.subresource:
+        await Authorizer(context).check(identity, dataclasses.replace(target, subresource=subresource), request)
     attributes = Attributes(
-        operation="UPDATE", info=info, subresource=target.subresource, namespace=target.namespace, name=target.name,
+        operation="UPDATE", info=info, subresource=subresource, namespace=target.namespace, name=target.name,
         identity=identity, dry_run=dry, old=old,
     )  # fmt: skip
-    through = door(info, target.subresource)
-    asked = replace(wanted, metadata=_kept(wanted.metadata, old.metadata))
+    through = door(info, subresource)
     new = through.prepare(await chain.mutate(attributes, asked), old, context.gates)
     # Upstream asks about metadata in every update, and again among a kind's own rules: such causes come twice.
     if errors := validate_meta_update(new.metadata, old.metadata) + through.validate(new, old, context.gates):
@@ -127,7 +134,7 @@ async def _change(
     if new == old and not (through.writes_dropped and asked != old):
         return record_response(info, record, warnings=warnings)
     new = tracked(
-        info, new, old, manager=manager_of(request), subresource=target.subresource,
+        info, new, old, manager=manager_of(request), subresource=subresource,
         now=format_time(context.clock.now()),
     )  # fmt: skip
     if dry:

@@ -28,7 +28,7 @@ ATTEMPTS = 8
 async def create(context: Context, chain: Chain, target: Target, request: Request, identity: Identity) -> Response:
     info = target.info
     assert info is not None
-    obj, warnings = read_object(request, info, context.gates)
+    obj, warnings = read_object(request, info, context.gates, legacy=context.legacy)
     obj = replace(obj, metadata=_placed(obj, target))
     dry = dry_run(request)
     for attempt in range(ATTEMPTS):
