@@ -54,7 +54,8 @@ def test_pods_are_counted() -> None:
     (node(shutting_down=True), "Pod was rejected as the node is shutting down."),
     (node(pressure=("DiskPressure",)), "The node had condition: [DiskPressure]. "),
 ])  # fmt: skip
-def test_node_conditions_defer(view: NodeView, message: str) -> None:  # R-118
+@pytest.mark.row("R-118")
+def test_node_conditions_defer(view: NodeView, message: str) -> None:
     verdict = fit.admit(placed(pod(container("c1", {"cpu": "1"}))), view, [])
     assert isinstance(verdict, Deferred)
     assert verdict.message == message
@@ -84,20 +85,23 @@ MORE_CPU, MORE_MEMORY = {**GUARANTEED, "cpu": "2"}, {**GUARANTEED, "memory": "2G
      Infeasible(STATIC_MEMORY, "guaranteed_pod_memory_manager_static_policy")),
     (node(memory_manager="Static"), GUARANTEED, MORE_CPU, Fits()),
 ])  # fmt: skip
-def test_guaranteed_pods_on_static_nodes(  # R-113, R-114
+@pytest.mark.row("R-113", "R-114")
+def test_guaranteed_pods_on_static_nodes(
     view: NodeView, before: dict[str, str], after: dict[str, str], verdict: object
 ) -> None:
     old = placed(pod(container("c1", before, before)))
     assert fit.resize(resized(old, c1=needs(after, after)), old, view, []) == verdict
 
 
-def test_burstable_pods_resize_on_static_nodes() -> None:  # R-115
+@pytest.mark.row("R-115")
+def test_burstable_pods_resize_on_static_nodes() -> None:
     old = placed(pod(container("c1", {"cpu": "1", "memory": "1Gi"})))
     view = node(cpu_manager="static", memory_manager="Static")
     assert fit.resize(resized(old, c1=needs(MORE_CPU)), old, view, []) == Fits()
 
 
-def test_swap_forbids_another_memory_request_without_restart() -> None:  # R-116
+@pytest.mark.row("R-116")
+def test_swap_forbids_another_memory_request_without_restart() -> None:
     view = node(machine=Machine(memory=8 << 30, cgroup="v2", swap=1 << 30, swap_controller=True))
     limits = {"memory": "2Gi"}
     old = placed(pod(container("c1", {"memory": "1Gi"}, limits)))

@@ -14,25 +14,32 @@ from podfit.core.quantity import Quantity
 from podfit.decide.container_resources import Machine
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.kubelet import Kubelet
+from podfit.kubelet.managers.config import ManagersConfig
 from podfit.kubelet.volumes.mounter import DirectoryMounter
 from podfit.net.wire import Identity, Request
 from support.clock import FakeClock
 
 IDENTITY = Identity("system:node:n1", ("system:nodes", "system:authenticated"))
+NO_MANAGERS = ManagersConfig()
+MACHINE = Machine(memory=4 << 30)
 PATIENCE = 400  # rounds of the event loop, some of which wait for a thread that writes a checkpoint
 
 
 class Node:
     """`kubelet` can be dropped and started again on the same runtime and directory, as after a crash."""
 
-    def __init__(self, root: Path, *, cpu: str = "4") -> None:
+    def __init__(
+        self, root: Path, *, cpu: str = "4", managers: ManagersConfig = NO_MANAGERS, machine: Machine = MACHINE,
+    ) -> None:
         self.clock = FakeClock()
         self.api = NodeApi()
         self.runtime = FakeRuntime(self.clock)
         self.cgroups = FakeCgroups()
         size = {"cpu": Quantity.parse(cpu), "memory": Quantity.parse("4Gi"), "pods": Quantity.parse("110")}
         self.config = KubeletConfig(
-            name="n1", root=root, host_ip="10.0.0.1", capacity=size, allocatable=size, port=10250)
+            name="n1", root=root, host_ip="10.0.0.1", capacity=size, allocatable=size, port=10250,
+            managers=managers)
+        self.machine = machine
         self.client = Client(Local(self.api, IDENTITY))
         self.kubelet = self._kubelet()
 
@@ -44,7 +51,7 @@ class Node:
     def _kubelet(self) -> Kubelet:
         return Kubelet(
             client=self.client, runtime=self.runtime, cgroups=self.cgroups, config=self.config,
-            machine=Machine(memory=4 << 30), mounter=DirectoryMounter(), clock=self.clock, runtime_name="fake")
+            machine=self.machine, mounter=DirectoryMounter(), clock=self.clock, runtime_name="fake")
 
     async def start(self) -> None:
         """With one thread for the checkpoints, so that waiting for a thread is waiting for them."""
@@ -85,13 +92,15 @@ class Node:
 
     # ------------------------------------------------------------------ pods
 
-    def add(self, name: str = "web", *, uid: str = "", phase: str = "Pending", **spec: Any) -> Document:
+    def add(
+        self, name: str = "web", *, uid: str = "", phase: str = "Pending", qos: str = "Burstable", **spec: Any,
+    ) -> Document:
         spec = {"nodeName": "n1", "restartPolicy": "Always", "terminationGracePeriodSeconds": 30, **spec}
         spec.setdefault("containers", [container("c1")])
         meta = {"name": name, "namespace": "default", "uid": uid or name, "generation": 1}
         return self.api.put("pods", {
             "kind": "Pod", "apiVersion": "v1", "metadata": meta, "spec": spec,
-            "status": {"phase": phase, "qosClass": "Burstable"}})
+            "status": {"phase": phase, "qosClass": qos}})
 
     def phase(self, name: str = "web") -> str:
         return str(self.api.status(name).get("phase", ""))

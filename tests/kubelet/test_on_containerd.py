@@ -1,6 +1,7 @@
 """The whole node on a private containerd, real cgroups and podfit's API server: what no fake can promise."""
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -16,9 +17,11 @@ from podfit.client.transport import Local
 from podfit.core.errors import ApiError
 from podfit.decide.container_resources import Machine
 from podfit.kubelet.cgroup.detect import detect
-from podfit.kubelet.cgroup.protocol import Cgroups, Layout
+from podfit.kubelet.cgroup.protocol import QOS, Cgroups, Layout
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.kubelet import Kubelet
+from podfit.kubelet.managers import machine as numa
+from podfit.kubelet.managers.config import ManagersConfig
 from podfit.kubelet.node.machine import capacity, memory_bytes
 from podfit.kubelet.runtime import images
 from podfit.kubelet.runtime.containerd import Containerd
@@ -35,13 +38,16 @@ SECONDS = 30
 class RealNode:
     def __init__(self, root: Path, server: Server, runtime: CRIRuntime, cgroups: Cgroups) -> None:
         self.root, self.server, self.runtime, self.cgroups = root, server, runtime, cgroups
+        self.managers = ManagersConfig()
         self.kubelet = self.new_kubelet()
 
     def new_kubelet(self) -> Kubelet:
         size = capacity(self.root)
         config = KubeletConfig(
-            name="n1", root=self.root / "kubelet", host_ip="127.0.0.1", capacity=size, allocatable=size)
-        machine = Machine(memory=memory_bytes(), cgroup=self.cgroups.version)
+            name="n1", root=self.root / "kubelet", host_ip="127.0.0.1", capacity=size, allocatable=size,
+            managers=self.managers)
+        machine = Machine(
+            memory=memory_bytes(), cgroup=self.cgroups.version, static_cpus=self.managers.cpu_policy == "static")
         return Kubelet(
             client=Client(Local(self.server.api.handler, IDENTITY)), runtime=self.runtime, cgroups=self.cgroups,
             config=config, machine=machine, mounter=TmpfsMounter(), clock=SystemClock())
@@ -65,6 +71,17 @@ class RealNode:
             return await self.server.client.get(Pod, name, "default")
         except ApiError:
             return None
+
+    async def restart(self) -> None:
+        await self.kubelet.stop(stop_pods=False)
+        self.kubelet = self.new_kubelet()
+        await self.kubelet.start()
+
+    def affinity(self, pod: Pod, qos: QOS) -> set[int]:
+        """The CPUs that the kernel lets the pod's first container run on."""
+        container_id = pod.status.container_statuses[0].container_id.partition("://")[2]
+        path = self.cgroups.layout.container(pod.metadata.uid, qos, container_id)
+        return set().union(*(os.sched_getaffinity(pid) for pid in self.cgroups.read_container(path).processes))
 
     async def until(self, holds: Callable[[Pod], Any], name: str = "web") -> Pod:
         deadline = time.monotonic() + SECONDS
@@ -150,3 +167,32 @@ async def test_room_comes_free_within_a_second_of_the_last_exit(real: RealNode) 
     await real.until(settled)
     ended = (stamp / "stamp").stat().st_mtime
     assert time.time() - ended < 1.0 + 0.5, "a second, and some for a busy machine"
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="CPUs can be given away where there are two")
+@pytest.mark.row("R-113")
+async def test_the_kernel_keeps_cpus_for_one_container(real: RealNode) -> None:
+    """The pool moves off them while it runs, a CPU resize is infeasible, and the CPUs come back at the end."""
+    everything = os.sched_getaffinity(0)
+    reserved = min(everything)
+    real.managers = ManagersConfig(
+        cpu_policy="static", topology=numa.topology(frozenset(everything)), reserved_cpus=frozenset({reserved}))
+    await real.restart()
+    await real.add(FOREVER, name="small", cpu="100m")
+    small = await real.until(lambda pod: pod.status.phase == "Running", "small")
+    assert real.affinity(small, "Guaranteed") == everything
+    await real.add(FOREVER, cpu="1")
+    web = await real.until(lambda pod: pod.status.phase == "Running")
+    (own,) = real.affinity(web, "Guaranteed")
+    assert own != reserved
+    assert real.affinity(small, "Guaranteed") == everything - {own}
+    assert real.cgroups.read_cpu(real.cgroups.layout.pod(web.metadata.uid, "Guaranteed")).quota is None
+    await real.resize("500m")
+    refused = await real.until(lambda pod: any(each.reason == "Infeasible" for each in pod.status.conditions))
+    message = next(each.message for each in refused.status.conditions if each.type == "PodResizePending")
+    assert message == 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"'
+    await real.server.client.delete(Pod, "web", "default", grace=1)
+    deadline = time.monotonic() + SECONDS
+    while real.affinity(small, "Guaranteed") != everything:
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.05)

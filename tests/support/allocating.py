@@ -20,6 +20,8 @@ from podfit.decide.overlay import PodResources, resizable
 from podfit.kubelet.allocation.admission import Admitted, Rejected, Unsaved
 from podfit.kubelet.allocation.checkpoint import Checkpoint, Write
 from podfit.kubelet.allocation.manager import AllocationManager
+from podfit.kubelet.managers.config import ManagersConfig
+from podfit.kubelet.managers.manager import ResourceManagers
 from podfit.net.files import write_atomic
 from podfit.net.metrics import Metrics
 from support.clock import FakeClock
@@ -42,7 +44,8 @@ class Allocating:
         self.manager = AllocationManager(
             allocated=self.allocated, actuated=self.actuated, node=lambda: self.view, clock=self.clock,
             emit=lambda pod, *event: self.events.append(" ".join([pod.metadata.name, *event])),
-            sync=lambda uid, trigger: self.synced.append(f"{uid} {trigger}"), metrics=self.metrics)  # fmt: skip
+            sync=lambda uid, trigger: self.synced.append(f"{uid} {trigger}"), metrics=self.metrics,
+            managers=ResourceManagers(ManagersConfig(), folder))  # fmt: skip
 
     async def add(self, *pods: Pod) -> tuple[Admitted | Rejected | Unsaved, ...]:
         answers = await self.manager.add(pods)

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from podfit.cli import exits, logs, render
 from podfit.cli.logs import LogFormat
 from podfit.cluster.layout import DEFAULT_PORT, DataDir, default_data_dir
-from podfit.cluster.options import NodeKind, UpOptions, legacy_of
+from podfit.cluster.options import CpuPolicy, KubeletOptions, MemoryPolicy, NodeKind, UpOptions, legacy_of
 from podfit.core.features import FeatureGates
 
 
@@ -36,6 +36,14 @@ def up(
     legacy_clients: Annotated[
         str, Parameter(help="User agents that resize-status is for, as NAME,OTHER. [default: everyone]")
     ] = "",
+    cpu_manager_policy: Annotated[
+        CpuPolicy, Parameter(help="static: whole CPUs of Guaranteed pods are theirs alone.", show_choices=True)
+    ] = CpuPolicy.NONE,
+    reserved_cpus: Annotated[str, Parameter(help="CPUs that are never given away, such as 0-1.")] = "",
+    memory_manager_policy: Annotated[
+        MemoryPolicy, Parameter(help="Static: memory of Guaranteed pods comes from one NUMA node.", show_choices=True)
+    ] = MemoryPolicy.NONE,
+    reserved_memory: Annotated[str, Parameter(help="Memory that is never given away, such as 0:memory=1Gi.")] = "",
     detach: Annotated[
         bool, Parameter(help="Return once the cluster is ready and leave it running.", negative="")
     ] = False,
@@ -50,6 +58,9 @@ def up(
         data=DataDir.at(data), port=port, kubeconfig=kubeconfig, node=node, nodes=nodes,
         gates=FeatureGates.parse(feature_gates), runtime_endpoint=container_runtime_endpoint.removeprefix("unix://"),
         legacy=legacy_of(legacy, legacy_clients),
+        kubelet=KubeletOptions(
+            cpu_manager_policy=cpu_manager_policy, reserved_cpus=reserved_cpus,
+            memory_manager_policy=memory_manager_policy, reserved_memory=reserved_memory),
     )  # fmt: skip
     options.check()
     logs.configure(log_format, verbose)

@@ -23,7 +23,7 @@ from podfit.client.transport import Local
 from podfit.cluster.access import CONTEXT, Published, admin_access, publish
 from podfit.cluster.certificates import LOOPBACK, serving
 from podfit.cluster.errors import MachineError
-from podfit.cluster.options import NodeChoice, NodeKind, UpOptions, choose_node, node_names
+from podfit.cluster.options import KubeletOptions, NodeChoice, NodeKind, UpOptions, choose_node, node_names
 from podfit.cluster.process import Process, RunningNode, UpState, exclusive, write_state
 from podfit.controllers.namespaces import NamespaceController
 from podfit.controllers.quotas import QuotaController
@@ -76,6 +76,10 @@ class Cluster:
     async def _start(self, announce: Announce) -> None:
         options, clock = self.options, self._clock
         began = clock.monotonic()
+        if options.kubelet != KubeletOptions():
+            from podfit.cluster.kubelet_config import check
+
+            check(options.kubelet)
         choice = choose_node(options)
         self._closing.enter_context(exclusive(options.data))
         self._record(ready=False)

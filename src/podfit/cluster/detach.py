@@ -52,4 +52,5 @@ def _arguments(options: UpOptions, log_format: str, verbose: int) -> list[str]:
     if options.legacy.switches:
         arguments += ["--legacy", ",".join(sorted(options.legacy.switches))]
         arguments += ["--legacy-clients", ",".join(options.legacy.clients)]
+    arguments += options.kubelet.arguments()
     return [*arguments, "--log-format", log_format, *["-v"] * verbose]

@@ -10,16 +10,14 @@ from pathlib import Path
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.cluster.errors import MachineError
+from podfit.cluster.kubelet_config import kubelet_config, node_machine
 from podfit.cluster.layout import DataDir
 from podfit.cluster.options import NodeKind, UpOptions
 from podfit.core.clock import Clock
-from podfit.core.quantity import Quantity
-from podfit.decide.container_resources import Machine
 from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups, Layout
-from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.kubelet import Kubelet
-from podfit.kubelet.node import machine as machine_facts
+from podfit.kubelet.managers.config import ManagerError
 from podfit.kubelet.runtime import images
 from podfit.kubelet.runtime.archives import Importer
 from podfit.kubelet.runtime.containerd import Containerd, ContainerdFailed
@@ -33,8 +31,6 @@ log = logging.getLogger(__name__)
 SIMULATE = "or run:  podfit up --node simulated"
 READY_SECONDS = 30.0
 STEP = 0.01
-HOST_IP = "127.0.0.1"
-SIMULATED_CPU, SIMULATED_MEMORY = "4", "8Gi"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,13 +150,16 @@ class ClusterNode:
         identity = Identity(f"system:node:{name}", ("system:nodes", "system:authenticated"))
         client = Client(Local(api, identity), user_agent="kubelet")
         simulated = kind is NodeKind.SIMULATED
-        config = _config(name, options, simulated=simulated)
-        self._kubelet = Kubelet(
-            client=client, runtime=machinery.runtime, cgroups=machinery.cgroups, config=config,
-            machine=_machine(config, machinery.cgroups, options), clock=clock,
-            mounter=DirectoryMounter() if simulated else TmpfsMounter(),
-            runtime_name="simulated" if simulated else "containerd",
-        )  # fmt: skip
+        config = kubelet_config(name, options, simulated=simulated)
+        try:
+            self._kubelet = Kubelet(
+                client=client, runtime=machinery.runtime, cgroups=machinery.cgroups, config=config,
+                machine=node_machine(config, machinery.cgroups, options), clock=clock,
+                mounter=DirectoryMounter() if simulated else TmpfsMounter(),
+                runtime_name="simulated" if simulated else "containerd",
+            )  # fmt: skip
+        except ManagerError as error:
+            raise MachineError(str(error)) from error
         self._watching: asyncio.Task[None] | None = None
 
     @property
@@ -182,18 +181,3 @@ class ClusterNode:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
         await release(self.machinery, end=pods)
-
-
-def _config(name: str, options: UpOptions, *, simulated: bool) -> KubeletConfig:
-    root = options.data.kubelet(name)
-    capacity = machine_facts.capacity(root)
-    if simulated:
-        capacity |= {"cpu": Quantity.parse(SIMULATED_CPU), "memory": Quantity.parse(SIMULATED_MEMORY)}
-    return KubeletConfig(
-        name=name, root=root, host_ip=HOST_IP, capacity=capacity, allocatable=capacity, simulated=simulated
-    )
-
-
-def _machine(config: KubeletConfig, cgroups: Cgroups, options: UpOptions) -> Machine:
-    memory = config.capacity["memory"].value()
-    return Machine(memory=memory, cgroup=cgroups.version, gates=options.gates)

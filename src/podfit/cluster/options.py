@@ -4,7 +4,7 @@ import os
 import platform
 import shutil
 import socket
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
 
@@ -22,12 +22,38 @@ class NodeKind(StrEnum):
     NONE = "none"
 
 
+class CpuPolicy(StrEnum):
+    NONE = "none"
+    STATIC = "static"
+
+
+class MemoryPolicy(StrEnum):
+    NONE = "None"
+    STATIC = "Static"
+
+
 @dataclass(frozen=True, slots=True)
 class NodeChoice:
     """The kind of node and, for people, why it was chosen."""
 
     kind: NodeKind
     why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubeletOptions:
+    """What the nodes are told, in the kubelet's own words."""
+
+    cpu_manager_policy: CpuPolicy = CpuPolicy.NONE
+    reserved_cpus: str = ""
+    memory_manager_policy: MemoryPolicy = MemoryPolicy.NONE
+    reserved_memory: str = ""
+
+    def arguments(self) -> list[str]:
+        """On the command line; those that are not as usual."""
+        return [
+            part for each in fields(self) if (value := getattr(self, each.name)) != each.default
+            for part in (f"--{each.name.replace('_', '-')}", str(value))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +66,7 @@ class UpOptions:
     gates: FeatureGates = field(default_factory=FeatureGates)
     runtime_endpoint: str = ""
     legacy: Legacy = OFF
+    kubelet: KubeletOptions = field(default_factory=KubeletOptions)
 
     def check(self) -> None:
         """UsageError when the options contradict each other."""

@@ -17,11 +17,14 @@ from podfit.api.core.pods import Pod
 from podfit.core.features import DEFAULT_GATES, FeatureGates
 from podfit.core.quantity import ZERO
 from podfit.decide import cgroups
+from podfit.decide.cpusets import exclusive_count
 from podfit.decide.overlay import NOTHING, is_sidecar
 from podfit.decide.requests import pod_requests
 
 SYSTEM_CRITICAL = 2_000_000_000
 NODE_CRITICAL = 2_000_001_000
+UNLIMITED = -1
+"""Of a quota: written out, where 0 leaves the present one alone."""
 RESOURCES = ("memory", "cpu")
 """What can be resized, in the order in which it is done (R-130)."""
 
@@ -31,7 +34,8 @@ class Machine:
     """What of the node enters the arithmetic. Sizes are bytes, `cfs_period` microseconds.
 
     `swap` is the node's swap if LimitedSwap is configured, else 0; `swap_controller` says that cgroups can limit it.
-    `page_sizes` are the kernel's huge page sizes as the runtime spells them: `2MB`, `1GB`.
+    `page_sizes` are the kernel's huge page sizes as the runtime spells them: `2MB`, `1GB`. `static_cpus` is the static
+    CPU manager policy.
     """
 
     memory: int
@@ -42,6 +46,7 @@ class Machine:
     page_sizes: tuple[str, ...] = ()
     swap: int = 0
     swap_controller: bool = False
+    static_cpus: bool = False
     gates: FeatureGates = DEFAULT_GATES
 
 
@@ -88,9 +93,10 @@ def container_resources(
     request, limit = cpu(want.requests if "cpu" in want.requests else want.limits), cpu(want.limits)
     most = memory(want.limits)
     v1 = machine.cgroup == "v1"
+    quota = UNLIMITED if unthrottled(pod, container, machine) else cgroups.quota_from_milli(limit, machine.cfs_period)
     return ContainerResources(
         cpu_shares=cgroups.shares_from_milli(request),
-        cpu_quota=cgroups.quota_from_milli(limit, machine.cfs_period) if machine.cfs_quota else 0,
+        cpu_quota=quota if machine.cfs_quota else 0,
         cpu_period=machine.cfs_period if machine.cfs_quota else 0,
         memory_limit=most,
         oom_score_adj=oom_score_adj(pod, container, machine.memory),
@@ -98,6 +104,12 @@ def container_resources(
         unified={} if v1 else {"memory.oom.group": "1"} | _swap_max(pod, container, machine),
         swap_limit=most if v1 and machine.swap_controller else 0,
     )
+
+
+def unthrottled(pod: Pod, container: Container, machine: Machine) -> bool:
+    """Whether the container has CPUs to itself, so that a quota could only get in its way (6.2)."""
+    alone = machine.static_cpus and machine.gates["DisableCPUQuotaWithExclusiveCPUs"]
+    return alone and exclusive_count(pod, container, machine.gates) > 0
 
 
 def limited_swap(pod: Pod, container: Container, machine: Machine) -> bool:

@@ -5,13 +5,14 @@ answer is a value: it names what is short and who is in the way, and leaves cond
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from podfit.api.base import ResourceList
 from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod
 from podfit.core.features import FeatureGates
 from podfit.core.quantity import ZERO, Quantity
+from podfit.decide import cpusets, memory_blocks
 from podfit.decide.container_resources import Machine, is_critical, limited_swap
 from podfit.decide.overlay import NOTHING, resizable
 from podfit.decide.place import matches_node
@@ -20,7 +21,10 @@ from podfit.decide.requests import pod_requests
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeView:
-    """This node as its kubelet knows it. `pressure` holds the names of conditions such as `DiskPressure`."""
+    """This node as its kubelet knows it. `pressure` holds the names of conditions such as `DiskPressure`.
+
+    `cpus` and `memory` say who has CPUs and memory set aside; None where the manager's policy sets nothing aside.
+    """
 
     allocatable: ResourceList
     machine: Machine
@@ -28,6 +32,8 @@ class NodeView:
     platform: str = "linux"
     cpu_manager: str = "none"
     memory_manager: str = "None"
+    cpus: cpusets.CpuState | None = None
+    memory: memory_blocks.MemoryState | None = None
     pressure: tuple[str, ...] = ()
     shutting_down: bool = False
 
@@ -77,9 +83,25 @@ Verdict = Fits | Deferred | Infeasible
 
 
 def admit(pod: Pod, node: NodeView, others: Sequence[Neighbour]) -> Fits | Deferred:
-    """A new pod, at the size given by its spec. First refusal wins: pressure, resources, affinity, shutdown."""
-    checks = (_pressure(pod, node), _resources(pod, node, others), _affinity(pod, node), _shutdown(node))
+    """A new pod, at the size given by its spec. First refusal wins: pressure, managers, resources, affinity, shutdown.
+
+    The caller goes on with `occupied(pod, node)` when it fits.
+    """
+    checks = (
+        _pressure(pod, node), _set_aside(pod, node), _resources(pod, node, others), _affinity(pod, node),
+        _shutdown(node))  # fmt: skip
     return next((refusal for refusal in checks if refusal is not None), Fits())
+
+
+def occupied(pod: Pod, node: NodeView) -> NodeView:
+    """The node once `pod` is admitted: its CPUs and its memory are set aside."""
+    cpus = cpusets.assign(pod, node.cpus, node.gates) if node.cpus is not None else None
+    memory = memory_blocks.assign(pod, node.memory, node.gates) if node.memory is not None else None
+    if cpus is node.cpus and memory is node.memory:
+        return node
+    return replace(
+        node, cpus=cpus if isinstance(cpus, cpusets.CpuState) else node.cpus,
+        memory=memory if isinstance(memory, memory_blocks.MemoryState) else node.memory)  # fmt: skip
 
 
 def resize(desired: Pod, allocated: Pod, node: NodeView, others: Sequence[Neighbour]) -> Verdict:
@@ -144,6 +166,17 @@ def _pressure(pod: Pod, node: NodeView) -> Deferred | None:
     if conditions == ["MemoryPressure"] and pod.status.qos_class != "BestEffort":
         return None
     return Deferred("Evicted", f"The node had condition: [{' '.join(conditions)}]. ")
+
+
+def _set_aside(pod: Pod, node: NodeView) -> Deferred | None:
+    """CPUs and memory of its own, where the node's managers are static and the pod is due them."""
+    cpus = cpusets.assign(pod, node.cpus, node.gates) if node.cpus is not None else None
+    memory = memory_blocks.assign(pod, node.memory, node.gates) if node.memory is not None else None
+    for outcome in (cpus, memory):
+        if isinstance(outcome, cpusets.TooFew | memory_blocks.NoNode):
+            text = f"Allocate failed due to {outcome}, which is unexpected"
+            return Deferred("UnexpectedAdmissionError", text)
+    return None
 
 
 def _affinity(pod: Pod, node: NodeView) -> Deferred | None:

@@ -11,7 +11,7 @@ from podfit.api.base import ResourceList
 from podfit.api.core.pods import Pod
 from podfit.core.quantity import ZERO
 from podfit.decide import cgroups
-from podfit.decide.container_resources import ContainerResources, Machine, cpu, memory
+from podfit.decide.container_resources import UNLIMITED, ContainerResources, Machine, cpu, memory, unthrottled
 from podfit.decide.overlay import NOTHING, is_sidecar
 from podfit.decide.requests import pod_limits, pod_requests
 
@@ -21,7 +21,9 @@ PAGE = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodConfig:
-    """What the cgroup should hold. `quota` in microseconds a `period`, `memory` in bytes; None = not limited by us."""
+    """What the cgroup should hold. `quota` in microseconds a `period`, `memory` in bytes; None = not limited by us,
+    which leaves what is there, while a quota of -1 takes it away.
+    """
 
     shares: int
     quota: int | None = None
@@ -35,6 +37,8 @@ def pod_config(pod: Pod, machine: Machine) -> PodConfig:
         return PodConfig(shares=cgroups.MIN_SHARES, period=machine.cfs_period)
     requests, limits = pod_requests(pod, gates=machine.gates), pod_limits(pod, gates=machine.gates)
     quota = cgroups.quota_from_milli(cpu(limits), machine.cfs_period) if machine.cfs_quota else 0
+    if quota and any(unthrottled(pod, each, machine) for each in (*pod.spec.init_containers, *pod.spec.containers)):
+        quota = UNLIMITED
     return PodConfig(
         shares=cgroups.shares_from_milli(cpu(requests)),
         quota=quota if quota and _bounded(pod, "cpu") else None,
@@ -87,7 +91,9 @@ def sandbox_update(pod: Pod, config: PodConfig, machine: Machine) -> SandboxReso
     extra = pod.spec.overhead
     own_milli = max(0, cgroups.milli_from_shares(config.shares) - cpu(extra))
     shares = cgroups.shares_from_milli(own_milli) if extra else config.shares
-    quota = config.quota - cgroups.quota_from_milli(cpu(extra), config.period) if config.quota else 0
+    quota = config.quota or 0
+    if quota > 0:
+        quota -= cgroups.quota_from_milli(cpu(extra), config.period)
     resources = ContainerResources(
         cpu_shares=shares,
         cpu_quota=quota,
@@ -134,6 +140,8 @@ class PodValues:
             return -1 if self.memory is None else config.memory // PAGE - self.memory // PAGE
         if config.quota is None:
             return 0
+        if config.quota == UNLIMITED:
+            return 0 if self.quota is None else 1
         return -1 if self.quota is None else config.quota * self.period - self.quota * config.period
 
     def as_config(self) -> PodConfig:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from podfit.api.base import ResourceList
+from podfit.kubelet.managers.config import ManagersConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +23,7 @@ class KubeletConfig:
     annotations: Mapping[str, str] = field(default_factory=dict)
     port: int = 0
     simulated: bool = False
+    managers: ManagersConfig = ManagersConfig()  # noqa: RUF009  (frozen)
 
     @property
     def log_root(self) -> Path:

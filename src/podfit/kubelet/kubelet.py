@@ -32,6 +32,8 @@ from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.housekeeping import Housekeeper
 from podfit.kubelet.images.puller import Puller
+from podfit.kubelet.managers.manager import ResourceManagers
+from podfit.kubelet.managers.pool import SharedPool
 from podfit.kubelet.node.agent import NodeAgent
 from podfit.kubelet.pods.backoff import CrashBackoff
 from podfit.kubelet.pods.killer import Killer
@@ -75,11 +77,14 @@ class Kubelet:
         self.metrics = Metrics()
         allocated = Checkpoint(config.root / "allocated_pods_state")
         actuated = Checkpoint(config.root / "actuated_pods_state")
+        self._managers = ResourceManagers(config.managers, config.root)
+        self._pool = SharedPool(runtime, self._managers, node=config.name, clock=clock)
         self._actuator = Actuator(
-            runtime=runtime, cgroups=cgroups, machine=machine, record=actuated, clock=clock, metrics=self.metrics)
+            runtime=runtime, cgroups=cgroups, machine=machine, record=actuated, clock=clock, metrics=self.metrics,
+            managers=self._managers)
         self._allocation = AllocationManager(
             allocated=allocated, actuated=actuated, node=self._view, clock=clock, emit=self._emit,
-            sync=lambda uid, _trigger: self._pods.wake(uid), metrics=self.metrics)
+            sync=lambda uid, _trigger: self._pods.wake(uid), metrics=self.metrics, managers=self._managers)
         lookup = Lookup(client)
         volumes = Volumes(config.root, Payloads(lookup, config.allocatable), mounter, clock.now)
         self._puller = Puller(runtime, clock=clock, retry=RETRY_SECONDS)
@@ -89,7 +94,7 @@ class Kubelet:
             runtime_name=runtime_name, allocation=self._allocation, actuator=self._actuator, volumes=volumes,
             starter=Starter(
                 runtime, self._actuator, self._puller, lookup, volumes, config.allocatable, clock, CrashBackoff(),
-                self._emit),
+                self._pool, self._emit),
             killer=Killer(runtime, clock, self._emit), metrics=PodMetrics(self.metrics), emit=self._emit,
             tell=self._tell, active=lambda: self._pods.active(self._allocation))
         self.handler = NodeServer(
@@ -102,11 +107,13 @@ class Kubelet:
         """Returns when the node is registered and every pod that was placed on it before has its worker."""
         self._config.root.mkdir(parents=True, exist_ok=True)
         self._actuator.refresh_tiers(())
+        await self._pool.recover()
         self._run(events=self._recorder.run(), informer=self._informer.run(), pods=self._pods.run(self._tools))
         await self._agent.register()
         self._run(node=self._agent.run())
         await self._pods.ready.wait()
-        self._run(look=self._watch.look(), listen=self._watch.listen(), housekeeping=self._housekeeping())
+        self._run(look=self._watch.look(), listen=self._watch.listen(), housekeeping=self._housekeeping(),
+                  pool=self._pool.run())
         log.info("kubelet started node=%s pods=%d", self._config.name, len(self._pods.known()))
 
     async def stop(self, *, stop_pods: bool) -> None:
@@ -148,7 +155,11 @@ class Kubelet:
         return self._pods.known() | {pod.metadata.uid for pod in self._informer.list()}
 
     def _view(self) -> NodeView:
-        return NodeView(allocatable=dict(self._config.allocatable), machine=self._machine, node=self._agent.node)
+        policies = self._config.managers
+        return NodeView(
+            allocatable=dict(self._config.allocatable), machine=self._machine, node=self._agent.node,
+            cpu_manager=policies.cpu_policy, memory_manager=policies.memory_policy, cpus=self._managers.cpus,
+            memory=self._managers.memory)
 
     def _emit(self, pod: Pod, type_: str, reason: str, message: str, field_path: str = "") -> None:
         log.debug("event pod=%s/%s reason=%s", pod.metadata.namespace, pod.metadata.name, reason)

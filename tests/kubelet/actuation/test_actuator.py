@@ -20,6 +20,8 @@ from podfit.kubelet.cgroup.protocol import (
     Layout,
     Missing,
 )
+from podfit.kubelet.managers.config import ManagersConfig
+from podfit.kubelet.managers.manager import ResourceManagers
 from podfit.kubelet.runtime.errors import CRIError, Unimplemented
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.types import ContainerStats, LinuxResources
@@ -53,7 +55,8 @@ class Node:
         self.record = Checkpoint(self.record.path)
         self.metrics = Metrics()
         return Actuator(runtime=cast(Runtime, self), cgroups=cast(Cgroups, self), machine=Machine(memory=8 << 30),
-                        record=self.record, clock=FakeClock(), metrics=self.metrics)  # fmt: skip
+                        record=self.record, clock=FakeClock(), metrics=self.metrics,
+                        managers=ResourceManagers(ManagersConfig(), self.record.path.parent))  # fmt: skip
 
     async def runs(self, pod: Pod) -> None:
         """The pod runs at its size; what led to it is forgotten."""

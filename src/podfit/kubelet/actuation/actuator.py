@@ -6,13 +6,14 @@ anywhere is safe, the record follows each step that worked, and the next sync wo
 
 import logging
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from podfit.api.core.containers import Container
 from podfit.api.core.pods import Pod
 from podfit.core.clock import Clock
 from podfit.decide import resize, shrink
 from podfit.decide.container_resources import ContainerResources, Machine, container_resources, effective
+from podfit.decide.cpusets import show
 from podfit.decide.overlay import NOTHING, PodResources
 from podfit.decide.pod_cgroup import (
     PodConfig,
@@ -27,6 +28,7 @@ from podfit.decide.resize import CheckMemory, RecordPod, SetPod, Step, UpdateCon
 from podfit.decide.shrink import Memory
 from podfit.kubelet.allocation.checkpoint import Checkpoint, CheckpointError
 from podfit.kubelet.cgroup.protocol import QOS, UNLIMITED, CgroupConfig, CgroupError, Cgroups, Missing
+from podfit.kubelet.managers.manager import ResourceManagers
 from podfit.kubelet.runtime.errors import CRIError, Unimplemented
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.types import LinuxResources
@@ -69,10 +71,10 @@ def restart_message(name: str) -> str:
 class Actuator:
     def __init__(
         self, *, runtime: Runtime, cgroups: Cgroups, machine: Machine, record: Checkpoint, clock: Clock,
-        metrics: Metrics,
+        metrics: Metrics, managers: ResourceManagers,
     ) -> None:  # fmt: skip
         self._runtime, self._cgroups, self._machine = runtime, cgroups, machine
-        self._record, self._clock = record, clock
+        self._record, self._clock, self._managers = record, clock, managers
         self._runtime_listens = True
         self._duration = metrics.histogram(
             "kubelet_pod_resize_duration_milliseconds", "Duration of actuating a pod's resize.", ("success",),
@@ -109,7 +111,10 @@ class Actuator:
 
     def container(self, pod: Pod, name: str) -> LinuxResources:
         """For create_container."""
-        return _linux(container_resources(pod, _container(pod, name), self._machine))
+        resources = _linux(container_resources(pod, _container(pod, name), self._machine))
+        uid = pod.metadata.uid
+        return replace(
+            resources, cpuset_cpus=show(self._managers.cpuset(uid, name)), cpuset_mems=self._managers.mems(uid, name))
 
     def sandbox(self, pod: Pod) -> tuple[LinuxResources, LinuxResources | None]:
         """Resources and overhead for run_sandbox."""

@@ -3,7 +3,8 @@
 A resize is decided here and nowhere else. Decisions are taken one pass at a time, written durably, and only then
 visible, so whoever reads `allocated` sees a promise that survives a crash (spec 5.1 to 5.5).
 
-    manager = AllocationManager(allocated=Checkpoint, actuated=Checkpoint, node=…, clock=…, emit=…, sync=…, metrics=…)
+    manager = AllocationManager(allocated=Checkpoint, actuated=Checkpoint, node=…, clock=…, emit=…, sync=…, metrics=…,
+                                managers=…)
     admissions = await manager.add(pods)      new pods, and all of them after a start -> Admitted | Rejected for each
     await manager.update(pod)                 a changed spec: evaluated at once
     await manager.remove(uids)                pods whose containers are gone and whose object is gone

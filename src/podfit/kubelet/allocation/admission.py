@@ -39,7 +39,7 @@ class Unsaved:
 
 @dataclass(slots=True)
 class Batch:
-    """`draft` are the members and `changes` the promises that the batch has led to so far."""
+    """`draft` are the members, `changes` the promises and `node` the node that the batch has led to so far."""
 
     ledger: Ledger
     node: NodeView
@@ -56,6 +56,7 @@ class Batch:
             if isinstance(verdict, Deferred):
                 self.draft.pop(uid, None)
                 return Rejected(pod, verdict.reason, verdict.message)
+            self.node = fit.occupied(allocated, self.node)
             self.changes[uid] = resources_of(allocated, self.node.gates)
         self.draft[uid] = self.ledger.member(pod)
         return Admitted(pod)

@@ -36,9 +36,14 @@ class Damaged(Exception):
 
 
 def checksum(data: bytes) -> int:
-    """FNV-1a, 32 bits, over the bytes of `(string)` and the data (R-090)."""
+    """Of `(string)` and the data (R-090)."""
+    return fnv32a(b"(string)" + data)
+
+
+def fnv32a(data: bytes) -> int:
+    """FNV-1a, 32 bits."""
     value = 2166136261
-    for byte in b"(string)" + data:
+    for byte in data:
         value = (value ^ byte) * 16777619 & 0xFFFFFFFF
     return value
 

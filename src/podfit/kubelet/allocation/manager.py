@@ -26,6 +26,7 @@ from podfit.kubelet.allocation.ledger import TERMINAL, Ledger
 from podfit.kubelet.allocation.metrics import ResizeMetrics
 from podfit.kubelet.allocation.passes import Decision
 from podfit.kubelet.allocation.rebuild import Seen
+from podfit.kubelet.managers.manager import ResourceManagers
 from podfit.net.metrics import Metrics
 
 log = logging.getLogger(__name__)
@@ -38,10 +39,10 @@ SAVE_RETRY = 10.0  # while the disk takes no promise: nothing tells when it does
 class AllocationManager:
     def __init__(
         self, *, allocated: Checkpoint, actuated: Checkpoint, node: Callable[[], NodeView], clock: Clock, emit: Emit,
-        sync: Sync, metrics: Metrics,
+        sync: Sync, metrics: Metrics, managers: ResourceManagers,
     ) -> None:  # fmt: skip
         self._allocated, self._actuated = allocated, actuated
-        self._node, self._clock = node, clock
+        self._node, self._clock, self._managers = node, clock, managers
         self._conditions = Conditions(clock)
         self._metrics = ResizeMetrics(metrics, self._conditions)
         self._announcer = Announcer(self._conditions, self._metrics, emit, sync)
@@ -110,6 +111,7 @@ class AllocationManager:
             drafted = Batch(self._ledger, self._node(), {**self._ledger.members, **self._ledger.promised(batch)})
             answers: tuple[Admitted | Rejected | Unsaved, ...] = tuple(drafted.admit(pod) for pod in batch)
             try:
+                await self._managers.keep(drafted.node.cpus, drafted.node.memory)
                 await self._allocated.put(drafted.changes)
             except CheckpointError as error:
                 answers = tuple(drafted.unsaved(each, str(error)) for each in answers)
@@ -155,6 +157,7 @@ class AllocationManager:
             if not new.active:
                 self._conditions.forget(uid)
                 self._failing.discard(uid)
+                self._managers.release(uid)
                 self._queue = [each for each in self._queue if each != uid]
             if not self._queue:
                 return
@@ -170,6 +173,7 @@ class AllocationManager:
             for uid in gone:
                 self._ledger.members.pop(uid, None)
                 self._allocated.forget(uid)
+                self._managers.release(uid)
                 self._conditions.forget(uid)
                 self._failing.discard(uid)
             self._queue = [uid for uid in self._queue if uid not in gone]
@@ -181,6 +185,7 @@ class AllocationManager:
         async with self._deciding:
             self._ready = True
             self._allocated.retain(self._ledger.members.keys())
+            self._managers.retain(self._ledger.members.keys())
             if self._queue:
                 await self._pass("pods_added")
 
@@ -221,6 +226,7 @@ class AllocationManager:
             return
         outcome = passes.decide(self._queue, self._ledger, self._node())
         try:
+            await self._managers.keep(outcome.node.cpus, outcome.node.memory)
             await self._allocated.put(outcome.changes)
         except CheckpointError as error:
             log.warning("allocation not saved, resizes stay queued pods=%d error=%s", len(outcome.changes), error)

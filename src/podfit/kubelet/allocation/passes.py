@@ -28,10 +28,13 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """What was decided of each pod, in order, and the promises to write before any of it is told."""
+    """What was decided of each pod, in order, and what to write before any of it is told: promises, and `node`'s CPUs
+    and memory that are set aside.
+    """
 
     decisions: tuple[Decision, ...]
     changes: dict[str, PodResources]
+    node: NodeView
     unsaved: bool = False
 
     @property
@@ -54,10 +57,11 @@ def decide(queue: Iterable[str], ledger: Ledger, node: NodeView, *, unsaved: str
         if isinstance(verdict, Fits) and unsaved:
             verdict = Deferred(UNSAVED, unsaved)
         elif isinstance(verdict, Fits):
+            node = fit.occupied(pod, node)
             changes[uid] = resources_of(pod, node.gates)
             counts[uid] = fit.neighbour(pod, node.gates)
         decisions.append(Decision(pod, verdict))
-    return Pass(tuple(decisions), changes, unsaved=bool(unsaved))
+    return Pass(tuple(decisions), changes, node, unsaved=bool(unsaved))
 
 
 def ordered(uids: Iterable[str], ledger: Ledger, conditions: Conditions) -> list[str]:

@@ -21,6 +21,7 @@ from podfit.core.errors import ApiError
 from podfit.kubelet.actuation.actuator import Actuator
 from podfit.kubelet.files import delete_file, make_directory
 from podfit.kubelet.images.puller import ImageError, Puller, Tell
+from podfit.kubelet.managers.pool import SharedPool
 from podfit.kubelet.pods import labels
 from podfit.kubelet.pods.backoff import CrashBackoff, Key
 from podfit.kubelet.pods.configs import container_config, root_problem
@@ -65,6 +66,7 @@ class Starter:
     allocatable: ResourceList
     clock: Clock
     backoff: CrashBackoff
+    pool: SharedPool
     emit: Callable[[Pod, str, str, str, str], None]
     """Pod, type, reason, message, field path."""
 
@@ -96,6 +98,7 @@ class Starter:
 
     async def _run(self, pod: Pod, container: Container, config: ContainerConfig, place: Place, tell: Tell) -> None:
         try:
+            await self.pool.make_way(pod.metadata.uid, container.name)
             await self.actuator.before_create(pod, container.name)
             container_id = await self.runtime.create_container(place.sandbox_id, config, place.sandbox)
         except CRIError as error:

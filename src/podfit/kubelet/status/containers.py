@@ -1,5 +1,6 @@
 """One container's status, from the instances of it that the runtime knows and what was last reported."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -16,6 +17,7 @@ from podfit.api.core.containers import Container, ResourceRequirements
 from podfit.api.core.pods import PodStatus
 from podfit.core.times import format_time
 from podfit.decide import reported
+from podfit.decide.container_resources import cpu, unthrottled
 from podfit.decide.overlay import is_sidecar
 from podfit.decide.reported import Enforced, enforced
 from podfit.kubelet.runtime import types as runtime
@@ -156,19 +158,27 @@ def _resources(
     if newest.state is not runtime.ContainerState.RUNNING:
         return container.resources
     ran = previous is not None and previous.state.running is not None
+    record = facts.actuated.containers.get(container.name)
     return reported.container_resources(
         container.resources,
-        _enforced(newest.resources),
-        facts.actuated.containers.get(container.name),
+        _enforced(facts, container, newest.resources, record),
+        record,
         previous.resources if previous is not None and ran else None,
     )
 
 
-def _enforced(resources: runtime.LinuxResources | None) -> Enforced | None:
+def _enforced(
+    facts: StatusInput, container: Container, resources: runtime.LinuxResources | None,
+    record: ResourceRequirements | None,
+) -> Enforced | None:  # fmt: skip
+    """What the runtime says. Of a CPU limit that CPUs of its own stand for it says nothing: the record does."""
     if resources is None:
         return None
-    return enforced(shares=resources.cpu_shares, quota=resources.cpu_quota, period=resources.cpu_period,
+    seen = enforced(shares=resources.cpu_shares, quota=resources.cpu_quota, period=resources.cpu_period,
                     memory_limit=resources.memory_limit)  # fmt: skip
+    if record is not None and unthrottled(facts.allocated, container, facts.machine):
+        return replace(seen, cpu_limit=cpu(record.limits))
+    return seen
 
 
 def _mounts(container: Container) -> tuple[VolumeMountStatus, ...]:

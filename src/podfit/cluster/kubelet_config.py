@@ -1,0 +1,69 @@
+"""From the options of `up` to what a kubelet is told about itself and its machine."""
+
+import os
+
+from podfit.cluster.errors import MachineError, UsageError
+from podfit.cluster.options import KubeletOptions, UpOptions
+from podfit.core.quantity import Quantity
+from podfit.decide.container_resources import Machine
+from podfit.decide.cpusets import flat
+from podfit.decide.memory_blocks import Bank
+from podfit.kubelet.cgroup.protocol import Cgroups
+from podfit.kubelet.config import KubeletConfig
+from podfit.kubelet.managers import machine as numa
+from podfit.kubelet.managers.config import (
+    ManagerError,
+    ManagersConfig,
+    read_reserved_cpus,
+    read_reserved_memory,
+)
+from podfit.kubelet.node import machine as machine_facts
+
+HOST_IP = "127.0.0.1"
+SIMULATED_CPU, SIMULATED_MEMORY = 4, 8 << 30
+
+
+def check(options: KubeletOptions) -> None:
+    """UsageError when an option cannot be read."""
+    try:
+        read_reserved_cpus(options.reserved_cpus)
+        read_reserved_memory(options.reserved_memory)
+    except ManagerError as error:
+        raise UsageError(str(error)) from error
+
+
+def kubelet_config(name: str, options: UpOptions, *, simulated: bool) -> KubeletConfig:
+    """MachineError when this machine cannot do what was asked for. What is reserved is not allocatable."""
+    root = options.data.kubelet(name)
+    capacity = machine_facts.capacity(root)
+    if simulated:
+        capacity |= {"cpu": Quantity.of(SIMULATED_CPU), "memory": Quantity.of_bytes(SIMULATED_MEMORY)}
+    managers = _managers(options.kubelet, capacity["memory"].value(), simulated=simulated)
+    reserved = {
+        "cpu": Quantity.of(len(managers.reserved_cpus)), "memory": Quantity.of_bytes(managers.reserved_memory)}
+    allocatable = capacity | {name: capacity[name] - amount for name, amount in reserved.items() if amount}
+    return KubeletConfig(
+        name=name, root=root, host_ip=HOST_IP, capacity=capacity, allocatable=allocatable, simulated=simulated,
+        managers=managers)
+
+
+def _managers(options: KubeletOptions, memory: int, *, simulated: bool) -> ManagersConfig:
+    reserved = read_reserved_memory(options.reserved_memory)
+    if simulated:
+        topology, banks = flat(SIMULATED_CPU), {0: Bank(memory, reserved.get(0, 0))}
+    else:
+        topology, banks = numa.topology(frozenset(os.sched_getaffinity(0))), numa.banks(memory, reserved)
+    config = ManagersConfig(
+        cpu_policy=options.cpu_manager_policy.value, memory_policy=options.memory_manager_policy.value,
+        topology=topology, banks=banks, reserved_cpus=read_reserved_cpus(options.reserved_cpus))
+    try:
+        config.check()
+    except ManagerError as error:
+        raise MachineError(str(error)) from error
+    return config
+
+
+def node_machine(config: KubeletConfig, cgroups: Cgroups, options: UpOptions) -> Machine:
+    return Machine(
+        memory=config.capacity["memory"].value(), cgroup=cgroups.version, gates=options.gates,
+        static_cpus=config.managers.cpu_policy == "static")
