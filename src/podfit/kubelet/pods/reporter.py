@@ -23,6 +23,7 @@ class Reporter:
         self.writer = writer
         self.waiting: dict[str, ContainerStateWaiting] = {}
         self._tools = tools
+        self._sized: Pod | None = None
         self._first_seen: float | None = first_seen if writer.status.phase in ("", "Pending") else None
 
     @property
@@ -33,9 +34,13 @@ class Reporter:
     async def report(self, desired: Pod, facts: PodFacts, *, ending: bool = False) -> Pod:
         """Say what is; answers the allocated pod with the status just made. `ending`: nothing will be started again.
 
-        Allocation hears of it before the API does, so room that came free is given away at once.
+        Allocation hears of it before the API does, so room that came free is given away at once. A pod that is over
+        keeps the size with which it ended, whatever is asked of it afterwards.
         """
         allocated = self._tools.allocation.begin_sync(desired, [each.name for each in facts.running])
+        if self.ended and self._sized is not None:
+            allocated = self._sized
+        self._sized = allocated
         status = generate(self._input(desired, allocated, facts, ending=ending))
         self.writer.set(status)
         await self._tools.allocation.reconcile(desired.metadata.uid, status)

@@ -8,7 +8,7 @@ could not tell it again, apart from why containers wait.
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from podfit.api.core.container_status import ContainerStateWaiting
@@ -54,12 +54,15 @@ class PodSync:
         self._volumes_at = 0.0
         self._mount_failures = 0
 
-    async def turn(self, desired: Pod) -> Turn:
-        """`desired` is the API's pod. Raises CRIError, CgroupError, CheckpointError: the turn is to be repeated."""
+    async def turn(self, newest: Callable[[], Pod]) -> Turn:
+        """`newest` is the API's pod as it is known now: what is said of a resize that was decided during the turn is
+        said with its generation. Raises CRIError, CgroupError, CheckpointError: the turn is to be repeated.
+        """
+        desired = newest()
         facts = await observe(self._tools.runtime, desired.metadata.uid)
         retries: list[float] = []
         for _ in range(ROUNDS):
-            pod = await self._reporter.report(desired, facts)
+            pod = await self._reporter.report(newest(), facts)
             if self._reporter.ended or plan(pod, facts).over:
                 return Turn(over=True)
             try:
@@ -73,7 +76,7 @@ class PodSync:
             facts = await observe(self._tools.runtime, desired.metadata.uid)
             if not progress:
                 break
-        pod = await self._reporter.report(desired, facts)
+        await self._reporter.report(newest(), facts)
         return Turn(over=self._reporter.ended, again=min(retries, default=None))
 
     # ------------------------------------------------------------------ one round

@@ -128,7 +128,7 @@ class PodWorker:
         if self._ending:
             await self._finish()
             return None
-        turn = await self._sync.turn(self.pod)
+        turn = await self._sync.turn(lambda: self.pod)
         if turn.over:
             self._over = True
             await self._finish()

@@ -1,0 +1,89 @@
+"""What a real Kubernetes 1.36 node did on resizes, replayed on a private containerd and real cgroups."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from kubelet.harness import IDENTITY
+from podfit.client.rest import Client
+from podfit.client.transport import Local
+from podfit.core.quantity import Quantity
+from podfit.decide.container_resources import Machine
+from podfit.kubelet.cgroup.detect import detect
+from podfit.kubelet.cgroup.protocol import Cgroups, Layout
+from podfit.kubelet.config import KubeletConfig
+from podfit.kubelet.kubelet import Kubelet
+from podfit.kubelet.node.machine import memory_bytes
+from podfit.kubelet.runtime import images
+from podfit.kubelet.runtime.containerd import Containerd
+from podfit.kubelet.runtime.cri.client import CRIRuntime
+from podfit.kubelet.volumes.mounter import TmpfsMounter
+from podfit.net.system import SystemClock
+from support.behaviour import NODE, Replay, allocatable, scenarios
+from support.golden import Case
+from support.server import running_server
+
+pytestmark = pytest.mark.node
+SECONDS = 30
+USED = 150_000_000
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[tuple[Client, Cgroups]]:
+    """An administrator's client, on a server with one node of the recorded size, and the node's cgroups."""
+    clock = SystemClock()
+    containerd = Containerd(tmp_path / "containerd", sandbox_image=images.PAUSE, clock=clock)
+    await containerd.start()
+    runtime = CRIRuntime(containerd.places.socket, containerd.importer)
+    for recipe in (images.pause_recipe(), images.busybox_recipe()):
+        await runtime.import_archive(images.archive(recipe, tmp_path))
+    cgroups = detect(Layout(f"/podfit-test-{containerd.places.tag}")).cgroups
+    size = {name: Quantity.parse(amount) for name, amount in allocatable().items()}
+    config = KubeletConfig(
+        name=NODE, root=tmp_path / "kubelet", host_ip="127.0.0.1", capacity=size, allocatable=size)
+    async with running_server(tmp_path, clock=clock) as server:
+        kubelet = Kubelet(
+            client=Client(Local(server.api.handler, IDENTITY)), runtime=runtime, cgroups=cgroups, config=config,
+            machine=Machine(memory=memory_bytes(), cgroup=cgroups.version), mounter=TmpfsMounter(), clock=clock)
+        await kubelet.start()
+        yield server.client, cgroups
+        await kubelet.stop(stop_pods=True)
+    await runtime.close()
+    await containerd.stop()
+
+
+async def wait(holds: Callable[[], object], what: str) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not holds():
+        assert time.monotonic() < deadline, what
+        await asyncio.sleep(0.005)
+
+
+def used(cgroups: Cgroups) -> int:
+    return sum(cgroups.memory_usage(each.path) or 0 for each in cgroups.list_pods())
+
+
+async def no_later(milliseconds: int) -> None:
+    """A request follows as soon as what went before it has come to rest; ours may be faster than the recording."""
+
+
+@pytest.mark.parametrize("case", [pytest.param(each, id=each["id"]) for each in scenarios()])
+@pytest.mark.row("R-094", "R-095", "R-096", "R-098", "R-111", "R-143", "R-146", "R-164", "R-165")
+async def test_a_recorded_resize(case: Case, stage: tuple[Client, Cgroups]) -> None:
+    client, cgroups = stage
+    replay = Replay(client, SystemClock(), wait, case)
+    following = [asyncio.create_task(each.run()) for each in replay.informers]
+    try:
+        await replay.set_up()
+        if "head -c" in str(case["pod"]):
+            await wait(lambda: used(cgroups) >= USED, "the container never filled its memory")
+        await replay.play(no_later)
+        await asyncio.sleep(0.1)
+        assert not (problems := replay.problems()), "\n".join(problems)
+    finally:
+        for task in following:
+            task.cancel()
+        await asyncio.gather(*following, return_exceptions=True)
