@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from podfit.kubelet.volumes.mounter import TmpfsMounter
 from support.machine import Snapshot
 from support.up import PODFIT, Up, manifest, resources, run, running, settled
 
@@ -55,6 +56,36 @@ def test_down_takes_down_what_a_killed_cluster_left(cluster_dir: Up) -> None:
     answer = cluster_dir.down()
     assert answer.code == 0, answer.err
     assert "took down" in answer.out
+    assert Snapshot.take().since(before) == {}
+
+
+def test_down_says_what_it_could_not_remove(cluster_dir: Up) -> None:
+    cluster_dir.start()
+    strange = cluster_dir.root / "kubelet" / "somebody's"
+    strange.mkdir()
+    mounter = TmpfsMounter()
+    mounter.tmpfs(strange, size=None)
+    try:
+        answer = cluster_dir.down()
+        assert (answer.code, answer.out) == (1, "")
+        assert f"mounts: {strange}" in answer.err
+        assert f"mounts: {strange}" in cluster_dir.log(), "the cluster itself has looked, too"
+    finally:
+        mounter.unmount_below(strange)
+    assert cluster_dir.down().code == 0
+
+
+def test_down_finds_a_cluster_whose_state_file_was_lost(cluster_dir: Up) -> None:
+    before = Snapshot.take()
+    cluster_dir.start()
+    cluster_dir.apply(manifest("web"))
+    cluster_dir.pod_when("web", running, "ran")
+    pid = cluster_dir.state()["pid"]
+    os.kill(pid, signal.SIGKILL)
+    _wait_for_end(pid)
+    (cluster_dir.root / "up.json").unlink()
+    answer = cluster_dir.down()
+    assert answer.code == 0, answer.err
     assert Snapshot.take().since(before) == {}
 
 

@@ -39,6 +39,7 @@ from podfit.scheduler.scheduler import NAME as SCHEDULER
 from podfit.scheduler.scheduler import Scheduler
 
 if TYPE_CHECKING:
+    from podfit.cluster.leftovers import Traces
     from podfit.cluster.nodes import ClusterNode, Machinery
 
 log = logging.getLogger(__name__)
@@ -165,7 +166,11 @@ class Cluster:
                 return
 
     async def stop(self, *, pods: bool) -> None:
-        """End everything; with `pods` the containers, the runtime and the user's kubeconfig entry go too."""
+        """End everything; with `pods` the containers, the runtime and the user's kubeconfig entry go too.
+
+        Then the machine is looked at: raises LeftBehind when something of this cluster is still there.
+        """
+        traces = self._traces() if pods else None
         stopped = await asyncio.gather(*(node.stop(pods=pods) for node in self.nodes), return_exceptions=True)
         if not self.nodes:
             await self._abandon()
@@ -181,6 +186,15 @@ class Cluster:
         for failure in stopped:
             if isinstance(failure, BaseException):
                 raise failure
+        if traces is not None:
+            await traces.verify(self._clock)
+
+    def _traces(self) -> "Traces":
+        from podfit.cluster.leftovers import Traces
+
+        traces = Traces(self.options.data)
+        traces.look()
+        return traces
 
     async def _abandon(self) -> None:
         """The start failed before there were nodes: end the runtime that was made ready for them."""

@@ -1,10 +1,11 @@
 """Stopping what runs on a data directory, whoever started it and however it ended.
 
 A living `podfit up` is asked to stop everything, as Ctrl-C would. What a killed one left behind, containerd and
-containers, is found by the data directory and taken down here.
+containers, is found by the data directory and taken down here. Either way the machine is looked at afterwards.
 """
 
 import asyncio
+import logging
 import os
 import shutil
 import signal
@@ -14,36 +15,45 @@ from pathlib import Path
 from podfit.client.kubeconfig import remove
 from podfit.cluster.errors import MachineError
 from podfit.cluster.layout import DataDir
+from podfit.cluster.leftovers import Traces
 from podfit.cluster.nodes import cgroup_layout, private_containerd
 from podfit.cluster.process import Process, UpState, exclusive, read_state, running
 from podfit.core.clock import Clock
 from podfit.kubelet.cgroup.detect import detect
+from podfit.kubelet.cgroup.protocol import CgroupError
+from podfit.kubelet.pods.ender import remove_cgroup
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.volumes.mounter import TmpfsMounter
 from podfit.net.system import SystemClock
+
+log = logging.getLogger(__name__)
 
 STOP_SECONDS = 60.0
 STEP = 0.05
 
 
 async def stop_everything(data: DataDir, *, announce: Callable[[str], None]) -> None:
-    """Raises MachineError when a running cluster does not end."""
-    clock = SystemClock()
+    """Raises MachineError when a running cluster does not end, LeftBehind when something of it stays all the same."""
+    clock, traces = SystemClock(), Traces(data)
+    present = traces.look()
     state = running(data)
     if state is not None:
         await _ask_to_stop(state, clock)
+        await traces.verify(clock)
         announce(f"stopped podfit (pid {state.pid}), its containers and its runtime")
         return
     left = read_state(data) if data.root.exists() else None
-    if left is None:
+    if left is None and not present:
         announce(f"nothing runs on {data.root}")
         return
     with exclusive(data):
         await _take_down(data, left, clock)
-        if left.context:
+        if left is not None and left.context:
             remove(Path(left.kubeconfig), left.context)
         data.state.unlink(missing_ok=True)
-    announce(f"took down what an earlier podfit (pid {left.pid}) had left on {data.root}")
+    await traces.verify(clock)
+    who = f"an earlier podfit (pid {left.pid})" if left is not None else "an earlier podfit"
+    announce(f"took down what {who} had left on {data.root}")
 
 
 async def _ask_to_stop(state: UpState, clock: Clock) -> None:
@@ -58,8 +68,8 @@ async def _ask_to_stop(state: UpState, clock: Clock) -> None:
         await asyncio.sleep(STEP)
 
 
-async def _take_down(data: DataDir, left: UpState, clock: Clock) -> None:
-    if left.external_runtime:
+async def _take_down(data: DataDir, left: UpState | None, clock: Clock) -> None:
+    if left is not None and left.external_runtime:
         await _remove_sandboxes(Path(left.external_runtime))
     elif os.geteuid() == 0 and data.containerd.exists() and shutil.which("containerd"):
         containerd = private_containerd(data, clock)
@@ -68,7 +78,11 @@ async def _take_down(data: DataDir, left: UpState, clock: Clock) -> None:
         await containerd.stop()
     else:
         return
-    detect(cgroup_layout(data)).cgroups.remove(cgroup_layout(data).prefix)
+    layout = cgroup_layout(data)
+    try:
+        await remove_cgroup(detect(layout).cgroups, layout.prefix, clock.sleep)
+    except CgroupError as error:
+        log.warning("cannot remove cgroups path=%s error=%s", layout.prefix, error)
     TmpfsMounter().unmount_below(data.root / "kubelet")
 
 

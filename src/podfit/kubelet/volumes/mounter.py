@@ -40,7 +40,7 @@ class TmpfsMounter:
         self._check(self._libc.mount(b"tmpfs", os.fsencode(path), b"tmpfs", 0, options), path)
 
     def unmount_below(self, path: Path) -> None:
-        for point in sorted(_mount_points(path), reverse=True):
+        for point in sorted(mount_points(path), reverse=True):
             self._check(self._libc.umount2(os.fsencode(point), _MNT_DETACH), point)
 
     def _check(self, result: int, path: Path) -> None:
@@ -49,8 +49,8 @@ class TmpfsMounter:
             raise OSError(number, os.strerror(number), str(path))
 
 
-def _mount_points(path: Path) -> list[Path]:
-    """From /proc/self/mountinfo, whose fifth field is the mount point with blanks as octal escapes."""
+def mount_points(path: Path) -> list[Path]:
+    """At or below `path`. From /proc/self/mountinfo, whose fifth field is the mount point, blanks as octal escapes."""
     found = []
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         point = Path(line.split(" ")[4].encode().decode("unicode_escape"))
