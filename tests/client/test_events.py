@@ -77,6 +77,17 @@ async def test_an_expired_event_is_told_anew(api: FakeApi, recorder: EventRecord
     assert [obj["count"] for obj in api.objects.values()] == [1]
 
 
+async def test_two_components_tell_in_the_same_moment(
+    api: FakeApi, client: Client, recorder: EventRecorder, clock: FakeClock, background: Background,
+) -> None:
+    other = EventRecorder(client, component="scheduler", clock=clock)
+    for each, text in ((recorder, "one"), (other, "other")):
+        background(each.run())
+        each.event(pod(), "Normal", "Pulled", text)
+        await each.flush()
+    assert sorted(obj["message"] for obj in api.objects.values()) == ["one", "other"]
+
+
 async def test_events_about_nodes_live_in_default(
     api: FakeApi, recorder: EventRecorder, background: Background,
 ) -> None:

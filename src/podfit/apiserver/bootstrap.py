@@ -63,6 +63,8 @@ ROLES: dict[str, tuple[PolicyRule, ...]] = {
         _EVENTS, _rule(("*",), "*", groups=("*",)),
     ),
     "system:node": (),
+    "system:podfit:room": (_EVENTS, _rule(READ, "nodes", "pods"), _rule(("patch",), "pods/resize")),
+    "system:podfit:room-eviction": (_rule(("delete",), "pods"), _rule(("patch",), "pods/status")),
 }  # fmt: skip
 BINDINGS = {
     "cluster-admin": ("Group", "system:masters"),
@@ -70,6 +72,8 @@ BINDINGS = {
     "system:public-info-viewer": ("Group", "system:unauthenticated"),
     "system:kube-scheduler": ("User", "system:kube-scheduler"),
     "system:kube-controller-manager": ("User", "system:kube-controller-manager"),
+    "system:podfit:room": ("User", "system:podfit:room"),
+    "system:podfit:room-eviction": ("Group", "system:podfit:room-eviction"),
 }
 
 

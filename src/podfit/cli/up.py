@@ -2,14 +2,14 @@
 
 import asyncio
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from podfit.cli import exits, logs, render
 from podfit.cli.logs import LogFormat
 from podfit.cluster.layout import DEFAULT_PORT, DataDir, default_data_dir
-from podfit.cluster.options import CpuPolicy, KubeletOptions, MemoryPolicy, NodeKind, UpOptions, legacy_of
+from podfit.cluster.options import CpuPolicy, KubeletOptions, MakeRoom, MemoryPolicy, NodeKind, UpOptions, legacy_of
 from podfit.core.features import FeatureGates
 
 
@@ -29,6 +29,11 @@ def up(
     container_runtime_endpoint: Annotated[
         str, Parameter(help="CRI socket of a runtime that is running. [default: a private containerd]")
     ] = "",
+    make_room: Annotated[
+        bool | Literal["preempt"],
+        Parameter(help="Shrink lower-priority neighbours for a deferred resize, down to their podfit.dev/minimum; "
+                  "=preempt also evicts where that is not enough (docs/room.md).", negative=""),
+    ] = False,
     feature_gates: Annotated[str, Parameter(help="NAME=true,OTHER=false; upstream's names, defaults of 1.36.")] = "",
     legacy: Annotated[
         str, Parameter(help="For clients of 1.27 to 1.32: resize-status,pod-updates,draft-policies. [default: none]")
@@ -57,6 +62,7 @@ def up(
     options = UpOptions(
         data=DataDir.at(data), port=port, kubeconfig=kubeconfig, node=node, nodes=nodes,
         gates=FeatureGates.parse(feature_gates), runtime_endpoint=container_runtime_endpoint.removeprefix("unix://"),
+        make_room=_make_room(make_room),
         legacy=legacy_of(legacy, legacy_clients),
         kubelet=KubeletOptions(
             cpu_manager_policy=cpu_manager_policy, reserved_cpus=reserved_cpus,
@@ -77,3 +83,9 @@ def up(
         render.error("interrupted before the cluster was ready")
         return exits.INTERRUPTED
     return exits.DONE
+
+
+def _make_room(asked: bool | Literal["preempt"]) -> MakeRoom:
+    if asked == "preempt":
+        return MakeRoom.PREEMPT
+    return MakeRoom.SHRINK if asked else MakeRoom.NO

@@ -101,7 +101,8 @@ class EventRecorder:
     async def _tell(self, note: _Note, when: str) -> None:
         told = self._told.get(note)
         if told is None or not await self._count(note, told, when):
-            await self._create(note, when)
+            while not await self._created(note, when):
+                pass
 
     async def _count(self, note: _Note, told: _Told, when: str) -> bool:
         """Raise the count; False when the event has expired meanwhile."""
@@ -116,17 +117,25 @@ class EventRecorder:
         told.count += 1
         return True
 
-    async def _create(self, note: _Note, when: str) -> None:
+    async def _created(self, note: _Note, when: str) -> bool:
+        """False when another component told about the same object in the same moment, and so under the same name."""
         name = f"{note.regarding.name}.{self._stamp():x}"
-        await self._client.create(Event(
+        event = Event(
             metadata=ObjectMeta(name=name, namespace=_namespace(note)), type=note.type,
             involved_object=replace(note.regarding, resource_version=note.resource_version),
             reason=note.reason, message=note.message, count=1, first_timestamp=when, last_timestamp=when,
             source=EventSource(component=self._component, host=self._host), reporting_component=self._component,
-            reporting_instance=self._host))
+            reporting_instance=self._host)
+        try:
+            await self._client.create(event)
+        except ApiError as error:
+            if error.reason != "AlreadyExists":
+                raise
+            return False
         self._told[note] = _Told(name, 1)
         if len(self._told) > REMEMBERED:
             self._told.popitem(last=False)
+        return True
 
     def _stamp(self) -> int:
         """Nanoseconds since 1970, and never the same twice, for the event's name."""

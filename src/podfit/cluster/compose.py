@@ -23,7 +23,7 @@ from podfit.client.transport import Local
 from podfit.cluster.access import CONTEXT, Published, admin_access, publish
 from podfit.cluster.certificates import LOOPBACK, serving
 from podfit.cluster.errors import MachineError
-from podfit.cluster.options import KubeletOptions, NodeChoice, NodeKind, UpOptions, choose_node, node_names
+from podfit.cluster.options import KubeletOptions, MakeRoom, NodeChoice, NodeKind, UpOptions, choose_node, node_names
 from podfit.cluster.process import Process, RunningNode, UpState, exclusive, write_state
 from podfit.controllers.namespaces import NamespaceController
 from podfit.controllers.quotas import QuotaController
@@ -138,6 +138,19 @@ class Cluster:
             scheduler.run(),
         ):
             self._run(part)
+        if self.options.make_room is not MakeRoom.NO:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        from podfit.controllers import room
+
+        evict = self.options.make_room is MakeRoom.PREEMPT
+        client = self._client(room.USER, *((room.EVICTORS,) if evict else ()))
+        recorder = EventRecorder(client, component=room.COMPONENT, clock=self._clock)
+        controller = room.RoomController(
+            client, recorder=recorder, clock=self._clock, gates=self.options.gates, evict=evict)
+        self._run(recorder.run())
+        self._run(controller.run())
 
     async def _nodes(self, choice: NodeChoice, machinery: "list[Machinery]", announce: Announce) -> None:
         from podfit.cluster.nodes import ClusterNode
@@ -217,8 +230,8 @@ class Cluster:
     def admin_local(self) -> Client:
         return Client(Local(self._handler, Identity("kubernetes-admin", ("system:masters",))))
 
-    def _client(self, user: str) -> Client:
-        return Client(Local(self._handler, Identity(user)), user_agent=user.removeprefix("system:"))
+    def _client(self, user: str, *groups: str) -> Client:
+        return Client(Local(self._handler, Identity(user, groups)), user_agent=user.removeprefix("system:"))
 
     def _kubelet(self, name: str) -> "Callable[[Request], Awaitable[Response]] | None":
         found: Handler | None = next((node.handler for node in self.nodes if node.name == name), None)

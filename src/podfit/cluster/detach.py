@@ -6,7 +6,7 @@ import sys
 
 from podfit.cluster.errors import ClusterError
 from podfit.cluster.foreground import READY_FD, Announce
-from podfit.cluster.options import UpOptions
+from podfit.cluster.options import MakeRoom, UpOptions
 
 LOG_LINES = 15
 
@@ -46,6 +46,8 @@ def _arguments(options: UpOptions, log_format: str, verbose: int) -> list[str]:
         arguments += ["--node", str(options.node)]
     if options.runtime_endpoint:
         arguments += ["--container-runtime-endpoint", options.runtime_endpoint]
+    if options.make_room is not MakeRoom.NO:
+        arguments.append("--make-room" if options.make_room is MakeRoom.SHRINK else "--make-room=preempt")
     if options.gates.overrides:
         gates = ",".join(f"{name}={str(on).lower()}" for name, on in options.gates.overrides.items())
         arguments += ["--feature-gates", gates]

@@ -16,6 +16,14 @@ from podfit.core.features import FeatureGates
 NEEDED = ("containerd", "runc")
 
 
+class MakeRoom(StrEnum):
+    """What may be done to lower-priority pods for a deferred resize (docs/room.md)."""
+
+    NO = "no"
+    SHRINK = "shrink"
+    PREEMPT = "preempt"
+
+
 class NodeKind(StrEnum):
     REAL = "real"
     SIMULATED = "simulated"
@@ -65,6 +73,7 @@ class UpOptions:
     nodes: int = 1
     gates: FeatureGates = field(default_factory=FeatureGates)
     runtime_endpoint: str = ""
+    make_room: MakeRoom = MakeRoom.NO
     legacy: Legacy = OFF
     kubelet: KubeletOptions = field(default_factory=KubeletOptions)
 

@@ -4,7 +4,7 @@ The same question is asked of a new pod, of a resize and, by `podfit why`, of a 
 answer is a value: it names what is short and who is in the way, and leaves conditions and events to the caller.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from podfit.api.base import ResourceList
@@ -17,6 +17,9 @@ from podfit.decide.container_resources import Machine, is_critical, limited_swap
 from podfit.decide.overlay import NOTHING, resizable
 from podfit.decide.place import matches_node
 from podfit.decide.requests import pod_requests
+
+TOO_LITTLE = "Node didn't have enough resource: "
+"""How every message about missing room begins, upstream's too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,17 +198,23 @@ def _resources(pod: Pod, node: NodeView, others: Sequence[Neighbour]) -> Deferre
     if limit is not None and len(others) + 1 > limit.value():
         return Deferred("OutOfpods", _text("pods", 1, len(others), limit.value()), {"pods": Quantity.of(1)})
     requested = pod_requests(pod, gates=node.gates)
-    short: dict[str, Quantity] = {}
-    first = ""
-    for name in sorted(requested, key=_reporting_order):
-        used, capacity = _sum(name, others), node.allocatable.get(name, ZERO)
-        excess = requested[name] + used - capacity
-        if requested[name] and excess > ZERO:
-            short[name] = excess
-            first = first or _text(name, *(_count(name, each) for each in (requested[name], used, capacity)))
+    short = short_by(requested, node.allocatable, [each.requests for each in others])
     if not short:
         return None
-    return Deferred(f"OutOf{next(iter(short))}", first, short, _blockers(next(iter(short)), others))
+    first = next(iter(short))
+    figures = (requested[first], _sum(first, (each.requests for each in others)), node.allocatable.get(first, ZERO))
+    text = _text(first, *(_count(first, each) for each in figures))
+    return Deferred(f"OutOf{first}", text, short, _blockers(first, others))
+
+
+def short_by(requested: ResourceList, allocatable: ResourceList, held: Collection[ResourceList]) -> dict[str, Quantity]:
+    """What is missing beside what others hold, in the order in which it is reported; empty when there is room."""
+    missing = {
+        name: requested[name] + _sum(name, held) - allocatable.get(name, ZERO)
+        for name in sorted(requested, key=_reporting_order)
+        if requested[name]
+    }
+    return {name: amount for name, amount in missing.items() if amount > ZERO}
 
 
 def _reporting_order(name: str) -> tuple[int, str]:
@@ -213,8 +222,8 @@ def _reporting_order(name: str) -> tuple[int, str]:
     return (order.index(name) if name in order else len(order), name)
 
 
-def _sum(name: str, others: Iterable[Neighbour]) -> Quantity:
-    return Quantity(sum(each.requests[name].nano for each in others if name in each.requests))
+def _sum(name: str, held: Iterable[ResourceList]) -> Quantity:
+    return Quantity(sum(each[name].nano for each in held if name in each))
 
 
 def _count(name: str, amount: Quantity) -> int:
@@ -222,7 +231,7 @@ def _count(name: str, amount: Quantity) -> int:
 
 
 def _text(name: str, requested: int, used: int, capacity: int) -> str:
-    return f"Node didn't have enough resource: {name}, requested: {requested}, used: {used}, capacity: {capacity}"
+    return f"{TOO_LITTLE}{name}, requested: {requested}, used: {used}, capacity: {capacity}"
 
 
 def _blockers(name: str, others: Iterable[Neighbour]) -> tuple[str, ...]:

@@ -1,0 +1,224 @@
+"""Makes room for resizes that a node has deferred (docs/room.md): shrinks lower-priority neighbours, in place.
+
+    pod becomes Deferred ─┐                      ┌─ try every shrink without doing it; one is refused: plan without it
+    a neighbour changes  ─┼─▶ its node ─▶ plan ──┼─ shrink, in order, through pods/resize
+    allocatable changes  ─┘                      └─ evict, if that is allowed and the plan says so
+
+Nothing is remembered about a plan. The next event plans anew from what the pods say by then, and what is under way
+counts as done. Every write names the version of the pod that the plan saw, so a plan that was made from old facts ends
+in a conflict, and the event that makes the facts new again is on its way.
+"""
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from podfit.api.core.containers import ResourceRequirements
+from podfit.api.core.nodes import Node
+from podfit.api.core.pods import Pod, PodStatus
+from podfit.client.events import EventRecorder
+from podfit.client.informer import Informer
+from podfit.client.rest import Client
+from podfit.controllers.base import Controller
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
+from podfit.core.features import FeatureGates
+from podfit.core.resources import CPU, MEMORY, ResourceList, only
+from podfit.core.times import format_time, parse_time
+from podfit.decide.giving import Shrink
+from podfit.decide.minimum import MINIMUM, BadMinimum, Target, minimums
+from podfit.decide.order import QueueKey, queue_key
+from podfit.decide.room import Enough, Impossible, Plan, allocated_form, is_active, plan, waits_for_room
+
+USER = "system:podfit:room"
+EVICTORS = "system:podfit:room-eviction"  # the group whose role may end pods
+COMPONENT = "podfit-room"
+NORMAL, WARNING = "Normal", "Warning"
+_BY_NODE, _WAITING = "node", "waiting"
+_STALE = (404, 409)  # the pod is not as it was when the plan was made
+
+
+class RoomController(Controller[str]):
+    """Keys are names of nodes. With `evict` pods may be ended where shrinking is not enough."""
+
+    def __init__(
+        self, client: Client, *, recorder: EventRecorder, clock: Clock, gates: FeatureGates, evict: bool = False
+    ) -> None:
+        self._client, self._recorder = client, recorder
+        self._clock, self._gates = clock, gates
+        self._evict = evict
+        self._unwilling: dict[str, tuple[int, str]] = {}  # by UID: as it was when it could not be shrunk
+        self._told: dict[tuple[str, str], str] = {}  # by UID and reason: what an event said last
+        self._nodes = Informer(client, Node, clock=clock)
+        self._pods = Informer(client, Pod, clock=clock, indexes={_BY_NODE: _node_of, _WAITING: _waits_on})
+        super().__init__(clock, self._nodes, self._pods)
+        self._pods.add_handler(add=self._seen, update=lambda _, new: self._seen(new), delete=self._forget)
+        self._nodes.add_handler(update=self._node_changed)
+
+    def _seen(self, pod: Pod) -> None:
+        if pod.spec.node_name and self._pods.by_index(_WAITING, pod.spec.node_name):
+            self.queue.add(pod.spec.node_name)
+
+    def _forget(self, pod: Pod) -> None:
+        self._unwilling.pop(pod.metadata.uid, None)
+        self._told = {key: text for key, text in self._told.items() if key[0] != pod.metadata.uid}
+        self._seen(pod)
+
+    def _node_changed(self, old: Node, new: Node) -> None:
+        if old.status.allocatable != new.status.allocatable and self._pods.by_index(_WAITING, new.metadata.name):
+            self.queue.add(new.metadata.name)
+
+    async def reconcile(self, key: str) -> None:
+        """Plan for the pods that wait on this node in the order in which it tries them, until one plan is acted on."""
+        node = self._nodes.get(key)
+        if node is None:
+            return
+        pods = {pod.metadata.uid: pod for pod in self._pods.by_index(_BY_NODE, key)}
+        targets = {uid: self._targets(pod) for uid, pod in pods.items()}
+        for waiting in sorted(self._pods.by_index(_WAITING, key), key=self._turn):
+            others = [pod for uid, pod in pods.items() if uid != waiting.metadata.uid]
+            allocatable = node.status.allocatable
+            match plan(waiting, others, allocatable, targets, evict=self._evict, gates=self._gates):
+                case Plan() as made:
+                    await self._carry_out(waiting, made)
+                    return
+                case Enough():
+                    pods[waiting.metadata.uid] = _granted(waiting)
+                case Impossible() as verdict:
+                    self._tell(waiting, WARNING, "NoRoomToMake", self._why_not(verdict))
+
+    def _turn(self, pod: Pod) -> QueueKey:
+        since = next(
+            (each.last_transition_time for each in pod.status.conditions if each.type == "PodResizePending"), None)
+        return queue_key(pod, allocated_form(pod, self._gates), parse_time(since) if since else None)
+
+    def _targets(self, pod: Pod) -> dict[str, Target]:
+        """How far each container may shrink. A VPA's recommendation would be looked up here."""
+        if self._unwilling.get(pod.metadata.uid) == _stance(pod):
+            return {}
+        try:
+            return minimums(pod)
+        except BadMinimum as error:
+            self._tell(pod, WARNING, "InvalidMinimum", f"Annotation {MINIMUM} is ignored: {error}")
+            return {}
+
+    # ------------------------------------------------------------------ doing
+
+    async def _carry_out(self, waiting: Pod, made: Plan) -> None:
+        try:
+            for change in made.shrinks:
+                if not await self._agreed(waiting, change):
+                    self.queue.add(waiting.spec.node_name)
+                    return
+            self._tell(waiting, NORMAL, "MakingRoom", _intent(made))
+            for change in made.shrinks:
+                await self._shrink(change)
+                self._recorder.event(change.pod, NORMAL, "GaveRoom", _gift(change, waiting))
+            for victim in made.victims:
+                await self._end(victim, waiting, made)
+        except ApiError as error:
+            if error.code not in _STALE:
+                raise
+
+    async def _agreed(self, waiting: Pod, change: Shrink) -> bool:
+        """Ask the API server without doing it, so that nobody has given when somebody cannot."""
+        try:
+            await self._shrink(change, dry_run=True)
+        except ApiError as error:
+            if error.code in _STALE or error.code >= 500:
+                raise
+            self._unwilling[change.pod.metadata.uid] = _stance(change.pod)
+            self._tell(waiting, WARNING, "ShrinkRefused", f"{_name(change.pod)} cannot give room: {error.message}")
+            return False
+        return True
+
+    async def _shrink(self, change: Shrink, *, dry_run: bool = False) -> None:
+        meta = change.pod.metadata
+        containers = [{"name": name, "resources": _document(each)} for name, each in change.containers.items()]
+        patch = {
+            "metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version}, "spec": {"containers": containers}
+        }
+        await self._client.patch(Pod, meta.name, meta.namespace, patch, subresource="resize", dry_run=dry_run)
+
+    async def _end(self, victim: Pod, waiting: Pod, made: Plan) -> None:
+        meta, why = victim.metadata, f"Evicted to make room for the resize of {_important(waiting)}"
+        condition = {
+            "type": "DisruptionTarget", "status": "True", "reason": "EvictedToMakeRoom", "message": why,
+            "lastTransitionTime": format_time(self._clock.now()),
+        }  # fmt: skip
+        patch = {
+            "metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version},
+            "status": {"conditions": [condition]},
+        }
+        marked = await self._client.patch(Pod, meta.name, meta.namespace, patch, subresource="status")
+        version = marked.metadata.resource_version
+        await self._client.delete(Pod, meta.name, meta.namespace, uid=meta.uid, resource_version=version)
+        text = f"{why}: shrinking neighbours does not free the {_amounts(made.missing)} that is missing"
+        self._recorder.event(victim, WARNING, "EvictedToMakeRoom", text)
+
+    # ------------------------------------------------------------------ telling
+
+    def _tell(self, pod: Pod, kind: str, reason: str, message: str) -> None:
+        """An event, unless the last one with this reason said the same about the same desire."""
+        text = f"{pod.metadata.generation} {message}"
+        if self._told.get((pod.metadata.uid, reason)) != text:
+            self._told[pod.metadata.uid, reason] = text
+            self._recorder.event(pod, kind, reason, message)
+
+    def _why_not(self, verdict: Impossible) -> str:
+        could = _amounts(verdict.available) or "nothing"
+        text = f"Resize lacks {_amounts(verdict.missing)}; neighbours of lower priority can give {could}"
+        return text + (", and evicting them would not be enough" if self._evict else "")
+
+
+def _node_of(pod: Pod) -> Iterable[str]:
+    return (pod.spec.node_name,) if is_active(pod) else ()
+
+
+def _waits_on(pod: Pod) -> Iterable[str]:
+    return (pod.spec.node_name,) if waits_for_room(pod) else ()
+
+
+def _granted(pod: Pod) -> Pod:
+    """A pod whose room is on its way, as it will count: at what it desires."""
+    return replace(pod, status=PodStatus(phase=pod.status.phase, qos_class=pod.status.qos_class))
+
+
+def _document(resources: ResourceRequirements) -> dict[str, dict[str, str]]:
+    """What of it a resize may change."""
+    sides = {"requests": resources.requests, "limits": resources.limits}
+    return {side: {name: str(amount) for name, amount in only(amounts, (CPU, MEMORY)).items()}
+            for side, amounts in sides.items()}  # fmt: skip
+
+
+def _stance(pod: Pod) -> tuple[int, str]:
+    return pod.metadata.generation, pod.metadata.annotations.get(MINIMUM, "")
+
+
+def _intent(made: Plan) -> str:
+    parts = [f"{_name(each.pod)} gives {_amounts(each.given)}" for each in made.shrinks]
+    parts += [f"{_name(each)} is evicted" for each in made.victims]
+    return f"Resize lacks {_amounts(made.missing)}: {', '.join(parts)}"
+
+
+def _gift(change: Shrink, waiting: Pod) -> str:
+    before = {each.name: each.resources.requests for each in change.pod.spec.containers}
+    steps = [
+        f"{container} {name} {before[container][name]} to {resources.requests[name]}"
+        for container, resources in change.containers.items()
+        for name in change.given
+        if resources.requests[name] != before[container][name]
+    ]
+    return f"Shrunk to make room for the resize of {_important(waiting)}: {', '.join(steps)}"
+
+
+def _important(pod: Pod) -> str:
+    return f"{_name(pod)} (priority {pod.spec.priority or 0})"
+
+
+def _name(pod: Pod) -> str:
+    return f"{pod.metadata.namespace}/{pod.metadata.name}"
+
+
+def _amounts(resources: ResourceList) -> str:
+    return ", ".join(f"{name} {amount}" for name, amount in resources.items())

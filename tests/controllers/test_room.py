@@ -1,0 +1,239 @@
+"""Making room beside a real API server and a kubelet whose containers are simulated (docs/room.md)."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubelet.harness import IDENTITY, Node
+from podfit.api.codec import convert, to_dict
+from podfit.api.core.events import Event
+from podfit.api.core.limits import LimitRange
+from podfit.api.core.pods import Pod
+from podfit.api.scheduling import PriorityClass
+from podfit.client.events import EventRecorder
+from podfit.client.rest import Client
+from podfit.client.transport import Local
+from podfit.controllers.room import COMPONENT, EVICTORS, USER, RoomController
+from podfit.core.errors import ApiError
+from podfit.decide.minimum import MINIMUM
+from support.server import Server, running_server
+
+MOMENTS = 200
+
+
+class World:
+    """A node of 4 CPUs and 4Gi, a server, and the controller."""
+
+    def __init__(self, node: Node, server: Server) -> None:
+        self.node, self.server, self.client = node, server, server.client
+
+    async def add(self, name: str, requests: dict[str, str], *, limits: dict[str, str] | None = None, minimum: str = "",
+                  klass: str = "", **more: Any) -> None:
+        """A pod that runs."""
+        container = {"name": "c", "image": "app:1", "resources": {"requests": requests, "limits": limits or {}}, **more}
+        document = {
+            "metadata": {"name": name, "namespace": "default", "annotations": {MINIMUM: minimum} if minimum else {}},
+            "spec": {"nodeName": "n1", "priorityClassName": klass, "containers": [container],
+                     "terminationGracePeriodSeconds": 1},
+        }  # fmt: skip
+        await self.client.create(convert(document, Pod))
+        await self.until(name, lambda pod: pod.status.phase == "Running")
+
+    async def resize(self, name: str, **requests: str) -> None:
+        patch = {"spec": {"containers": [{"name": "c", "resources": {"requests": requests}}]}}
+        await self.client.patch(Pod, name, "default", patch, subresource="resize")
+
+    async def pod(self, name: str) -> Pod:
+        return await self.client.get(Pod, name, "default")
+
+    async def until(self, name: str, holds: Callable[[Pod], Any]) -> Pod:
+        for _ in range(MOMENTS):
+            pod = await self.pod(name)
+            if holds(pod):
+                return pod
+            await self.node.rest(4)
+        raise AssertionError(f"{name} never got there: {to_dict(await self.pod(name))}, {await self.events()}")
+
+    async def has(self, name: str, **requests: str) -> Pod:
+        """Once the pod asks for, was promised and holds just this."""
+        def holds(pod: Pod) -> bool:
+            container, status = pod.spec.containers[0], pod.status.container_statuses[0]
+            seen = (container.resources.requests, status.allocated_resources, status.resources.requests
+                    if status.resources else {})  # fmt: skip
+            return not waiting(pod) and all(
+                {name: str(amount) for name, amount in each.items()} == requests for each in seen)
+        return await self.until(name, holds)
+
+    async def events(self) -> dict[tuple[str, str], list[str]]:
+        """What the controller said, by pod and reason."""
+        said: dict[tuple[str, str], list[str]] = {}
+        for each in (await self.client.list(Event, "default")).items:
+            if each.source.component == COMPONENT:
+                said.setdefault((each.involved_object.name, each.reason), []).append(f"{each.message} x{each.count}")
+        return said
+
+    async def heard(self, name: str, reason: str) -> str:
+        for _ in range(MOMENTS):
+            said = (await self.events()).get((name, reason))
+            if said:
+                assert len(said) == 1
+                return said[0].removesuffix(" x1")
+            await self.node.rest(4)
+        raise AssertionError(f"no {reason} on {name}: {await self.events()}")
+
+    async def rest(self) -> None:
+        await self.node.rest(40)
+
+
+def waiting(pod: Pod) -> list[str]:
+    return [each.type for each in pod.status.conditions if each.type.startswith("PodResize")]
+
+
+@asynccontextmanager
+async def world_of(root: Path, *, evict: bool = False) -> AsyncIterator[World]:
+    node = Node(root / "node")
+    async with running_server(root, clock=node.clock) as server:
+        for name, value in (("vip", 1000), ("low", -5)):
+            await server.client.create(convert({"metadata": {"name": name}, "value": value}, PriorityClass))
+        node.use(Client(Local(server.api.handler, IDENTITY)))
+        await node.start()
+        client = server.as_user(USER, *((EVICTORS,) if evict else ()))
+        recorder = EventRecorder(client, component=COMPONENT, clock=node.clock)
+        controller = RoomController(
+            client, recorder=recorder, clock=node.clock, gates=server.context.gates, evict=evict)
+        tasks = [asyncio.create_task(controller.run()), asyncio.create_task(recorder.run())]
+        yield World(node, server)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await node.kubelet.stop(stop_pods=False)
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    async with world_of(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+async def harsh(tmp_path: Path) -> AsyncIterator[World]:
+    """Where pods may be evicted."""
+    async with world_of(tmp_path, evict=True) as made:
+        yield made
+
+
+async def test_a_neighbour_shrinks_and_the_resize_goes_through(world: World) -> None:
+    await world.add("web", {"cpu": "1"}, klass="vip")
+    await world.add("batch", {"cpu": "2500m"}, minimum="cpu=500m")
+    await world.resize("web", cpu="2")
+    web, batch = await world.has("web", cpu="2"), await world.has("batch", cpu="2")
+    assert [each.status.container_statuses[0].restart_count for each in (web, batch)] == [0, 0]
+    assert await world.heard("web", "MakingRoom") == "Resize lacks cpu 500m: default/batch gives cpu 500m"
+    text = "Shrunk to make room for the resize of default/web (priority 1000): c cpu 2500m to 2"
+    assert await world.heard("batch", "GaveRoom") == text
+
+
+async def test_a_guaranteed_neighbour_stays_guaranteed(world: World) -> None:
+    both = {"cpu": "3", "memory": "1Gi"}
+    await world.add("web", {"cpu": "500m"}, klass="vip")
+    await world.add("batch", both, limits=both, minimum="cpu=1")
+    await world.resize("web", cpu="2")
+    batch = await world.has("batch", cpu="2", memory="1Gi")
+    assert batch.status.qos_class == "Guaranteed"
+    assert str(batch.spec.containers[0].resources.limits["cpu"]) == "2"
+    await world.has("web", cpu="2")
+
+
+async def test_several_give_lowest_priority_first(world: World) -> None:
+    await world.add("web", {"cpu": "500m"}, klass="vip")
+    await world.add("batch", {"cpu": "1500m"}, minimum="cpu=500m")
+    await world.add("nightly", {"cpu": "1500m"}, minimum="cpu=1", klass="low")
+    await world.resize("web", cpu="1600m")
+    await world.has("web", cpu="1600m")
+    await world.has("nightly", cpu="1")
+    await world.has("batch", cpu="1400m")
+
+
+@pytest.mark.parametrize("minimum", ["", "cpu=2", "cpu=0", "memory=1Mi"])
+async def test_nobody_shrinks_for_nothing(world: World, minimum: str) -> None:
+    await world.add("web", {"cpu": "1"}, klass="vip")
+    await world.add("batch", {"cpu": "2500m"}, minimum=minimum)
+    await world.resize("web", cpu="3")
+    assert (await world.heard("web", "NoRoomToMake")).startswith("Resize lacks cpu 1500m; neighbours of lower")
+    if minimum == "cpu=0":
+        text = f"Annotation {MINIMUM} is ignored: cpu=0: a minimum is more than nothing"
+        assert await world.heard("batch", "InvalidMinimum") == text
+    assert waiting(await world.pod("web")) == ["PodResizePending"]
+    assert (await world.pod("batch")).metadata.generation == 1
+
+
+async def test_who_gave_does_not_grow_back_when_the_grower_goes(world: World) -> None:
+    await world.add("web", {"cpu": "1"}, klass="vip")
+    await world.add("batch", {"cpu": "2500m"}, minimum="cpu=500m")
+    await world.resize("web", cpu="2")
+    await world.has("web", cpu="2")
+    await world.client.delete(Pod, "web", "default", grace=0)
+    await world.rest()
+    await world.has("batch", cpu="2")
+
+
+async def test_a_refused_shrink_is_told_and_another_neighbour_gives(world: World) -> None:
+    """Nobody has given before all have agreed."""
+    await world.add("web", {"cpu": "500m"}, klass="vip")
+    await world.add("batch", {"cpu": "1900m"}, minimum="cpu=100m")
+    await world.add("nightly", {"cpu": "1100m"}, minimum="cpu=100m", klass="low")
+    limit = {"type": "Container", "min": {"cpu": "700m"}}
+    document = {"metadata": {"name": "floor", "namespace": "default"}, "spec": {"limits": [limit]}}
+    await world.client.create(convert(document, LimitRange))
+    await world.resize("web", cpu="1500m")
+    assert "minimum cpu usage per Container is 700m" in await world.heard("web", "ShrinkRefused")
+    await world.has("web", cpu="1500m")
+    await world.has("nightly", cpu="1100m")
+    await world.has("batch", cpu="1400m")
+
+
+async def test_eviction_only_where_it_was_asked_for(world: World) -> None:
+    await world.add("web", {"cpu": "1"}, klass="vip")
+    await world.add("batch", {"cpu": "2500m"}, klass="low")
+    await world.resize("web", cpu="3")
+    await world.heard("web", "NoRoomToMake")
+    assert (await world.pod("batch")).metadata.deletion_timestamp is None
+    with pytest.raises(ApiError, match='User "system:podfit:room" cannot delete'):
+        await world.server.as_user(USER).delete(Pod, "batch", "default")
+
+
+async def test_eviction_where_shrinking_is_not_enough(harsh: World) -> None:
+    await harsh.add("web", {"cpu": "1"}, klass="vip")
+    await harsh.add("batch", {"cpu": "1500m"}, minimum="cpu=1")
+    await harsh.add("nightly", {"cpu": "1"}, klass="low")
+    version = (await harsh.client.list(Pod, "default")).resource_version
+    await harsh.resize("web", cpu="2900m")
+    await harsh.rest()
+    await harsh.node.advance(2)
+    seen = harsh.client.watch(Pod, "default", resource_version=version, fields="metadata.name=nightly")
+    last = await anext(each.object async for each in seen if each.type == "DELETED")
+    condition = next(each for each in last.status.conditions if each.type == "DisruptionTarget")
+    text = "Evicted to make room for the resize of default/web (priority 1000)"
+    assert (condition.status, condition.reason, condition.message) == ("True", "EvictedToMakeRoom", text)
+    await harsh.has("web", cpu="2900m")
+    await harsh.has("batch", cpu="1100m")
+    assert await harsh.heard("web", "MakingRoom") == (
+        "Resize lacks cpu 1400m: default/batch gives cpu 400m, default/nightly is evicted")
+    assert (await harsh.heard("nightly", "EvictedToMakeRoom")).startswith(f"{text}: shrinking neighbours does not")
+    with pytest.raises(ApiError, match="not found"):
+        await harsh.pod("nightly")
+
+
+async def test_two_that_wait_are_served_in_the_order_of_the_node(world: World) -> None:
+    await world.add("web", {"cpu": "500m"}, klass="vip")
+    await world.add("app", {"cpu": "500m"})
+    await world.add("batch", {"cpu": "3"}, minimum="cpu=1200m", klass="low")
+    await world.resize("app", cpu="1")
+    await world.resize("web", cpu="1500m")
+    await world.has("web", cpu="1500m")
+    await world.has("app", cpu="1")
+    await world.has("batch", cpu="1500m")
