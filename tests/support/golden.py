@@ -4,6 +4,7 @@
 runs: `{ns}`, `{uid}`, `{time}`, `{rv}`, `{rand}`.
 """
 
+import gzip
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -20,12 +21,13 @@ def golden_folder() -> Path:
 
 
 def cases(pattern: str) -> Iterator[Case]:
-    """The cases of `resize/*.json` or `api/defaulting.json`; a pattern that matches nothing is an error."""
+    """The cases of `resize/*.json` or `api/apply.json*`, packed or not; a pattern that matches nothing is an error."""
     files = sorted(golden_folder().glob(pattern))
     if not files:
         raise FileNotFoundError(f"no golden cases: nothing matches {golden_folder() / pattern}")
     for file in files:
-        yield from json.loads(file.read_text())
+        data = file.read_bytes()
+        yield from json.loads(gzip.decompress(data) if file.suffix == ".gz" else data)
 
 
 def parametrize(pattern: str, wanted: Callable[[Case], bool] = lambda case: True) -> pytest.MarkDecorator:

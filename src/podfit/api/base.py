@@ -8,7 +8,7 @@ the value equals it, `always(default=…)` is written every time.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeAlias, dataclass_transform
+from typing import Annotated, Any, ClassVar, TypeAlias, dataclass_transform
 
 import msgspec
 
@@ -34,7 +34,12 @@ def always(*, default: Any, name: str | None = None) -> Any:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field, always))
 class Struct(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, rename=json_name):
-    """Base of all wire types: immutable; change one with `msgspec.structs.replace`."""
+    """Base of all wire types: immutable; change one with `msgspec.structs.replace`.
+
+    `whole` says that server-side apply owns such a value as one field.
+    """
+
+    whole: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,7 @@ class Listing:
 
     `keys` make a list a map under server-side apply, `merge_key` is the key of strategic merge patch (empty: replace as
     a whole), `set_` marks a list of unique scalars, `retain_keys` a union whose other members a patch drops.
+    `key_defaults` are the keys' values where an item does not give them and they are not the Struct's own.
     """
 
     keys: tuple[str, ...] = ()
@@ -50,11 +56,16 @@ class Listing:
     set_: bool = False
     atomic: bool = False
     retain_keys: bool = False
+    key_defaults: tuple[tuple[str, str], ...] = ()
 
 
-def keyed(*keys: str, merge: str = "", patch: bool = True, retain_keys: bool = False) -> Listing:
-    """A list whose items are told apart by `keys`; strategic merge goes by the first unless `merge` names another."""
-    return Listing(keys=keys, merge_key=(merge or keys[0]) if patch else "", retain_keys=retain_keys)
+def keyed(*keys: str, merge: str = "", patch: bool = True, retain_keys: bool = False, **defaults: str) -> Listing:
+    """A list whose items are told apart by `keys`; strategic merge goes by the first unless `merge` names another.
+
+    `defaults` are values of keys that an item may leave out.
+    """
+    merge_key = (merge or keys[0]) if patch else ""
+    return Listing(keys=keys, merge_key=merge_key, retain_keys=retain_keys, key_defaults=tuple(defaults.items()))
 
 
 def merged(merge_key: str) -> Listing:

@@ -1,6 +1,6 @@
 """Metadata common to every object, and the options that travel with requests."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from msgspec import field
 
@@ -18,6 +18,7 @@ class ManagedFieldsEntry(Struct):
 
 
 class OwnerReference(Struct):
+    whole: ClassVar[bool] = True
     name: str = always(default="")
     api_version: str = always(default="")
     block_owner_deletion: bool | None = None
@@ -58,6 +59,7 @@ class LabelSelectorRequirement(Struct):
 
 
 class LabelSelector(Struct):
+    whole: ClassVar[bool] = True
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()
     match_labels: dict[str, str] = field(default_factory=dict)
 

@@ -1,5 +1,7 @@
 """rbac.authorization.k8s.io/v1: roles and their bindings."""
 
+from typing import ClassVar
+
 from podfit.api.base import Object, Struct, always
 from podfit.api.meta import LabelSelector, ObjectMeta
 
@@ -20,12 +22,14 @@ class Role(Object):
 
 
 class RoleRef(Struct):
+    whole: ClassVar[bool] = True
     name: str = always(default="")
     api_group: str = ""
     kind: str = always(default="")
 
 
 class Subject(Struct):
+    whole: ClassVar[bool] = True
     name: str = always(default="")
     api_group: str = ""
     kind: str = always(default="")

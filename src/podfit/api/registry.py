@@ -64,6 +64,11 @@ class ResourceInfo:
     def group_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
 
+    @property
+    def has_status(self) -> bool:
+        """Whether its status is written apart from the rest."""
+        return any(each.name == "status" for each in self.subresources)
+
     def selectable(self, obj: Any) -> dict[str, str]:
         """The values that field selectors see."""
         values = {"metadata.name": obj.metadata.name, "metadata.namespace": obj.metadata.namespace}

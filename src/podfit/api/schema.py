@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import msgspec
 
 from podfit.api.base import Listing, Struct
+from podfit.core.quantity import Quantity
 
 Shape = Literal["struct", "list", "map", "scalar", "any"]
 
@@ -19,15 +20,18 @@ Shape = Literal["struct", "list", "map", "scalar", "any"]
 @dataclass(frozen=True, slots=True)
 class Member:
     """One field. `item` is the Struct of a struct, or of the items of a list or map; None where those are no Structs.
+    `zero` is what a null in a map of scalars means.
     """
 
     attribute: str
     shape: Shape
     item: type[Struct] | None
     listing: Listing
+    zero: str | None = None
 
 
 _PLAIN = Listing()
+_ZEROS = {str: "", bytes: "", Quantity: "0"}
 
 
 @cache
@@ -52,7 +56,7 @@ def _member(attribute: str, hint: Any) -> Member:
     if origin is dict:
         value = _without_none(get_args(hint)[1])
         shape: Shape = "any" if value is Any else "map"
-        return Member(attribute, shape, value if _is_struct(value) else None, listing)
+        return Member(attribute, shape, value if _is_struct(value) else None, listing, _ZEROS.get(value))
     return Member(attribute, "any" if hint is Any else "scalar", None, listing)
 
 

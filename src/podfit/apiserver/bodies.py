@@ -100,8 +100,16 @@ def _unfit(kind: type[Struct], version: str, why: str) -> ApiError:
 def typed_object(value: Any, kind: type[Object], *, version: str = "v1") -> Any:
     """The document as an object that says of itself what it is, as everything that is stored has to. Raises 400."""
     _check_kind(value, kind)
-    obj, declared = typed(value, kind, version=version), kind()
+    obj, declared = typed(_forgetting(value), kind, version=version), kind()
     return replace(obj, kind=declared.kind, api_version=declared.api_version)  # type: ignore[attr-defined]  # all do
+
+
+def _forgetting(value: Any) -> Any:
+    """An empty list of managers says to forget them all, as one empty entry does; no list says to keep them."""
+    meta = value.get("metadata") if isinstance(value, dict) else None
+    if isinstance(meta, dict) and meta.get("managedFields") == []:
+        return value | {"metadata": meta | {"managedFields": [{}]}}
+    return value
 
 
 def read_object(

@@ -47,7 +47,7 @@ def prepare_create(info: ResourceInfo, obj: Any, gates: FeatureGates) -> Any:
             finalizers = tuple(dict.fromkeys((*obj.spec.finalizers, NAMESPACE_FINALIZER)))
             spec = replace(obj.spec, finalizers=finalizers)
             return replace(obj, spec=spec, status=NamespaceStatus(phase="Active"))
-    if _has_status(info):
+    if info.has_status:
         return replace(obj, status=type(obj.status)())
     return obj
 
@@ -63,11 +63,7 @@ def door(info: ResourceInfo, subresource: str) -> Door:
         return own
     if subresource == "status":
         return _STATUS
-    return Door(_main_of_status, validate_update) if _has_status(info) else Door(_unchanged, validate_update)
-
-
-def _has_status(info: ResourceInfo) -> bool:
-    return any(each.name == "status" for each in info.subresources)
+    return Door(_main_of_status, validate_update) if info.has_status else Door(_unchanged, validate_update)
 
 
 def _unchanged(new: Any, _old: Any, _gates: FeatureGates) -> Any:

@@ -8,6 +8,8 @@ handler directly.
 
 import asyncio
 import logging
+from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from podfit.apiserver import connect, discovery
 from podfit.apiserver.admission.default import default_chain
 from podfit.apiserver.authenticate import Authenticator
 from podfit.apiserver.authorize import Authorizer
+from podfit.apiserver.bodies import media_type
 from podfit.apiserver.bootstrap import bootstrap
 from podfit.apiserver.context import Context
 from podfit.apiserver.health import health
@@ -32,7 +35,8 @@ from podfit.apiserver.target import Target, target_of
 from podfit.apiserver.token_requests import create_token
 from podfit.apiserver.tokens import ServiceAccountTokens
 from podfit.apiserver.verbs.answers import JSON, error_response
-from podfit.apiserver.verbs.change import patch, update
+from podfit.apiserver.verbs.apply import apply
+from podfit.apiserver.verbs.change import APPLY_PATCH, patch, update
 from podfit.apiserver.verbs.create import create
 from podfit.apiserver.verbs.delete import delete, delete_collection
 from podfit.apiserver.verbs.read import get, list_
@@ -138,6 +142,10 @@ class ApiServer:
     async def _verb(self, request: Request, target: Target, identity: Identity) -> Response:
         if read := _READS.get(target.verb):
             return await read(self._context, target, request)
+        if target.verb == "patch" and media_type(request) == APPLY_PATCH:
+            creation = replace(target, verb="create")
+            may_create = partial(self._authorizer.check, identity, creation, request)
+            return await asyncio.shield(apply(self._context, self._chain, target, request, identity, may_create))
         if write := _WRITES.get(target.verb):
             # A client that goes away does not undo half a write.
             return await asyncio.shield(write(self._context, self._chain, target, request, identity))

@@ -1,5 +1,7 @@
 """Where a pod may and would rather run."""
 
+from typing import ClassVar
+
 from podfit.api.base import Struct, always
 from podfit.api.meta import LabelSelector
 
@@ -11,11 +13,13 @@ class NodeSelectorRequirement(Struct):
 
 
 class NodeSelectorTerm(Struct):
+    whole: ClassVar[bool] = True
     match_expressions: tuple[NodeSelectorRequirement, ...] = ()
     match_fields: tuple[NodeSelectorRequirement, ...] = ()
 
 
 class NodeSelector(Struct):
+    whole: ClassVar[bool] = True
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
 
 

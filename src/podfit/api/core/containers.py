@@ -105,7 +105,7 @@ class Container(Struct):
     image_pull_policy: str = ""
     lifecycle: Lifecycle | None = None
     liveness_probe: Probe | None = None
-    ports: Annotated[tuple[ContainerPort, ...], keyed("containerPort", "protocol")] = ()
+    ports: Annotated[tuple[ContainerPort, ...], keyed("containerPort", "protocol", protocol="TCP")] = ()
     readiness_probe: Probe | None = None
     resize_policy: tuple[ContainerResizePolicy, ...] = ()
     resources: ResourceRequirements = always(default=ResourceRequirements())
@@ -133,7 +133,7 @@ class EphemeralContainer(Struct):
     image_pull_policy: str = ""
     lifecycle: Lifecycle | None = None
     liveness_probe: Probe | None = None
-    ports: Annotated[tuple[ContainerPort, ...], keyed("containerPort", "protocol")] = ()
+    ports: Annotated[tuple[ContainerPort, ...], keyed("containerPort", "protocol", protocol="TCP")] = ()
     readiness_probe: Probe | None = None
     resize_policy: tuple[ContainerResizePolicy, ...] = ()
     resources: ResourceRequirements = always(default=ResourceRequirements())

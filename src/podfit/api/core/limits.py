@@ -1,5 +1,7 @@
 """LimitRange and ResourceQuota: what a namespace allows a pod, and all of its pods together."""
 
+from typing import ClassVar
+
 from msgspec import field
 
 from podfit.api.base import Object, ResourceList, Struct, always
@@ -33,6 +35,7 @@ class ScopedResourceSelectorRequirement(Struct):
 
 
 class ScopeSelector(Struct):
+    whole: ClassVar[bool] = True
     match_expressions: tuple[ScopedResourceSelectorRequirement, ...] = ()
 
 

@@ -1,14 +1,18 @@
 """References from one object to another, or to a key inside one."""
 
+from typing import ClassVar
+
 from podfit.api.base import Struct, always
 from podfit.core.quantity import Quantity
 
 
 class LocalObjectReference(Struct):
+    whole: ClassVar[bool] = True
     name: str = ""
 
 
 class ObjectReference(Struct):
+    whole: ClassVar[bool] = True
     name: str = ""
     api_version: str = ""
     field_path: str = ""
@@ -19,29 +23,34 @@ class ObjectReference(Struct):
 
 
 class ObjectFieldSelector(Struct):
+    whole: ClassVar[bool] = True
     api_version: str = ""
     field_path: str = always(default="")
 
 
 class ResourceFieldSelector(Struct):
+    whole: ClassVar[bool] = True
     container_name: str = ""
     divisor: Quantity | None = None
     resource: str = always(default="")
 
 
 class ConfigMapKeySelector(Struct):
+    whole: ClassVar[bool] = True
     key: str = always(default="")
     name: str = ""
     optional: bool | None = None
 
 
 class SecretKeySelector(Struct):
+    whole: ClassVar[bool] = True
     key: str = always(default="")
     name: str = ""
     optional: bool | None = None
 
 
 class FileKeySelector(Struct):
+    whole: ClassVar[bool] = True
     key: str = always(default="")
     optional: bool | None = None
     path: str = always(default="")
@@ -49,5 +58,6 @@ class FileKeySelector(Struct):
 
 
 class SecretReference(Struct):
+    whole: ClassVar[bool] = True
     name: str = ""
     namespace: str = ""

@@ -4,6 +4,8 @@ podfit mounts emptyDir, hostPath, configMap, secret, downwardAPI and projected v
 so that no manifest loses a field, and a node says which of them it cannot mount.
 """
 
+from typing import ClassVar
+
 from msgspec import field
 
 from podfit.api.base import ResourceList, Struct, always
@@ -89,6 +91,7 @@ class EmptyDirVolumeSource(Struct):
 
 
 class TypedLocalObjectReference(Struct):
+    whole: ClassVar[bool] = True
     name: str = always(default="")
     api_group: str = ""
     kind: str = always(default="")

@@ -5,7 +5,7 @@ from ipaddress import ip_address
 import msgspec
 
 from podfit.api.core.containers import Container
-from podfit.api.core.pods import Pod, PodSpec
+from podfit.api.core.pods import Pod, PodIP, PodSpec
 from podfit.api.validation.meta import nonnegative, validate_meta_update
 from podfit.api.validation.pods import MIRROR, WHOLE, validate_pod
 from podfit.core.features import FeatureGates
@@ -27,7 +27,7 @@ def prepare_pod_update(new: Pod, old: Pod) -> Pod:
 
 def prepare_status_update(new: Pod, old: Pod) -> Pod:
     """Only status, and metadata but its generation and owners; what the writer does not say about generations stays
-    known (spec 1.8)."""
+    known (spec 1.8), and the address is the first of the addresses."""
     status = new.status
     before = {condition.type: condition.observed_generation for condition in old.status.conditions}
     conditions = tuple(
@@ -36,9 +36,14 @@ def prepare_status_update(new: Pod, old: Pod) -> Pod:
         else msgspec.structs.replace(each, observed_generation=before.get(each.type, 0))
         for each in status.conditions
     )
+    ips = status.pod_ips
+    if status.pod_ip and (not ips or (ips[0].ip != status.pod_ip != old.status.pod_ip)):
+        ips = (PodIP(ip=status.pod_ip),)
     status = msgspec.structs.replace(
         status,
         conditions=conditions,
+        pod_ips=ips,
+        pod_ip=ips[0].ip if ips else status.pod_ip,
         observed_generation=status.observed_generation or old.status.observed_generation,
         qos_class=status.qos_class or old.status.qos_class,
     )

@@ -7,7 +7,8 @@ Without a resource version it is done again when someone else was quicker; with 
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -26,7 +27,7 @@ from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.documents import check_depth, parse_json
 from podfit.apiserver.doors import door
 from podfit.apiserver.legacy import door_of, without_echo
-from podfit.apiserver.managed import NO_MANAGERS, manager_of, tracked
+from podfit.apiserver.managed import NO_MANAGERS, Entries, given, manager_of, tracked, without_times
 from podfit.apiserver.patch import jsonpatch, mergepatch, strategic
 from podfit.apiserver.patch.words import shown_map, unfit
 from podfit.apiserver.removal import released
@@ -36,7 +37,7 @@ from podfit.apiserver.verbs.answers import object_response, record_response
 from podfit.apiserver.verbs.options import dry_run
 from podfit.apiserver.verbs.retry import until_unchanged
 from podfit.core.errors import ApiError, bad_request, conflict
-from podfit.core.fields import invalid, refusal
+from podfit.core.fields import forbidden, invalid, refusal
 from podfit.core.times import format_time
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.protocol import Record
@@ -44,29 +45,38 @@ from podfit.store.protocol import Record
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
-PATCHES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH)
+APPLY_PATCH = "application/apply-patch+yaml"
+PATCHES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
 
-Make = Callable[[Record], tuple[Any, list[str]]]
-"""From what is stored to what the client wants, and warnings."""
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a client makes of an object. `entries` are the managers of its fields where the request settles them."""
+
+    obj: Any
+    warnings: Sequence[str] = ()
+    entries: Entries | None = None
+
+
+Make = Callable[[Record], Wanted]
 
 _SHOWN = 1000  # bytes of a patch that a refusal quotes
 
 
 async def update(context: Context, chain: Chain, target: Target, request: Request, identity: Identity) -> Response:
     info = _info(target)
-    wanted, warnings = read_object(request, info, context.gates, legacy=context.legacy)
-
-    def make(_: Record) -> tuple[Any, list[str]]:
-        return wanted, warnings
-
-    return await until_unchanged(partial(_change, context, chain, target, request, identity, make))
+    wanted = Wanted(*read_object(request, info, context.gates, legacy=context.legacy))
+    return await until_unchanged(partial(change, context, chain, target, request, identity, lambda _: wanted))
 
 
 async def patch(context: Context, chain: Chain, target: Target, request: Request, identity: Identity) -> Response:
     """Apply a patch; 415 for a kind of patch that this server does not have."""
     info = _info(target)
+    if request.query.get("force"):
+        errors = [forbidden("force", "may not be specified for non-apply patch")]
+        raise refusal("PatchOptions", "", errors, group="meta.k8s.io")
     make = _patcher(context, info, request)
-    return await until_unchanged(partial(_change, context, chain, target, request, identity, make))
+    return await until_unchanged(partial(change, context, chain, target, request, identity, make))
 
 
 def _info(target: Target) -> ResourceInfo:
@@ -86,7 +96,7 @@ def _patcher(context: Context, info: ResourceInfo, request: Request) -> Make:
     def refuse(text: str) -> ApiError:
         return refusal("", "", [invalid("patch", sent[:_SHOWN], text)])
 
-    def make(record: Record) -> tuple[Any, list[str]]:
+    def make(record: Record) -> Wanted:
         document = msgspec.json.decode(stored.whole(info, record))
         if kind == JSON_PATCH:
             patched = jsonpatch.apply(document, changes)
@@ -101,22 +111,23 @@ def _patcher(context: Context, info: ResourceInfo, request: Request) -> Make:
             raise refuse(unfit(error.message)) from None
         paths = unknown_fields(patched, info.type, first=kind == STRATEGIC_PATCH)
         unknown = (f'unknown field "{path}"' for path in paths)
-        return apply_defaults(obj, context.gates), strictness.check([*problems, *unknown], refuse)
+        return Wanted(apply_defaults(obj, context.gates), strictness.check([*problems, *unknown], refuse))
 
     return make
 
 
-async def _change(
+async def change(
     context: Context, chain: Chain, target: Target, request: Request, identity: Identity, make: Make
 ) -> Response:
     info = _info(target)
     record = await Stored[Any](context.store, info).record(target.namespace, target.name)
     old = stored.decoded(info, record)
-    wanted, warnings = make(record)
+    made = make(record)
+    wanted, warnings = made.obj, made.warnings
     _check_identity(info, target, wanted, old, exact=request.method == "PUT")
     dry = dry_run(request)
     asked = without_echo(context.legacy, identity, wanted, old)
-    asked = replace(asked, metadata=_kept(wanted.metadata, old.metadata))
+    asked = replace(asked, metadata=_kept(wanted.metadata, old.metadata, _managers(made, target, old)))
     subresource = door_of(context.legacy, target.subresource, asked, old)
     if subresource != target.subresource:
         await Authorizer(context).check(identity, dataclasses.replace(target, subresource=subresource), request)
@@ -131,12 +142,13 @@ async def _change(
         raise refusal(info.kind, target.name, errors, group=info.group)
     await chain.validate(attributes, new)
     new = replace(new, metadata=replace(new.metadata, resource_version=old.metadata.resource_version))
-    if new == old and not (through.writes_dropped and asked != old):
+    if same(new, old) and not (through.writes_dropped and asked != old):
         return record_response(info, record, warnings=warnings)
-    new = tracked(
-        info, new, old, manager=manager_of(request), subresource=subresource,
-        now=format_time(context.clock.now()),
-    )  # fmt: skip
+    if made.entries is None:
+        new = tracked(
+            info, new, old, manager=manager_of(request), subresource=subresource,
+            now=format_time(context.clock.now()),
+        )  # fmt: skip
     if dry:
         return object_response(new, warnings=warnings)
     objects = Stored[Any](context.store, info)
@@ -166,13 +178,31 @@ def _check_identity(info: ResourceInfo, target: Target, wanted: Any, old: Any, *
         raise conflict(info.resource, target.name, group=info.group)
 
 
-def _kept(meta: Any, old: Any) -> Any:
+def same(new: Any, old: Any) -> bool:
+    """Whether a write would change nothing but when a manager last wrote."""
+    if new == old:
+        return True
+    mine, kept = new.metadata.managed_fields, old.metadata.managed_fields
+    if mine == kept or without_times(mine) != without_times(kept):
+        return False
+    return bool(replace(new, metadata=replace(new.metadata, managed_fields=kept)) == old)
+
+
+def _managers(made: Wanted, target: Target, old: Any) -> Entries:
+    """The managers that a client left, forgot or replaced; what makes no sense is not taken, nor through a subresource.
+    """
+    kept: Entries = old.metadata.managed_fields
+    if made.entries is not None or target.subresource:
+        return kept if made.entries is None else made.entries
+    wanted = made.obj.metadata.managed_fields
+    return () if wanted == NO_MANAGERS else given(wanted) or kept
+
+
+def _kept(meta: Any, old: Any, managers: Entries) -> Any:
     """What the server gave to the object stays, unless the client wrote something else, which validation will name."""
     return replace(
         meta, resource_version=old.resource_version, name=old.name, namespace=old.namespace,
-        uid=meta.uid or old.uid,
-        generation=old.generation, self_link=old.self_link,
-        managed_fields=() if meta.managed_fields == NO_MANAGERS else old.managed_fields,
+        uid=meta.uid or old.uid, generation=old.generation, self_link=old.self_link, managed_fields=managers,
         creation_timestamp=meta.creation_timestamp or old.creation_timestamp,
         deletion_timestamp=meta.deletion_timestamp or old.deletion_timestamp,
         deletion_grace_period_seconds=_first(meta.deletion_grace_period_seconds, old.deletion_grace_period_seconds),

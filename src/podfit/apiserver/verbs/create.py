@@ -10,7 +10,7 @@ from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.bodies import read_object
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.doors import check_create, prepare_create
-from podfit.apiserver.managed import manager_of, tracked
+from podfit.apiserver.managed import Entries, manager_of, tracked
 from podfit.apiserver.stored import Stored
 from podfit.apiserver.target import Target
 from podfit.apiserver.verbs.answers import object_response, record_response
@@ -26,9 +26,18 @@ ATTEMPTS = 8
 
 
 async def create(context: Context, chain: Chain, target: Target, request: Request, identity: Identity) -> Response:
+    assert target.info is not None
+    obj, warnings = read_object(request, target.info, context.gates, legacy=context.legacy)
+    return await create_object(context, chain, target, request, identity, obj, warnings)
+
+
+async def create_object(
+    context: Context, chain: Chain, target: Target, request: Request, identity: Identity, obj: Any,
+    warnings: list[str], *, entries: Entries | None = None,
+) -> Response:  # fmt: skip
+    """Store a new object; `entries` are the managers of its fields where they are known already."""
     info = target.info
     assert info is not None
-    obj, warnings = read_object(request, info, context.gates, legacy=context.legacy)
     obj = replace(obj, metadata=_placed(obj, target))
     dry = dry_run(request)
     for attempt in range(ATTEMPTS):
@@ -38,7 +47,10 @@ async def create(context: Context, chain: Chain, target: Target, request: Reques
             identity=identity, dry_run=dry,
         )  # fmt: skip
         prepared = prepare_create(info, named, context.gates)
-        prepared = tracked(info, prepared, None, manager=manager_of(request), subresource="", now=_now(context))
+        if entries is None:
+            prepared = tracked(info, prepared, None, manager=manager_of(request), subresource="", now=_now(context))
+        else:
+            prepared = replace(prepared, metadata=replace(prepared.metadata, managed_fields=entries))
         admitted = await chain.mutate(attributes, prepared)
         if errors := check_create(admitted, context.gates):
             raise refusal(info.kind, named.metadata.name, errors, group=info.group)

@@ -1,0 +1,64 @@
+"""Whether a document can be applied: whatever is in it has to be a field, and items of lists have to be told apart."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from podfit.api.base import Struct
+from podfit.api.schema import Member, members
+from podfit.apiserver.fields.parts import item_name
+from podfit.apiserver.fields.sets import step
+
+UNKNOWN = "field not declared in schema"
+
+
+def objections(document: Any, kind: type[Struct], path: str = "") -> Iterator[str]:
+    """What is wrong with an applied object, each with its path."""
+    known = members(kind)
+    for name, value in document.items():
+        member = known.get(name)
+        if member is None:
+            yield f"{path}.{name}: {UNKNOWN}"
+        elif value is not None:
+            yield from _inside(value, member, f"{path}.{name}")
+
+
+def _inside(value: Any, member: Member, path: str) -> Iterator[str]:
+    if member.shape == "list":
+        yield from _list(value, member, path)
+    elif member.shape in ("struct", "map") and not isinstance(value, dict):
+        yield f"{path}: expected map, got {type(value).__name__}"
+    elif member.item is not None and member.shape == "struct":
+        yield from objections(value, member.item, path)
+    elif member.item is not None:
+        for name, each in value.items():
+            yield from _item(each, member.item, f"{path}.{name}")
+
+
+def _list(value: Any, member: Member, path: str) -> Iterator[str]:
+    if not isinstance(value, list):
+        yield f"{path}: expected list, got {type(value).__name__}"
+        return
+    seen: set[str] = set()
+    for index, each in enumerate(value):
+        here = f"{path}[{index}]"
+        if each is None:
+            yield f"{here}: an item of a list may not be null"
+            continue
+        if member.listing.keys and not isinstance(each, dict):
+            yield f"{here}: expected map, got {type(each).__name__}"
+            continue
+        if member.listing.keys or member.listing.set_:
+            name = item_name(each, member)
+            here = path + step(name)
+            if name in seen:
+                yield f"{path}: duplicate entries for key {step(name)}"
+            seen.add(name)
+        if member.item is not None:
+            yield from _item(each, member.item, here)
+
+
+def _item(value: Any, kind: type[Struct], path: str) -> Iterator[str]:
+    if not isinstance(value, dict):
+        yield f"{path}: expected map, got {type(value).__name__}"
+    else:
+        yield from objections(value, kind, path)

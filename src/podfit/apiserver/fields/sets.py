@@ -1,0 +1,111 @@
+"""Sets of fields, in the form that travels (FieldsV1): a tree of the names of parts.
+
+An empty node is a field that is a member of the set; `.` says so of one that has members below it. At the top, where
+the object itself stands, nothing is a member.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from functools import reduce
+from typing import Any, TypeAlias
+
+Tree: TypeAlias = dict[str, Any]
+
+SELF = "."
+_KINDS = "fkv"  # of names, in the order in which a set shows them
+_PLAIN = re.compile(r"[fkvi]:")
+
+
+def is_member(tree: Tree) -> bool:
+    return not tree or SELF in tree
+
+
+def node(member: bool, inner: Tree) -> Tree | None:
+    """A node of a tree; None when neither it nor anything below is a member."""
+    if not inner:
+        return {} if member else None
+    return {SELF: {}, **inner} if member else inner
+
+
+def below(tree: Tree) -> Iterable[tuple[str, Tree]]:
+    return ((name, inner) for name, inner in tree.items() if name != SELF)
+
+
+def union(one: Tree, other: Tree) -> Tree:
+    merged = dict(one)
+    for name, inner in other.items():
+        if name not in merged:
+            merged[name] = inner
+        else:
+            mine = merged[name]
+            both = union(dict(below(mine)), dict(below(inner)))
+            merged[name] = node(is_member(mine) or is_member(inner), both) or {}
+    return merged
+
+
+def union_of(trees: Iterable[Tree]) -> Tree:
+    return reduce(union, trees, {})
+
+
+def without(tree: Tree, taken: Tree) -> Tree:
+    """The members of `tree` that are not members of `taken`."""
+    kept: Tree = {}
+    for name, inner in below(tree):
+        loss = taken.get(name)
+        left = inner if loss is None else node(is_member(inner) and not is_member(loss), without(inner, loss))
+        if left is not None:
+            kept[name] = left
+    return kept
+
+
+def common(one: Tree, other: Tree) -> Tree:
+    """The members of both."""
+    found: Tree = {}
+    for name, inner in below(one):
+        if name in other:
+            both = node(is_member(inner) and is_member(other[name]), common(inner, other[name]))
+            if both is not None:
+                found[name] = both
+    return found
+
+
+def paths(tree: Tree, start: str = "") -> Iterator[str]:
+    """The members as people read them, such as `.spec.containers[name="c"].image`; the members of a level before what
+    is below it."""
+    ordered = sorted(below(tree), key=lambda each: (_KINDS.find(each[0][0]), each[0]))
+    for name, inner in ordered:
+        if is_member(inner):
+            yield start + step(name)
+    for name, inner in ordered:
+        yield from paths(inner, start + step(name))
+
+
+def step(name: str) -> str:
+    text = name[2:]
+    match name[:2]:
+        case "k:":
+            keys = sorted(json.loads(text).items())
+            return f"[{','.join(f'{key}={json.dumps(value)}' for key, value in keys)}]"
+        case "v:":
+            return f"[={text}]"
+    return f".{text}"
+
+
+def well_formed(value: Any) -> bool:
+    """Whether a decoded document is a set of fields."""
+    if not isinstance(value, dict):
+        return False
+    return all(
+        (name == SELF and inner == {}) or (_PLAIN.match(name) and _readable(name) and well_formed(inner))
+        for name, inner in value.items()
+    )
+
+
+def _readable(name: str) -> bool:
+    if name[:2] != "k:":
+        return True
+    try:
+        return isinstance(json.loads(name[2:]), dict)
+    except ValueError:
+        return False

@@ -1,0 +1,114 @@
+"""PATCH with `application/apply-patch+yaml`: server-side apply, which creates what is not there (spec R-003)."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+from msgspec.structs import replace
+
+from podfit.api import codec
+from podfit.api.core.pods import Pod
+from podfit.api.defaults import apply_defaults
+from podfit.api.registry import ResourceInfo
+from podfit.apiserver import stored
+from podfit.apiserver.admission.chain import Chain
+from podfit.apiserver.apply import Application, Applied
+from podfit.apiserver.bodies import todays, typed_object
+from podfit.apiserver.context import Context
+from podfit.apiserver.documents import parse_json, parse_yaml
+from podfit.apiserver.fields.sets import Tree
+from podfit.apiserver.managed import manager_of
+from podfit.apiserver.target import Target
+from podfit.apiserver.verbs.change import Wanted, change
+from podfit.apiserver.verbs.create import create_object
+from podfit.apiserver.verbs.retry import ATTEMPTS, until_unchanged
+from podfit.core.errors import ApiError, bad_request, conflict, not_found
+from podfit.core.fields import refusal, required
+from podfit.core.times import format_time
+from podfit.net.wire import Identity, Request, Response
+from podfit.store.protocol import Record
+
+_FALSE = ("false", "0")
+
+
+async def apply(
+    context: Context, chain: Chain, target: Target, request: Request, identity: Identity,
+    may_create: Callable[[], Awaitable[None]],
+) -> Response:  # fmt: skip
+    """The object as the manager wants it. `may_create` raises 403 when the client may only change what is there."""
+    info = target.info
+    assert info is not None
+    application = _application(context, info, target, request)
+
+    def make(record: Record) -> Wanted:
+        old = stored.decoded(info, record)
+        live = codec.to_dict(old)
+        live["metadata"].pop("managedFields", None)
+        made = application.to(info, live, old.metadata.managed_fields)
+        return Wanted(_typed(context, info, made), entries=made.entries)
+
+    where = stored.key(info, target.namespace, target.name)
+    for attempt in range(ATTEMPTS):
+        if await context.store.get(where) is not None:
+            return await until_unchanged(partial(change, context, chain, target, request, identity, make))
+        if target.subresource:
+            raise not_found(info.resource, target.name, group=info.group)
+        await may_create()
+        made = application.to(info, None, ())
+        try:
+            obj = _new(_typed(context, info, made), info, target)
+            return await create_object(context, chain, target, request, identity, obj, [], entries=made.entries)
+        except ApiError as error:
+            if error.reason != "AlreadyExists" or attempt == ATTEMPTS - 1:
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _application(context: Context, info: ResourceInfo, target: Target, request: Request) -> Application:
+    if not request.param("fieldManager"):
+        errors = [required("fieldManager", "is required for apply patch")]
+        raise refusal("PatchOptions", "", errors, group="meta.k8s.io")
+    document = _document(request.body)
+    if not isinstance(document, dict):
+        raise bad_request(f"error decoding YAML: an object is applied, not {type(document).__name__}")
+    force = request.query.get("force", ())
+    return Application(
+        document=todays(document, info.type, context.legacy), manager=manager_of(request),
+        subresource=target.subresource, reset=_reset(info, target.subresource),
+        force=bool(force) and force[0].lower() not in _FALSE, now=format_time(context.clock.now()),
+    )  # fmt: skip
+
+
+def _document(body: bytes) -> Any:
+    """JSON is read as such: it is what kubectl sends, and the quicker way."""
+    if body.lstrip()[:1] == b"{":
+        try:
+            return parse_json(body)[0]
+        except ApiError:
+            pass  # braces may begin YAML just as well
+    return parse_yaml(body)
+
+
+def _reset(info: ResourceInfo, subresource: str) -> Tree:
+    """The fields that this door does not write, so that nobody comes to own them through it."""
+    if subresource == "status":
+        owners: Tree = {"f:metadata": {"f:deletionTimestamp": {}, "f:ownerReferences": {}}} if info.type is Pod else {}
+        return {"f:spec": {}} | owners
+    return {"f:status": {}} if info.has_status else {}
+
+
+def _typed(context: Context, info: ResourceInfo, made: Applied) -> Any:
+    return apply_defaults(typed_object(made.document, info.type, version=info.version), context.gates)
+
+
+def _new(obj: Any, info: ResourceInfo, target: Target) -> Any:
+    """The object under the name of the URL, which it may leave out."""
+    meta = obj.metadata
+    if meta.name and meta.name != target.name:
+        raise bad_request(f"the name of the object ({meta.name}) does not match the name on the URL ({target.name})")
+    if meta.uid:
+        text = f"uid mismatch: the provided object specified uid {meta.uid}, and no existing object was found"
+        raise conflict(info.resource, target.name, text, group=info.group)
+    if meta.resource_version:
+        raise conflict(info.resource, target.name, group=info.group)
+    return replace(obj, metadata=replace(meta, name=target.name))
