@@ -2,6 +2,7 @@
 
 import pytest
 
+from podfit.api.core.affinity import Toleration
 from podfit.api.core.containers import ResourceRequirements
 from podfit.core.features import FeatureGates
 from podfit.decide import fit
@@ -65,6 +66,11 @@ def test_memory_pressure_turns_away_besteffort_only() -> None:
     pressed = node(pressure=("MemoryPressure",))
     assert fit.admit(placed(pod(container("c1", {"cpu": "1"}))), pressed, []) == Fits()
     assert fit.admit(placed(pod(container("c1"))), pressed, []) != Fits()
+    bears_it = Toleration(key="node.kubernetes.io/memory-pressure", operator="Exists", effect="NoSchedule")
+    assert fit.admit(placed(pod(container("c1"), tolerations=(bears_it,))), pressed, []) == Fits()
+    both = node(pressure=("DiskPressure", "MemoryPressure"))
+    refusal = Deferred("Evicted", "The node had condition: [DiskPressure MemoryPressure]. ")
+    assert fit.admit(placed(pod(container("c1", {"cpu": "1"}))), both, []) == refusal
 
 
 STATIC_CPU = 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"'

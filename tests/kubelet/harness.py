@@ -12,6 +12,7 @@ from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.quantity import Quantity
 from podfit.decide.container_resources import Machine
+from podfit.decide.pressure import DEFAULT, Observation, parse
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.kubelet import Kubelet
 from podfit.kubelet.managers.config import ManagersConfig
@@ -38,7 +39,8 @@ class Node:
         size = {"cpu": Quantity.parse(cpu), "memory": Quantity.parse("4Gi"), "pods": Quantity.parse("110")}
         self.config = KubeletConfig(
             name="n1", root=root, host_ip="10.0.0.1", capacity=size, allocatable=size, port=10250,
-            managers=managers)
+            managers=managers, eviction_hard=parse(DEFAULT))
+        self.signals: dict[str, Observation] = {}
         self.machine = machine
         self.client = Client(Local(self.api, IDENTITY))
         self.kubelet = self._kubelet()
@@ -51,7 +53,8 @@ class Node:
     def _kubelet(self) -> Kubelet:
         return Kubelet(
             client=self.client, runtime=self.runtime, cgroups=self.cgroups, config=self.config,
-            machine=self.machine, mounter=DirectoryMounter(), clock=self.clock, runtime_name="fake")
+            machine=self.machine, mounter=DirectoryMounter(), clock=self.clock, runtime_name="fake",
+            observe=lambda: self.signals)
 
     async def start(self) -> None:
         """With one thread for the checkpoints, so that waiting for a thread is waiting for them."""

@@ -22,7 +22,7 @@ from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.kubelet import Kubelet
 from podfit.kubelet.managers import machine as numa
 from podfit.kubelet.managers.config import ManagersConfig
-from podfit.kubelet.node.machine import capacity, memory_bytes
+from podfit.kubelet.node.machine import capacity, limits_swap, memory_bytes
 from podfit.kubelet.runtime import images
 from podfit.kubelet.runtime.containerd import Containerd
 from podfit.kubelet.runtime.cri.client import CRIRuntime
@@ -47,7 +47,8 @@ class RealNode:
             name="n1", root=self.root / "kubelet", host_ip="127.0.0.1", capacity=size, allocatable=size,
             managers=self.managers)
         machine = Machine(
-            memory=memory_bytes(), cgroup=self.cgroups.version, static_cpus=self.managers.cpu_policy == "static")
+            memory=memory_bytes(), cgroup=self.cgroups.version, static_cpus=self.managers.cpu_policy == "static",
+            swap_controller=limits_swap(self.cgroups.version))
         return Kubelet(
             client=Client(Local(self.server.api.handler, IDENTITY)), runtime=self.runtime, cgroups=self.cgroups,
             config=config, machine=machine, mounter=TmpfsMounter(), clock=SystemClock())
@@ -62,8 +63,8 @@ class RealNode:
         pod = {"metadata": {"name": name, "namespace": "default"}, "spec": {**plain, **spec}}
         await self.server.client.create(convert(pod, Pod))
 
-    async def resize(self, cpu: str, name: str = "web") -> None:
-        patch = {"spec": {"containers": [{"name": "c1", "resources": sized(cpu)}]}}
+    async def resize(self, cpu: str, name: str = "web", memory: str = "64Mi") -> None:
+        patch = {"spec": {"containers": [{"name": "c1", "resources": sized(cpu, memory)}]}}
         await self.server.client.patch(Pod, name, "default", patch, subresource="resize")
 
     async def pod(self, name: str = "web") -> Pod | None:
@@ -93,8 +94,8 @@ class RealNode:
             await asyncio.sleep(0.01)
 
 
-def sized(cpu: str) -> dict[str, Any]:
-    amounts = {"cpu": cpu, "memory": "64Mi"}
+def sized(cpu: str, memory: str = "64Mi") -> dict[str, Any]:
+    amounts = {"cpu": cpu, "memory": memory}
     return {"requests": amounts, "limits": amounts}
 
 
@@ -132,10 +133,13 @@ async def test_a_life_with_resizes_and_a_crash(real: RealNode) -> None:
     await real.add(FOREVER)
     pod = await real.until(lambda pod: pod.status.phase == "Running")
     before = pod.status.container_statuses[0].container_id
-    await real.resize("200m")
+    await real.resize("200m", memory="96Mi")
+    await real.until(settled)
+    await real.resize("200m", memory="48Mi")
     await real.until(settled)
     path = real.cgroups.layout.container(pod.metadata.uid, "Guaranteed", before.partition("://")[2])
-    assert real.cgroups.read_container(path).cpu.quota == 20_000
+    held = real.cgroups.read_container(path)
+    assert (held.cpu.quota, held.memory_limit) == (20_000, 48 << 20)
     await real.kubelet.stop(stop_pods=False)
     real.kubelet = real.new_kubelet()
     await real.resize("300m")

@@ -9,8 +9,18 @@ from cyclopts import Parameter
 from podfit.cli import exits, logs, render
 from podfit.cli.logs import LogFormat
 from podfit.cluster.layout import DEFAULT_PORT, DataDir, default_data_dir
-from podfit.cluster.options import CpuPolicy, KubeletOptions, MakeRoom, MemoryPolicy, NodeKind, UpOptions, legacy_of
+from podfit.cluster.options import (
+    CpuPolicy,
+    KubeletOptions,
+    MakeRoom,
+    MemoryPolicy,
+    NodeKind,
+    SwapBehavior,
+    UpOptions,
+    legacy_of,
+)
 from podfit.core.features import FeatureGates
+from podfit.decide.pressure import DEFAULT
 
 
 def up(
@@ -49,6 +59,13 @@ def up(
         MemoryPolicy, Parameter(help="Static: memory of Guaranteed pods comes from one NUMA node.", show_choices=True)
     ] = MemoryPolicy.NONE,
     reserved_memory: Annotated[str, Parameter(help="Memory that is never given away, such as 0:memory=1Gi.")] = "",
+    swap_behavior: Annotated[
+        SwapBehavior,
+        Parameter(help="LimitedSwap: Burstable pods may use the node's swap (cgroup v2).", show_choices=True),
+    ] = SwapBehavior.NO_SWAP,
+    eviction_hard: Annotated[
+        str, Parameter(help="When the node is under pressure and takes no pods, such as memory.available<100Mi.")
+    ] = DEFAULT,
     detach: Annotated[
         bool, Parameter(help="Return once the cluster is ready and leave it running.", negative="")
     ] = False,
@@ -66,7 +83,8 @@ def up(
         legacy=legacy_of(legacy, legacy_clients),
         kubelet=KubeletOptions(
             cpu_manager_policy=cpu_manager_policy, reserved_cpus=reserved_cpus,
-            memory_manager_policy=memory_manager_policy, reserved_memory=reserved_memory),
+            memory_manager_policy=memory_manager_policy, reserved_memory=reserved_memory,
+            swap_behavior=swap_behavior, eviction_hard=eviction_hard),
     )  # fmt: skip
     options.check()
     logs.configure(log_format, verbose)

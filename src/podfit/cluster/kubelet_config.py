@@ -3,11 +3,13 @@
 import os
 
 from podfit.cluster.errors import MachineError, UsageError
-from podfit.cluster.options import KubeletOptions, UpOptions
+from podfit.cluster.options import KubeletOptions, SwapBehavior, UpOptions
 from podfit.core.quantity import Quantity
 from podfit.decide.container_resources import Machine
 from podfit.decide.cpusets import flat
 from podfit.decide.memory_blocks import Bank
+from podfit.decide.pressure import BadThreshold
+from podfit.decide.pressure import parse as parse_thresholds
 from podfit.kubelet.cgroup.protocol import Cgroups
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.managers import machine as numa
@@ -28,7 +30,8 @@ def check(options: KubeletOptions) -> None:
     try:
         read_reserved_cpus(options.reserved_cpus)
         read_reserved_memory(options.reserved_memory)
-    except ManagerError as error:
+        parse_thresholds(options.eviction_hard)
+    except (ManagerError, BadThreshold) as error:
         raise UsageError(str(error)) from error
 
 
@@ -44,7 +47,7 @@ def kubelet_config(name: str, options: UpOptions, *, simulated: bool) -> Kubelet
     allocatable = capacity | {name: capacity[name] - amount for name, amount in reserved.items() if amount}
     return KubeletConfig(
         name=name, root=root, host_ip=HOST_IP, capacity=capacity, allocatable=allocatable, simulated=simulated,
-        managers=managers)
+        managers=managers, eviction_hard=() if simulated else parse_thresholds(options.kubelet.eviction_hard))
 
 
 def _managers(options: KubeletOptions, memory: int, *, simulated: bool) -> ManagersConfig:
@@ -64,6 +67,9 @@ def _managers(options: KubeletOptions, memory: int, *, simulated: bool) -> Manag
 
 
 def node_machine(config: KubeletConfig, cgroups: Cgroups, options: UpOptions) -> Machine:
+    swapping = options.kubelet.swap_behavior is SwapBehavior.LIMITED and not config.simulated
     return Machine(
+        swap=machine_facts.swap_bytes() if swapping else 0,
+        swap_controller=not config.simulated and machine_facts.limits_swap(cgroups.version),
         memory=config.capacity["memory"].value(), cgroup=cgroups.version, gates=options.gates,
         static_cpus=config.managers.cpu_policy == "static")

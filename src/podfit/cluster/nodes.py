@@ -18,6 +18,7 @@ from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups, Layout
 from podfit.kubelet.kubelet import Kubelet
 from podfit.kubelet.managers.config import ManagerError
+from podfit.kubelet.node.pressure import MachineSignals, observe_nothing
 from podfit.kubelet.runtime import images
 from podfit.kubelet.runtime.archives import Importer
 from podfit.kubelet.runtime.containerd import Containerd, ContainerdFailed
@@ -157,6 +158,8 @@ class ClusterNode:
                 machine=node_machine(config, machinery.cgroups, options), clock=clock,
                 mounter=DirectoryMounter() if simulated else TmpfsMounter(),
                 runtime_name="simulated" if simulated else "containerd",
+                observe=observe_nothing if simulated else MachineSignals(
+                    nodefs=config.root, imagefs=options.data.containerd),
             )  # fmt: skip
         except ManagerError as error:
             raise MachineError(str(error)) from error

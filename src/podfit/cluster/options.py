@@ -12,6 +12,7 @@ from podfit.apiserver.legacy_options import OFF, Legacy
 from podfit.cluster.errors import MachineError, UsageError
 from podfit.cluster.layout import DEFAULT_PORT, DataDir
 from podfit.core.features import FeatureGates
+from podfit.decide.pressure import DEFAULT
 
 NEEDED = ("containerd", "runc")
 
@@ -35,6 +36,11 @@ class CpuPolicy(StrEnum):
     STATIC = "static"
 
 
+class SwapBehavior(StrEnum):
+    NO_SWAP = "NoSwap"
+    LIMITED = "LimitedSwap"
+
+
 class MemoryPolicy(StrEnum):
     NONE = "None"
     STATIC = "Static"
@@ -56,6 +62,8 @@ class KubeletOptions:
     reserved_cpus: str = ""
     memory_manager_policy: MemoryPolicy = MemoryPolicy.NONE
     reserved_memory: str = ""
+    swap_behavior: SwapBehavior = SwapBehavior.NO_SWAP
+    eviction_hard: str = DEFAULT
 
     def arguments(self) -> list[str]:
         """On the command line; those that are not as usual."""

@@ -8,14 +8,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from podfit.api.base import ResourceList
-from podfit.api.core.nodes import Node
+from podfit.api.core.nodes import Node, Taint
 from podfit.api.core.pods import Pod
 from podfit.core.features import FeatureGates
 from podfit.core.quantity import ZERO, Quantity
 from podfit.decide import cpusets, memory_blocks
 from podfit.decide.container_resources import Machine, is_critical, limited_swap
 from podfit.decide.overlay import NOTHING, resizable
-from podfit.decide.place import matches_node
+from podfit.decide.place import matches_node, tolerates
 from podfit.decide.requests import pod_requests
 
 TOO_LITTLE = "Node didn't have enough resource: "
@@ -82,6 +82,7 @@ class Infeasible:
     reason: str = "Infeasible"
 
 
+_MEMORY_PRESSURE = Taint(key="node.kubernetes.io/memory-pressure", effect="NoSchedule")
 Verdict = Fits | Deferred | Infeasible
 
 
@@ -162,11 +163,14 @@ def _touches_swap(desired: Pod, allocated: Pod, machine: Machine) -> bool:
 
 
 def _pressure(pod: Pod, node: NodeView) -> Deferred | None:
-    """Memory pressure turns away BestEffort pods only, the other conditions everyone but critical pods (R-118)."""
+    """Memory pressure turns away BestEffort pods only, and not those that tolerate it; the other conditions everyone
+    but critical pods (R-118).
+    """
     conditions = list(node.pressure)
     if not conditions or is_critical(pod):
         return None
-    if conditions == ["MemoryPressure"] and pod.status.qos_class != "BestEffort":
+    bears_it = any(tolerates(each, _MEMORY_PRESSURE) for each in pod.spec.tolerations)
+    if conditions == ["MemoryPressure"] and (pod.status.qos_class != "BestEffort" or bears_it):
         return None
     return Deferred("Evicted", f"The node had condition: [{' '.join(conditions)}]. ")
 

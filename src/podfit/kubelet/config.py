@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from podfit.api.base import ResourceList
+from podfit.decide.pressure import Threshold
 from podfit.kubelet.managers.config import ManagersConfig
 
 
@@ -23,6 +24,7 @@ class KubeletConfig:
     annotations: Mapping[str, str] = field(default_factory=dict)
     port: int = 0
     simulated: bool = False
+    eviction_hard: tuple[Threshold, ...] = ()
     managers: ManagersConfig = ManagersConfig()  # noqa: RUF009  (frozen)
 
     @property

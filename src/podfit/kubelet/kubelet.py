@@ -35,6 +35,7 @@ from podfit.kubelet.images.puller import Puller
 from podfit.kubelet.managers.manager import ResourceManagers
 from podfit.kubelet.managers.pool import SharedPool
 from podfit.kubelet.node.agent import NodeAgent
+from podfit.kubelet.node.pressure import Observe, PressureMonitor, observe_nothing
 from podfit.kubelet.pods.backoff import CrashBackoff
 from podfit.kubelet.pods.killer import Killer
 from podfit.kubelet.pods.lookup import Lookup
@@ -64,12 +65,14 @@ class Kubelet:
 
     def __init__(
         self, *, client: Client, runtime: Runtime, cgroups: Cgroups, config: KubeletConfig, machine: Machine,
-        mounter: Mounter, clock: Clock, runtime_name: str = "containerd",
+        mounter: Mounter, clock: Clock, runtime_name: str = "containerd", observe: Observe = observe_nothing,
     ) -> None:
         self._config, self._clock, self._machine = config, clock, machine
         self._runtime = runtime
         self._recorder = EventRecorder(client, component="kubelet", clock=clock, host=config.name)
-        self._agent = NodeAgent(client, runtime, config, clock=clock, gates=machine.gates)
+        self._pressure = PressureMonitor(observe, config.eviction_hard, clock=clock, changed=self._pressure_changed)
+        self._agent = NodeAgent(
+            client, runtime, config, clock=clock, gates=machine.gates, pressure=lambda: self._pressure.conditions)
         self._informer = Informer(client, Pod, clock=clock, fields=f"spec.nodeName={config.name}")
         self._pods = PodManager(self._informer)
         self._watch = RuntimeWatch(
@@ -102,24 +105,28 @@ class Kubelet:
             healthy=lambda: self._watch.healthy and not self._broken)
         self._tasks: list[asyncio.Task[None]] = []
         self._broken = False
+        self._again: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Returns when the node is registered and every pod that was placed on it before has its worker."""
         self._config.root.mkdir(parents=True, exist_ok=True)
         self._actuator.refresh_tiers(())
         await self._pool.recover()
+        self._pressure.look()
         self._run(events=self._recorder.run(), informer=self._informer.run(), pods=self._pods.run(self._tools))
         await self._agent.register()
         self._run(node=self._agent.run())
         await self._pods.ready.wait()
         self._run(look=self._watch.look(), listen=self._watch.listen(), housekeeping=self._housekeeping(),
-                  pool=self._pool.run())
+                  pool=self._pool.run(), pressure=self._pressure.run())
         log.info("kubelet started node=%s pods=%d", self._config.name, len(self._pods.known()))
 
     async def stop(self, *, stop_pods: bool) -> None:
         """End the kubelet. Containers go on running, unless `stop_pods`: then nothing of this node's pods remains but
         their directories and logs.
         """
+        if stop_pods:
+            await self.shut_down()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -128,7 +135,16 @@ class Kubelet:
         if stop_pods:
             await self._housekeeper.take_down()
 
+    async def shut_down(self) -> None:
+        """The node is about to go: it says so, and takes neither pods nor resizes any more. What runs goes on."""
+        await self._agent.shut_down()
+
     # ------------------------------------------------------------------ inside
+
+    def _pressure_changed(self) -> None:
+        """The API hears of it at once, and resizes that waited for it to pass are tried again."""
+        self._agent.changed()
+        self._again = asyncio.ensure_future(self._allocation.retry("periodic_retry"))
 
     def _run(self, **jobs: Coroutine[Any, Any, None]) -> None:
         self._tasks += [asyncio.create_task(self._kept(name, job), name=name) for name, job in jobs.items()]
@@ -159,7 +175,8 @@ class Kubelet:
         return NodeView(
             allocatable=dict(self._config.allocatable), machine=self._machine, node=self._agent.node,
             cpu_manager=policies.cpu_policy, memory_manager=policies.memory_policy, cpus=self._managers.cpus,
-            memory=self._managers.memory)
+            memory=self._managers.memory, pressure=self._pressure.conditions,
+            shutting_down=self._agent.shutting_down)
 
     def _emit(self, pod: Pod, type_: str, reason: str, message: str, field_path: str = "") -> None:
         log.debug("event pod=%s/%s reason=%s", pod.metadata.namespace, pod.metadata.name, reason)

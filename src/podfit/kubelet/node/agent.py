@@ -39,16 +39,20 @@ _EXISTS, _NOT_FOUND = 409, 404
 class NodeAgent:
     def __init__(
         self, client: Client, runtime: Runtime, config: KubeletConfig, *, clock: Clock, gates: FeatureGates,
+        pressure: Callable[[], tuple[str, ...]],
     ) -> None:
         self._client = client
         self._runtime = runtime
         self._config = config
         self._clock = clock
         self._gates = gates
+        self._pressure = pressure
+        self._look = asyncio.Event()
         self._reported: NodeStatus | None = None
         self._reported_at = 0.0
         self.node: Node | None = None
         """As the API last answered; None before registration."""
+        self.shutting_down = False
 
     async def register(self) -> Node:
         """Create the node object, or take over the one that is there. Tries until the API accepts it."""
@@ -65,8 +69,18 @@ class NodeAgent:
     async def run(self) -> None:
         """Until cancelled; after `register`."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._every(self._renew, "renew lease"))
-            group.create_task(self._every(self._report, "report node status"))
+            group.create_task(self._every(self._renew, "renew lease", asyncio.Event()))
+            group.create_task(self._every(self._report, "report node status", self._look))
+
+    async def shut_down(self) -> None:
+        """Say that the node goes; it is not Ready any more."""
+        self.shutting_down = True
+        if self.node is not None:
+            await self._try(self._report, "report that the node is shutting down")
+
+    def changed(self) -> None:
+        """Something that the status tells is not what it was: report it now."""
+        self._look.set()
 
     async def _register(self) -> Node:
         status = await self._status()
@@ -122,11 +136,14 @@ class NodeAgent:
             version, images, status = await asyncio.gather(
                 self._runtime.version(), self._runtime.list_images(), self._runtime.status())
         except CRIError as error:
-            return None, (), Health(runtime=f"container runtime is down: {error}")
+            return None, (), self._health(f"container runtime is down: {error}")
         if status.runtime_ready:
-            return version, images, Health()
+            return version, images, self._health()
         texts = [f"{each.reason}: {each.message}" for each in status.conditions if not each.status]
-        return version, images, Health(runtime=f"container runtime is not ready: {'; '.join(texts)}")
+        return version, images, self._health(f"container runtime is not ready: {'; '.join(texts)}")
+
+    def _health(self, runtime: str = "") -> Health:
+        return Health(runtime=runtime, pressure=self._pressure(), shutting_down=self.shutting_down)
 
     async def _renew(self) -> None:
         now = format_micro(self._clock.now())
@@ -146,13 +163,21 @@ class NodeAgent:
         meta = ObjectMeta(name=self._config.name, namespace=LEASE_NAMESPACE, owner_references=(owner,))
         return Lease(metadata=meta, spec=spec)
 
-    async def _every(self, act: Callable[[], Awaitable[None]], what: str) -> None:
+    async def _every(self, act: Callable[[], Awaitable[None]], what: str, sooner: asyncio.Event) -> None:
         while True:
+            sooner.clear()
+            await self._try(act, what)
+            timer = self._clock.call_later(RENEW_SECONDS, sooner.set)
             try:
-                await act()
-            except (ApiError, ConnectionError) as error:
-                log.warning("cannot %s node=%s error=%s", what, self._config.name, error)
-            await self._clock.sleep(RENEW_SECONDS)
+                await sooner.wait()
+            finally:
+                timer.cancel()
+
+    async def _try(self, act: Callable[[], Awaitable[None]], what: str) -> None:
+        try:
+            await act()
+        except (ApiError, ConnectionError) as error:
+            log.warning("cannot %s node=%s error=%s", what, self._config.name, error)
 
 
 def _essence(status: NodeStatus) -> NodeStatus:

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from podfit.api.base import ResourceList
-from podfit.api.core.nodes import NodeSystemInfo
+from podfit.api.core.nodes import NodeSwapStatus, NodeSystemInfo
 from podfit.core.quantity import Quantity
 
 KUBELET_VERSION = "v1.36.2-podfit"
@@ -21,11 +21,11 @@ def capacity(root: Path, *, pods: int = PODS) -> ResourceList:
     """CPUs this process may use, memory, pods, and the size of the file system that holds `root`."""
     return {
         "cpu": Quantity.of(len(os.sched_getaffinity(0))), "memory": Quantity.of_bytes(memory_bytes()),
-        "pods": Quantity.of(pods), "ephemeral-storage": Quantity.of_bytes(shutil.disk_usage(_existing(root)).total)}
+        "pods": Quantity.of(pods), "ephemeral-storage": Quantity.of_bytes(shutil.disk_usage(existing(root)).total)}
 
 
 def memory_bytes() -> int:
-    return int(_meminfo()["MemTotal"].split()[0]) * 1024
+    return int(meminfo()["MemTotal"].split()[0]) * 1024
 
 
 @cache
@@ -35,6 +35,18 @@ def architecture() -> str:
     return _ARCHITECTURES.get(machine, machine)
 
 
+def swap_bytes() -> int:
+    """The machine's swap space."""
+    return int(meminfo()["SwapTotal"].split()[0]) * 1024
+
+
+def limits_swap(cgroup: str, root: Path = Path("/sys/fs/cgroup")) -> bool:
+    """Whether cgroups of this version can limit swap here. v2's root has no limits of its own, its children show it."""
+    if cgroup == "v1":
+        return (root / "memory" / "memory.memsw.limit_in_bytes").exists()
+    return any(root.glob("*/memory.swap.max"))
+
+
 def system_info(runtime_version: str) -> NodeSystemInfo:
     """`runtime_version` such as `containerd://1.6.20`."""
     machine_id = _read("/etc/machine-id")
@@ -42,10 +54,11 @@ def system_info(runtime_version: str) -> NodeSystemInfo:
         machine_id=machine_id, system_uuid=_read("/sys/class/dmi/id/product_uuid") or machine_id,
         boot_id=_read("/proc/sys/kernel/random/boot_id"), kernel_version=platform.release(), os_image=_os_image(),
         container_runtime_version=runtime_version, kubelet_version=KUBELET_VERSION,
-        operating_system=platform.system().lower(), architecture=architecture())
+        operating_system=platform.system().lower(), architecture=architecture(),
+        swap=NodeSwapStatus(capacity=swap_bytes()) if swap_bytes() else None)
 
 
-def _meminfo() -> Mapping[str, str]:
+def meminfo() -> Mapping[str, str]:
     lines = Path("/proc/meminfo").read_text().splitlines()
     return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
@@ -66,5 +79,6 @@ def _read(path: str) -> str:
         return ""
 
 
-def _existing(path: Path) -> Path:
+def existing(path: Path) -> Path:
+    """The path, or the nearest one above it that is there."""
     return next(each for each in (path, *path.parents) if each.exists())

@@ -24,12 +24,23 @@ SIMULATED = "podfit.dev/simulated"
 DECLARED = ("InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers")
 MAX_IMAGES = 50
 
+_CALM = {
+    "MemoryPressure": ("KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+    "DiskPressure": ("KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+    "PIDPressure": ("KubeletHasSufficientPID", "kubelet has sufficient PID available")}
+_PRESSED = {
+    "MemoryPressure": ("KubeletHasInsufficientMemory", "kubelet has insufficient memory available"),
+    "DiskPressure": ("KubeletHasDiskPressure", "kubelet has disk pressure"),
+    "PIDPressure": ("KubeletHasInsufficientPID", "kubelet has insufficient PID available")}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """`runtime` is why no container can be started now; empty when they can."""
+    """`runtime` is why no container can be started now; empty when they can. `pressure` are the names of conditions."""
 
     runtime: str = ""
+    pressure: tuple[str, ...] = ()
+    shutting_down: bool = False
 
 
 def node_object(config: KubeletConfig, status: NodeStatus) -> Node:
@@ -75,13 +86,12 @@ def declared_features(gates: FeatureGates) -> tuple[str, ...]:
 
 
 def _conditions(health: Health, now: str, previous: Mapping[str, NodeCondition]) -> Iterable[NodeCondition]:
+    problem = "; ".join(filter(None, (health.runtime, "node is shutting down" if health.shutting_down else "")))
+    ready = ("Ready", "False", "KubeletNotReady", problem)
     rows = [
-        ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
-        ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
-        ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
-        ("Ready", "True", "KubeletReady", "kubelet is posting ready status")]
-    if health.runtime:
-        rows[-1] = ("Ready", "False", "KubeletNotReady", health.runtime)
+        *((kind, "True", *_PRESSED[kind]) if kind in health.pressure else (kind, "False", *_CALM[kind])
+          for kind in _CALM),
+        ready if problem else ("Ready", "True", "KubeletReady", "kubelet is posting ready status")]
     for kind, status, reason, message in rows:
         before = previous.get(kind)
         since = before.last_transition_time if before is not None and before.status == status else now

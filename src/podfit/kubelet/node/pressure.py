@@ -1,0 +1,86 @@
+"""Watches memory, disk and processes of the node, and says which pressure it is under.
+
+Every ten seconds, as upstream's eviction manager. Nothing is evicted here: pressure keeps pods and resizes out.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+from podfit.core.clock import Clock
+from podfit.decide.pressure import CALM, Observation, Threshold
+from podfit.kubelet.node.machine import existing, meminfo
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 10.0
+Observe: TypeAlias = Callable[[], Mapping[str, Observation]]
+"""By signal."""
+
+
+def observe_nothing() -> Mapping[str, Observation]:
+    """Of a node that is not a machine."""
+    return {}
+
+
+class MachineSignals:
+    """What this machine has left. `nodefs` holds the kubelet's directory, `imagefs` the runtime's."""
+
+    def __init__(self, *, nodefs: Path, imagefs: Path) -> None:
+        self._places = {"nodefs": nodefs, "imagefs": imagefs}
+
+    def __call__(self) -> Mapping[str, Observation]:
+        found = {"memory.available": memory(meminfo()), "pid.available": _processes()}
+        for name, path in self._places.items():
+            disk = os.statvfs(existing(path))
+            found[f"{name}.available"] = Observation(disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize)
+            if disk.f_files:
+                found[f"{name}.inodesFree"] = Observation(disk.f_favail, disk.f_files)
+        return found
+
+
+def memory(info: Mapping[str, str]) -> Observation:
+    """Free memory, and file cache that nobody has used for a while: what upstream's working set leaves."""
+    total, free, idle = (int(info[name].split()[0]) * 1024 for name in ("MemTotal", "MemFree", "Inactive(file)"))
+    return Observation(free + idle, total)
+
+
+def _processes() -> Observation:
+    most = min(int(Path("/proc/sys/kernel", name).read_text()) for name in ("pid_max", "threads-max"))
+    running = int(Path("/proc/loadavg").read_text().split()[3].partition("/")[2])
+    return Observation(most - running, most)
+
+
+class PressureMonitor:
+    """`look` once before the first pod; `run` until cancelled. `changed` is called when the conditions did."""
+
+    def __init__(
+        self, observe: Observe, thresholds: Iterable[Threshold], *, clock: Clock, changed: Callable[[], None]
+    ) -> None:
+        self._observe, self._thresholds, self._clock = observe, tuple(thresholds), clock
+        self._changed = changed
+        self._state = CALM
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """Such as `DiskPressure`."""
+        return self._state.conditions
+
+    def look(self) -> None:
+        before = self.conditions
+        try:
+            seen = self._observe()
+        except OSError as error:
+            log.warning("cannot see what is left of the node error=%s", error)
+            return
+        self._state = self._state.look(self._thresholds, seen, self._clock.monotonic())
+        if self.conditions != before:
+            log.warning("node pressure conditions=%s before=%s", self.conditions, before)
+            self._changed()
+
+    async def run(self) -> None:
+        while True:
+            await self._clock.sleep(LOOK_SECONDS)
+            self.look()
