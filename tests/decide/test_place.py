@@ -1,76 +1,76 @@
 """Where a pod goes, and the sentence when it goes nowhere (spec 4.2)."""
 
+from typing import Any
+
 import pytest
 
-from podfit.api.base import ResourceList
-from podfit.api.codec import convert
-from podfit.api.core.nodes import Node
-from podfit.api.core.pods import Pod
-from podfit.core.quantity import Quantity
-from podfit.decide.place import NodeView, Placed, Unschedulable, place
-from podfit.decide.requeue import NodeChanged, PodGone, PodShrank, worth_retrying
+from podfit.decide.place import Placed, Unschedulable, place
+from podfit.decide.placing.view import NodeView, Resident
+from support.placing import a_node, a_pod
 
-
-def quantities(**amounts: str) -> ResourceList:
-    return {name: Quantity.parse(text) for name, text in amounts.items()}
-
-
-def a_node(name: str, *, cpu: str = "4", memory: str = "8Gi", pods: str = "110", **spec: object) -> NodeView:
-    labels = spec.pop("labels", {})
-    document = {
-        "metadata": {"name": name, "labels": labels},
-        "spec": spec,
-        "status": {"allocatable": {"cpu": cpu, "memory": memory, "pods": pods}},
-    }
-    return NodeView(convert(document, Node))
-
-
-def a_pod(**spec: object) -> Pod:
-    return convert({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c"}], **spec}}, Pod)
-
-
-CPU_1 = quantities(cpu="1")
 TAINT = {"key": "k", "value": "v", "effect": "NoSchedule"}
+ONE_CPU = a_pod(cpu="1")
+
+
+def refused(pod: Resident, *views: NodeView) -> str:
+    verdict = place(pod, views)
+    assert isinstance(verdict, Unschedulable)
+    return verdict.message
 
 
 @pytest.mark.parametrize(
     ("pod", "views", "message"),
     [
-        (a_pod(), [a_node("n1", cpu="500m")], "0/1 nodes are available: 1 Insufficient cpu."),
-        (a_pod(), [a_node("n1", pods="0")], "0/1 nodes are available: 1 Too many pods."),
-        (a_pod(), [], "no nodes available to schedule pods"),
+        (ONE_CPU, [a_node("n1", cpu="500m")], "0/1 nodes are available: 1 Insufficient cpu."),
+        (ONE_CPU, [a_node("n1", pods="0")], "0/1 nodes are available: 1 Too many pods."),
+        (ONE_CPU, [], "no nodes available to schedule pods"),
         (
             a_pod(nodeSelector={"disk": "ssd"}),
             [a_node("n1")],
             "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.",
         ),
-        (a_pod(), [a_node("n1", taints=[TAINT])], "0/1 nodes are available: 1 node(s) had untolerated taint(s)."),
-        (a_pod(), [a_node("n1", unschedulable=True)], "0/1 nodes are available: 1 node(s) were unschedulable."),
+        (ONE_CPU, [a_node("n1", taints=[TAINT])], "0/1 nodes are available: 1 node(s) had untolerated taint(s)."),
+        (ONE_CPU, [a_node("n1", unschedulable=True)], "0/1 nodes are available: 1 node(s) were unschedulable."),
         (
-            a_pod(),
+            ONE_CPU,
             [a_node("n1", cpu="0"), a_node("n2", cpu="0"), a_node("n3", taints=[TAINT])],
             "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu.",
         ),
+        (
+            a_pod(cpu="5", memory="9Gi"),
+            [a_node("n1")],
+            "0/1 nodes are available: 1 Insufficient cpu, 1 Insufficient memory.",
+        ),
+        (
+            a_pod(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]),
+            [a_node("n1")],
+            '0/1 nodes are available: persistentvolumeclaim "data" not found. not found',
+        ),
     ],
 )
-def test_a_pod_that_fits_nowhere_says_why(pod: Pod, views: list[NodeView], message: str) -> None:
-    verdict = place(pod, CPU_1, views)
-    assert isinstance(verdict, Unschedulable)
-    assert verdict.message == message
+def test_a_pod_that_fits_nowhere_says_why(pod: Resident, views: list[NodeView], message: str) -> None:
+    assert refused(pod, *views) == message
 
 
-def test_both_short_resources_are_named() -> None:
-    verdict = place(a_pod(), quantities(cpu="5", memory="9Gi"), [a_node("n1")])
+@pytest.mark.parametrize(
+    ("pod", "view", "final"),
+    [
+        (ONE_CPU, a_node("n", cpu="500m"), True),
+        (ONE_CPU, a_node("n", a_pod("q", cpu="4")), False),
+        (ONE_CPU, a_node("n", pods="0"), False),
+        (ONE_CPU, a_node("n", taints=[TAINT]), True),
+    ],
+)
+def test_only_what_others_hold_can_be_freed_by_eviction(pod: Resident, view: NodeView, final: bool) -> None:
+    verdict = place(pod, [view])
     assert isinstance(verdict, Unschedulable)
-    assert verdict.message == "0/1 nodes are available: 1 Insufficient cpu, 1 Insufficient memory."
-    assert verdict.short_of == {"cpu", "memory"}
+    assert verdict.refusals["n"].final is final
 
 
 def test_exactly_what_is_left_fits() -> None:
-    view = a_node("n1", cpu="2")
-    taken = NodeView(view.node, requested=quantities(cpu="1500m"), pods=1)
-    assert place(a_pod(), quantities(cpu="500m"), [taken]) == Placed("n1")
-    assert isinstance(place(a_pod(), quantities(cpu="501m"), [taken]), Unschedulable)
+    view = a_node("n1", a_pod("q", cpu="1500m"), cpu="2")
+    assert place(a_pod(cpu="500m"), [view]) == Placed("n1")
+    assert refused(a_pod(cpu="501m"), view)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_exactly_what_is_left_fits() -> None:
     ],
 )
 def test_tolerations(toleration: dict[str, str], fits: bool) -> None:
-    verdict = place(a_pod(tolerations=[toleration]), CPU_1, [a_node("n1", taints=[TAINT])])
+    verdict = place(a_pod(tolerations=[toleration]), [a_node("n1", taints=[TAINT])])
     assert isinstance(verdict, Placed) is fits
 
 
@@ -101,48 +101,82 @@ def test_tolerations(toleration: dict[str, str], fits: bool) -> None:
     ],
 )
 def test_required_node_affinity(expression: dict[str, object], fits: bool) -> None:
-    required = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
-    pod = a_pod(affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}})
-    verdict = place(pod, CPU_1, [a_node("n1", labels={"zone": "a", "cores": "16"})])
+    pod = a_pod(affinity=node_affinity({"matchExpressions": [expression]}))
+    verdict = place(pod, [a_node("n1", labels={"zone": "a", "cores": "16"})])
     assert isinstance(verdict, Placed) is fits
 
 
+def node_affinity(*terms: dict[str, Any]) -> dict[str, Any]:
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}}
+
+
+def test_when_every_term_names_nodes_the_others_are_not_even_looked_at() -> None:
+    named = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
+    labelled = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
+    full, other = a_node("n1", cpu="0"), a_node("n2")
+    assert refused(a_pod(cpu="1", affinity=node_affinity(named)), full, other) == (
+        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't satisfy plugin(s) [NodeAffinity].")
+    assert refused(a_pod(cpu="1", affinity=node_affinity(named, labelled)), full, other) == (
+        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match Pod's node affinity/selector.")
+
+
 def test_host_ports_are_exclusive() -> None:
-    pod = a_pod(containers=[{"name": "c", "ports": [{"containerPort": 80, "hostPort": 8080}]}])
-    free = a_node("n1")
-    held = NodeView(free.node, ports=frozenset({("127.0.0.1", "TCP", 8080)}))
-    other = NodeView(free.node, ports=frozenset({("127.0.0.1", "UDP", 8080)}))
-    assert isinstance(place(pod, {}, [held]), Unschedulable)
-    assert place(pod, {}, [other]) == Placed("n1")
+    def binding(protocol: str = "TCP", **port: str) -> Resident:
+        ports = [{"containerPort": 80, "hostPort": 8080, "protocol": protocol, **port}]
+        return a_pod(containers=[{"name": "c", "ports": ports}])
+
+    assert refused(binding(), a_node("n1", binding(hostIP="127.0.0.1"))) == (
+        "0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports.")
+    assert place(binding(), [a_node("n1", binding("UDP", hostIP="127.0.0.1"))]) == Placed("n1")
 
 
 def test_the_emptier_node_wins_and_names_break_ties() -> None:
-    full = NodeView(a_node("a").node, requested=quantities(cpu="3", memory="6Gi"))
-    assert place(a_pod(), CPU_1, [full, a_node("b")]) == Placed("b")
-    assert place(a_pod(), CPU_1, [a_node("b"), a_node("a")]) == Placed("a")
+    full = a_node("a", a_pod("q", cpu="3", memory="6Gi"))
+    assert place(ONE_CPU, [full, a_node("b")]) == Placed("b")
+    assert place(ONE_CPU, [a_node("b"), a_node("a")]) == Placed("a")
 
 
 def test_a_soft_taint_only_repels() -> None:
     soft = a_node("a", taints=[{"key": "k", "effect": "PreferNoSchedule"}])
-    assert place(a_pod(), CPU_1, [soft, a_node("b")]) == Placed("b")
-    assert place(a_pod(), CPU_1, [soft]) == Placed("a")
+    assert place(ONE_CPU, [soft, a_node("b")]) == Placed("b")
+    assert place(ONE_CPU, [soft]) == Placed("a")
 
 
-def test_constraints_that_are_not_evaluated_are_refused_by_name() -> None:
-    term = {"labelSelector": {"matchLabels": {"app": "x"}}, "topologyKey": "kubernetes.io/hostname"}
-    rules = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
-    verdict = place(a_pod(affinity={"podAntiAffinity": rules}), CPU_1, [a_node("n1")])
-    assert isinstance(verdict, Unschedulable)
-    assert "podfit does not evaluate required pod affinity" in verdict.message
+def test_a_node_that_the_pod_is_nominated_for_goes_before_a_better_one() -> None:
+    views = [a_node("a"), a_node("b", a_pod("q", cpu="3"))]
+    assert place(a_pod(cpu="1", status={"nominatedNodeName": "b"}), views) == Placed("b")
+    assert place(a_pod(cpu="2", status={"nominatedNodeName": "b"}), views) == Placed("a")
 
 
-def test_only_a_change_that_can_help_wakes_a_pod() -> None:
-    waiting = place(a_pod(), CPU_1, [a_node("n1", cpu="0")])
-    assert isinstance(waiting, Unschedulable)
-    assert worth_retrying(waiting, PodShrank(frozenset({"cpu"})))
-    assert not worth_retrying(waiting, PodShrank(frozenset({"memory"})))
-    assert worth_retrying(waiting, PodGone())
-    tainted = place(a_pod(), CPU_1, [a_node("n1", taints=[TAINT])])
-    assert isinstance(tainted, Unschedulable)
-    assert not worth_retrying(tainted, PodGone())
-    assert worth_retrying(tainted, NodeChanged())
+@pytest.mark.parametrize(("priority", "fits"), [(5, False), (10, False), (11, True)])
+def test_promised_room_is_kept_against_pods_of_the_same_or_lower_priority(priority: int, fits: bool) -> None:
+    view = a_node("n1", cpu="2")
+    promised = NodeView(view.node, nominated=(a_pod("q", cpu="2", priority=10),))
+    verdict = place(a_pod(cpu="1", priority=priority), [promised])
+    assert isinstance(verdict, Placed) is fits
+
+
+@pytest.mark.row("R-087")
+@pytest.mark.parametrize(
+    ("spec", "needed"),
+    [
+        ({"resources": {"requests": {"cpu": "1"}}}, ""),
+        ({"initContainers": [{"name": "i"}]}, ""),
+        ({"hostNetwork": True, "hostUsers": False}, "UserNamespacesHostNetworkSupport"),
+        ({"hostUsers": False}, ""),
+        (
+            {"containers": [{"name": "c", "restartPolicyRules": [{"action": "RestartAllContainers"}]}]},
+            "RestartAllContainersOnContainerExits",
+        ),
+    ],
+)
+def test_features_that_a_node_has_to_declare(spec: dict[str, Any], needed: str) -> None:
+    pod = a_pod(**spec)
+    bare = place(pod, [a_node("n1")])
+    if not needed:
+        assert bare == Placed("n1")
+        return
+    assert isinstance(bare, Unschedulable)
+    assert bare.message == "0/1 nodes are available: 1 node(s) didn't match Pod's required features."
+    assert bare.refusals["n1"].final
+    assert place(pod, [a_node("n1", features=(needed,))]) == Placed("n1")

@@ -4,16 +4,21 @@ import asyncio
 
 from podfit.api.core.pods import Pod, PodSpec
 from podfit.api.meta import ObjectMeta
-from podfit.decide.place import Refusal, Unschedulable
-from podfit.decide.requeue import NodeChanged, PodGone, PodShrank
+from podfit.decide.place import Unschedulable
+from podfit.decide.placing.view import Refusal, Resident
+from podfit.decide.requeue import PodGone, PodShrank, Waiting
 from podfit.scheduler.queue import SWEEP, Key, SchedulingQueue
 from support.clock import FakeClock
 
-SHORT_OF_CPU = Unschedulable("no", {"n1": Refusal("resources", ("Insufficient cpu",), frozenset({"cpu"}))})
+NO_CPU = Unschedulable("no", {"n1": Refusal("NodeResourcesFit", ("Insufficient cpu",), frozenset({"cpu"}))})
 
 
 def a_pod(name: str, priority: int = 0) -> tuple[Key, Pod]:
     return ("default", name), Pod(metadata=ObjectMeta(name=name, namespace="default"), spec=PodSpec(priority=priority))
+
+
+def short_of_cpu(pod: Pod) -> Waiting:
+    return Waiting(Resident.of(pod), NO_CPU)
 
 
 async def popped(queue: SchedulingQueue) -> str | None:
@@ -38,7 +43,7 @@ async def test_a_parked_pod_wakes_only_for_what_may_help() -> None:
     key, pod = a_pod("a")
     queue.add(key, pod)
     await popped(queue)
-    queue.park(key, SHORT_OF_CPU)
+    queue.park(key, short_of_cpu(pod))
     queue.changed(PodShrank(frozenset({"memory"})))
     await clock.advance(5)
     assert await popped(queue) is None
@@ -46,17 +51,41 @@ async def test_a_parked_pod_wakes_only_for_what_may_help() -> None:
     assert await popped(queue) == "a"
 
 
-async def test_tries_in_quick_succession_are_spaced() -> None:
+async def test_tries_in_quick_succession_are_spaced_while_others_want_their_turn() -> None:
+    clock = FakeClock()
+    queue = SchedulingQueue(clock)
+    (key, pod), (other, rival) = a_pod("a", 10), a_pod("b")
+    queue.add(key, pod)
+    await popped(queue)
+    queue.park(key, short_of_cpu(pod))
+    queue.add(other, rival)
+    queue.changed(PodGone(pod))
+    assert await popped(queue) == "b"
+    await clock.advance(1)
+    assert await popped(queue) == "a"
+
+
+async def test_a_pause_is_cut_short_when_nobody_else_is_active() -> None:
+    queue = SchedulingQueue(FakeClock())
+    key, pod = a_pod("a")
+    queue.add(key, pod)
+    await popped(queue)
+    queue.park(key, short_of_cpu(pod))
+    queue.changed(PodGone(pod))
+    assert await popped(queue) == "a"
+
+
+async def test_the_pause_after_an_error_lasts_and_grows_up_to_ten_seconds() -> None:
     clock = FakeClock()
     queue = SchedulingQueue(clock)
     key, pod = a_pod("a")
     queue.add(key, pod)
-    await popped(queue)
-    queue.park(key, SHORT_OF_CPU)
-    queue.changed(PodGone())
-    assert await popped(queue) is None
-    await clock.advance(1)
-    assert await popped(queue) == "a"
+    for pause in (1, 2, 4, 8, 10, 10):
+        assert await popped(queue) == "a"
+        queue.retry_later(key)
+        await clock.advance(pause - 0.1)
+        assert await popped(queue) is None
+        await clock.advance(0.2)
 
 
 async def test_a_changed_pod_is_tried_at_once() -> None:
@@ -64,7 +93,7 @@ async def test_a_changed_pod_is_tried_at_once() -> None:
     key, pod = a_pod("a")
     queue.add(key, pod)
     await popped(queue)
-    queue.park(key, SHORT_OF_CPU)
+    queue.park(key, short_of_cpu(pod))
     queue.add(key, pod)
     assert await popped(queue) == "a"
 
@@ -75,7 +104,7 @@ async def test_what_no_event_told_is_tried_after_a_while() -> None:
     key, pod = a_pod("a")
     queue.add(key, pod)
     await popped(queue)
-    queue.park(key, SHORT_OF_CPU)
+    queue.park(key, short_of_cpu(pod))
     await clock.advance(SWEEP)
     queue.sweep()
     assert await popped(queue) == "a"
@@ -86,5 +115,5 @@ async def test_a_removed_pod_is_never_tried() -> None:
     key, pod = a_pod("a")
     queue.add(key, pod)
     queue.remove(key)
-    queue.changed(NodeChanged())
+    queue.changed(PodGone(pod))
     assert await popped(queue) is None

@@ -64,7 +64,7 @@ def _bound(pod: Pod, binding: Binding, now: str) -> Pod:
     return replace(
         pod, metadata=replace(pod.metadata, annotations=annotations),
         spec=replace(pod.spec, node_name=binding.target.name),
-        status=replace(pod.status, conditions=(*others, condition)),
+        status=replace(pod.status, conditions=(*others, condition), nominated_node_name=""),
     )  # fmt: skip
 
 

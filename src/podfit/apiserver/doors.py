@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from podfit.api.core.namespaces import Namespace, NamespaceStatus
-from podfit.api.core.pods import Pod, PodStatus
+from podfit.api.core.pods import Pod, PodCondition, PodStatus
 from podfit.api.registry import ResourceInfo
 from podfit.api.validation import pod_updates
 from podfit.api.validation.kinds import validate_create, validate_update
@@ -41,7 +41,7 @@ def prepare_create(info: ResourceInfo, obj: Any, gates: FeatureGates) -> Any:
     """A new object as it will be stored; the status is for whoever runs it to write."""
     match obj:
         case Pod():
-            status = PodStatus(phase="Pending", qos_class=qos_class(obj, gates))
+            status = PodStatus(phase="Pending", qos_class=qos_class(obj, gates), conditions=_held_back(obj))
             return replace(obj, metadata=replace(obj.metadata, generation=1), status=status)
         case Namespace():
             finalizers = tuple(dict.fromkeys((*obj.spec.finalizers, NAMESPACE_FINALIZER)))
@@ -50,6 +50,14 @@ def prepare_create(info: ResourceInfo, obj: Any, gates: FeatureGates) -> Any:
     if info.has_status:
         return replace(obj, status=type(obj.status)())
     return obj
+
+
+def _held_back(pod: Pod) -> tuple[PodCondition, ...]:
+    """A pod with gates says from the start that nobody will schedule it yet."""
+    condition = PodCondition(
+        type="PodScheduled", status="False", last_transition_time=pod.metadata.creation_timestamp,
+        reason="SchedulingGated", message="Scheduling is blocked due to non-empty scheduling gates")
+    return (condition,) if pod.spec.scheduling_gates else ()
 
 
 def check_create(obj: Any, gates: FeatureGates) -> list[FieldError]:

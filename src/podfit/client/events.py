@@ -39,6 +39,7 @@ class _Note:
     type: str
     reason: str
     message: str
+    action: str
     resource_version: str = field(compare=False)
 
 
@@ -61,10 +62,16 @@ class EventRecorder:
         self._last_stamp = 0
         self.dropped = 0
 
-    def event(self, obj: Any, type_: str, reason: str, message: str, *, field_path: str = "") -> None:
-        """Tell about an object or an ObjectReference; never waits, never fails. `type_` is Normal or Warning."""
+    def event(
+        self, obj: Any, type_: str, reason: str, message: str, *, field_path: str = "", action: str = ""
+    ) -> None:
+        """Tell about an object or an ObjectReference; never waits, never fails.
+
+        `type_` is Normal or Warning; `action` is what the component was about, such as Binding.
+        """
         regarding = obj if isinstance(obj, ObjectReference) else reference(obj, field_path=field_path)
-        note = _Note(replace(regarding, resource_version=""), type_, reason, message, regarding.resource_version)
+        version, regarding = regarding.resource_version, replace(regarding, resource_version="")
+        note = _Note(regarding, type_, reason, message, action, version)
         try:
             self._queue.put_nowait((note, format_time(self._clock.now())))
         except asyncio.QueueFull:
@@ -123,7 +130,8 @@ class EventRecorder:
         event = Event(
             metadata=ObjectMeta(name=name, namespace=_namespace(note)), type=note.type,
             involved_object=replace(note.regarding, resource_version=note.resource_version),
-            reason=note.reason, message=note.message, count=1, first_timestamp=when, last_timestamp=when,
+            reason=note.reason, message=note.message, action=note.action, count=1,
+            first_timestamp=when, last_timestamp=when,
             source=EventSource(component=self._component, host=self._host), reporting_component=self._component,
             reporting_instance=self._host)
         try:

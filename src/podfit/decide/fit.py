@@ -15,7 +15,7 @@ from podfit.core.quantity import ZERO, Quantity
 from podfit.decide import cpusets, memory_blocks
 from podfit.decide.container_resources import Machine, is_critical, limited_swap
 from podfit.decide.overlay import NOTHING, resizable
-from podfit.decide.place import matches_node, tolerates
+from podfit.decide.placing.node_filters import matches_node, tolerates
 from podfit.decide.requests import pod_requests
 
 TOO_LITTLE = "Node didn't have enough resource: "

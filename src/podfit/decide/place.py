@@ -8,42 +8,17 @@ explained.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from types import MappingProxyType
 
-from podfit.api.base import ResourceList
-from podfit.api.core.affinity import NodeSelectorTerm, Toleration
-from podfit.api.core.nodes import Node, Taint
 from podfit.api.core.pods import Pod
-from podfit.core.quantity import ZERO
-from podfit.core.selectors import Requirement
+from podfit.decide.placing.node_filters import admits, has_features, has_ports, has_room
+from podfit.decide.placing.pod_affinity import Neighbourhood, neighbourhood
+from podfit.decide.placing.score import scores
+from podfit.decide.placing.spread import Spread, spread
+from podfit.decide.placing.view import NamespaceLabels, NodeView, Refusal, Resident
 
-HostPort = tuple[str, str, int]
-"""Host IP, protocol, port."""
-
-SCORED = ("cpu", "memory")
-
-
-@dataclass(frozen=True, slots=True)
-class NodeView:
-    """A node as the scheduler counts it: `requested` is the sum of its pods' requests, status considered (spec 4.1)."""
-
-    node: Node
-    requested: ResourceList = field(default_factory=dict)
-    pods: int = 0
-    ports: frozenset[HostPort] = frozenset()
-
-    @property
-    def name(self) -> str:
-        return self.node.metadata.name
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why one node will not do. Of the `resources` it is short: only more of one of them can change the answer."""
-
-    filter: str
-    reasons: tuple[str, ...]
-    resources: frozenset[str] = frozenset()
+NO_NAMESPACES: NamespaceLabels = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +28,14 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Unschedulable:
-    """`refusals` by node name; `message` is the sentence of the PodScheduled condition and the event."""
+    """`refusals` by node name; `message` is the sentence of the PodScheduled condition and the event.
+
+    `outright`: the pod itself cannot be placed, whatever the nodes are like, so preemption is not asked either.
+    """
 
     message: str
     refusals: Mapping[str, Refusal]
+    outright: bool = False
 
     @property
     def short_of(self) -> frozenset[str]:
@@ -68,137 +47,91 @@ class Unschedulable:
         return frozenset(refusal.filter for refusal in self.refusals.values())
 
 
-def place(pod: Pod, requests: ResourceList, views: Sequence[NodeView]) -> Placed | Unschedulable:
-    """Choose a node for an unbound pod whose requests (spec only, overhead included) are given."""
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the rules between pods say about a newcomer; None where none applies."""
+
+    neighbourhood: Neighbourhood | None
+    spread: Spread | None
+
+    def __bool__(self) -> bool:
+        return self.neighbourhood is not None or self.spread is not None
+
+
+def place(
+    subject: Resident, views: Sequence[NodeView], *, namespaces: NamespaceLabels = NO_NAMESPACES
+) -> Placed | Unschedulable:
+    """Choose a node for a pod that waits. A node that it is nominated for goes before every other that would do."""
+    if not views:
+        return Unschedulable("no nodes available to schedule pods", {})
+    if claim := _claim(subject.pod):
+        missing = Refusal("VolumeBinding", (f'persistentvolumeclaim "{claim}" not found',), final=True)
+        text = f"0/{len(views)} nodes are available: {missing.reasons[0]}. not found"
+        return Unschedulable(text, {view.name: missing for view in views}, outright=True)
     refusals: dict[str, Refusal] = {}
-    best: tuple[float, str] | None = None
+    fitting: list[NodeView] = []
+    surroundings = survey(subject.pod, views, namespaces)
     for view in views:
-        refusal = refuse(pod, requests, view)
+        refusal = refuse(subject, view, views, surroundings, namespaces)
         if refusal is not None:
             refusals[view.name] = refusal
-            continue
-        rank = (-score(pod, requests, view), view.name)
-        best = rank if best is None or rank < best else best
-    if best is not None:
-        return Placed(best[1])
-    return Unschedulable(sentence(refusals.values(), len(views)), refusals)
+        elif view.name == subject.pod.status.nominated_node_name:
+            return Placed(view.name)
+        else:
+            fitting.append(view)
+    if not fitting:
+        return Unschedulable(sentence(refusals.values(), len(views)), refusals)
+    if len(fitting) == 1:
+        return Placed(fitting[0].name)
+    ranks = zip(scores(subject, fitting, views, namespaces), fitting, strict=True)
+    return Placed(min((-score, view.name) for score, view in ranks)[1])
+
+
+def _claim(pod: Pod) -> str:
+    """The first claim that the pod needs. Claims are not served, so none exists; upstream's sentence ends as ours."""
+    claims = (each.persistent_volume_claim for each in pod.spec.volumes)
+    return next((claim.claim_name for claim in claims if claim), "")
 
 
 def sentence(refusals: Iterable[Refusal], nodes: int) -> str:
-    if not nodes:
-        return "no nodes available to schedule pods"
     counts = Counter(reason for refusal in refusals for reason in refusal.reasons)
     listed = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
     return f"0/{nodes} nodes are available: {listed}."
 
 
-def refuse(pod: Pod, requests: ResourceList, view: NodeView) -> Refusal | None:
-    """The first filter's objection to this node, or None when the pod fits."""
-    spec = pod.spec
-    if spec.node_name and spec.node_name != view.name:
-        return Refusal("affinity", ("node(s) didn't match the requested node name",))
-    if view.node.spec.unschedulable and not _tolerates(spec.tolerations, _CORDONED):
-        return Refusal("unschedulable", ("node(s) were unschedulable",))
-    if any(not _tolerates(spec.tolerations, taint) for taint in _hard(view.node)):
-        return Refusal("taint", ("node(s) had untolerated taint(s)",))
-    if not matches_node(pod, view.node):
-        return Refusal("affinity", ("node(s) didn't match Pod's node affinity/selector",))
-    if _clash(host_ports(pod), view.ports):
-        return Refusal("ports", ("node(s) didn't have free ports for the requested pod ports",))
-    return _refuse_resources(requests, view) or _refuse_unsupported(pod)
+def survey(pod: Pod, views: Sequence[NodeView], namespaces: NamespaceLabels) -> Surroundings:
+    return Surroundings(neighbourhood(pod, views, namespaces), spread(pod, views))
 
 
-def _refuse_resources(requests: ResourceList, view: NodeView) -> Refusal | None:
-    allocatable, short = view.node.status.allocatable, []
-    if view.pods + 1 > allocatable.get("pods", ZERO).value():
-        short.append("pods")
-    for name, amount in requests.items():
-        if amount and view.requested.get(name, ZERO) + amount > allocatable.get(name, ZERO):
-            short.append(name)
-    if not short:
-        return None
-    texts = tuple("Too many pods" if name == "pods" else f"Insufficient {name}" for name in short)
-    return Refusal("resources", texts, frozenset(short))
+def refuse(
+    subject: Resident, view: NodeView, views: Sequence[NodeView], surroundings: Surroundings,
+    namespaces: NamespaceLabels,
+) -> Refusal | None:
+    """The first objection to this node, or None. It has to do with the pods that are promised room there and without.
+
+    Only promises to pods of at least the same priority count.
+    """
+    promised = [
+        each for each in view.nominated if each.uid != subject.uid and each.priority >= subject.priority]
+    if promised:
+        crowded = view.with_residents((*view.residents, *promised))
+        around = survey(subject.pod, replaced(views, crowded), namespaces) if surroundings else surroundings
+        if refusal := _refuse_as_is(subject, crowded, around):
+            return refusal
+    return _refuse_as_is(subject, view, surroundings)
 
 
-def _refuse_unsupported(pod: Pod) -> Refusal | None:
-    """Constraints that are not evaluated are refused by name: placing the pod anyway would break a promise."""
-    affinity = pod.spec.affinity
-    pairs = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity else ()
-    if any(rules and rules.required_during_scheduling_ignored_during_execution for rules in pairs):
-        return Refusal("unsupported", ("node(s) not considered: podfit does not evaluate required pod affinity",))
-    if any(each.when_unsatisfiable == "DoNotSchedule" for each in pod.spec.topology_spread_constraints):
-        return Refusal("unsupported", ("node(s) not considered: podfit does not evaluate topology spread",))
-    return None
-
-
-_CORDONED = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
-
-
-def _hard(node: Node) -> list[Taint]:
-    return [taint for taint in node.spec.taints if taint.effect in ("NoSchedule", "NoExecute")]
-
-
-def _tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
-    return any(tolerates(toleration, taint) for toleration in tolerations)
-
-
-def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    if toleration.effect and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    if toleration.operator == "Exists":
-        return True
-    return bool(toleration.key) and toleration.value == taint.value
-
-
-def matches_node(pod: Pod, node: Node) -> bool:
-    """nodeSelector and required node affinity; terms are alternatives, the expressions of one term all hold."""
-    labels = node.metadata.labels
-    if any(labels.get(key) != value for key, value in pod.spec.node_selector.items()):
-        return False
-    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
-    required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
-    return required is None or any(_term_matches(term, node) for term in required.node_selector_terms)
-
-
-def _term_matches(term: NodeSelectorTerm, node: Node) -> bool:
-    fields = {"metadata.name": node.metadata.name}
-    pairs = [(each, node.metadata.labels) for each in term.match_expressions]
-    pairs += [(each, fields) for each in term.match_fields]
-    return bool(pairs) and all(
-        Requirement(each.key, each.operator, each.values).matches(values) for each, values in pairs
+def _refuse_as_is(subject: Resident, view: NodeView, surroundings: Surroundings) -> Refusal | None:
+    pod = subject.pod
+    return (
+        admits(pod, view.node)
+        or has_ports(pod, view)
+        or has_room(subject.requests, view)
+        or (surroundings.spread and surroundings.spread.refuse(view))
+        or (surroundings.neighbourhood and surroundings.neighbourhood.refuse(view))
+        or has_features(pod, view.node)
     )
 
 
-def host_ports(pod: Pod) -> frozenset[HostPort]:
-    """The host ports that the pod's containers and sidecars hold while it runs."""
-    running = [*pod.spec.containers, *(each for each in pod.spec.init_containers if each.restart_policy == "Always")]
-    return frozenset(
-        (port.host_ip or "0.0.0.0", port.protocol or "TCP", port.host_port)
-        for container in running
-        for port in container.ports
-        if port.host_port
-    )
-
-
-def _clash(wanted: frozenset[HostPort], taken: frozenset[HostPort]) -> bool:
-    return any(
-        protocol == other_protocol and port == other_port and (ip == other_ip or "0.0.0.0" in (ip, other_ip))
-        for ip, protocol, port in wanted
-        for other_ip, other_protocol, other_port in taken
-    )
-
-
-def score(pod: Pod, requests: ResourceList, view: NodeView) -> float:
-    """0 to 200: the share left free, and the evenness of cpu and memory; a PreferNoSchedule taint costs 100."""
-    shares = []
-    for name in SCORED:
-        allocatable = view.node.status.allocatable.get(name, ZERO).nano
-        used = view.requested.get(name, ZERO).nano + requests.get(name, ZERO).nano
-        shares.append(min(used / allocatable, 1.0) if allocatable else 1.0)
-    free = 100 * (1 - sum(shares) / len(shares))
-    balance = 100 * (1 - abs(shares[0] - shares[1]) / 2)
-    soft = [taint for taint in view.node.spec.taints if taint.effect == "PreferNoSchedule"]
-    return free + balance - 100 * sum(not _tolerates(pod.spec.tolerations, taint) for taint in soft)
+def replaced(views: Sequence[NodeView], changed: NodeView) -> list[NodeView]:
+    return [changed if view.name == changed.name else view for view in views]

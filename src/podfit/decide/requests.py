@@ -25,12 +25,13 @@ def pod_requests(
     use_status: bool = False,
     pod_level: bool = True,
     overhead: bool = True,
+    missing: ResourceList | None = None,
 ) -> ResourceList:
     """What the pod asks a node to set aside, by resource name.
 
     `pod_level=False` ignores `spec.resources` and answers the aggregate of the containers; `overhead=False` leaves the
-    runtime class's overhead out. Overhead that the kubelet already counted into the pod's status is taken off again
-    before it is added (PQ-6).
+    runtime class's overhead out; a container that does not name a resource of `missing` counts for that much. Overhead
+    that the kubelet already counted into the pod's status is taken off again before it is added (PQ-6).
     """
     infeasible = is_infeasible(pod)
     reported = _reported(pod) if use_status else {}
@@ -42,7 +43,7 @@ def pod_requests(
         held = maximum(status.resources.requests, status.allocated_resources)
         return held if infeasible else maximum(container.resources.requests, held)
 
-    result = aggregate(pod.spec, measure)
+    result = aggregate(pod.spec, (lambda container: {**missing, **measure(container)}) if missing else measure)
     level = pod.spec.resources
     if pod_level and level is not None and gates["PodLevelResources"]:
         effective = level.requests

@@ -1,19 +1,52 @@
 """Which change of the cluster is worth another try of a pod that fitted nowhere (spec 4.3).
 
-A pod that waits for CPU is not tried again because someone gave back memory (R-083). The question is asked of a frozen
-`Change`, so a test can ask it without a queue.
+Each filter that refused a node says whether the change could turn it; one that says so is enough. A pod that waits for
+CPU is not tried again because someone gave back memory (R-083). The question is asked of frozen values, so a test can
+ask it without a queue.
 """
 
 from dataclasses import dataclass
 
 from podfit.api.base import ResourceList
+from podfit.api.core.nodes import Node
+from podfit.api.core.pods import Pod
 from podfit.core.quantity import ZERO
-from podfit.decide.place import Unschedulable
+from podfit.decide.place import NO_NAMESPACES, Unschedulable
+from podfit.decide.placing.node_filters import admits, has_features, has_room, needed_features
+from podfit.decide.placing.pod_affinity import matches_all, required_affinity, required_anti_affinity
+from podfit.decide.placing.spread import constraints
+from podfit.decide.placing.terms import holds
+from podfit.decide.placing.view import NamespaceLabels, NodeView, Resident
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A pod that was tried, and what came of it."""
+
+    subject: Resident
+    verdict: Unschedulable
+
+
+@dataclass(frozen=True, slots=True)
+class PodCame:
+    """A pod was put on a node."""
+
+    pod: Pod
 
 
 @dataclass(frozen=True, slots=True)
 class PodGone:
-    """A pod that was assigned to a node left it, or finished."""
+    """A pod that was assigned to a node, or promised room on one, left it or finished."""
+
+    pod: Pod
+
+
+@dataclass(frozen=True, slots=True)
+class PodRelabelled:
+    """To rules between pods the old one went and the new one came; to everyone else nothing happened."""
+
+    old: Pod
+    new: Pod
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,21 +58,112 @@ class PodShrank:
 
 @dataclass(frozen=True, slots=True)
 class NodeChanged:
-    """A node came, grew, or changed its labels, taints or schedulability."""
+    """A node came (`old` is None) or is different."""
+
+    old: Node | None
+    new: Node
 
 
-Change = PodGone | PodShrank | NodeChanged
+@dataclass(frozen=True, slots=True)
+class NodeGone:
+    node: Node
 
 
-def worth_retrying(verdict: Unschedulable, change: Change) -> bool:
+Change = PodCame | PodGone | PodRelabelled | PodShrank | NodeChanged | NodeGone
+
+
+def worth_retrying(waiting: Waiting, change: Change, *, namespaces: NamespaceLabels = NO_NAMESPACES) -> bool:
     """Could this change turn the verdict? Over-eager is allowed, deaf is not."""
+    if not waiting.verdict.refusals:  # there was no node at all
+        return isinstance(change, NodeChanged)
+    return any(_helps(name, waiting, change, namespaces) for name in waiting.verdict.filters)
+
+
+def _helps(name: str, waiting: Waiting, change: Change, namespaces: NamespaceLabels) -> bool:
+    pod = waiting.subject.pod
     match change:
-        case PodGone():
-            return bool(verdict.short_of) or "ports" in verdict.filters
         case PodShrank(resources):
-            return bool(resources & verdict.short_of)
-        case NodeChanged():
+            return name == "NodeResourcesFit" and bool(resources & waiting.verdict.short_of)
+        case PodGone(other):
+            return name in ("NodeResourcesFit", "NodePorts") or _without(name, pod, other, namespaces)
+        case PodCame(other):
+            return _beside(name, pod, other, namespaces)
+        case PodRelabelled(old, new):
+            return _without(name, pod, old, namespaces) or _beside(name, pod, new, namespaces)
+        case NodeGone():
+            return name == "PodTopologySpread"
+        case NodeChanged(old, new):
+            return _opens(name, waiting.subject, new) and (old is None or _improved(name, waiting, old, new))
+
+
+def _opens(name: str, subject: Resident, node: Node) -> bool:
+    """Whether this node, empty, would have no objection of that kind."""
+    match name:
+        case "NodeResourcesFit":
+            return has_room(subject.requests, NodeView(node)) is None
+        case "NodeUnschedulable" | "TaintToleration" | "NodeAffinity":
+            refusal = admits(subject.pod, node)
+            return refusal is None or refusal.filter != name
+        case "NodeDeclaredFeatures":
+            return has_features(subject.pod, node) is None
+        case _:
             return True
+
+
+def _improved(name: str, waiting: Waiting, old: Node, new: Node) -> bool:
+    """Whether the update touched what the filter looks at, in the right direction."""
+    subject = waiting.subject
+    match name:
+        case "NodeResourcesFit":
+            wanted = {"pods", *(each for each, amount in subject.requests.items() if amount)}
+            before, after = old.status.allocatable, new.status.allocatable
+            return any(after.get(each, ZERO) > before.get(each, ZERO) for each in wanted)
+        case "NodeUnschedulable" | "TaintToleration" | "NodeAffinity":
+            refusal = admits(subject.pod, old)
+            return refusal is not None and refusal.filter == name
+        case "NodeDeclaredFeatures":
+            return old.status.declared_features != new.status.declared_features
+        case "PodTopologySpread" | "InterPodAffinity":
+            return old.metadata.labels != new.metadata.labels or old.spec.taints != new.spec.taints
+        case _:
+            return False
+
+
+def _without(name: str, pod: Pod, other: Pod, namespaces: NamespaceLabels) -> bool:
+    """Whether the other's absence helps: it kept this one away, or this one kept away from it, or it made a skew."""
+    apart = name == "InterPodAffinity" and (_repels(pod, other, namespaces) or _repels(other, pod, namespaces))
+    return apart or _spreads_over(name, pod, other)
+
+
+def _beside(name: str, pod: Pod, other: Pod, namespaces: NamespaceLabels) -> bool:
+    """Whether the other's presence helps: this one wants to be near it, or a domain has caught up."""
+    affinity = required_affinity(pod)
+    near = name == "InterPodAffinity" and bool(affinity) and matches_all(affinity, other, namespaces)
+    return near or _spreads_over(name, pod, other)
+
+
+def _repels(one: Pod, other: Pod, namespaces: NamespaceLabels) -> bool:
+    return any(each.matches(other, namespaces) for each in required_anti_affinity(one))
+
+
+def _spreads_over(name: str, pod: Pod, other: Pod) -> bool:
+    return (
+        name == "PodTopologySpread"
+        and pod.metadata.namespace == other.metadata.namespace
+        and any(holds(rule.selector, other.metadata.labels) for rule in constraints(pod, "DoNotSchedule"))
+    )
+
+
+def own_change_helps(waiting: Waiting, old: Pod, new: Pod, requests: ResourceList) -> bool:
+    """The pod that waits was changed itself; `requests` are its new ones. Asking for less may let it in (R-081)."""
+    filters = waiting.verdict.filters
+    if "NodeResourcesFit" in filters and shrunk(waiting.subject.requests, requests):
+        return True
+    if old.spec.tolerations != new.spec.tolerations and filters & {"TaintToleration", "NodeUnschedulable"}:
+        return True
+    if "NodeDeclaredFeatures" in filters and needed_features(old) != needed_features(new):
+        return True
+    return old.metadata.labels != new.metadata.labels and bool(filters & {"InterPodAffinity", "PodTopologySpread"})
 
 
 def shrunk(before: ResourceList, after: ResourceList) -> frozenset[str]:

@@ -1,8 +1,8 @@
-"""What the scheduler believes of the cluster: nodes, and what the pods on them count for.
+"""What the scheduler believes of the cluster: nodes, the pods on them, and the pods that were promised room.
 
 A pod counts from the moment it is placed, before the API has confirmed the binding (assumed), so that two pods in a row
 do not take the same room. Requests are status-aware (spec 4.1): a deferred growth counts at its desired size (R-078), a
-shrink only when the node has reported it (R-080).
+shrink only when the node has reported it (R-080). Views are kept until something on their node changes.
 """
 
 from dataclasses import dataclass, field
@@ -12,24 +12,18 @@ from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod
 from podfit.core.features import FeatureGates
 from podfit.core.resources import add, subtract
-from podfit.decide.place import HostPort, NodeView, host_ports
-from podfit.decide.requests import pod_requests
+from podfit.decide.placing.view import NodeView, Resident
 
 Key = tuple[str, str]
 TERMINAL = ("Succeeded", "Failed")
 
 
-@dataclass(frozen=True, slots=True)
-class _Counted:
-    node: str
-    requests: ResourceList
-    ports: frozenset[HostPort]
-
-
 @dataclass(slots=True)
 class _Tally:
     requested: ResourceList = field(default_factory=dict)
-    pods: dict[Key, _Counted] = field(default_factory=dict)
+    weight: tuple[int, int] = (0, 0)
+    residents: dict[Key, Resident] = field(default_factory=dict)
+    nominated: dict[Key, Resident] = field(default_factory=dict)
 
 
 class ClusterCache:
@@ -37,44 +31,83 @@ class ClusterCache:
         self._gates = gates
         self._nodes: dict[str, Node] = {}
         self._tallies: dict[str, _Tally] = {}
-        self._counted: dict[Key, _Counted] = {}
+        self._where: dict[Key, str] = {}
+        self._promised: dict[Key, str] = {}
+        self._views: dict[str, NodeView] = {}
+        self.namespaces: dict[str, dict[str, str]] = {}
 
     def set_node(self, node: Node) -> None:
         self._nodes[node.metadata.name] = node
+        self._views.pop(node.metadata.name, None)
 
     def remove_node(self, name: str) -> None:
         self._nodes.pop(name, None)
+        self._views.pop(name, None)
 
     def count(self, pod: Pod, node: str) -> tuple[ResourceList, ResourceList]:
         """Count a pod on a node at what it asks for now; answers what it counted for before and counts for now."""
         key = (pod.metadata.namespace, pod.metadata.name)
         before = self.forget(key)
-        requests = pod_requests(pod, gates=self._gates, use_status=True)
-        counted = _Counted(node, requests, host_ports(pod))
-        tally = self._tallies.setdefault(node, _Tally())
-        tally.requested = add(tally.requested, requests)
-        tally.pods[key] = self._counted[key] = counted
-        return before, requests
+        self.withdraw(key)
+        resident = Resident.of(pod, gates=self._gates)
+        tally = self._tally(node)
+        tally.requested = add(tally.requested, resident.requests)
+        tally.weight = (tally.weight[0] + resident.weight[0], tally.weight[1] + resident.weight[1])
+        tally.residents[key] = resident
+        self._where[key] = node
+        return before, resident.requests
 
     def forget(self, key: Key) -> ResourceList:
         """The pod is gone, or its binding failed; answers what it counted for."""
-        counted = self._counted.pop(key, None)
-        if counted is None:
+        node = self._where.pop(key, None)
+        if node is None:
             return {}
-        tally = self._tallies[counted.node]
-        del tally.pods[key]
-        tally.requested = subtract(tally.requested, counted.requests)
-        if not tally.pods:
-            del self._tallies[counted.node]
-        return counted.requests
+        tally = self._tally(node)
+        resident = tally.residents.pop(key)
+        tally.requested = subtract(tally.requested, resident.requests)
+        tally.weight = (tally.weight[0] - resident.weight[0], tally.weight[1] - resident.weight[1])
+        self._drop_empty(node)
+        return resident.requests
 
     def counts(self, key: Key) -> bool:
-        return key in self._counted
+        return key in self._where
+
+    def nominate(self, pod: Pod, node: str) -> None:
+        """Keep room on the node for a pod that waits, against pods of lower priority."""
+        key = (pod.metadata.namespace, pod.metadata.name)
+        self.withdraw(key)
+        self._tally(node).nominated[key] = Resident.of(pod, gates=self._gates, placed=False)
+        self._promised[key] = node
+
+    def withdraw(self, key: Key) -> str:
+        """End the promise; answers the node it was about, or nothing."""
+        node = self._promised.pop(key, "")
+        if node:
+            del self._tally(node).nominated[key]
+            self._drop_empty(node)
+        return node
+
+    def promised_below(self, node: str, priority: int) -> list[Pod]:
+        """The pods of lower priority that were promised room there; an eviction for a higher one takes it away."""
+        tally = self._tallies.get(node)
+        return [each.pod for each in tally.nominated.values() if each.priority < priority] if tally else []
 
     def views(self) -> list[NodeView]:
-        return [self._view(node) for node in self._nodes.values()]
+        for name in self._nodes.keys() - self._views.keys():
+            self._views[name] = self._view(name)
+        return [self._views[name] for name in self._nodes]
 
-    def _view(self, node: Node) -> NodeView:
-        tally = self._tallies.get(node.metadata.name) or _Tally()
-        ports = frozenset().union(*(counted.ports for counted in tally.pods.values()))
-        return NodeView(node, tally.requested, len(tally.pods), ports)
+    def _view(self, name: str) -> NodeView:
+        tally = self._tallies.get(name) or _Tally()
+        residents, nominated = tuple(tally.residents.values()), tuple(tally.nominated.values())
+        return NodeView(self._nodes[name], residents, tally.requested, tally.weight, nominated)
+
+    def _tally(self, node: str) -> _Tally:
+        """For a change: the node's view is out of date from here on."""
+        self._views.pop(node, None)
+        return self._tallies.setdefault(node, _Tally())
+
+    def _drop_empty(self, node: str) -> None:
+        tally = self._tallies[node]
+        if not tally.residents and not tally.nominated:
+            del self._tallies[node]

@@ -1,7 +1,13 @@
-"""Pods without a node: those to try now, and those that wait for the cluster to change.
+"""Pods without a node: those to try now, those that pause, and those that wait for the cluster to change.
 
-A pod that fitted nowhere is not polled. It waits with its verdict until a change that could turn it arrives; tries that
-follow each other quickly are spaced by a growing pause, and a sweep every few minutes catches what no event told.
+    active ──pop──▶ tried ──▶ placed
+      ▲               └────▶ waiting ──a change that can help──▶ pausing ──▶ active
+      └─────────────────────────────────────────────────────────────┘
+
+A pod that fitted nowhere is not polled. It waits with its verdict until a change that could turn it arrives, and a
+sweep every few minutes catches what no event told. Tries that follow each other quickly are spaced by a growing pause,
+but only while others want their turn: when nobody else is active, the pause of a pod that lacked room is cut short. The
+pause after an error always lasts, since trying harder does not heal an API server.
 """
 
 import asyncio
@@ -11,8 +17,9 @@ from dataclasses import dataclass
 
 from podfit.api.core.pods import Pod
 from podfit.core.clock import Clock, Timer
-from podfit.decide.place import Unschedulable
-from podfit.decide.requeue import Change, worth_retrying
+from podfit.decide.place import NO_NAMESPACES
+from podfit.decide.placing.view import NamespaceLabels
+from podfit.decide.requeue import Change, Waiting, worth_retrying
 
 FIRST_PAUSE = 1.0  # seconds between the first two tries, doubling
 LONGEST_PAUSE = 10.0
@@ -23,9 +30,16 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
-    verdict: Unschedulable
+class _Parked:
+    why: Waiting
     since: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Pause:
+    until: float
+    timer: Timer
+    failed: bool  # after an error rather than for want of room
 
 
 class SchedulingQueue:
@@ -36,16 +50,18 @@ class SchedulingQueue:
         self._pods: dict[Key, Pod] = {}
         self._heap: list[tuple[int, int, Key]] = []
         self._active: set[Key] = set()
-        self._waiting: dict[Key, _Waiting] = {}
+        self._parked: dict[Key, _Parked] = {}
+        self._pauses: dict[Key, _Pause] = {}
         self._tries: dict[Key, int] = {}
-        self._paused: dict[Key, Timer] = {}
+        self._arrived: dict[Key, float] = {}
         self._order = itertools.count()
         self._wake = asyncio.Event()
 
     def add(self, key: Key, pod: Pod) -> None:
         """A pod without a node appeared, or changed in a way that may let it fit."""
         self._pods[key] = pod
-        self._waiting.pop(key, None)
+        self._arrived.setdefault(key, self._clock.monotonic())
+        self._parked.pop(key, None)
         self._activate(key)
 
     def refresh(self, key: Key, pod: Pod) -> None:
@@ -56,63 +72,95 @@ class SchedulingQueue:
     def remove(self, key: Key) -> None:
         """It was bound, deleted, or belongs to another scheduler now."""
         self._pods.pop(key, None)
-        self._waiting.pop(key, None)
+        self._parked.pop(key, None)
         self._tries.pop(key, None)
+        self._arrived.pop(key, None)
         self._active.discard(key)
-        if timer := self._paused.pop(key, None):
-            timer.cancel()
+        if pause := self._pauses.pop(key, None):
+            pause.timer.cancel()
 
-    def park(self, key: Key, verdict: Unschedulable) -> None:
+    def knows(self, key: Key) -> bool:
+        return key in self._pods
+
+    def record(self, key: Key) -> tuple[int, float]:
+        """How often the pod was tried, and when it came."""
+        return self._tries.get(key, 0), self._arrived.get(key, self._clock.monotonic())
+
+    def waiting(self, key: Key) -> Waiting | None:
+        """Why the pod waits for the cluster to change, when it does."""
+        parked = self._parked.get(key)
+        return parked.why if parked else None
+
+    def sizes(self) -> dict[str, int]:
+        return {"active": len(self._active), "backoff": len(self._pauses), "unschedulable": len(self._parked)}
+
+    def refused_by(self, name: str) -> int:
+        """How many wait after this filter refused some node."""
+        return sum(name in parked.why.verdict.filters for parked in self._parked.values())
+
+    def park(self, key: Key, why: Waiting) -> None:
         """It was tried and fits nowhere."""
         if key in self._pods:
-            self._waiting[key] = _Waiting(verdict, self._clock.monotonic())
+            self._parked[key] = _Parked(why, self._clock.monotonic())
 
     def retry_later(self, key: Key) -> None:
         """It was tried and something failed that has nothing to do with room."""
-        if key in self._pods:
-            self._pause(key, self._pause_after(key))
+        self._parked.pop(key, None)
+        if key in self._pods and key not in self._active:
+            self._pause(key, self._pause_after(key), failed=True)
 
-    def changed(self, change: Change) -> None:
+    def changed(self, change: Change, *, namespaces: NamespaceLabels = NO_NAMESPACES) -> None:
         """Wake the waiting pods that this change may help."""
-        for key, waiting in list(self._waiting.items()):
-            if worth_retrying(waiting.verdict, change):
-                self._wake_up(key, waiting)
+        for key, parked in list(self._parked.items()):
+            if worth_retrying(parked.why, change, namespaces=namespaces):
+                self._wake_up(key, parked)
 
     def sweep(self) -> None:
         """Wake what has waited longer than `SWEEP`."""
         now = self._clock.monotonic()
-        for key, waiting in list(self._waiting.items()):
-            if now - waiting.since >= SWEEP:
-                self._wake_up(key, waiting)
+        for key, parked in list(self._parked.items()):
+            if now - parked.since >= SWEEP:
+                self._wake_up(key, parked)
 
     async def pop(self) -> tuple[Key, Pod]:
         """The next pod to try: highest priority first, then in order of arrival."""
         while True:
-            while self._heap:
-                *_, key = heapq.heappop(self._heap)
-                if key in self._active:
-                    self._active.discard(key)
-                    self._tries[key] = self._tries.get(key, 0) + 1
-                    return key, self._pods[key]
+            if (key := self._next()) is not None:
+                self._tries[key] = self._tries.get(key, 0) + 1
+                return key, self._pods[key]
             self._wake.clear()
             await self._wake.wait()
 
-    def _wake_up(self, key: Key, waiting: _Waiting) -> None:
-        del self._waiting[key]
-        self._pause(key, self._pause_after(key) - (self._clock.monotonic() - waiting.since))
+    def _next(self) -> Key | None:
+        while self._heap:
+            *_, key = heapq.heappop(self._heap)
+            if key in self._active:
+                self._active.discard(key)
+                return key
+        early = min(((pause.until, key) for key, pause in self._pauses.items() if not pause.failed), default=None)
+        if early is None:
+            return None
+        self._pauses.pop(early[1]).timer.cancel()
+        return early[1]
+
+    def _wake_up(self, key: Key, parked: _Parked) -> None:
+        del self._parked[key]
+        self._pause(key, self._pause_after(key) - (self._clock.monotonic() - parked.since), failed=False)
 
     def _pause_after(self, key: Key) -> float:
         return float(min(FIRST_PAUSE * 2 ** (self._tries.get(key, 1) - 1), LONGEST_PAUSE))
 
-    def _pause(self, key: Key, seconds: float) -> None:
+    def _pause(self, key: Key, seconds: float, *, failed: bool) -> None:
         if seconds <= 0:
             self._activate(key)
-        elif key not in self._paused:
-            self._paused[key] = self._clock.call_later(seconds, lambda: self._activate(key))
+        elif key not in self._pauses:
+            timer = self._clock.call_later(seconds, lambda: self._activate(key))
+            self._pauses[key] = _Pause(self._clock.monotonic() + seconds, timer, failed)
+            self._wake.set()
 
     def _activate(self, key: Key) -> None:
-        if timer := self._paused.pop(key, None):
-            timer.cancel()
+        if pause := self._pauses.pop(key, None):
+            pause.timer.cancel()
         if key in self._active or key not in self._pods:
             return
         self._active.add(key)

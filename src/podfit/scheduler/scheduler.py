@@ -1,12 +1,13 @@
-"""The scheduler: watches pods and nodes, asks `decide.place`, binds.
+"""The scheduler: watches pods and nodes, asks `decide.place`, binds; where nothing fits, asks `decide.preempt`.
 
-Informer handlers only update the cache and the queue; one loop takes pods from the queue in order. Bindings run beside
-it, since the cache already counts the pod where it will go.
+Informer handlers only update the cache and the queue; one loop takes pods from the queue in order. Bindings and
+evictions run beside it, since the cache already counts the pod where it will go.
 """
 
 import asyncio
 import logging
 
+from podfit.api.core.namespaces import Namespace
 from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod
 from podfit.client.events import EventRecorder
@@ -15,150 +16,132 @@ from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
-from podfit.core.times import format_time
 from podfit.decide.place import Placed, Unschedulable, place
-from podfit.decide.requests import pod_requests
-from podfit.decide.requeue import NodeChanged, PodGone, PodShrank, shrunk
-from podfit.scheduler.cache import TERMINAL, ClusterCache, Key
+from podfit.decide.placing.view import NodeView, Resident
+from podfit.decide.preempt import Eviction, Hopeless, preempt
+from podfit.decide.requeue import Waiting
+from podfit.net.metrics import Metrics
+from podfit.scheduler.cache import ClusterCache, Key
+from podfit.scheduler.follow import NAME, Follower
+from podfit.scheduler.metrics import SchedulerMetrics
 from podfit.scheduler.queue import SchedulingQueue
+from podfit.scheduler.writes import Writes
+
+__all__ = ["NAME", "Scheduler"]
 
 log = logging.getLogger(__name__)
-NAME = "default-scheduler"
 SWEEP_EVERY = 30.0  # seconds
 
 
 class Scheduler:
-    def __init__(self, client: Client, *, recorder: EventRecorder, clock: Clock, gates: FeatureGates) -> None:
-        self._client = client
-        self._recorder = recorder
+    def __init__(
+        self, client: Client, *, recorder: EventRecorder, clock: Clock, gates: FeatureGates,
+        metrics: Metrics | None = None,
+    ) -> None:
         self._clock = clock
         self._gates = gates
         self._cache = ClusterCache(gates)
         self._queue = SchedulingQueue(clock)
+        self._writes = Writes(client, recorder, clock)
+        self._evicting: set[Key] = set()
         self._pods = Informer(client, Pod, clock=clock)
         self._nodes = Informer(client, Node, clock=clock)
-        self._pods.add_handler(add=self._pod_added, update=self._pod_updated, delete=self._pod_deleted)
-        self._nodes.add_handler(add=self._node_set, update=self._node_updated, delete=self._node_gone)
+        self._namespaces = Informer(client, Namespace, clock=clock)
+        follow = self._follow = Follower(self._cache, self._queue, gates)
+        self._pods.add_handler(add=follow.pod_added, update=follow.pod_updated, delete=follow.pod_deleted)
+        self._nodes.add_handler(add=follow.node_added, update=follow.node_updated, delete=follow.node_deleted)
+        self._namespaces.add_handler(
+            add=follow.namespace_set, update=follow.namespace_updated, delete=follow.namespace_deleted)
+        self.metrics = metrics or Metrics()
+        self._measured = SchedulerMetrics(self.metrics, self._pending, self._queue.refused_by)
 
     async def run(self) -> None:
         """Place pods until cancelled."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._pods.run())
-            group.create_task(self._nodes.run())
-            await asyncio.gather(self._pods.synced.wait(), self._nodes.synced.wait())
+            informers = (self._namespaces, self._nodes, self._pods)
+            for informer in informers:
+                group.create_task(informer.run())
+            await asyncio.gather(*(informer.synced.wait() for informer in informers))
             group.create_task(self._sweep())
-            await self._schedule(group)
+            while True:
+                key, pod = await self._queue.pop()
+                self._attempt(group, key, pod)
+
+    def _pending(self) -> dict[str, int]:
+        return {**self._queue.sizes(), "gated": len(self._follow.gated)}
 
     async def _sweep(self) -> None:
         while True:
             await self._clock.sleep(SWEEP_EVERY)
             self._queue.sweep()
 
-    async def _schedule(self, group: asyncio.TaskGroup) -> None:
-        while True:
-            key, pod = await self._queue.pop()
-            verdict = place(pod, pod_requests(pod, gates=self._gates), self._cache.views())
-            if isinstance(verdict, Placed):
-                self._cache.count(pod, verdict.node)
-                group.create_task(self._bind(key, pod, verdict.node))
-            else:
-                self._queue.park(key, verdict)
-                group.create_task(self._explain(pod, verdict))
+    def _attempt(self, group: asyncio.TaskGroup, key: Key, pod: Pod) -> None:
+        """No await in here: decided and counted in one look at the cluster."""
+        began = self._clock.monotonic()
+        subject, views = Resident.of(pod, gates=self._gates, placed=False), self._cache.views()
+        verdict = place(subject, views, namespaces=self._cache.namespaces)
+        if isinstance(verdict, Placed):
+            self._cache.count(pod, verdict.node)
+            group.create_task(self._bind(key, pod, verdict.node, began))
+            return
+        self._queue.park(key, Waiting(subject, verdict))
+        self._measured.attempt("unschedulable", self._clock.monotonic() - began)
+        if key not in self._evicting:
+            self._refused(group, key, subject, verdict, views)
 
-    async def _bind(self, key: Key, pod: Pod, node: str) -> None:
-        namespace, name = key
+    def _refused(
+        self, group: asyncio.TaskGroup, key: Key, subject: Resident, verdict: Unschedulable, views: list[NodeView]
+    ) -> None:
+        pod, nominated = subject.pod, subject.pod.status.nominated_node_name
+        if not views or verdict.outright:
+            group.create_task(self._explain(pod, verdict.message, nominated))
+            return
+        self._measured.preemptions.inc()
+        outcome = preempt(subject, verdict, views, namespaces=self._cache.namespaces)
+        if isinstance(outcome, Hopeless):
+            if not outcome.keeps_promise:
+                self._cache.withdraw(key)
+                nominated = ""
+            text = f"{verdict.message} no new claims to deallocate, preemption: {outcome.message}"
+            group.create_task(self._explain(pod, text, nominated))
+            return
+        self._measured.victims.observe(len(outcome.victims))
+        displaced = self._cache.promised_below(outcome.node, subject.priority)
+        for each in displaced:
+            self._cache.withdraw((each.metadata.namespace, each.metadata.name))
+        self._cache.nominate(pod, outcome.node)
+        self._evicting.add(key)
+        group.create_task(self._evict(key, pod, verdict.message, outcome, displaced))
+
+    async def _bind(self, key: Key, pod: Pod, node: str, began: float) -> None:
+        tries, arrived = self._queue.record(key)
         try:
-            await self._client.bind(namespace, name, node, uid=pod.metadata.uid)
+            await self._writes.bind(pod, node)
         except (ApiError, ConnectionError) as error:
+            self._measured.attempt("error", self._clock.monotonic() - began)
+            log.warning("binding failed pod=%s/%s node=%s error=%s", *key, node, error)
             self._cache.forget(key)
-            log.warning("binding failed pod=%s/%s node=%s error=%s", namespace, name, node, error)
             self._queue.retry_later(key)
             return
-        self._recorder.event(pod, "Normal", "Scheduled", f"Successfully assigned {namespace}/{name} to {node}")
+        now = self._clock.monotonic()
+        self._measured.attempt("scheduled", now - began)
+        self._measured.placed(now - arrived, tries)
 
-    async def _explain(self, pod: Pod, verdict: Unschedulable) -> None:
-        """Put the reason on the pod, unless it stands there already."""
-        self._recorder.event(pod, "Warning", "FailedScheduling", verdict.message)
-        if _said(pod, verdict.message):
-            return
-        condition = {
-            "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": verdict.message,
-            "observedGeneration": pod.metadata.generation, "lastProbeTime": None,
-            "lastTransitionTime": format_time(self._clock.now()),
-        }  # fmt: skip
-        meta = pod.metadata
-        patch = {"metadata": {"uid": meta.uid}, "status": {"conditions": [condition]}}
+    async def _explain(self, pod: Pod, message: str, nominated: str) -> None:
         try:
-            await self._client.patch(Pod, meta.name, meta.namespace, patch, subresource="status")
+            await self._writes.explain(pod, message, nominated=nominated)
         except (ApiError, ConnectionError) as error:
-            log.info("reason not written pod=%s/%s error=%s", meta.namespace, meta.name, error)
+            log.info("reason not written pod=%s/%s error=%s", pod.metadata.namespace, pod.metadata.name, error)
 
-    def _pod_added(self, pod: Pod) -> None:
-        key = (pod.metadata.namespace, pod.metadata.name)
-        if pod.spec.node_name:
-            self._assigned(key, pod)
-        elif _ours(pod):
-            self._queue.add(key, pod)
-
-    def _pod_updated(self, old: Pod, new: Pod) -> None:
-        key = (new.metadata.namespace, new.metadata.name)
-        if new.spec.node_name:
-            self._assigned(key, new)
-        elif not _ours(new):
-            self._queue.remove(key)
-        elif new.spec != old.spec or new.metadata.uid != old.metadata.uid:
-            self._queue.add(key, new)
-        else:
-            self._queue.refresh(key, new)
-
-    def _assigned(self, key: Key, pod: Pod) -> None:
-        self._queue.remove(key)
-        if pod.status.phase in TERMINAL:
-            self._leave(key)
-            return
-        counted = self._cache.counts(key)
-        before, after = self._cache.count(pod, pod.spec.node_name)
-        if counted and (less := shrunk(before, after)):
-            self._queue.changed(PodShrank(less))
-
-    def _leave(self, key: Key) -> None:
-        if self._cache.counts(key):
-            self._cache.forget(key)
-            self._queue.changed(PodGone())
-
-    def _pod_deleted(self, pod: Pod) -> None:
-        key = (pod.metadata.namespace, pod.metadata.name)
-        self._queue.remove(key)
-        self._leave(key)
-
-    def _node_set(self, node: Node) -> None:
-        self._cache.set_node(node)
-        self._queue.changed(NodeChanged())
-
-    def _node_updated(self, old: Node, new: Node) -> None:
-        self._cache.set_node(new)
-        if _matters(old) != _matters(new):
-            self._queue.changed(NodeChanged())
-
-    def _node_gone(self, node: Node) -> None:
-        self._cache.remove_node(node.metadata.name)
-
-
-def _ours(pod: Pod) -> bool:
-    """A pod that waits for this scheduler to place it."""
-    if pod.status.phase in TERMINAL or pod.metadata.deletion_timestamp or pod.spec.scheduling_gates:
-        return False
-    return pod.spec.scheduler_name in ("", NAME)
-
-
-def _said(pod: Pod, message: str) -> bool:
-    generation = pod.metadata.generation
-    return any(
-        each.type == "PodScheduled" and each.message == message and each.observed_generation == generation
-        for each in pod.status.conditions
-    )
-
-
-def _matters(node: Node) -> tuple[object, ...]:
-    """What of a node decides whether pods fit it."""
-    return node.metadata.labels, node.spec, node.status.allocatable, node.status.declared_features
+    async def _evict(self, key: Key, pod: Pod, message: str, eviction: Eviction, displaced: list[Pod]) -> None:
+        """Until the last victim has been asked to go, no second eviction is made for the same pod."""
+        try:
+            await self._writes.explain(pod, message, nominated=eviction.node)
+            await self._writes.evict(pod, eviction)
+            await self._writes.withdraw(displaced)
+        except (ApiError, ConnectionError) as error:
+            log.warning("preemption failed pod=%s/%s node=%s error=%s", *key, eviction.node, error)
+            self._cache.withdraw(key)
+            self._queue.retry_later(key)
+        finally:
+            self._evicting.discard(key)

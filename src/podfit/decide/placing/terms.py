@@ -1,0 +1,54 @@
+"""Label selectors of pods about pods: of affinity terms and of spread constraints."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from podfit.api.core.affinity import PodAffinityTerm
+from podfit.api.core.pods import Pod
+from podfit.api.meta import LabelSelector
+from podfit.core.selectors import Requirement
+from podfit.decide.placing.view import NamespaceLabels
+
+
+def requirements(selector: LabelSelector | None) -> tuple[Requirement, ...] | None:
+    """None for a selector that selects nothing; an empty one selects everything."""
+    if selector is None:
+        return None
+    exact = tuple(Requirement(key, "In", (value,)) for key, value in selector.match_labels.items())
+    return exact + tuple(Requirement(each.key, each.operator, each.values) for each in selector.match_expressions)
+
+
+def same_keys(keys: Iterable[str], pod: Pod, operator: str = "In") -> Iterator[Requirement]:
+    """The values that the pod itself has of these labels; one that it lacks asks for nothing."""
+    labels = pod.metadata.labels
+    return (Requirement(key, operator, (labels[key],)) for key in keys if key in labels)
+
+
+def holds(wanted: tuple[Requirement, ...] | None, labels: Mapping[str, str]) -> bool:
+    return wanted is not None and all(each.matches(labels) for each in wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One affinity term of `owner`, with its key of the node's labels; `matches` asks about another pod."""
+
+    topology_key: str
+    namespaces: frozenset[str]
+    in_namespaces: tuple[Requirement, ...] | None
+    labels: tuple[Requirement, ...] | None
+
+    def matches(self, pod: Pod, namespaces: NamespaceLabels) -> bool:
+        name = pod.metadata.namespace
+        inside = name in self.namespaces or holds(self.in_namespaces, namespaces.get(name, {}))
+        return inside and holds(self.labels, pod.metadata.labels)
+
+
+def term(owner: Pod, given: PodAffinityTerm) -> Term:
+    """A term that names no namespace speaks about its owner's."""
+    named = frozenset(given.namespaces)
+    if not named and given.namespace_selector is None:
+        named = frozenset((owner.metadata.namespace,))
+    labels = requirements(given.label_selector)
+    if labels is not None:
+        labels += (*same_keys(given.match_label_keys, owner), *same_keys(given.mismatch_label_keys, owner, "NotIn"))
+    return Term(given.topology_key, named, requirements(given.namespace_selector), labels)

@@ -1,0 +1,145 @@
+"""From what the API shows to what the scheduler believes, and to the pods that may be worth another try.
+
+The handlers are synchronous: when a watch event arrives, the cache and the queue are right before anything else runs.
+"""
+
+from podfit.api.core.namespaces import Namespace
+from podfit.api.core.nodes import Node
+from podfit.api.core.pods import Pod
+from podfit.core.features import FeatureGates
+from podfit.decide.requests import pod_requests
+from podfit.decide.requeue import (
+    Change,
+    NodeChanged,
+    NodeGone,
+    PodCame,
+    PodGone,
+    PodRelabelled,
+    PodShrank,
+    own_change_helps,
+    shrunk,
+)
+from podfit.scheduler.cache import TERMINAL, ClusterCache, Key
+from podfit.scheduler.queue import SchedulingQueue
+
+NAME = "default-scheduler"
+
+
+class Follower:
+    def __init__(self, cache: ClusterCache, queue: SchedulingQueue, gates: FeatureGates) -> None:
+        self._cache = cache
+        self._queue = queue
+        self._gates = gates
+        self.gated: set[Key] = set()
+
+    def pod_added(self, pod: Pod) -> None:
+        key = key_of(pod)
+        if pod.spec.node_name:
+            self._assigned(key, None, pod)
+            return
+        self._gate(key, pod)
+        if _ours(pod):
+            if pod.status.nominated_node_name:
+                self._cache.nominate(pod, pod.status.nominated_node_name)
+            self._queue.add(key, pod)
+
+    def pod_updated(self, old: Pod, new: Pod) -> None:
+        key = key_of(new)
+        if new.spec.node_name:
+            self._assigned(key, old, new)
+            return
+        self._gate(key, new)
+        if not _ours(new):
+            self._leave_queue(key, new)
+            return
+        self._follow_nomination(key, old, new)
+        waiting = self._queue.waiting(key)
+        helps = waiting is not None and own_change_helps(waiting, old, new, pod_requests(new, gates=self._gates))
+        if helps or not self._queue.knows(key):
+            self._queue.add(key, new)
+        else:
+            self._queue.refresh(key, new)
+
+    def pod_deleted(self, pod: Pod) -> None:
+        key = key_of(pod)
+        self.gated.discard(key)
+        if self._cache.counts(key):
+            self._leave_node(key, pod)
+        self._leave_queue(key, pod)
+
+    def node_added(self, node: Node) -> None:
+        self._cache.set_node(node)
+        self._changed(NodeChanged(None, node))
+
+    def node_updated(self, old: Node, new: Node) -> None:
+        self._cache.set_node(new)
+        if _matters(old) != _matters(new):
+            self._changed(NodeChanged(old, new))
+
+    def node_deleted(self, node: Node) -> None:
+        self._cache.remove_node(node.metadata.name)
+        self._changed(NodeGone(node))
+
+    def namespace_set(self, namespace: Namespace) -> None:
+        self._cache.namespaces[namespace.metadata.name] = namespace.metadata.labels
+
+    def namespace_updated(self, _old: Namespace, new: Namespace) -> None:
+        self.namespace_set(new)
+
+    def namespace_deleted(self, namespace: Namespace) -> None:
+        self._cache.namespaces.pop(namespace.metadata.name, None)
+
+    def _assigned(self, key: Key, old: Pod | None, pod: Pod) -> None:
+        self.gated.discard(key)
+        self._queue.remove(key)
+        if pod.status.phase in TERMINAL:
+            self._leave_node(key, pod)
+            return
+        counted = self._cache.counts(key)
+        before, after = self._cache.count(pod, pod.spec.node_name)
+        if counted and (less := shrunk(before, after)):
+            self._changed(PodShrank(less))
+        if old is None or not old.spec.node_name:
+            self._changed(PodCame(pod))
+        elif old.metadata.labels != pod.metadata.labels:
+            self._changed(PodRelabelled(old, pod))
+
+    def _leave_node(self, key: Key, pod: Pod) -> None:
+        self._cache.withdraw(key)
+        if self._cache.counts(key):
+            self._cache.forget(key)
+            self._changed(PodGone(pod))
+
+    def _leave_queue(self, key: Key, pod: Pod) -> None:
+        self._queue.remove(key)
+        if self._cache.withdraw(key):
+            self._changed(PodGone(pod))
+
+    def _follow_nomination(self, key: Key, old: Pod, new: Pod) -> None:
+        before, after = old.status.nominated_node_name, new.status.nominated_node_name
+        if after and not self._cache.counts(key):
+            self._cache.nominate(new, after)
+        elif before and not after:
+            self._cache.withdraw(key)
+
+    def _gate(self, key: Key, pod: Pod) -> None:
+        (self.gated.add if pod.spec.scheduling_gates else self.gated.discard)(key)
+
+    def _changed(self, change: Change) -> None:
+        self._queue.changed(change, namespaces=self._cache.namespaces)
+
+
+def key_of(pod: Pod) -> Key:
+    return pod.metadata.namespace, pod.metadata.name
+
+
+def _ours(pod: Pod) -> bool:
+    """A pod that waits for this scheduler to place it."""
+    if pod.status.phase in TERMINAL or pod.metadata.deletion_timestamp or pod.spec.scheduling_gates:
+        return False
+    return pod.spec.scheduler_name in ("", NAME)
+
+
+def _matters(node: Node) -> tuple[object, ...]:
+    """What of a node decides whether pods fit it."""
+    return node.metadata.labels, node.spec, node.status.allocatable, node.status.declared_features

@@ -1,0 +1,123 @@
+"""The scheduler beside a real API server, time moved by hand."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from podfit.api.codec import convert
+from podfit.api.core.events import Event
+from podfit.api.core.nodes import Node
+from podfit.api.core.pods import Pod
+from podfit.client.events import EventRecorder
+from podfit.core.features import FeatureGates
+from podfit.net.metrics import Metrics
+from podfit.scheduler.scheduler import NAME, Scheduler
+from support.clock import FakeClock
+from support.server import Server, running_server
+
+MOMENT, MOMENTS = 0.001, 5000  # seconds of real time, and how many of them at most
+QUIET = 5  # moments without a write after which nothing more is expected
+
+
+class World:
+    def __init__(self, server: Server, clock: FakeClock, metrics: Metrics, recorder: EventRecorder) -> None:
+        self.server, self.clock, self.client = server, clock, server.client
+        self.metrics, self.recorder = metrics, recorder
+
+    async def node(
+        self, name: str, cpu: str = "2", memory: str = "8Gi", *, labels: dict[str, str] | None = None,
+        extra: dict[str, str] | None = None, features: tuple[str, ...] = (), **spec: Any,
+    ) -> None:
+        document = {"metadata": {"name": name, "labels": labels or {}}, "spec": spec}
+        await self.client.create(convert(document, Node))
+        await self.allocatable(name, cpu=cpu, memory=memory, pods="110", **(extra or {}), features=features)
+
+    async def allocatable(self, name: str, *, features: tuple[str, ...] = (), **amounts: str) -> None:
+        status: dict[str, Any] = {"allocatable": amounts, "capacity": amounts}
+        if features:
+            status["declaredFeatures"] = features
+        await self.client.patch(Node, name, "", {"status": status}, subresource="status")
+
+    async def pod(
+        self, name: str, cpu: str = "1", *, memory: str = "", labels: dict[str, str] | None = None, **spec: Any
+    ) -> Pod:
+        requests = {"cpu": cpu} | ({"memory": memory} if memory else {})
+        container = {"name": "c", "image": "i", "resources": {"requests": requests}}
+        metadata = {"name": name, "namespace": "default", "labels": labels or {}}
+        document = {"metadata": metadata, "spec": {"containers": [container], **spec}}
+        return await self.client.create(convert(document, Pod))
+
+    async def resize(self, name: str, cpu: str, **others: str) -> None:
+        patch = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu, **others}}}]}}
+        await self.client.patch(Pod, name, "default", patch, subresource="resize")
+
+    async def status(self, name: str, status: dict[str, Any]) -> None:
+        await self.client.patch(Pod, name, "default", {"status": status}, subresource="status")
+
+    async def report(self, name: str, cpu: str, *conditions: dict[str, str], memory: str = "") -> None:
+        """What the node says it has allocated and enforces."""
+        held = {"cpu": cpu} | ({"memory": memory} if memory else {})
+        status = {
+            "name": "c", "image": "i", "imageID": "i", "ready": True, "restartCount": 0, "state": {"running": {}},
+            "allocatedResources": held, "resources": {"requests": held},
+        }  # fmt: skip
+        await self.status(
+            name, {"phase": "Running", "containerStatuses": [status], "conditions": list(conditions)})
+
+    async def placed(self, name: str) -> str:
+        return (await self.client.get(Pod, name, "default")).spec.node_name
+
+    async def until(self, name: str, holds: Callable[[Pod], bool]) -> Pod:
+        """The store writes in a thread, so what is waited for needs real moments, though no timer."""
+        for _ in range(MOMENTS):
+            pod = await self.client.get(Pod, name, "default")
+            if holds(pod):
+                return pod
+            await asyncio.sleep(MOMENT)
+        raise AssertionError(f"{name} never got there")
+
+    async def waits(self, name: str) -> str:
+        """The reason on a pod that fits nowhere."""
+        pod = await self.until(name, lambda pod: bool(pod.status.conditions))
+        return pod.status.conditions[0].message
+
+    async def rest(self) -> None:
+        """Let everything happen that can without time passing: until nothing has been written for a while."""
+        quiet, seen = 0, 0
+        while quiet < QUIET:
+            await self.clock.settle()
+            await asyncio.sleep(MOMENT)
+            await self.recorder.flush()
+            written = self.server.context.store.revision
+            quiet, seen = (quiet + 1 if written == seen else 0), written
+
+    async def stays(self, name: str) -> None:
+        """Nothing that happened let the pod in, and nothing that passes with time will."""
+        await self.rest()
+        await self.clock.advance(15)
+        await self.rest()
+        assert await self.placed(name) == ""
+
+    async def events(self, namespace: str = "default") -> list[tuple[str, str]]:
+        await self.rest()
+        return [(each.reason, each.message) for each in (await self.client.list(Event, namespace)).items]
+
+    def attempts(self, result: str) -> float:
+        labels = {"result": result, "profile": NAME}
+        return self.metrics.registry.get_sample_value("scheduler_schedule_attempts_total", labels) or 0.0
+
+
+@asynccontextmanager
+async def running_scheduler(directory: Path) -> AsyncIterator[World]:
+    clock, metrics = FakeClock(), Metrics()
+    async with running_server(directory, clock=clock) as server:
+        client = server.as_user("system:kube-scheduler")
+        recorder = EventRecorder(client, component=NAME, clock=clock)
+        scheduler = Scheduler(client, recorder=recorder, clock=clock, gates=FeatureGates(), metrics=metrics)
+        tasks = [asyncio.create_task(scheduler.run()), asyncio.create_task(recorder.run())]
+        yield World(server, clock, metrics, recorder)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
