@@ -23,7 +23,8 @@ def node(**changes: object) -> NodeView:
     return NodeView(**fields)  # type: ignore[arg-type]
 
 
-def test_too_little_room_names_what_is_short_and_who_has_it() -> None:
+@pytest.mark.row("R-096")
+def test_too_little_room_names_what_is_short_and_who_has_it() -> None:
     asks = placed(pod(container("c1", {"cpu": "2"})))
     assert fit.admit(asks, NODE, [MOUSE, HOG]) == Deferred(
         "OutOfcpu",
@@ -127,7 +128,8 @@ def test_pod_level_needs_its_gate() -> None:
     assert verdict == Infeasible("InPlacePodLevelResourcesVerticalScaling is disabled", "plr_feature_gate_off")
 
 
-def test_whole_pod_or_nothing() -> None:
+@pytest.mark.row("R-109")
+def test_whole_pod_or_nothing() -> None:
     one: ResourceRequirements = needs({"cpu": "1"})
     old = placed(pod(container("a", {"cpu": "1"}), container("b", {"cpu": "1"})))
     assert isinstance(fit.resize(resized(old, a=one, b=needs({"cpu": "4"})), old, NODE, []), Deferred)

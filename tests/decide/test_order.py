@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +23,7 @@ def key(
     return queue_key(resized(old, c1=needs(new, new if guaranteed else None)), old, since)
 
 
+@pytest.mark.row("R-104", "R-105", "R-106", "R-107")
 def test_order() -> None:
     assert key(to="500m", priority=0) < key(to="2", priority=1000)
     assert key(to="1") < key(to="2")  # what asks for no more is no increase

@@ -1,5 +1,7 @@
 """Spec 5.8: what a status says of resources."""
 
+import pytest
+
 from podfit.api.core.pods import Pod
 from podfit.decide.container_resources import Machine
 from podfit.decide.overlay import PodResources
@@ -26,16 +28,19 @@ def test_settled_container_reads_as_allocated() -> None:
     assert str(report.limits["memory"]) == "128Mi"
 
 
-def test_container_in_progress_reads_as_it_is() -> None:  # R-093, R-152
+@pytest.mark.row("R-093", "R-152")
+def test_container_in_progress_reads_as_it_is() -> None:
     assert container_resources(LARGE, REAL, SMALL, SMALL) == SMALL
 
 
-def test_least_values_are_not_told_from_each_other() -> None:  # R-147
+@pytest.mark.row("R-147")
+def test_least_values_are_not_told_from_each_other() -> None:
     tiny = needs({"cpu": "1m"}, {"cpu": "5m"})
     assert container_resources(tiny, Enforced(cpu_request=2, cpu_limit=10), tiny, None) == tiny
 
 
-def test_silent_runtime_is_replaced_by_the_record() -> None:  # R-148
+@pytest.mark.row("R-148")
+def test_silent_runtime_is_replaced_by_the_record() -> None:
     assert container_resources(LARGE, None, SMALL, None) == SMALL
 
 
@@ -44,7 +49,8 @@ def test_what_is_not_reported_stays_as_it_was() -> None:
         "cpu": LARGE.limits["cpu"], "memory": SMALL.limits["memory"]}  # fmt: skip
 
 
-def test_other_names_are_as_allocated_and_nothing_is_invented() -> None:  # R-149, R-150
+@pytest.mark.row("R-149", "R-150")
+def test_other_names_are_as_allocated_and_nothing_is_invented() -> None:
     disk = needs({"ephemeral-storage": "1Gi", "cpu": "100m"})
     assert container_resources(disk, REAL, disk, None) == disk
     assert container_resources(needs(), REAL, needs(), None) == needs()
@@ -55,7 +61,8 @@ def settled(web: Pod) -> PodValues:
     return PodValues(shares=config.shares, quota=config.quota, period=config.period, memory=config.memory)
 
 
-def test_pod_totals() -> None:  # R-159, R-162, PQ-13
+@pytest.mark.row("R-159", "R-162")
+def test_pod_totals() -> None:  # PQ-13
     web = placed(pod(container("c1", {"cpu": "100m", "memory": "64Mi"}, {"cpu": "200m", "memory": "128Mi"})))
     larger = resized(web, c1=LARGE)
     assert pod_resources(web, PodResources({"c1": SMALL}), settled(web), MACHINE, None) == SMALL

@@ -67,7 +67,8 @@ def test_nothing_to_do() -> None:
     assert not in_progress(WEB, actuated(WEB), {"c1"}, GATES)
 
 
-def test_growth_raises_the_pod_first_and_memory_before_cpu() -> None:
+@pytest.mark.row("R-130", "R-131", "R-137")
+def test_growth_raises_the_pod_first_and_memory_before_cpu() -> None:
     bigger = resized(WEB, c1=needs({"cpu": "150m", "memory": "80Mi"}, {"cpu": "300m", "memory": "256Mi"}))
     assert trace(plan(WEB, bigger)) == [
         f"pod memory={256 * MI}",
@@ -78,7 +79,8 @@ def test_growth_raises_the_pod_first_and_memory_before_cpu() -> None:  # R-130, 
     ]
 
 
-def test_shrinking_lowers_the_pod_last_and_checks_usage_first() -> None:
+@pytest.mark.row("R-132")
+def test_shrinking_lowers_the_pod_last_and_checks_usage_first() -> None:
     smaller = resized(WEB, c1=needs({"cpu": "50m", "memory": "32Mi"}, {"cpu": "100m", "memory": "64Mi"}))
     assert trace(plan(WEB, smaller)) == [
         f"check pod<{64 * MI} c1<{64 * MI}",
@@ -90,7 +92,8 @@ def test_shrinking_lowers_the_pod_last_and_checks_usage_first() -> None:  # R-13
     ]
 
 
-def test_containers_that_shrink_go_before_those_that_grow() -> None:
+@pytest.mark.row("R-133")
+def test_containers_that_shrink_go_before_those_that_grow() -> None:
     limits = {"cpu": "200m", "memory": "128Mi"}
     pair = placed(pod(container("a", {"cpu": "100m"}, limits), container("b", {"cpu": "100m"}, limits)))
     swapped = resized(
@@ -98,13 +101,15 @@ def test_containers_that_shrink_go_before_those_that_grow() -> None:  # R-133
     assert [line.split(":")[0] for line in trace(plan(pair, swapped))] == ["b cpu", "a cpu"]
 
 
-def test_request_only_touches_shares_and_no_limit() -> None:
+@pytest.mark.row("R-128")
+def test_request_only_touches_shares_and_no_limit() -> None:
     changed = resized(WEB, c1=needs({"cpu": "150m", "memory": "64Mi"}, {"cpu": "200m", "memory": "128Mi"}))
     assert trace(plan(WEB, changed)) == [
         "pod shares=153", f"c1 cpu: shares=153 quota=20000 memory={128 * MI}"]
 
 
-def test_pod_level_worked_example() -> None:  # R-155, spec 5.6
+@pytest.mark.row("R-155")
+def test_pod_level_worked_example() -> None:  # spec 5.6
     both = {"cpu": "200m", "memory": "200Mi"}
     before = placed(pod(
         container("c0", {"cpu": "100m", "memory": "100Mi"}, resize_policy=(RESTART_MEMORY,)),
@@ -117,7 +122,8 @@ def test_pod_level_worked_example() -> None:  # R-155, spec 5.6
         "pod quota=30000", "pod shares=307", f"c0 cpu: shares=102 quota=30000 memory={200 * MI}", "record pod"]
 
 
-def test_own_limit_shields_a_container_from_the_pods() -> None:
+@pytest.mark.row("R-156", "R-157")
+def test_own_limit_shields_a_container_from_the_pods() -> None:
     level = {"cpu": "400m", "memory": "256Mi"}
     before = placed(pod(
         container("own", {"cpu": "100m"}, {"cpu": "100m", "memory": "64Mi"}, resize_policy=(RESTART_CPU,)),
@@ -127,12 +133,13 @@ def test_own_limit_shields_a_container_from_the_pods() -> None:  # R-156, R-157
     assert trace(plan(before, wider)) == ["pod quota=60000", "pod shares=307", "record pod"]
 
 
+@pytest.mark.row("R-125", "R-126", "R-127")
 @pytest.mark.parametrize(("changed", "restart"), [
     (needs({"cpu": "100m"}, {"cpu": "300m", "memory": "128Mi"}), ()),
     (needs({"cpu": "100m"}, {"cpu": "200m", "memory": "256Mi"}), ("c1",)),
     (needs({"cpu": "100m"}, {"cpu": "300m", "memory": "256Mi"}), ("c1",)),
 ])  # fmt: skip
-def test_restart_policy_is_per_resource(changed: object, restart: tuple[str, ...]) -> None:
+def test_restart_policy_is_per_resource(changed: object, restart: tuple[str, ...]) -> None:
     limits = {"cpu": "200m", "memory": "128Mi"}
     before = placed(pod(
         container("c1", {"cpu": "100m"}, limits, resize_policy=(RESTART_MEMORY,)), container("c2", {}, limits)))
@@ -147,19 +154,22 @@ def test_pod_is_not_lowered_while_a_container_to_be_restarted_still_runs() -> No
     assert trace(plan(before, after, running=set())) == [f"check pod<{64 * MI}", f"pod memory={64 * MI}"]
 
 
-def test_pod_cgroup_follows_although_the_container_is_down() -> None:  # R-168, PQ-12
+@pytest.mark.row("R-168")
+def test_pod_cgroup_follows_although_the_container_is_down() -> None:  # PQ-12
     raised = resized(WEB, c1=needs({"cpu": "100m", "memory": "64Mi"}, {"cpu": "200m", "memory": "256Mi"}))
     assert trace(plan(WEB, raised, running=set())) == [f"pod memory={256 * MI}"]
 
 
-def test_pod_limit_alone_is_checked_too() -> None:  # R-160, PQ-10
+@pytest.mark.row("R-160")
+def test_pod_limit_alone_is_checked_too() -> None:  # PQ-10
     own = {"cpu": "100m", "memory": "64Mi"}
     before = placed(pod(container("c1", {}, own), resources=needs({"memory": "100Mi"}, {"memory": "256Mi"})))
     after = resized(before, level=needs({"memory": "100Mi"}, {"memory": "128Mi"}))
     assert trace(plan(before, after)) == [f"check pod<{128 * MI}", f"pod memory={128 * MI}", "record pod"]
 
 
-def test_first_limit_is_a_decrease() -> None:  # R-136, pitfall 27
+@pytest.mark.row("R-136")
+def test_first_limit_is_a_decrease() -> None:  # pitfall 27
     before = placed(pod(container("c1", {"cpu": "100m", "memory": "64Mi"})))
     after = resized(before, c1=SMALL)
     assert trace(plan(before, after)) == [
@@ -171,7 +181,8 @@ def test_first_limit_is_a_decrease() -> None:  # R-136, pitfall 27
     ]
 
 
-def test_pod_stays_unlimited_while_one_container_is() -> None:
+@pytest.mark.row("R-134")
+def test_pod_stays_unlimited_while_one_container_is() -> None:
     before = placed(pod(container("a", {"cpu": "100m"}, {"memory": "64Mi"}), container("b", {"cpu": "100m"})))
     after = resized(before, a=needs({"cpu": "100m"}, {"memory": "128Mi"}))
     assert trace(plan(before, after)) == [f"a memory: shares=102 quota=0 memory={128 * MI}"]
@@ -193,7 +204,8 @@ def test_unrecorded_container_is_told_one_resource_at_a_time() -> None:  # spec 
     assert in_progress(WEB, PodResources({}), {"c1"}, GATES)
 
 
-def test_init_containers_and_sidecars() -> None:  # PQ-9
+@pytest.mark.row("R-164", "R-165")
+def test_init_containers_and_sidecars() -> None:  # PQ-9
     before = placed(pod(container("c1"), init=(container("i1", {"cpu": "100m"}), sidecar("s1", {"cpu": "100m"}))))
     both = resized(before, i1=needs({"cpu": "200m"}), s1=needs({"cpu": "200m"}))
     assert in_progress(both, actuated(before), {"i1"}, GATES)

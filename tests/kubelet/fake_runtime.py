@@ -2,6 +2,9 @@
 
     runtime.exit("c1", 1)     the running container of that name ends by itself
     runtime.fail["pull"] = …  the next calls of that kind are refused with the text
+    runtime.vanish("c1")      it is listed once more and cannot be inspected any more
+    runtime.silent = True     nothing is told of what containers may use
+    runtime.listens = True    it knows UpdatePodSandboxResources
     runtime.calls             what was asked, in order
 """
 
@@ -58,6 +61,9 @@ class FakeRuntime:
         self.stubborn: set[str] = set()  # containers that ignore SIGTERM
         self.pullable: set[str] = set()
         self.ready = True
+        self.silent = False
+        self.listens = False
+        self._vanished: set[str] = set()
 
     # ------------------------------------------------------------------ levers
 
@@ -68,8 +74,18 @@ class FakeRuntime:
         """Of the newest instance."""
         return max((c for _, s, c in self.containers.values() if s.name == name), key=lambda each: each.attempt)
 
-    def exit(self, name: str, code: int) -> None:
-        self._end(self.running(name).id, code)
+    def exit(self, name: str, code: int, reason: str = "") -> None:
+        key = self.running(name).id
+        self._end(key, code)
+        self._set(key, reason=reason)
+
+    def alter(self, name: str, **resources: Any) -> None:
+        """As an NRI plugin does: the container may use something else than was asked for."""
+        running = self.running(name)
+        self._set(running.id, resources=replace(running.resources or LinuxResources(), **resources))
+
+    def vanish(self, name: str) -> None:
+        self._vanished.add(self.running(name).id)
 
     def kill_box(self, uid: str) -> None:
         """The sandbox dies, and its containers with it."""
@@ -110,7 +126,9 @@ class FakeRuntime:
     async def update_sandbox_resources(
         self, sandbox_id: str, *, resources: LinuxResources, overhead: LinuxResources | None = None,
     ) -> None:
-        raise Unimplemented("not implemented")
+        if not self.listens:
+            raise Unimplemented("not implemented")
+        self._call("tell", sandbox_id)
 
     # ------------------------------------------------------------------ containers
 
@@ -153,9 +171,12 @@ class FakeRuntime:
             for key, (box, s, _) in self.containers.items() if sandbox_id in ("", box))
 
     async def container_status(self, container_id: str) -> ContainerStatus:
+        if container_id in self._vanished:
+            self.containers.pop(container_id, None)
         if container_id not in self.containers:
             raise NotFound(container_id)
-        return self.containers[container_id][1]
+        status = self.containers[container_id][1]
+        return replace(status, resources=None) if self.silent else status
 
     async def update_container_resources(self, container_id: str, resources: LinuxResources) -> None:
         status = self.containers[container_id][1]
@@ -248,6 +269,7 @@ class FakeCgroups:
     version: Literal["v1", "v2"] = "v1"
     enforced: Enforcement = field(default_factory=lambda: Enforcement(cpu=True, memory=True, pids=True))
     groups: dict[str, CgroupConfig] = field(default_factory=dict)
+    usage: int = 0  # bytes, of every group alike
 
     def create(self, path: str, config: CgroupConfig) -> None:
         for parent in PurePosixPath(path).parents:
@@ -275,10 +297,11 @@ class FakeCgroups:
         self.groups[path] = replace(self._group(path), memory_limit=None if limit == -1 else limit)
 
     def memory_usage(self, path: str) -> int | None:
-        return 0
+        return self.usage
 
     def read_container(self, path: str) -> ContainerValues:
-        return ContainerValues(cpu=CPUValues(shares=2, quota=None, period=100_000), memory_limit=None, memory_usage=0)
+        return ContainerValues(cpu=CPUValues(shares=2, quota=None, period=100_000), memory_limit=None,
+                               memory_usage=self.usage)
 
     def remove(self, path: str) -> None:
         self._group(path)

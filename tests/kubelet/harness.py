@@ -36,7 +36,8 @@ class Node:
         self.api = NodeApi()
         self.runtime = FakeRuntime(self.clock)
         self.cgroups = FakeCgroups()
-        size = {"cpu": Quantity.parse(cpu), "memory": Quantity.parse("4Gi"), "pods": Quantity.parse("110")}
+        amounts = {"cpu": cpu, "memory": "4Gi", "pods": "110", "ephemeral-storage": "10Gi"}
+        size = {name: Quantity.parse(amount) for name, amount in amounts.items()}
         self.config = KubeletConfig(
             name="n1", root=root, host_ip="10.0.0.1", capacity=size, allocatable=size, port=10250,
             managers=managers, eviction_hard=parse(DEFAULT))

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from kubelet.harness import Node, container
 from kubelet.node_api import Document
 
@@ -17,6 +19,7 @@ def done(node: Node, name: str = "web") -> bool:
     return seen and not [c for c in pod["status"]["conditions"] if c["type"].startswith("PodResize")]
 
 
+@pytest.mark.row("R-093", "R-094", "R-095", "R-123", "R-146")
 async def test_a_cpu_change_reaches_the_running_container_without_time_passing(node: Node) -> None:
     node.add(containers=[sized("100m")])
     await node.runs()
@@ -34,8 +37,9 @@ async def test_a_cpu_change_reaches_the_running_container_without_time_passing(n
     assert events == ["ResizeStarted Pod resize started", "ResizeCompleted Pod resize completed"]
 
 
+@pytest.mark.row("R-125", "R-127")
 async def test_the_1_27_story(node: Node) -> None:
-    """R-125: memory restarts its container once; the other container is left alone."""
+    """Memory restarts its container once; the other container is left alone."""
     policy = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
     node.add(containers=[sized("100m", resizePolicy=policy), sized("100m", name="c2")])
     await node.runs()
@@ -49,6 +53,7 @@ async def test_the_1_27_story(node: Node) -> None:
     assert "Killing Container c1 resize requires restart" in node.api.events()
 
 
+@pytest.mark.row("R-096", "R-100", "R-122")
 async def test_growth_without_room_waits_and_completes_when_the_pod_in_its_way_ends(node: Node) -> None:
     node.add("web", containers=[sized("1")])
     node.add("big", restartPolicy="Never", containers=[sized("2", name="b1")])
@@ -67,6 +72,7 @@ async def test_growth_without_room_waits_and_completes_when_the_pod_in_its_way_e
     assert node.state()["resources"]["limits"]["cpu"] == "3"
 
 
+@pytest.mark.row("R-099")
 async def test_room_is_free_when_the_last_container_stopped_not_when_the_object_is_gone(node: Node) -> None:
     node.add("web", containers=[sized("1")])
     big = node.add("big", containers=[sized("2")])
@@ -80,6 +86,7 @@ async def test_room_is_free_when_the_last_container_stopped_not_when_the_object_
     assert node.api.get("pods", "big") is not None
 
 
+@pytest.mark.row("R-101")
 async def test_shrinking_a_neighbour_makes_room(node: Node) -> None:
     node.add("web", containers=[sized("1")])
     node.add("big", containers=[sized("3")])
@@ -91,21 +98,26 @@ async def test_shrinking_a_neighbour_makes_room(node: Node) -> None:
     await node.until(lambda: done(node, "web") and done(node, "big"))
 
 
+@pytest.mark.row("R-141", "R-142")
 async def test_a_refused_change_is_told_and_tried_again(node: Node) -> None:
     node.add(containers=[sized("100m")])
     await node.runs()
+    await node.advance(1)
     node.runtime.fail["update"] = "no"
     node.api.change("web", containers=[sized("200m")])
     await node.until(lambda: (node.condition("PodResizeInProgress") or {}).get("reason") == "Error")
     assert (node.condition("PodResizeInProgress") or {})["message"] == "no"
     node.runtime.fail.clear()
-    await node.advance(16)
+    await node.advance(9.9)
+    assert node.condition("PodResizeInProgress") is not None, "tried again after ten seconds and up to half as much"
+    await node.advance(5.1)
     await node.until(lambda: done(node))
     assert [each.split()[0] for each in node.api.events()].count("ResizeError") == 1
 
 
+@pytest.mark.row("R-170")
 async def test_a_crash_between_promise_and_act_is_made_good(node: Node) -> None:
-    """R-170: the promise is in the checkpoint; the next kubelet keeps it."""
+    """The promise is in the checkpoint; the next kubelet keeps it."""
     node.add(containers=[sized("100m")])
     await node.runs()
     node.runtime.fail["update"] = "no"
@@ -118,8 +130,8 @@ async def test_a_crash_between_promise_and_act_is_made_good(node: Node) -> None:
     assert node.runtime.running("c1").attempt == 0
 
 
+@pytest.mark.row("R-169", "R-172")
 async def test_a_deferred_resize_survives_a_restart_and_does_not_displace_its_own_pod(node: Node) -> None:
-    """R-169 and R-172."""
     node.add("web", containers=[sized("1")])
     node.add("big", containers=[sized("3")])
     await node.runs("web")
@@ -135,8 +147,8 @@ async def test_a_deferred_resize_survives_a_restart_and_does_not_displace_its_ow
     await node.until(lambda: done(node))
 
 
+@pytest.mark.row("R-166")
 async def test_a_container_that_crashes_while_deferred_restarts_with_what_was_promised(node: Node) -> None:
-    """R-166."""
     node.add("web", containers=[sized("1")])
     node.add("big", containers=[sized("3", name="b1")])
     await node.runs("web")

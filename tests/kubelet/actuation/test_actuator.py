@@ -137,7 +137,8 @@ def without_tells(said: Sequence[str]) -> list[str]:
     return [line for line in said if not line.startswith("tell")]
 
 
-async def test_the_cgroup_comes_with_its_values_and_a_record(node: Node) -> None:  # R-161, R-135
+@pytest.mark.row("R-135", "R-161")
+async def test_the_cgroup_comes_with_its_values_and_a_record(node: Node) -> None:
     level = needs({"cpu": "1"}, {"cpu": "2"})
     whole = placed(pod(container("c1", {"cpu": "100m"}), resources=level, overhead=amounts({"cpu": "24m"})))
     assert await node.actuator.ensure_pod_cgroup(whole, [whole, WEB])
@@ -152,7 +153,8 @@ async def test_the_cgroup_comes_with_its_values_and_a_record(node: Node) -> None
     assert not await node.actuator.ensure_pod_cgroup(whole, [whole])
 
 
-async def test_growth(node: Node) -> None:  # R-123, R-124, R-130, R-131, R-139
+@pytest.mark.row("R-123", "R-124", "R-130", "R-131", "R-139")
+async def test_growth(node: Node) -> None:
     await node.runs(WEB)
     outcome = await node.actuator.resize(resized(WEB, c1=LARGE), LIVE)
     assert outcome.error == ""
@@ -170,7 +172,8 @@ async def test_growth(node: Node) -> None:  # R-123, R-124, R-130, R-131, R-139
     assert node.said == []
 
 
-async def test_the_runtime_hears_of_each_change_first_and_without_overhead(node: Node) -> None:  # R-138
+@pytest.mark.row("R-138")
+async def test_the_runtime_hears_of_each_change_first_and_without_overhead(node: Node) -> None:
     del node.refuse["tell"]
     web = placed(pod(container("c1", {"cpu": "100m"}), overhead=amounts({"cpu": "100m", "memory": "16Mi"})))
     await node.runs(web)
@@ -178,7 +181,8 @@ async def test_the_runtime_hears_of_each_change_first_and_without_overhead(node:
     assert node.said == [f"tell 409/0/0 overhead=102/{16 * MI}", "pod shares 512", "update id1 409/0/0"]
 
 
-async def test_the_runtimes_objection_stops_everything(node: Node) -> None:  # R-140
+@pytest.mark.row("R-140")
+async def test_the_runtimes_objection_stops_everything(node: Node) -> None:
     node.refuse["tell"] = CRIError("NRI plugin vetoed it")
     await node.runs(WEB)
     outcome = await node.actuator.resize(resized(WEB, c1=LARGE), LIVE)
@@ -197,7 +201,8 @@ async def test_the_runtime_is_told_again_when_the_kernel_refuses(node: Node) -> 
     assert node.said == [f"tell 102/20000/{256 * MI}", f"pod memory {256 * MI}", f"tell 102/20000/{128 * MI}"]
 
 
-async def test_a_failed_update_is_taken_up_where_it_stopped(node: Node) -> None:  # R-141, R-142, R-174
+@pytest.mark.row("R-141", "R-142", "R-174")
+async def test_a_failed_update_is_taken_up_where_it_stopped(node: Node) -> None:
     await node.runs(WEB)
     larger = resized(WEB, c1=LARGE)
     node.refuse["update id1 204"] = CRIError("connection refused")
@@ -225,6 +230,7 @@ async def test_a_crash_after_the_call_repeats_it(node: Node, monkeypatch: pytest
     assert without_tells(node.said) == [f"update id1 102/20000/{256 * MI}"]
 
 
+@pytest.mark.row("R-143", "R-144")
 @pytest.mark.parametrize(("usage", "error"), [
     ({"id1": 90 * MI, "pod": 10 * MI},
      f'attempting to set container "c1" memory limit ({80 * MI}) below current usage ({90 * MI})'),
@@ -235,7 +241,7 @@ async def test_a_crash_after_the_call_repeats_it(node: Node, monkeypatch: pytest
      f'attempting to set container "c1" memory limit ({80 * MI}) below current usage ({90 * MI})'),
     ({"pod": 10 * MI}, 'missing container "c1" memory usage'),
 ])  # fmt: skip
-async def test_memory_in_use_is_not_taken_away(  # R-143, R-144
+async def test_memory_in_use_is_not_taken_away(
     node: Node, usage: dict[str, int | None], error: str
 ) -> None:
     await node.runs(WEB)
@@ -246,7 +252,8 @@ async def test_memory_in_use_is_not_taken_away(  # R-143, R-144
     assert not (await node.actuator.resize(WEB, LIVE)).error
 
 
-async def test_shrink_above_usage(node: Node) -> None:  # R-132, R-145
+@pytest.mark.row("R-132", "R-145")
+async def test_shrink_above_usage(node: Node) -> None:
     await node.runs(WEB)
     node.usage = {"id1": 70 * MI, "pod": 70 * MI}
     smaller = resized(WEB, c1=needs({"cpu": "50m", "memory": "64Mi"}, {"cpu": "100m", "memory": "80Mi"}))
@@ -271,7 +278,8 @@ async def test_unreadable_usage_and_cgroup(node: Node) -> None:
         'cannot decrease memory limits: unable to read memory usage for pod "web_default(web)"')
 
 
-async def test_down_container_starts_larger_in_a_larger_pod(node: Node) -> None:  # R-167, R-168
+@pytest.mark.row("R-167", "R-168")
+async def test_down_container_starts_larger_in_a_larger_pod(node: Node) -> None:
     await node.runs(WEB)
     larger = resized(WEB, c1=LARGE)
     none = LivePod(sandbox_id="box", containers={})

@@ -27,7 +27,8 @@ async def node(tmp_path: Path) -> Allocating:
     return Allocating(tmp_path)
 
 
-async def test_room_is_granted_at_once(node: Allocating) -> None:  # R-094, R-095, R-121, R-146
+@pytest.mark.row("R-094", "R-095", "R-121", "R-146")
+async def test_room_is_granted_at_once(node: Allocating) -> None:
     web = make("web", "1")
     await node.start(web)
     await node.wants(web, c1=needs({"cpu": "2"}))
@@ -43,7 +44,8 @@ async def test_room_is_granted_at_once(node: Allocating) -> None:  # R-094, R-09
     assert node.events[1:] == [f"web Normal ResizeCompleted Pod resize completed: {body}"]
 
 
-async def test_no_room_defers_and_says_so_once(node: Allocating) -> None:  # R-096 to R-098, R-119, R-122
+@pytest.mark.row("R-096", "R-097", "R-098", "R-119", "R-122")
+async def test_no_room_defers_and_says_so_once(node: Allocating) -> None:
     web, hog = make("web", "500m"), make("hog", "3")
     await node.start(web, hog)
     await node.wants(web, c1=needs({"cpu": "2"}))
@@ -64,8 +66,9 @@ async def test_no_room_defers_and_says_so_once(node: Allocating) -> None:  # R-0
     assert len(node.events) == 1
 
 
+@pytest.mark.row("R-099", "R-100", "R-101", "R-102", "R-103", "R-190")
 @pytest.mark.parametrize("trigger", ["pods_removed", "pod_terminated", "pod_resized", "periodic_retry"])
-async def test_whatever_makes_room_helps(node: Allocating, trigger: str) -> None:  # R-099 to R-103, R-190
+async def test_whatever_makes_room_helps(node: Allocating, trigger: str) -> None:
     web, hog = make("web", "500m"), make("hog", "3")
     await node.start(web, hog)
     await node.wants(web, c1=needs({"cpu": "2"}))
@@ -89,7 +92,42 @@ async def test_whatever_makes_room_helps(node: Allocating, trigger: str) -> None
     assert node.metric(f'kubelet_pod_deferred_accepted_resizes_total{{retry_trigger="{trigger}"}}') == 1
 
 
-async def test_blocked_first_does_not_block_the_next(node: Allocating) -> None:  # R-105, R-108
+@pytest.mark.row("R-104", "R-105", "R-106", "R-107", "R-118")
+async def test_those_that_wait_are_tried_in_order(node: Allocating) -> None:
+    """Whatever the order in which they came."""
+    amounts = {"cpu": "100m", "memory": "1Mi"}
+    pods = {
+        "newest": make("newest", "100m"), "oldest": make("oldest", "100m"),
+        "guaranteed": placed(pod(container("c1", amounts, amounts), name="guaranteed")),
+        "important": make("important", "100m", priority=10), "modest": make("modest", "100m")}
+    await node.start(*pods.values())
+    node.view = replace(node.view, pressure=("DiskPressure",))
+    larger = {"cpu": "200m", "memory": "1Mi"}
+    for name in ("oldest", "modest", "guaranteed", "important", "newest"):
+        to = needs({"cpu": "50m"}) if name == "modest" else needs({"cpu": "200m"})
+        await node.wants(pods[name], c1=needs(larger, larger) if name == "guaranteed" else to)
+        pending = node.condition(pods[name])
+        assert pending is not None
+        assert (pending.reason, pending.message) == ("Deferred", "The node had condition: [DiskPressure]. ")
+        await node.clock.advance(1)
+    node.view = replace(node.view, pressure=())
+    await node.manager.retry("periodic_retry")
+    granted = [line.split()[0] for line in node.events if " ResizeStarted " in line]
+    assert granted == ["modest", "important", "guaranteed", "oldest", "newest"]
+
+
+@pytest.mark.row("R-109")
+async def test_all_containers_or_none(node: Allocating) -> None:
+    web = placed(pod(container("c1", {"cpu": "500m"}), container("c2", {"cpu": "500m"}), name="web"))
+    await node.start(web)
+    wanted = await node.wants(web, c1=needs({"cpu": "1"}), c2=needs({"cpu": "4"}))
+    promised = node.manager.allocated(wanted)
+    assert [str(each.resources.requests["cpu"]) for each in promised.spec.containers] == ["500m", "500m"]
+    assert node.condition(web) is not None
+
+
+@pytest.mark.row("R-105", "R-108")
+async def test_blocked_first_does_not_block_the_next(node: Allocating) -> None:
     first, second, hog = make("first", "100m", priority=9), make("second", "100m"), make("hog", "3800m")
     await node.start(first, second, hog)
     await node.wants(first, c1=needs({"cpu": "3900m"}))
@@ -101,7 +139,8 @@ async def test_blocked_first_does_not_block_the_next(node: Allocating) -> None: 
     assert node.cpu(second) == 50
 
 
-async def test_newer_desire_replaces_the_waiting_one(node: Allocating) -> None:  # R-110, R-111
+@pytest.mark.row("R-110", "R-111")
+async def test_newer_desire_replaces_the_waiting_one(node: Allocating) -> None:
     web, hog = make("web", "500m"), make("hog", "3")
     await node.start(web, hog)
     await node.wants(web, c1=needs({"cpu": "2"}))
@@ -116,7 +155,8 @@ async def test_newer_desire_replaces_the_waiting_one(node: Allocating) -> None: 
     assert len(node.events) == told
 
 
-async def test_infeasible_rests_until_the_spec_changes(node: Allocating) -> None:  # R-112, R-189
+@pytest.mark.row("R-112", "R-189")
+async def test_infeasible_rests_until_the_spec_changes(node: Allocating) -> None:
     both = {"cpu": "1", "memory": "1Gi"}
     web = placed(pod(container("c1", both, both)))
     node.view = replace(node.view, cpu_manager="static")
@@ -137,7 +177,8 @@ async def test_infeasible_rests_until_the_spec_changes(node: Allocating) -> None
     assert node.metric('kubelet_pod_pending_resizes{reason="infeasible"}') == 0
 
 
-async def test_pending_beside_a_failing_one(node: Allocating) -> None:  # R-120, R-141, R-142
+@pytest.mark.row("R-120", "R-141", "R-142")
+async def test_pending_beside_a_failing_one(node: Allocating) -> None:
     web, hog = make("web", "500m"), make("hog", "2")
     await node.start(web, hog)
     first = await node.wants(web, c1=needs({"cpu": "1"}))
@@ -209,7 +250,8 @@ async def test_a_promise_that_was_taken_back_needs_no_disk(tmp_path: Path) -> No
     assert node.manager.conditions("web") == ()
 
 
-async def test_new_pod_is_not_started_without_a_promise_on_disk(tmp_path: Path) -> None:  # R-089
+@pytest.mark.row("R-089")
+async def test_new_pod_is_not_started_without_a_promise_on_disk(tmp_path: Path) -> None:
     disk = Disk()
     disk.full = True
     node = Allocating(tmp_path, write=disk.write)
@@ -233,7 +275,8 @@ async def test_new_pod_without_room_is_rejected(node: Allocating) -> None:
     assert isinstance(other, Admitted)
 
 
-async def test_restart_keeps_promises_and_waits_for_sources(node: Allocating) -> None:  # R-169, R-172, R-173
+@pytest.mark.row("R-169", "R-172", "R-173")
+async def test_restart_keeps_promises_and_waits_for_sources(node: Allocating) -> None:
     web, hog = make("web", "500m"), make("hog", "3")
     await node.start(web, hog)
     wanted = await node.wants(web, c1=needs({"cpu": "2"}))
@@ -253,7 +296,8 @@ async def test_restart_keeps_promises_and_waits_for_sources(node: Allocating) ->
     assert after.cpu(wanted) == 2000
 
 
-async def test_restart_between_allocation_and_actuation(node: Allocating) -> None:  # R-170, R-171
+@pytest.mark.row("R-170", "R-171")
+async def test_restart_between_allocation_and_actuation(node: Allocating) -> None:
     web = make("web", "1")
     await node.start(web)
     wanted = await node.wants(web, c1=needs({"cpu": "2"}))
@@ -265,7 +309,8 @@ async def test_restart_between_allocation_and_actuation(node: Allocating) -> Non
     assert after.condition(wanted, "PodResizeInProgress") is None
 
 
-async def test_pods_with_a_promise_are_admitted_while_nothing_can_be_saved(tmp_path: Path) -> None:  # R-172
+@pytest.mark.row("R-172")
+async def test_pods_with_a_promise_are_admitted_while_nothing_can_be_saved(tmp_path: Path) -> None:
     disk = Disk()
     before = Allocating(tmp_path, write=disk.write)
     old, new = make("old", "1"), make("new", "1")
@@ -295,7 +340,8 @@ async def test_damaged_checkpoints_are_rebuilt_from_the_status(node: Allocating)
     assert record.containers == {"c1": needs({"cpu": "500m"})}
 
 
-async def test_finished_pod_has_no_conditions(node: Allocating) -> None:  # R-176
+@pytest.mark.row("R-176")
+async def test_finished_pod_has_no_conditions(node: Allocating) -> None:
     web = make("web", "1")
     await node.start(web)
     await node.wants(web, c1=needs({"cpu": "2"}))
@@ -305,7 +351,22 @@ async def test_finished_pod_has_no_conditions(node: Allocating) -> None:  # R-17
     assert node.manager.conditions("web") == ()
 
 
-async def test_requested_resizes_are_counted(node: Allocating) -> None:  # R-186, R-187
+@pytest.mark.row("R-176", "R-187")
+async def test_a_finished_pod_neither_waits_nor_takes_room(node: Allocating) -> None:
+    web, other = make("web", "1"), make("other", "1")
+    await node.start(web, other)
+    await node.ends(web)
+    await node.wants(web, c1=needs({"cpu": "9"}))
+    assert node.events[-1].startswith("web Warning ResizeDeferred ")
+    assert node.manager.conditions("web") == ()
+    assert node.metric('kubelet_pod_pending_resizes{reason="deferred"}') == 0
+    await node.wants(web, c1=needs({"cpu": "3"}))
+    await node.wants(other, c1=needs({"cpu": "4"}))
+    assert node.cpu(other) == 4000
+
+
+@pytest.mark.row("R-186", "R-187")
+async def test_requested_resizes_are_counted(node: Allocating) -> None:
     web = placed(pod(container("c1", {"cpu": "1", "memory": "1Gi"}, {"memory": "2Gi"}), container("c2", {"cpu": "1"})))
     await node.start(web)
     await node.wants(web, c1=needs({"cpu": "2", "memory": "512Mi"}, {"memory": "2Gi", "cpu": "3"}))

@@ -18,7 +18,7 @@ async def test_a_node_registers_with_what_it_has(node: Node) -> None:
     assert found["metadata"]["labels"]["kubernetes.io/hostname"] == "n1"
     assert found["metadata"]["labels"]["kubernetes.io/os"] == "linux"
     status = found["status"]
-    assert status["allocatable"] == {"cpu": "4", "memory": "4Gi", "pods": "110"}
+    assert status["allocatable"] == {"cpu": "4", "memory": "4Gi", "pods": "110", "ephemeral-storage": "10Gi"}
     assert status["nodeInfo"]["containerRuntimeVersion"] == "fake://1"
     assert status["declaredFeatures"] == [
         "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers"]

@@ -54,7 +54,8 @@ def holds(status: PodStatus) -> list[str]:
     return [f"{each.type}={each.status}" + (f"({each.reason})" if each.reason else "") for each in status.conditions]
 
 
-def test_before_anything_runs() -> None:
+@pytest.mark.row("R-151")
+def test_before_anything_runs() -> None:
     assert codec.to_dict(generate(facts(WEB, box=None))) == {
         "observedGeneration": 1,
         "phase": "Pending",
@@ -83,7 +84,8 @@ def test_before_anything_runs() -> None:  # R-151
 UNREADY = {"reason": "ContainersNotReady", "message": "containers with unready status: [c1]"}
 
 
-def test_running() -> None:
+@pytest.mark.row("R-150")
+def test_running() -> None:
     status = codec.to_dict(generate(facts(WEB, instance())))
     assert status["phase"] == "Running"
     assert (status["podIP"], status["podIPs"]) == ("10.0.0.7", [{"ip": "10.0.0.7"}])
@@ -199,7 +201,8 @@ def test_initialisation() -> None:
     assert finished(failed)
 
 
-def test_resize_conditions_come_after_foreign_ones_and_go_at_the_end() -> None:  # R-176, spec 1.1
+@pytest.mark.row("R-176")
+def test_resize_conditions_come_after_foreign_ones_and_go_at_the_end() -> None:  # spec 1.1
     foreign = PodCondition(type="example.com/x", status="True")
     pending = PodCondition(type="PodResizePending", status="True", reason="Deferred", observed_generation=2)
     web = msgspec.structs.replace(WEB, status=msgspec.structs.replace(WEB.status, conditions=(foreign, pending)))
@@ -227,12 +230,14 @@ def test_transition_times_move_with_the_status() -> None:
     assert later.start_time == first.start_time
 
 
-def test_observed_generation_never_goes_back() -> None:
+@pytest.mark.row("R-122")
+def test_observed_generation_never_goes_back() -> None:
     seen = msgspec.structs.replace(WEB.status, observed_generation=5)
     assert generate(facts(WEB, previous=seen)).observed_generation == 5
 
 
-def test_resources_follow_the_runtime_while_it_runs() -> None:
+@pytest.mark.row("R-093", "R-152")
+def test_resources_follow_the_runtime_while_it_runs() -> None:
     small = needs({"cpu": "100m", "memory": "64Mi"}, {"cpu": "200m", "memory": "128Mi"})
     web = placed(pod(container("c1", {"cpu": "200m", "memory": "64Mi"}, {"cpu": "400m", "memory": "128Mi"})))
     real = LinuxResources(cpu_shares=102, cpu_quota=20_000, cpu_period=100_000, memory_limit=128 << 20)

@@ -34,13 +34,18 @@ class Announcer:
             self._metrics.deferred_accepted.labels(trigger).inc()
         self._sync(uid, trigger)
 
-    def refused(self, pod: Pod, verdict: Deferred | Infeasible, trigger: str) -> None:
-        """Set Pending. One event for each generation and reason, however often it is tried (R-098)."""
+    def refused(self, pod: Pod, verdict: Deferred | Infeasible, trigger: str, *, active: bool) -> None:
+        """Set Pending, but for a pod that is over (R-176).
+
+        One event for each generation and reason, however often it is tried (R-098).
+        """
         uid, generation = pod.metadata.uid, pod.metadata.generation
         kind = DEFERRED if isinstance(verdict, Deferred) else INFEASIBLE
         if isinstance(verdict, Infeasible):
             self._metrics.infeasible.labels(verdict.detail).inc()
-        before = self._conditions.set(PENDING, uid, kind, verdict.message, generation=generation)
+        before = None
+        if active:
+            before = self._conditions.set(PENDING, uid, kind, verdict.message, generation=generation)
         is_news = before is None or (before.reason, before.observed_generation) != (kind, generation)
         if is_news:
             text = details(pod, generation=generation, error=verdict.message)

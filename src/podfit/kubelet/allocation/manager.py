@@ -245,9 +245,9 @@ class AllocationManager:
             case Fits():
                 self._failing.discard(uid)
                 self._ledger.members[uid] = self._ledger.member(pod)
-                self._announcer.granted(pod, trigger, active=self._ledger.members[uid].active)
+                self._announcer.granted(pod, trigger, active=decision.active)
             case refusal:
-                self._announcer.refused(pod, refusal, trigger)
+                self._announcer.refused(pod, refusal, trigger, active=decision.active)
 
     def _arm(self, seconds: float) -> None:
         if self._timer is not None:

@@ -22,8 +22,11 @@ UNSAVED = "CheckpointUnwritable"
 
 @dataclass(frozen=True, slots=True)
 class Decision:
+    """`active` is false of a pod that is over: it is promised what it asks for, and neither takes room nor waits."""
+
     pod: Pod
     verdict: Fits | Deferred | Infeasible | None  # None: nothing is pending any more
+    active: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,7 @@ class Pass:
     @property
     def waiting(self) -> list[str]:
         """An infeasible resize is not tried again (R-112)."""
-        return [each.pod.metadata.uid for each in self.decisions if isinstance(each.verdict, Deferred)]
+        return [each.pod.metadata.uid for each in self.decisions if each.active and isinstance(each.verdict, Deferred)]
 
 
 def decide(queue: Iterable[str], ledger: Ledger, node: NodeView, *, unsaved: str = "") -> Pass:
@@ -48,19 +51,20 @@ def decide(queue: Iterable[str], ledger: Ledger, node: NodeView, *, unsaved: str
     counts = {uid: each.counts for uid, each in ledger.members.items() if each.active}
     decisions, changes = list[Decision](), dict[str, PodResources]()
     for uid in queue:
-        pod = ledger.members[uid].pod
+        pod, active = ledger.members[uid].pod, ledger.members[uid].active
         allocated = ledger.allocated(pod)
         if allocated is pod:
-            decisions.append(Decision(pod, None))
+            decisions.append(Decision(pod, None, active))
             continue
         verdict = fit.resize(pod, allocated, node, [each for other, each in counts.items() if other != uid])
         if isinstance(verdict, Fits) and unsaved:
             verdict = Deferred(UNSAVED, unsaved)
         elif isinstance(verdict, Fits):
-            node = fit.occupied(pod, node)
             changes[uid] = resources_of(pod, node.gates)
-            counts[uid] = fit.neighbour(pod, node.gates)
-        decisions.append(Decision(pod, verdict))
+            if active:
+                node = fit.occupied(pod, node)
+                counts[uid] = fit.neighbour(pod, node.gates)
+        decisions.append(Decision(pod, verdict, active))
     return Pass(tuple(decisions), changes, node, unsaved=bool(unsaved))
 
 
