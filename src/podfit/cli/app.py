@@ -13,6 +13,8 @@ VERBS = {
     "up": ("podfit.cli.up:up", "Start API server, scheduler and node in one process."),
     "down": ("podfit.cli.down:down", "Stop the cluster of a data directory, containers too."),
     "status": ("podfit.cli.status:status", "Show what runs: address, nodes, pods."),
+    "plan": ("podfit.cli.plan:plan", "Say what a resize would do, before it is done (any cluster)."),
+    "why": ("podfit.cli.why:why", "Say why a resize waits, and until when (any cluster)."),
     "demo": ("podfit.cli.demo.command:demo", "Start a cluster, resize real containers in place, stop it again."),
 }
 IMAGE_VERBS = {
@@ -66,6 +68,8 @@ def _dispatch(arguments: list[str]) -> int:
 
 def _explain(error: Exception) -> int:
     """Turn what a user's situation can cause into a message; anything else is a bug and keeps its traceback."""
+    from podfit.answers.target import TargetError
+    from podfit.answers.wish import WishError
     from podfit.cli import render
     from podfit.client.kubeconfig import KubeconfigError
     from podfit.cluster.errors import ClusterError
@@ -78,6 +82,9 @@ def _explain(error: Exception) -> int:
             return error.exit_code
         case FeatureGateError():
             render.error(f"--feature-gates: {error}")
+            return exits.USAGE
+        case TargetError() | WishError():
+            render.error(str(error))
             return exits.USAGE
         case KubeconfigError():
             render.error(str(error))

@@ -1,0 +1,11 @@
+"""Answers before action: what a resize would do, and why one waits, on any cluster and read only.
+
+    wish       --cpu, --memory and a manifest, laid over a pod
+    target     KIND/NAME, and the pods behind it
+    snapshot   everything an answer needs, read once
+    ages       what servers older than 1.36 do differently
+    plan       snapshot and wish to a verdict for each pod
+    why        snapshot to the reasons of what is
+
+`plan` and `why` are pure: the same `decide` functions as in the API server and on the node, applied to a snapshot.
+"""

@@ -1,0 +1,52 @@
+"""Who has a node's room, and why the scheduler sees less of it than there is."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from podfit.answers.effects import RESOURCES
+from podfit.answers.node_model import Member
+from podfit.api.base import ResourceList
+from podfit.core.quantity import ZERO, Format, Quantity
+from podfit.decide.requests import pod_requests
+
+
+class Holder(msgspec.Struct, frozen=True):
+    pod: str
+    amount: str
+    priority: int
+
+
+def holders_of(resource: str, members: Sequence[Member]) -> Iterator[Holder]:
+    held = [(each.counts.requests.get(resource, ZERO), each) for each in members]
+    for amount, each in sorted(held, key=lambda pair: (-pair[0].nano, pair[1].name)):
+        if amount:
+            yield Holder(each.name, f"{amount} {resource}", each.desired.spec.priority or 0)
+
+
+def promised_to(members: Sequence[Member]) -> ResourceList:
+    return _total([each.counts.requests for each in members])
+
+
+def counted_for(members: Sequence[Member]) -> ResourceList:
+    return _total([pod_requests(each.desired, use_status=True) for each in members])
+
+
+def _total(lists: Sequence[ResourceList]) -> ResourceList:
+    return {name: Quantity(sum(each.get(name, ZERO).nano for each in lists), _form(lists, name)) for name in RESOURCES}
+
+
+def _form(lists: Sequence[ResourceList], name: str) -> Format:
+    return next((each[name].format for each in lists if each.get(name)), Format.DECIMAL_SI)
+
+
+def seen_fuller(members: Sequence[Member]) -> Iterator[str]:
+    """The scheduler counts desires that wait, so it sees the node fuller than it is (R-078)."""
+    counted, held = counted_for(members), promised_to(members)
+    more = [f"{counted[name] - held[name]} {name}" for name in RESOURCES if counted[name] > held[name]]
+    if more:
+        yield f"the scheduler counts what waits as well: it sees this node {' and '.join(more)} fuller than it is"
+
+
+def texts_of(amounts: ResourceList) -> dict[str, str]:
+    return {name: str(amounts[name]) for name in RESOURCES if name in amounts}

@@ -1,0 +1,54 @@
+"""A pod's amounts side by side: desired (spec), allocated (what the node promised), actual (what is enforced)."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from podfit.answers.effects import RESOURCES
+from podfit.api.core.containers import ResourceRequirements
+from podfit.api.core.pods import Pod
+from podfit.core.features import FeatureGates
+from podfit.decide.overlay import NOTHING, resizable
+from podfit.kubelet.allocation.rebuild import promised
+
+
+class Size(msgspec.Struct, frozen=True):
+    """One amount in its three states; `container` is empty for the pod as a whole, an amount that is not set is empty.
+
+    Limits are not promised separately: `allocated` repeats what the node enforces of them.
+    """
+
+    container: str
+    resource: str
+    side: str
+    desired: str
+    allocated: str
+    actual: str
+
+    @property
+    def agrees(self) -> bool:
+        return self.desired == self.allocated == self.actual
+
+
+def sizes_of(pod: Pod, gates: FeatureGates) -> Iterator[Size]:
+    """The pod as a whole first when it has resources, then by container."""
+    record = promised(pod, gates)
+    statuses = {each.name: each for each in (*pod.status.init_container_statuses, *pod.status.container_statuses)}
+    if pod.spec.resources is not None:
+        allocated = (record.pod if record else None) or pod.spec.resources
+        yield from _amounts("", pod.spec.resources, allocated, pod.status.resources or NOTHING)
+    for each in resizable(pod, gates):
+        status = statuses.get(each.name)
+        actual = (status.resources if status else None) or NOTHING
+        allocated = record.containers.get(each.name, each.resources) if record else each.resources
+        yield from _amounts(each.name, each.resources, allocated, actual)
+
+
+def _amounts(
+    name: str, desired: ResourceRequirements, allocated: ResourceRequirements, actual: ResourceRequirements
+) -> Iterator[Size]:
+    for resource in RESOURCES:
+        for side in ("requests", "limits"):
+            three = [str(getattr(each, side).get(resource, "")) for each in (desired, allocated, actual)]
+            if any(three):
+                yield Size(name, resource, side, *three)

@@ -1,0 +1,169 @@
+"""Everything an answer needs, read once and read only.
+
+Rights may be missing, metrics may not be served, and on a cluster with thousands of pods only those of the nodes in
+question matter. What could not be read is part of the answer (`unread`), never guessed.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import msgspec
+
+from podfit.answers.ages import Age, age_of
+from podfit.answers.target import NODE, POD, Target
+from podfit.api import codec
+from podfit.api.core.limits import LimitRange, ResourceQuota
+from podfit.api.core.nodes import Node
+from podfit.api.core.pods import Pod, PodSpec
+from podfit.client.rest import Client
+from podfit.core.errors import ApiError, not_found
+from podfit.core.quantity import Quantity
+from podfit.core.selectors import parse_labels
+
+ENDED = ("Succeeded", "Failed")
+PodName = tuple[str, str]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """`pods` are those the question is about, by name; `neighbours` all pods of their nodes that have not ended.
+
+    `usage` is memory in bytes by pod and container, None where no metrics are served. `template` is the pod spec of the
+    workload that the pods come from. `unread` are lines for people.
+    """
+
+    age: Age
+    namespace: str
+    pods: tuple[Pod, ...] = ()
+    neighbours: tuple[Pod, ...] = ()
+    nodes: Mapping[str, Node] = field(default_factory=dict)
+    limit_ranges: tuple[LimitRange, ...] = ()
+    quotas: tuple[ResourceQuota, ...] = ()
+    usage: Mapping[PodName, Mapping[str, int]] | None = None
+    template: PodSpec | None = None
+    unread: tuple[str, ...] = ()
+
+
+class _Workload(msgspec.Struct, rename="camel"):
+    spec: "_WorkloadSpec"
+
+
+class _WorkloadSpec(msgspec.Struct, rename="camel"):
+    selector: Any = None
+    template: Pod = Pod()
+
+
+class _Metrics(msgspec.Struct):
+    items: tuple[Any, ...] = ()
+
+
+class Reader:
+    """Reads one snapshot. Raises ApiError for the target itself, ConnectionError when there is no answer."""
+
+    def __init__(self, client: Client, namespace: str) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._unread: list[str] = []
+
+    async def read(self, target: Target) -> Snapshot:
+        age, (pods, template, node) = await asyncio.gather(self._age(), self._about(target))
+        names = {pod.spec.node_name for pod in pods if pod.spec.node_name} | ({node} if node else set())
+        nodes, on_nodes, limit_ranges, quotas, usage = await asyncio.gather(
+            self._nodes(names), self._on_nodes(names), self._list(LimitRange), self._list(ResourceQuota), self._usage())
+        return Snapshot(
+            age=age, namespace=self._namespace, pods=pods, neighbours=on_nodes or pods, nodes=nodes,
+            limit_ranges=limit_ranges, quotas=quotas, usage=usage, template=template, unread=tuple(self._unread))
+
+    async def _age(self) -> Age:
+        told = msgspec.json.decode(await self._client.request("GET", "/version"), type=dict[str, Any])
+        return age_of(str(told.get("minor", "")), str(told.get("gitVersion", "")))
+
+    async def _about(self, target: Target) -> tuple[tuple[Pod, ...], PodSpec | None, str]:
+        if target.kind is NODE:
+            return (), None, target.name
+        if target.kind is POD:
+            return (await self._client.get(Pod, target.name, self._namespace),), None, ""
+        try:
+            body = await self._client.request("GET", target.path(self._namespace))
+        except ApiError as error:
+            raise _missing_kind(target, error) from error
+        workload = codec.decode(body, _Workload)
+        listed = await self._client.list(Pod, self._namespace, labels=_selector(workload.spec.selector))
+        pods = tuple(pod for pod in listed.items if pod.status.phase not in ENDED)
+        return tuple(sorted(pods, key=lambda pod: pod.metadata.name)), workload.spec.template.spec, ""
+
+    async def _nodes(self, names: set[str]) -> dict[str, Node]:
+        nodes = {}
+        for name in sorted(names):
+            try:
+                nodes[name] = await self._client.get(Node, name)
+            except ApiError as error:
+                self._unread.append(f"node {name}: {error.message}")
+        return nodes
+
+    async def _on_nodes(self, names: set[str]) -> tuple[Pod, ...]:
+        found = await asyncio.gather(*map(self._on_node, sorted(names)))
+        return tuple(pod for pods in found for pod in pods)
+
+    async def _on_node(self, name: str) -> tuple[Pod, ...]:
+        try:
+            page = await self._client.list(Pod, fields=f"spec.nodeName={name}")
+        except ApiError as error:
+            self._unread.append(f"the other pods of node {name}: {error.message}")
+            return ()
+        return tuple(pod for pod in page.items if pod.status.phase not in ENDED)
+
+    async def _list(self, kind: type[T]) -> tuple[T, ...]:
+        try:
+            return (await self._client.list(kind, self._namespace)).items
+        except ApiError as error:
+            self._unread.append(f"{kind.__name__}s of {self._namespace}: {error.message}")
+            return ()
+
+    async def _usage(self) -> dict[PodName, dict[str, int]] | None:
+        try:
+            body = await self._client.request("GET", f"/apis/metrics.k8s.io/v1beta1/namespaces/{self._namespace}/pods")
+        except ApiError as error:
+            reason = "metrics.k8s.io is not served" if error.code in (404, 503) else error.message
+            self._unread.append(f"memory usage: {reason}")
+            return None
+        found: dict[PodName, dict[str, int]] = {}
+        for item in msgspec.json.decode(body, type=_Metrics).items:
+            meta = item["metadata"]
+            found[meta["namespace"], meta["name"]] = {
+                each["name"]: Quantity.parse(each["usage"]["memory"]).value() for each in item.get("containers", ())
+            }
+        return found
+
+
+def _missing_kind(target: Target, error: ApiError) -> ApiError:
+    """A cluster that does not serve the kind answers 404 as for a missing object, but without naming one."""
+    if error.code == 404 and not error.details.get("name"):
+        return ApiError(404, "NotFound", f"this cluster does not serve {target.kind.resource}")
+    return error
+
+
+def _selector(selector: Any) -> str:
+    """A label selector, or the plain map of a replication controller, as a query."""
+    if not isinstance(selector, dict) or not selector:
+        raise not_found("pods", "")
+    labels = selector.get("matchLabels", {}) if selector.keys() & {"matchLabels", "matchExpressions"} else selector
+    parts = [f"{name}={value}" for name, value in labels.items()]
+    expressions = selector.get("matchExpressions", ()) if labels is not selector else ()
+    parts += [_expression(each["key"], each["operator"], each.get("values", [])) for each in expressions]
+    query = ",".join(parts)
+    parse_labels(query)
+    return query
+
+
+def _expression(key: str, operator: str, values: list[str]) -> str:
+    match operator:
+        case "In" | "NotIn":
+            return f"{key} {operator.lower()} ({','.join(values)})"
+        case "DoesNotExist":
+            return f"!{key}"
+        case _:
+            return key

@@ -1,0 +1,61 @@
+"""What a question is about: KIND/NAME, in the spellings of kubectl, and where the API keeps it."""
+
+from dataclasses import dataclass
+
+
+class TargetError(ValueError):
+    """Not KIND/NAME, or a kind that no answer is known for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """`path` is the API group's, `names` what people type; the first is shown."""
+
+    path: str
+    resource: str
+    names: tuple[str, ...]
+
+    @property
+    def shown(self) -> str:
+        return self.names[0]
+
+
+POD = Kind("/api/v1", "pods", ("pod", "pods", "po"))
+NODE = Kind("/api/v1", "nodes", ("node", "nodes", "no"))
+VPA = Kind("/apis/autoscaling.k8s.io/v1", "verticalpodautoscalers", ("vpa", "verticalpodautoscaler"))
+WORKLOADS = (
+    Kind("/apis/apps/v1", "deployments", ("deployment", "deployments", "deploy")),
+    Kind("/apis/apps/v1", "statefulsets", ("statefulset", "statefulsets", "sts")),
+    Kind("/apis/apps/v1", "daemonsets", ("daemonset", "daemonsets", "ds")),
+    Kind("/apis/apps/v1", "replicasets", ("replicaset", "replicasets", "rs")),
+    Kind("/apis/batch/v1", "jobs", ("job", "jobs")),
+    Kind("/api/v1", "replicationcontrollers", ("replicationcontroller", "replicationcontrollers", "rc")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    kind: Kind
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind.shown}/{self.name}"
+
+    @property
+    def is_workload(self) -> bool:
+        return self.kind in WORKLOADS
+
+    def path(self, namespace: str) -> str:
+        where = "" if self.kind is NODE else f"/namespaces/{namespace}"
+        return f"{self.kind.path}{where}/{self.kind.resource}/{self.name}"
+
+
+def parse_target(text: str, *allowed: Kind) -> Target:
+    """Raises TargetError that names the kinds that are allowed here."""
+    typed, slash, name = text.partition("/")
+    kinds = {name: kind for kind in allowed for name in kind.names}
+    kind = kinds.get(typed.lower().partition(".")[0])
+    if not slash or not name or kind is None:
+        known = ", ".join(f"{each.shown}/NAME" for each in allowed)
+        raise TargetError(f'"{text}" is not one of {known}')
+    return Target(kind, name)

@@ -1,0 +1,144 @@
+"""Why is it as it is? Desired, allocated and actual of a pod, and what keeps a resize from being done.
+
+Everything is derived from the same snapshot and the same node model as a plan, so the reason that is told is the one
+the kubelet acts on, not a reading of its message.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from podfit.answers.node_model import Member, NodeModel, short
+from podfit.answers.room import Holder, counted_for, holders_of, promised_to, seen_fuller, texts_of
+from podfit.answers.sizes import Size, sizes_of
+from podfit.answers.snapshot import Snapshot
+from podfit.api.core.pods import Pod, PodCondition
+from podfit.core.times import parse_time
+from podfit.decide.fit import Deferred, Fits, Infeasible
+
+SETTLED, DEFERRED, INFEASIBLE, IN_PROGRESS, FAILING, UNSEEN, UNSCHEDULED = (
+    "settled", "deferred", "infeasible", "in progress", "failing", "not seen yet", "not scheduled")  # fmt: skip
+HOLDERS = 5
+_NEXT = {
+    INFEASIBLE: "not until the spec changes or the kubelet restarts",
+    IN_PROGRESS: "the node is changing the containers now",
+    FAILING: "the node tries again after about 10 seconds",
+    UNSEEN: "the node has not looked at this generation yet; it does within seconds while it is Ready",
+    DEFERRED: "whenever a pod of the node leaves, ends or shrinks, and every 3 minutes",
+}
+
+
+class PodWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """`since` and `waited` (seconds) of the condition that says so; `position` counts from 1 in a queue of `queued`.
+
+    `holders` have what is short, largest first; `frees` are those of them with a lower priority.
+    """
+
+    pod: str
+    node: str = ""
+    state: str
+    since: str = ""
+    waited: int = 0
+    generation: int = 0
+    observed: int = 0
+    message: str = ""
+    sizes: tuple[Size, ...] = ()
+    short_by: str = ""
+    position: int = 0
+    queued: int = 0
+    ahead: tuple[str, ...] = ()
+    holders: tuple[Holder, ...] = ()
+    frees: tuple[str, ...] = ()
+    next: str = ""
+    notes: tuple[str, ...] = ()
+
+
+class NodeWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """Amounts by resource: what can be given, what is promised, what the scheduler counts."""
+
+    node: str
+    allocatable: dict[str, str]
+    promised: dict[str, str]
+    counted: dict[str, str]
+    holders: tuple[Holder, ...] = ()
+    waiting: tuple[PodWhy, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def why_pod(pod: Pod, snapshot: Snapshot, now: datetime) -> PodWhy:
+    node = snapshot.nodes.get(pod.spec.node_name)
+    sizes = tuple(sizes_of(pod, snapshot.age.gates))
+    notes = _notes(snapshot)
+    if not pod.spec.node_name:
+        told = next((each.message for each in pod.status.conditions if each.type == "PodScheduled"), "")
+        return PodWhy(pod=pod.metadata.name, state=UNSCHEDULED, message=told, sizes=sizes, notes=notes)
+    state, condition = _state(pod, sizes, snapshot)
+    since = (condition.last_transition_time or "") if condition else ""
+    about = PodWhy(
+        pod=pod.metadata.name, node=pod.spec.node_name, state=state, generation=pod.metadata.generation,
+        observed=condition.observed_generation if condition else pod.status.observed_generation, since=since,
+        waited=int((now - parse_time(since)).total_seconds()) if since else 0,
+        message=condition.message if condition else "", sizes=sizes, notes=notes)
+    about = msgspec.structs.replace(about, next=_NEXT.get(state, ""))
+    if node is None or state not in (DEFERRED, INFEASIBLE):
+        return about
+    model = NodeModel(node, _on(node.metadata.name, snapshot), snapshot.age)
+    return _explained(about, model, pod) if pod.metadata.uid in model.members else about
+
+
+def _explained(about: PodWhy, model: NodeModel, pod: Pod) -> PodWhy:
+    verdict = model.verdict(pod.metadata.uid)
+    if isinstance(verdict, Infeasible):
+        return msgspec.structs.replace(about, message=verdict.message)
+    if isinstance(verdict, Fits) and about.state == DEFERRED:
+        return msgspec.structs.replace(about, next=f"there is room now; it is tried {_NEXT[DEFERRED]}")
+    if not isinstance(verdict, Deferred) or about.state == INFEASIBLE:
+        return about
+    queue = model.queue()
+    index = next((at for at, each in enumerate(queue) if each.desired.metadata.uid == pod.metadata.uid), 0)
+    holders = tuple(holders_of(next(iter(verdict.short_by), ""), _others(model, pod)))
+    frees = tuple(each.pod for each in holders if each.priority < (pod.spec.priority or 0))
+    return msgspec.structs.replace(
+        about, message=verdict.message, short_by=short(verdict), position=index + 1, queued=len(queue),
+        ahead=tuple(each.name for each in queue[:index]), holders=holders[:HOLDERS], frees=frees[:HOLDERS],
+        notes=(*about.notes, *seen_fuller(list(model.members.values()))))
+
+
+def why_node(name: str, snapshot: Snapshot, now: datetime) -> NodeWhy:
+    """Who holds it, what waits on it, and why the scheduler sees it fuller than it is. KeyError: it was not read."""
+    model = NodeModel(snapshot.nodes[name], _on(name, snapshot), snapshot.age)
+    members = list(model.members.values())
+    waiting = tuple(why_pod(each.desired, snapshot, now) for each in model.queue())
+    return NodeWhy(
+        node=name, allocatable=texts_of(model.view.allocatable), promised=texts_of(promised_to(members)),
+        counted=texts_of(counted_for(members)), holders=tuple(holders_of("cpu", members)), waiting=waiting,
+        notes=(*_notes(snapshot), *seen_fuller(list(model.members.values()))))
+
+
+def _others(model: NodeModel, pod: Pod) -> list[Member]:
+    return [each for uid, each in model.members.items() if uid != pod.metadata.uid]
+
+
+def _on(name: str, snapshot: Snapshot) -> list[Pod]:
+    return [pod for pod in snapshot.neighbours if pod.spec.node_name == name]
+
+
+def _notes(snapshot: Snapshot) -> tuple[str, ...]:
+    caveat = (snapshot.age.caveat,) if snapshot.age.caveat else ()
+    return (*caveat, *(f"not read: {line}" for line in snapshot.unread))
+
+
+def _state(pod: Pod, sizes: Sequence[Size], snapshot: Snapshot) -> tuple[str, PodCondition | None]:
+    """Pending speaks before in progress, as both may stand; before 1.33 `status.resize` is all there is."""
+    conditions = {each.type: each for each in pod.status.conditions}
+    pending, progress = conditions.get("PodResizePending"), conditions.get("PodResizeInProgress")
+    if not snapshot.age.has_conditions and pod.status.resize:
+        told = {"Deferred": DEFERRED, "Infeasible": INFEASIBLE, "InProgress": IN_PROGRESS, "Proposed": UNSEEN}
+        return told.get(pod.status.resize, DEFERRED), None
+    if pending is not None:
+        return INFEASIBLE if pending.reason == "Infeasible" else DEFERRED, pending
+    if progress is not None:
+        return FAILING if progress.reason == "Error" else IN_PROGRESS, progress
+    behind = snapshot.age.has_conditions and pod.status.observed_generation < pod.metadata.generation
+    return UNSEEN if behind and not all(each.agrees for each in sizes) else SETTLED, None

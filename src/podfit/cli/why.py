@@ -1,0 +1,97 @@
+"""`podfit why`: desired, allocated and actual, and what keeps a resize from being done."""
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from podfit.answers.target import NODE, POD, WORKLOADS, parse_target
+from podfit.answers.why import SETTLED, NodeWhy, PodWhy, why_node, why_pod
+from podfit.cli import exits, render
+from podfit.cli.asking import ContextName, Kubeconfig, Namespace, snapshot
+from podfit.cli.output import Output
+from podfit.core.errors import not_found
+from podfit.net.system import SystemClock
+
+
+def why(
+    target: Annotated[str, Parameter(help="pod/NAME, deployment/NAME, statefulset/NAME, ..., node/NAME")],
+    /,
+    *,
+    namespace: Namespace = "",
+    context: ContextName = "",
+    kubeconfig: Kubeconfig = None,
+    output: Annotated[Output, Parameter(name=["--output", "-o"], help="text, json or yaml.")] = Output.TEXT,
+) -> int:
+    """Why is a resize not done, and until when? Exit code 1 when something waits or fails."""
+    about = parse_target(target, POD, *WORKLOADS, NODE)
+    found = snapshot(about, namespace=namespace, context=context, kubeconfig=kubeconfig)
+    now = SystemClock().now()
+    if about.kind is NODE:
+        if about.name not in found.nodes:
+            raise not_found("nodes", about.name)
+        node = why_node(about.name, found, now)
+        _tell(node, output)
+        return exits.REFUSED if node.waiting else exits.DONE
+    pods = [why_pod(pod, found, now) for pod in found.pods]
+    if output is not Output.TEXT:
+        render.document(pods if about.is_workload else pods[0], output)
+    else:
+        for number, pod in enumerate(pods):
+            if number:
+                render.line()
+            _show(pod)
+        if not pods:
+            render.line(f"{about} has no running pod")
+    return exits.DONE if all(pod.state == SETTLED for pod in pods) else exits.REFUSED
+
+
+def _tell(node: NodeWhy, output: Output) -> None:
+    if output is not Output.TEXT:
+        render.document(node, output)
+        return
+    render.line(f"node {node.node}")
+    rows = [(name, node.allocatable.get(name, "-"), node.promised.get(name, "0"), node.counted.get(name, "0"))
+            for name in node.allocatable]  # fmt: skip
+    render.table(("RESOURCE", "ALLOCATABLE", "PROMISED", "SCHEDULER COUNTS"), rows, indent="  ")
+    render.fact("held by", ", ".join(f"{each.pod} {each.amount}" for each in node.holders) or "nobody")
+    for number, pod in enumerate(node.waiting, start=1):
+        render.fact("waits", f"{number}. {pod.pod}: {pod.message}")
+    for note in node.notes:
+        render.fact("note", note)
+
+
+def _show(pod: PodWhy) -> None:
+    since = f" for {_duration(pod.waited)} (observed generation {pod.observed} of {pod.generation})"
+    state = f"resize {pod.state}{since if pod.since else ''}"
+    render.line(f"{pod.pod}  {'nothing is outstanding' if pod.state == SETTLED else state}")
+    rows = [(each.container or "(pod)", f"{each.resource} {each.side[:-1]}", each.desired or "-", each.allocated or "-",
+             each.actual or "-") for each in pod.sizes]  # fmt: skip
+    if rows:
+        render.table(("CONTAINER", "VALUE", "DESIRED", "ALLOCATED", "ACTUAL"), rows, indent="  ")
+    facts = (
+        ("node", pod.node),
+        ("because", pod.message),
+        ("short by", pod.short_by),
+        ("queue", _queue(pod)),
+        ("held by", ", ".join(f"{each.pod} {each.amount} (priority {each.priority})" for each in pod.holders)),
+        ("would free", ", ".join(pod.frees)),
+        ("retried", pod.next),
+        *(("note", note) for note in pod.notes),
+    )
+    for label, text in facts:
+        if text:
+            render.fact(label, text)
+
+
+def _queue(pod: PodWhy) -> str:
+    if not pod.queued:
+        return ""
+    ahead = f": {', '.join(pod.ahead)} tried first" if pod.ahead else ""
+    return f"{pod.position} of {pod.queued}{ahead}"
+
+
+def _duration(seconds: int) -> str:
+    """`14m`, `2h5m`: two units at most."""
+    parts = zip("dhms", (seconds // 86400, seconds // 3600 % 24, seconds // 60 % 60, seconds % 60), strict=True)
+    shown = [f"{amount}{unit}" for unit, amount in parts if amount]
+    return "".join(shown[:2]) or "0s"
