@@ -10,9 +10,9 @@ from podfit.api.core.containers import ResourceRequirements
 from podfit.api.core.pods import Pod
 from podfit.core.quantity import ZERO
 from podfit.decide import resize
+from podfit.decide.by_status import actuated
 from podfit.decide.overlay import NOTHING, PodResources, resizable
 from podfit.decide.shrink import Memory, objection
-from podfit.kubelet.allocation.rebuild import actuated
 
 RESOURCES = ("cpu", "memory")
 
@@ -80,7 +80,7 @@ class Effects:
         if not lowered:
             return "", False
         if self._usage is None:
-            return "memory usage is not known here; the node compares it with the new limit first", False
+            return "no metrics are served here; the node compares memory usage with the new limit first", False
         seen = {name: self._usage.get(name) for name in lowered}
         if text := objection(Memory(containers=lowered), Memory(containers=seen)):
             return text, True

@@ -1,6 +1,6 @@
 """A node as its kubelet decides, made of what the API tells about it.
 
-The kubelet's allocations are in a file of its own; the status of each pod tells them (`rebuild.promised`). A resize is
+The kubelet's allocations are in a file of its own; the status of each pod tells them (`decide.by_status`). A resize is
 asked for, and then everything that waits is tried in order, each success counting at once for the rest, exactly as the
 kubelet's own pass does (spec 5.4).
 """
@@ -15,12 +15,12 @@ from podfit.api.core.pods import Pod
 from podfit.core.quantity import ZERO
 from podfit.core.times import parse_time
 from podfit.decide import fit
+from podfit.decide.by_status import promised
 from podfit.decide.container_resources import Machine
 from podfit.decide.fit import Deferred, Fits, Infeasible, Neighbour, NodeView, Verdict
 from podfit.decide.order import queue_key
 from podfit.decide.overlay import overlay
 from podfit.decide.requests import pod_requests
-from podfit.kubelet.allocation.rebuild import promised
 
 PENDING = "PodResizePending"
 PRESSURES = ("DiskPressure", "MemoryPressure", "PIDPressure")

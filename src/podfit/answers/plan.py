@@ -121,7 +121,7 @@ class _Planner:
             return PodPlan(pod=name, node=node, verdict=REFUSED, text=outcome.message, code=outcome.code,
                            changes=tuple(changes(asked.wanted, pod)), qos=qos)  # fmt: skip
         if _over(pod):
-            return PodPlan(pod=name, node=node, verdict=INFEASIBLE, text="the pod has ended or is being deleted", qos=qos)
+            return PodPlan(pod=name, node=node, verdict=INFEASIBLE, text="the pod has ended or is about to", qos=qos)
         if outcome is None:
             return PodPlan(pod=name, node=node, verdict=UNCHANGED, qos=qos)
         new = outcome.pod

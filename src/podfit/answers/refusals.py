@@ -36,6 +36,7 @@ def judge(
 ) -> Accepted | ApiError:
     """`wanted` is the stored pod with other resources. The error is the one the server would send."""
     name, gates = stored.metadata.name, age.gates
+    stored = apply_defaults(stored, gates)  # an older server has stored fewer defaults
     full = add_defaults(apply_defaults(wanted, gates), limit_ranges)
     new = prepare_resize(full, stored, gates)
     if errors := [*validate_resize(new, stored, gates), *_of_its_age(new, stored, age)]:

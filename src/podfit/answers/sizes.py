@@ -8,8 +8,8 @@ from podfit.answers.effects import RESOURCES
 from podfit.api.core.containers import ResourceRequirements
 from podfit.api.core.pods import Pod
 from podfit.core.features import FeatureGates
+from podfit.decide.by_status import promised
 from podfit.decide.overlay import NOTHING, resizable
-from podfit.kubelet.allocation.rebuild import promised
 
 
 class Size(msgspec.Struct, frozen=True):

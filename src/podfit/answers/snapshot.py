@@ -127,8 +127,8 @@ class Reader:
         try:
             body = await self._client.request("GET", f"/apis/metrics.k8s.io/v1beta1/namespaces/{self._namespace}/pods")
         except ApiError as error:
-            reason = "metrics.k8s.io is not served" if error.code in (404, 503) else error.message
-            self._unread.append(f"memory usage: {reason}")
+            if error.code not in (404, 503):  # these say that nobody serves metrics
+                self._unread.append(f"memory usage: {error.message}")
             return None
         found: dict[PodName, dict[str, int]] = {}
         for item in msgspec.json.decode(body, type=_Metrics).items:

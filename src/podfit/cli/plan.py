@@ -38,7 +38,7 @@ def plan(
     wish = _wish(cpu, memory, container, filename)
     found = planned(snapshot(about, namespace=namespace, context=context, kubeconfig=kubeconfig), wish)
     if output is Output.TEXT:
-        _show(found, f"podfit resize {about}{''.join(_said(cpu, memory, container))}")
+        _show(found)
     else:
         render.document(found, output)
     return exits.DONE if found.good else exits.REFUSED
@@ -65,11 +65,7 @@ def _template(path: Path) -> Pod:
         raise WishError(f"{path} is not the manifest of a pod or a workload: {error!r}") from error
 
 
-def _said(cpu: str, memory: str, container: str) -> list[str]:
-    return [f" {option} {text}" for option, text in (("--cpu", cpu), ("--memory", memory), ("-c", container)) if text]
-
-
-def _show(found: Plan, command: str) -> None:
+def _show(found: Plan) -> None:
     render.line(f"cluster {found.server}, namespace {found.namespace}, read only")
     render.line()
     rows = [(each.pod, each.node or "-", *_columns(each.changes), each.verdict, _what(each)) for each in found.pods]
@@ -84,8 +80,6 @@ def _show(found: Plan, command: str) -> None:
                 render.line(f"  the room is held by {', '.join(each.blocked_by[:5])}")
     for note in found.notes:
         render.line(note)
-    if found.good and any(each.verdict == FITS for each in found.pods):
-        render.line(f"next: {command}")
 
 
 def _columns(changes: tuple[Change, ...]) -> tuple[str, str]:

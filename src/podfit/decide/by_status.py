@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 import msgspec
 
+from podfit.api.base import ResourceList
 from podfit.api.core.container_status import ContainerStatus
 from podfit.api.core.containers import Container, ResourceRequirements
 from podfit.api.core.pods import Pod
 from podfit.core.features import FeatureGates
 from podfit.decide.container_resources import effective
-from podfit.decide.overlay import PodResources, overlay, resizable
+from podfit.decide.overlay import NOTHING, PodResources, overlay, resizable
 
 
 def promised(pod: Pod, gates: FeatureGates) -> PodResources | None:
@@ -21,7 +22,7 @@ def promised(pod: Pod, gates: FeatureGates) -> PodResources | None:
         container.name: ResourceRequirements(
             claims=container.resources.claims,
             requests=status.allocated_resources,
-            limits=status.resources.limits if status.resources else container.resources.limits,
+            limits=_own_limits(pod, container, status),
         )
         for container, status in _reported(pod, gates)
     }
@@ -48,6 +49,14 @@ def _reported(pod: Pod, gates: FeatureGates) -> Iterator[tuple[Container, Contai
         status = known.get(container.name)
         if status is not None and status.resources is not None:
             yield container, status
+
+
+def _own_limits(pod: Pod, container: Container, status: ContainerStatus) -> ResourceList:
+    """Without those that a container only has because the pod has them, which the runtime enforces and reports too."""
+    if status.resources is None:
+        return container.resources.limits
+    own, level = container.resources.limits, (pod.spec.resources or NOTHING).limits
+    return {name: amount for name, amount in status.resources.limits.items() if name in own or name not in level}
 
 
 def _level(pod: Pod, *, promised: bool) -> ResourceRequirements | None:

@@ -1,0 +1,67 @@
+"""A server of another age, as far as a question sees it: canned answers in the shapes of its release."""
+
+from typing import Any
+
+import msgspec
+
+from podfit.client.rest import Client
+from podfit.net.wire import Request, Response
+
+PODS = "/api/v1/namespaces/shop/pods"
+NODE = "/api/v1/nodes/n1"
+METRICS = "/apis/metrics.k8s.io/v1beta1/namespaces/shop/pods"
+FEATURES = ["InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers"]
+
+
+class Conversation:
+    """A transport. `forbidden` are paths for which the user lacks rights; what is not there is a 404."""
+
+    def __init__(self, minor: int, *pods: dict[str, Any], forbidden: tuple[str, ...] = ()) -> None:
+        self.asked: list[tuple[str, str]] = []
+        self.forbidden = forbidden
+        size = {"cpu": "4", "memory": "8Gi", "pods": "110"}
+        status = {"allocatable": size, "capacity": size, "declaredFeatures": FEATURES}
+        node = {"metadata": {"name": "n1"}, "status": status}
+        self.documents: dict[str, Any] = {
+            "/version": {"major": "1", "minor": f"{minor}+", "gitVersion": f"v1.{minor}.4-vendor"},
+            NODE: node, "/api/v1/pods": {"items": pods}, "/api/v1/namespaces/shop/limitranges": {"items": []},
+            "/api/v1/namespaces/shop/resourcequotas": {"items": []},
+        } | {f"{PODS}/{pod['metadata']['name']}": pod for pod in pods}  # fmt: skip
+
+    @property
+    def client(self) -> Client:
+        return Client(self)
+
+    async def send(self, request: Request) -> Response:
+        self.asked.append((request.method, request.path))
+        if request.path in self.forbidden:
+            return _status(403, f'pods is forbidden: User "jo" cannot list {request.path}')
+        document = self.documents.get(request.path)
+        if document is None:
+            return _status(404, "the server could not find the requested resource")
+        return Response(200, {}, msgspec.json.encode(document))
+
+    async def close(self) -> None: ...
+
+
+def _status(code: int, message: str) -> Response:
+    return Response(code, {}, msgspec.json.encode({"kind": "Status", "code": code, "message": message}))
+
+
+def pod(name: str = "web", *, cpu: str = "500m", memory: str = "256Mi", allocated: str = "", policy: str = "",
+        **more: Any) -> dict[str, Any]:
+    """A Guaranteed pod that runs on n1; `allocated` is the CPU that the node holds when it is not the desired one."""
+    resources = {"requests": {"cpu": cpu, "memory": memory}, "limits": {"cpu": cpu, "memory": memory}}
+    held = {"cpu": allocated or cpu, "memory": memory}
+    container: dict[str, Any] = {"name": "app", "image": "i", "resources": resources}
+    if policy:
+        container["resizePolicy"] = [{"resourceName": "memory", "restartPolicy": policy}]
+    status = {
+        "name": "app", "state": {"running": {}}, "allocatedResources": held,
+        "resources": {"requests": held, "limits": held},
+    }  # fmt: skip
+    return {
+        "metadata": {"name": name, "namespace": "shop", "uid": name, "generation": 1},
+        "spec": {"nodeName": "n1", "restartPolicy": "Always", "containers": [container], **more.pop("spec", {})},
+        "status": {"phase": "Running", "qosClass": "Guaranteed", "containerStatuses": [status], **more},
+    }

@@ -1,0 +1,65 @@
+"""What --cpu and --memory mean for a container, by what it has now."""
+
+import pytest
+
+from podfit.answers.wish import Wish, WishError, apply, from_template, parse_amount
+from podfit.api.codec import convert
+from podfit.api.core.pods import Pod
+
+
+def pod(*containers: dict, **spec: object) -> Pod:  # type: ignore[type-arg]
+    return convert({"metadata": {"name": "web"}, "spec": {"containers": containers, **spec}}, Pod)
+
+
+def container(name: str = "app", **resources: dict[str, str]) -> dict[str, object]:
+    return {"name": name, "image": "i", "resources": resources}
+
+
+@pytest.mark.parametrize(
+    ("requests", "limits", "wish", "after"),
+    [
+        ("250m", "250m", "500m", ("500m", "500m")),
+        ("250m", "1", "500m", ("500m", "2")),
+        ("300m", "1", "100m", ("100m", "334m")),
+        ("250m", "", "500m", ("500m", "None")),
+        ("", "1", "500m", ("500m", "1")),
+        ("", "", "500m", ("500m", "None")),
+        ("250m", "1", "500m:600m", ("500m", "600m")),
+        ("250m", "1", ":2", ("250m", "2")),
+    ],
+)
+def test_a_limit_keeps_its_proportion(requests: str, limits: str, wish: str, after: tuple[str, str]) -> None:
+    had = container(requests={"cpu": requests} if requests else {}, limits={"cpu": limits} if limits else {})
+    new = apply(Wish({"cpu": parse_amount("--cpu", wish)}), pod(had)).spec.containers[0].resources
+    assert (str(new.requests.get("cpu")), str(new.limits.get("cpu"))) == after
+
+
+def test_memory_in_proportion_is_whole_bytes() -> None:
+    had = container(requests={"memory": "300Mi"}, limits={"memory": "1Gi"})
+    new = apply(Wish({"memory": parse_amount("--memory", "100Mi")}), pod(had)).spec.containers[0].resources
+    assert new.limits["memory"].value() == -(-(1 << 30) // 3)
+    assert new.limits["memory"].is_integer()
+
+
+@pytest.mark.parametrize("text", ["", ":", "500m:", "fast", "500m:x", "-"])
+def test_what_is_no_amount_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(WishError, match="request:limit"):
+        parse_amount("--cpu", text)
+
+
+def test_the_container_that_is_meant() -> None:
+    wish = Wish({"cpu": parse_amount("--cpu", "1")})
+    two = (container("a", requests={"cpu": "1"}), container("b", requests={"cpu": "1"}))
+    with pytest.raises(WishError, match="name one of a, b with -c"):
+        apply(wish, pod(*two))
+    with pytest.raises(WishError, match='no container "c"; it has a, b'):
+        apply(Wish(wish.amounts, "c"), pod(*two))
+    level = apply(wish, pod(*two, resources={"requests": {"cpu": "3"}}))
+    assert level.spec.resources is not None
+    assert str(level.spec.resources.requests["cpu"]) == "1"
+
+
+def test_a_manifest_says_the_sizes_of_the_containers_that_it_names() -> None:
+    before = pod(container("a", requests={"cpu": "1"}), container("b", requests={"cpu": "1"}))
+    after = apply(from_template(pod(container("b", requests={"cpu": "2"}))), before)
+    assert [str(each.resources.requests["cpu"]) for each in after.spec.containers] == ["1", "2"]

@@ -1,0 +1,102 @@
+"""`podfit plan` and `podfit why` as a user calls them: a kubeconfig, a server, text and an exit code."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from answers.conversation import Conversation, pod
+from podfit.cli.app import run
+from podfit.client.kubeconfig import Access, standalone
+from podfit.net.http_server import HttpsServer
+from podfit.net.system import SystemClock
+from podfit.net.tls import Authority, server_context
+
+
+@asynccontextmanager
+async def kubeconfig(directory: Path, conversation: Conversation) -> AsyncIterator[str]:
+    authority = Authority.load(directory, clock=SystemClock())
+    server = HttpsServer(conversation.send, server_context(authority.server("api", hosts=("127.0.0.1",))))
+    port = await server.listen("127.0.0.1", 0)
+    path = directory / "kubeconfig"
+    access = Access(f"https://127.0.0.1:{port}", authority.certificate, token="t", namespace="shop")
+    path.write_bytes(standalone("test", access))
+    try:
+        yield str(path)
+    finally:
+        await server.close(deadline=1)
+
+
+async def ask(directory: Path, conversation: Conversation, *arguments: str) -> int:
+    async with kubeconfig(directory, conversation) as path:
+        return await asyncio.to_thread(run, [*arguments, "--kubeconfig", path])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["plan", "pod/web", "--cpu", "700m"], 0, "500m → 700m   -        fits      in place, no restart"),
+        (["plan", "pod/web", "--memory", "512Mi"], 0, 'restarts "app" (resizePolicy memory: RestartContainer)'),
+        (["plan", "pod/web", "--cpu", "3"], 1, "deferred   short of 1 cpu"),
+        (["plan", "pod/web", "--cpu", "9"], 1, "allocatable: 4000"),
+        (["plan", "pod/web", "--cpu", "9", "-o", "json"], 1, '"verdict": "refused"'),
+        (["plan", "pod/web", "--cpu", "9", "-o", "yaml"], 1, "verdict: refused"),
+        (["why", "pod/web"], 0, "web  nothing is outstanding"),
+        (["why", "node/n1"], 0, "held by   shop/big 2 cpu, shop/web 500m cpu"),
+        (["why", "pod/web", "-o", "json"], 0, '"state": "settled"'),
+    ],
+)
+async def test_answers_and_their_exit_codes(
+    arguments: list[str], code: int, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conversation = Conversation(36, pod(policy="RestartContainer"), pod("big", cpu="2"))
+    assert await ask(tmp_path, conversation, *arguments) == code
+    assert told in capsys.readouterr().out
+    assert {method for method, _ in conversation.asked} == {"GET"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["plan", "pod/web"], 2, "--cpu, --memory or -f MANIFEST"),
+        (["plan", "pod/web", "--cpu", "fast"], 2, "--cpu fast"),
+        (["plan", "web", "--cpu", "1"], 2, '"web" is not one of pod/NAME'),
+        (["plan", "pod/web", "-f", "/nowhere.yaml"], 2, "/nowhere.yaml is not the manifest"),
+        (["plan", "pod/web", "--cpu", "1", "-c", "db"], 2, 'no container "db"; it has app'),
+        (["why", "pod/none"], 4, "could not find"),
+        (["why", "node/none"], 4, 'nodes "none" not found'),
+        (["why", "deploy/web"], 4, "does not serve deployments"),
+        (["why", "pod/web", "--context", "other"], 3, "other"),
+    ],
+)
+async def test_what_is_wrong_is_said_on_stderr_without_a_traceback(
+    arguments: list[str], code: int, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert await ask(tmp_path, Conversation(36, pod()), *arguments) == code
+    captured = capsys.readouterr()
+    assert told in captured.err
+    assert (captured.out, "Traceback" in captured.err) == ("", False)
+
+
+async def test_a_manifest_may_say_the_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    container = {"name": "app", "image": "i", "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}}
+    manifest = tmp_path / "deploy.yaml"
+    template = {"spec": {"containers": [container]}}
+    manifest.write_bytes(msgspec.json.encode({"kind": "Deployment", "spec": {"template": template}}))
+    assert await ask(tmp_path, Conversation(36, pod()), "plan", "pod/web", "-f", str(manifest)) == 1
+    assert "resource requests cannot be removed" in capsys.readouterr().out
+
+
+def test_without_a_cluster_the_kubeconfig_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["why", "pod/web", "--kubeconfig", str(tmp_path / "none")]) == 3
+    assert str(tmp_path / "none") in capsys.readouterr().err
+
+
+def test_a_server_that_is_away_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_bytes(standalone("test", Access("https://127.0.0.1:9", token="t")))
+    assert run(["why", "pod/web", "--kubeconfig", str(path)]) == 4
+    assert "no answer from the API server" in capsys.readouterr().err
