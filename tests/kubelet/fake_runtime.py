@@ -23,6 +23,7 @@ from podfit.kubelet.cgroup.protocol import (
     Layout,
     Missing,
     PodCgroup,
+    Unsupported,
 )
 from podfit.kubelet.runtime.errors import CRIError, NotFound, Unimplemented
 from podfit.kubelet.runtime.types import (
@@ -292,6 +293,18 @@ class FakeCgroups:
 
     def set_cpu_limit(self, path: str, *, quota: int, period: int) -> None:
         self.groups[path] = replace(self._group(path), cpu_quota=None if quota == -1 else quota, cpu_period=period)
+
+    def memory_high(self, path: str) -> int | None:
+        raise Unsupported("these are the cgroups of version 1")
+
+    def set_memory_high(self, path: str, high: int) -> None:
+        raise Unsupported("these are the cgroups of version 1")
+
+    def reclaim(self, path: str, amount: int) -> None:
+        raise Unsupported("these are the cgroups of version 1")
+
+    def memory_stall(self, path: str) -> int | None:
+        return None
 
     def set_memory_limit(self, path: str, limit: int) -> None:
         self.groups[path] = replace(self._group(path), memory_limit=None if limit == -1 else limit)

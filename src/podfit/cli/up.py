@@ -14,12 +14,14 @@ from podfit.cluster.options import (
     KubeletOptions,
     MakeRoom,
     MemoryPolicy,
+    MemoryReservation,
     NodeKind,
     SwapBehavior,
     UpOptions,
     legacy_of,
 )
 from podfit.core.features import FeatureGates
+from podfit.decide.memory_qos import THROTTLING_FACTOR
 from podfit.decide.pressure import DEFAULT
 
 
@@ -59,6 +61,13 @@ def up(
         MemoryPolicy, Parameter(help="Static: memory of Guaranteed pods comes from one NUMA node.", show_choices=True)
     ] = MemoryPolicy.NONE,
     reserved_memory: Annotated[str, Parameter(help="Memory that is never given away, such as 0:memory=1Gi.")] = "",
+    memory_reservation_policy: Annotated[
+        MemoryReservation,
+        Parameter(help="TieredReservation: memory requests are kept from reclaim (gate MemoryQoS).", show_choices=True),
+    ] = MemoryReservation.NONE,
+    memory_throttling_factor: Annotated[
+        float, Parameter(help="Where memory.high lies between request and limit (gate MemoryQoS).")
+    ] = THROTTLING_FACTOR,
     swap_behavior: Annotated[
         SwapBehavior,
         Parameter(help="LimitedSwap: Burstable pods may use the node's swap (cgroup v2).", show_choices=True),
@@ -84,7 +93,8 @@ def up(
         kubelet=KubeletOptions(
             cpu_manager_policy=cpu_manager_policy, reserved_cpus=reserved_cpus,
             memory_manager_policy=memory_manager_policy, reserved_memory=reserved_memory,
-            swap_behavior=swap_behavior, eviction_hard=eviction_hard),
+            swap_behavior=swap_behavior, eviction_hard=eviction_hard,
+            memory_reservation_policy=memory_reservation_policy, memory_throttling_factor=memory_throttling_factor),
     )  # fmt: skip
     options.check()
     logs.configure(log_format, verbose)

@@ -1,13 +1,15 @@
 """From the options of `up` to what a kubelet is told about itself and its machine."""
 
+import logging
 import os
 
 from podfit.cluster.errors import MachineError, UsageError
-from podfit.cluster.options import KubeletOptions, SwapBehavior, UpOptions
+from podfit.cluster.options import KubeletOptions, MemoryReservation, SwapBehavior, UpOptions
 from podfit.core.quantity import Quantity
 from podfit.decide.container_resources import Machine
 from podfit.decide.cpusets import flat
 from podfit.decide.memory_blocks import Bank
+from podfit.decide.memory_qos import MemoryQoS
 from podfit.decide.pressure import BadThreshold
 from podfit.decide.pressure import parse as parse_thresholds
 from podfit.kubelet.cgroup.protocol import Cgroups
@@ -21,6 +23,8 @@ from podfit.kubelet.managers.config import (
 )
 from podfit.kubelet.node import machine as machine_facts
 
+log = logging.getLogger(__name__)
+
 HOST_IP = "127.0.0.1"
 SIMULATED_CPU, SIMULATED_MEMORY = 4, 8 << 30
 
@@ -33,6 +37,8 @@ def check(options: KubeletOptions) -> None:
         parse_thresholds(options.eviction_hard)
     except (ManagerError, BadThreshold) as error:
         raise UsageError(str(error)) from error
+    if not 0 < options.memory_throttling_factor <= 1:
+        raise UsageError(f"--memory-throttling-factor {options.memory_throttling_factor}: above 0 and at most 1")
 
 
 def kubelet_config(name: str, options: UpOptions, *, simulated: bool) -> KubeletConfig:
@@ -72,4 +78,16 @@ def node_machine(config: KubeletConfig, cgroups: Cgroups, options: UpOptions) ->
         swap=machine_facts.swap_bytes() if swapping else 0,
         swap_controller=not config.simulated and machine_facts.limits_swap(cgroups.version),
         memory=config.capacity["memory"].value(), cgroup=cgroups.version, gates=options.gates,
-        static_cpus=config.managers.cpu_policy == "static")
+        static_cpus=config.managers.cpu_policy == "static", memory_qos=_memory_qos(config, cgroups, options))
+
+
+def _memory_qos(config: KubeletConfig, cgroups: Cgroups, options: UpOptions) -> MemoryQoS | None:
+    if not options.gates["MemoryQoS"]:
+        return None
+    if cgroups.version == "v1":
+        log.warning("the gate MemoryQoS has no effect on cgroup v1")
+        return None
+    return MemoryQoS(
+        allocatable=config.allocatable["memory"].value(),
+        reserve=options.kubelet.memory_reservation_policy is MemoryReservation.TIERED,
+        factor=options.kubelet.memory_throttling_factor)

@@ -12,6 +12,7 @@ from podfit.apiserver.legacy_options import OFF, Legacy
 from podfit.cluster.errors import MachineError, UsageError
 from podfit.cluster.layout import DEFAULT_PORT, DataDir
 from podfit.core.features import FeatureGates
+from podfit.decide.memory_qos import THROTTLING_FACTOR
 from podfit.decide.pressure import DEFAULT
 
 NEEDED = ("containerd", "runc")
@@ -46,6 +47,11 @@ class MemoryPolicy(StrEnum):
     STATIC = "Static"
 
 
+class MemoryReservation(StrEnum):
+    NONE = "None"
+    TIERED = "TieredReservation"
+
+
 @dataclass(frozen=True, slots=True)
 class NodeChoice:
     """The kind of node and, for people, why it was chosen."""
@@ -64,6 +70,8 @@ class KubeletOptions:
     reserved_memory: str = ""
     swap_behavior: SwapBehavior = SwapBehavior.NO_SWAP
     eviction_hard: str = DEFAULT
+    memory_reservation_policy: MemoryReservation = MemoryReservation.NONE
+    memory_throttling_factor: float = THROTTLING_FACTOR
 
     def arguments(self) -> list[str]:
         """On the command line; those that are not as usual."""

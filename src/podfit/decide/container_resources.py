@@ -18,6 +18,7 @@ from podfit.core.features import DEFAULT_GATES, FeatureGates
 from podfit.core.quantity import ZERO
 from podfit.decide import cgroups
 from podfit.decide.cpusets import exclusive_count
+from podfit.decide.memory_qos import MemoryQoS
 from podfit.decide.overlay import NOTHING, is_sidecar
 from podfit.decide.requests import pod_requests
 
@@ -35,7 +36,7 @@ class Machine:
 
     `swap` is the node's swap if LimitedSwap is configured, else 0; `swap_controller` says that cgroups can limit it.
     `page_sizes` are the kernel's huge page sizes as the runtime spells them: `2MB`, `1GB`. `static_cpus` is the static
-    CPU manager policy.
+    CPU manager policy. `memory_qos` is set where the gate is on and the kernel has cgroup v2.
     """
 
     memory: int
@@ -47,6 +48,7 @@ class Machine:
     swap: int = 0
     swap_controller: bool = False
     static_cpus: bool = False
+    memory_qos: MemoryQoS | None = None
     gates: FeatureGates = DEFAULT_GATES
 
 
@@ -101,9 +103,14 @@ def container_resources(
         memory_limit=most,
         oom_score_adj=oom_score_adj(pod, container, machine.memory),
         hugepages=_hugepages(pod, container, machine),
-        unified={} if v1 else {"memory.oom.group": "1"} | _swap_max(pod, container, machine),
+        unified={} if v1 else _unified(pod, container, machine, memory(want.requests), most),
         swap_limit=most if v1 and machine.swap_controller else 0,
     )
+
+
+def _unified(pod: Pod, container: Container, machine: Machine, request: int, limit: int) -> dict[str, str]:
+    qos = machine.memory_qos.container(pod.status.qos_class, request, limit) if machine.memory_qos else {}
+    return {"memory.oom.group": "1"} | _swap_max(pod, container, machine) | qos
 
 
 def unthrottled(pod: Pod, container: Container, machine: Machine) -> bool:

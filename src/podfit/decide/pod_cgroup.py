@@ -12,6 +12,7 @@ from podfit.api.core.pods import Pod
 from podfit.core.quantity import ZERO
 from podfit.decide import cgroups
 from podfit.decide.container_resources import UNLIMITED, ContainerResources, Machine, cpu, memory, unthrottled
+from podfit.decide.memory_qos import Kept
 from podfit.decide.overlay import NOTHING, is_sidecar
 from podfit.decide.requests import pod_limits, pod_requests
 
@@ -45,6 +46,13 @@ def pod_config(pod: Pod, machine: Machine) -> PodConfig:
         period=machine.cfs_period,
         memory=memory(limits) if memory(limits) and _bounded(pod, "memory") else None,
     )
+
+
+def pod_kept(pod: Pod, machine: Machine) -> Kept | None:
+    """What the pod's cgroup keeps from reclaim, at its creation: a resize does not touch it (6.4). None = not ours."""
+    if machine.memory_qos is None:
+        return None
+    return machine.memory_qos.kept(pod.status.qos_class, memory(pod_requests(pod, gates=machine.gates)))
 
 
 def _bounded(pod: Pod, name: str) -> bool:

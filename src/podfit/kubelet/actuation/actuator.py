@@ -20,6 +20,7 @@ from podfit.decide.pod_cgroup import (
     PodValues,
     SandboxResources,
     pod_config,
+    pod_kept,
     sandbox_resources,
     sandbox_update,
     tier_shares,
@@ -92,18 +93,25 @@ class Actuator:
         missing = not self._cgroups.exists(path)
         if missing:
             self.refresh_tiers(active)
-            want = pod_config(pod, self._machine)
+            want, kept = pod_config(pod, self._machine), pod_kept(pod, self._machine)
             self._cgroups.create(path, CgroupConfig(
                 cpu_shares=want.shares, cpu_quota=want.quota, cpu_period=want.period, memory_limit=want.memory,
+                memory_min=kept.min if kept else None, memory_low=kept.low if kept else None,
                 pids_limit=self._machine.pids_limit))  # fmt: skip
         if missing or record.pod is None:
             await self._save(pod, PodResources(record.containers, pod.spec.resources or NOTHING))
         return missing
 
     def refresh_tiers(self, active: Iterable[Pod]) -> None:
-        """Shares of the burstable and besteffort cgroups; also to be called once a minute (6.3)."""
-        for qos, shares in tier_shares(active).items():
+        """Shares of the burstable and besteffort cgroups, and what memory the tiers keep for their pods; also to be
+        called once a minute (6.3, 6.4).
+        """
+        pods = tuple(active)
+        for qos, shares in tier_shares(pods).items():
             self._cgroups.create(self._cgroups.layout.qos(_qos(qos)), CgroupConfig(cpu_shares=shares))
+        for qos, kept in self._machine.memory_qos.tiers(pods).items() if self._machine.memory_qos else ():
+            config = CgroupConfig(memory_min=kept.min, memory_low=kept.low)
+            self._cgroups.create(self._cgroups.layout.qos(_qos(qos)), config)
 
     async def before_create(self, pod: Pod, name: str) -> None:
         """Record the resources that the container is about to be created with. Raises CheckpointError."""

@@ -8,9 +8,11 @@ import errno
 import os
 from pathlib import Path
 
-from podfit.kubelet.cgroup.protocol import Busy, CgroupError, Invalid, Missing
+from podfit.kubelet.cgroup.protocol import Again, Busy, CgroupError, Invalid, Missing
 
-_KINDS = {errno.EBUSY: Busy, errno.EINVAL: Invalid, errno.ERANGE: Invalid, errno.ENOENT: Missing, errno.ENODEV: Missing}
+_KINDS = {
+    errno.EBUSY: Busy, errno.EINVAL: Invalid, errno.ERANGE: Invalid, errno.ENOENT: Missing, errno.ENODEV: Missing,
+    errno.EAGAIN: Again}
 
 
 def failed(action: str, error: OSError) -> CgroupError:

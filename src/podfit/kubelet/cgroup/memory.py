@@ -20,6 +20,7 @@ from podfit.kubelet.cgroup.protocol import (
     Layout,
     Missing,
     PodCgroup,
+    Unsupported,
     Version,
 )
 
@@ -33,6 +34,7 @@ class MemoryCgroups:
         self._layout = layout or Layout("/simulated")
         self._version: Version = version
         self._groups: dict[str, CgroupConfig] = {}
+        self._high: dict[str, int] = {}
         self.usage: dict[str, int] = {}
 
     @property
@@ -92,6 +94,24 @@ class MemoryCgroups:
         self._group(path)
         return sum(used for leaf, used in self.usage.items() if leaf == path or leaf.startswith(path + "/"))
 
+    def memory_high(self, path: str) -> int | None:
+        self._group(path)
+        return self._high.get(path)
+
+    def set_memory_high(self, path: str, high: int) -> None:
+        self._group(path)
+        if self._version == "v1":
+            raise Unsupported("cgroup v1 has no memory.high")
+        self._high.pop(path, None)
+        if high >= 0:
+            self._high[path] = high
+
+    def reclaim(self, path: str, amount: int) -> None:
+        """What simulated containers use is never a cache."""
+
+    def memory_stall(self, path: str) -> int | None:
+        return None
+
     def read_container(self, path: str) -> ContainerValues:
         return ContainerValues(
             cpu=self.read_cpu(path), memory_limit=self.read_memory(path), memory_usage=self.memory_usage(path)
@@ -100,6 +120,7 @@ class MemoryCgroups:
     def remove(self, path: str) -> None:
         below = path + "/"
         self._groups = {each: config for each, config in self._groups.items() if not _within(each, path, below)}
+        self._high = {each: high for each, high in self._high.items() if not _within(each, path, below)}
         self.usage = {each: used for each, used in self.usage.items() if not _within(each, path, below)}
 
     def list_pods(self) -> tuple[PodCgroup, ...]:

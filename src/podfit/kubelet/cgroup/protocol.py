@@ -36,6 +36,10 @@ class Invalid(CgroupError):
     """EINVAL or ERANGE."""
 
 
+class Again(CgroupError):
+    """EAGAIN: only a part could be done."""
+
+
 class Unsupported(CgroupError):
     """The controller that this value belongs to is not available."""
 
@@ -43,12 +47,16 @@ class Unsupported(CgroupError):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CgroupConfig:
     """What to write on creation; None = leave the kernel's default. Quota and period are microseconds, -1 = no limit.
+
+    `memory_min` and `memory_low` are of cgroup v2; v1 has nothing like them.
     """
 
     cpu_shares: int | None = None
     cpu_quota: int | None = None
     cpu_period: int = 100_000
     memory_limit: int | None = None
+    memory_min: int | None = None
+    memory_low: int | None = None
     pids_limit: int | None = None
 
 
@@ -150,6 +158,18 @@ class Cgroups(Protocol):
 
     def memory_usage(self, path: str) -> int | None:
         """Bytes in use, file cache included; None when the memory controller is missing."""
+
+    def memory_high(self, path: str) -> int | None:
+        """Bytes from which on the kernel throttles and reclaims; None = never. v2 only, else `Unsupported`."""
+
+    def set_memory_high(self, path: str, high: int) -> None:
+        """-1 = never. The kernel reclaims what is above before this returns, as far as it can; nothing is killed."""
+
+    def reclaim(self, path: str, amount: int) -> None:
+        """Ask for so many bytes back now (memory.reclaim, since Linux 5.19); where it is missing nothing happens."""
+
+    def memory_stall(self, path: str) -> int | None:
+        """Microseconds in which everything in it waited for memory, ever (memory.pressure); None without PSI."""
 
     def read_container(self, path: str) -> ContainerValues: ...
 

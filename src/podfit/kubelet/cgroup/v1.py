@@ -100,6 +100,18 @@ class CgroupsV1(Tree):
             return None
         return files.read_int(self._at("memory", path) / "memory.usage_in_bytes")
 
+    def memory_high(self, path: str) -> int | None:
+        raise Unsupported("cgroup v1 has no memory.high")
+
+    def set_memory_high(self, path: str, high: int) -> None:
+        raise Unsupported("cgroup v1 has no memory.high")
+
+    def reclaim(self, path: str, amount: int) -> None:
+        raise Unsupported("cgroup v1 has no memory.reclaim")
+
+    def memory_stall(self, path: str) -> int | None:
+        return None
+
     def read_container(self, path: str) -> ContainerValues:
         known = "memory" in self._mounts
         return ContainerValues(

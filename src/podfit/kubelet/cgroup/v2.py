@@ -11,6 +11,7 @@ from podfit.decide.cgroups import shares_from_weight, weight_from_shares_linear
 from podfit.kubelet.cgroup import files
 from podfit.kubelet.cgroup.common import Tree, inside
 from podfit.kubelet.cgroup.protocol import (
+    Again,
     CgroupConfig,
     CgroupError,
     ContainerValues,
@@ -58,6 +59,9 @@ class CgroupsV2(Tree):
             self.set_cpu_limit(path, quota=config.cpu_quota, period=config.cpu_period)
         if config.memory_limit is not None and "memory" in self._controllers:
             self.set_memory_limit(path, config.memory_limit)
+        for name, kept in (("memory.min", config.memory_min), ("memory.low", config.memory_low)):
+            if kept is not None and "memory" in self._controllers:
+                files.write(directory / name, kept)
         if config.pids_limit is not None and "pids" in self._controllers:
             files.write(directory / "pids.max", config.pids_limit)
 
@@ -100,6 +104,28 @@ class CgroupsV2(Tree):
         if "memory" not in self._controllers:
             return None
         return files.read_int(self._at("memory", path) / "memory.current")
+
+    def memory_high(self, path: str) -> int | None:
+        high = files.read(self._at("memory", path) / "memory.high")
+        return None if high == "max" else int(high)
+
+    def set_memory_high(self, path: str, high: int) -> None:
+        files.write(self._at("memory", path) / "memory.high", "max" if high < 0 else high)
+
+    def reclaim(self, path: str, amount: int) -> None:
+        """The kernel answers EAGAIN when it got less than that; what counts is the usage afterwards."""
+        try:
+            files.write(self._at("memory", path) / "memory.reclaim", amount)
+        except (Again, Missing):
+            return
+
+    def memory_stall(self, path: str) -> int | None:
+        try:
+            text = files.read(self._at("memory", path) / "memory.pressure")
+        except CgroupError:
+            return None
+        full = next((line for line in text.splitlines() if line.startswith("full ")), "")
+        return int(full.rpartition("total=")[2]) if full else None
 
     def read_container(self, path: str) -> ContainerValues:
         known = "memory" in self._controllers
