@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from podfit.api.codec import convert, to_dict
 from podfit.api.core.config import ConfigMap
@@ -295,3 +296,28 @@ async def test_too_many_writers_become_one(server: Server) -> None:
     assert updaters.count("ancient-changes") == 1
     fields = next(each["fieldsV1"] for each in entries if each["manager"] == "ancient-changes")
     assert fields == {"f:data": {f"f:k{number}": {} for number in range(4)}}
+
+
+LAST = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def client_side(**data: str) -> Applied:
+    """What `kubectl apply` without `--server-side` leaves behind."""
+    last = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "p"}, "data": data})
+    meta = {"name": "p", "annotations": {LAST: last}}
+    made = applied(None, "kubectl-client-side-apply", kind=ConfigMap, metadata=meta, data=data)
+    return Applied(document=made.document, entries=tuple(replace(each, operation="Update") for each in made.entries))
+
+
+def test_kubectl_goes_over_to_the_servers_apply_without_conflict() -> None:
+    made = applied(client_side(k="1"), "kubectl", kind=ConfigMap, data={"k": "2"})
+    assert made.document["data"] == {"k": "2"}
+    assert json.loads(made.document["metadata"]["annotations"][LAST])["data"] == {"k": "2"}
+    with pytest.raises(ApiError, match="kubectl-client-side-apply"):
+        applied(client_side(k="1"), "another", kind=ConfigMap, data={"k": "2"})
+
+
+def test_what_another_changed_since_is_a_conflict_for_kubectl_too() -> None:
+    changed = applied(client_side(k="1"), "m", kind=ConfigMap, force=True, data={"k": "5"})
+    with pytest.raises(ApiError, match='conflict with "m"'):
+        applied(changed, "kubectl", kind=ConfigMap, data={"k": "2"})

@@ -48,7 +48,8 @@ class Listing:
 
     `keys` make a list a map under server-side apply, `merge_key` is the key of strategic merge patch (empty: replace as
     a whole), `set_` marks a list of unique scalars, `retain_keys` a union whose other members a patch drops.
-    `key_defaults` are the keys' values where an item does not give them and they are not the Struct's own.
+    `patched` says whether strategic merge patch joins a set as well. `key_defaults` are the keys' values where an item
+    does not give them and they are not the Struct's own.
     """
 
     keys: tuple[str, ...] = ()
@@ -57,6 +58,7 @@ class Listing:
     atomic: bool = False
     retain_keys: bool = False
     key_defaults: tuple[tuple[str, str], ...] = ()
+    patched: bool = True
 
 
 def keyed(*keys: str, merge: str = "", patch: bool = True, retain_keys: bool = False, **defaults: str) -> Listing:
@@ -74,13 +76,14 @@ def merged(merge_key: str) -> Listing:
 
 
 SET = Listing(set_=True)
+SET_REPLACED = Listing(set_=True, patched=False)
 ATOMIC = Listing(atomic=True)
 
 _DATE = r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 _CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9]"
 _RFC3339 = rf"^{_DATE}T{_CLOCK}:[0-5][0-9](\.[0-9]+)?(Z|[+-]{_CLOCK})\Z"
 Time: TypeAlias = Annotated[str, msgspec.Meta(pattern=_RFC3339)]
-MicroTime: TypeAlias = Annotated[str, msgspec.Meta(pattern=_RFC3339)]
+MicroTime: TypeAlias = Annotated[str, msgspec.Meta(pattern=_RFC3339, title="MicroTime")]
 IntOrString: TypeAlias = int | str
 ResourceList: TypeAlias = dict[str, Quantity]
 

@@ -21,6 +21,7 @@ from podfit.apiserver.fields.compare import changed, existing, fields_of, lost
 from podfit.apiserver.fields.merge import merged, pruned
 from podfit.apiserver.fields.parts import Shape, joined, parts
 from podfit.apiserver.fields.sets import Tree, common, paths, union_of, without
+from podfit.apiserver.last_applied import KUBECTL, own_fields, renewed
 from podfit.apiserver.managed import (
     APPLY,
     UPDATE,
@@ -73,13 +74,18 @@ class Application:
             owned = union_of([wanted, _IDENTITY, *(each.fields_v1 or {} for each in others)])
             after = pruned(after, last.fields_v1 or {}, owned, info.type)
         taken = _without_reset(changed(before, after, info.type), self.reset)
-        if not self.force and (conflicts := list(_conflicts(others, taken))):
-            raise _refusal(conflicts)
+        if not self.force:
+            free = own_fields(info, before) if self.manager == KUBECTL else {}
+            if conflicts := list(_conflicts(others, without(taken, free))):
+                raise _refusal(conflicts)
         kept = list(_left(others, taken, before, after, info))
         if fields := tracked_part(wanted):
             time = self.now if before != after else last.time if last else None
             kept.append(replace(mine, fields_v1=fields, time=time))
-        return Applied(document=_settled(after, info.type), entries=in_order(kept))
+        document = _settled(after, info.type)
+        if self.manager == KUBECTL:
+            document = renewed(document, self.document)
+        return Applied(document=document, entries=in_order(kept))
 
 
 def _check(info: ResourceInfo, document: Any) -> None:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import field
 
-from podfit.api.base import SET, ResourceList, Struct, always, keyed
+from podfit.api.base import SET_REPLACED, ResourceList, Struct, always, keyed
 from podfit.api.core.probes import Lifecycle, Probe
 from podfit.api.core.references import (
     ConfigMapKeySelector,
@@ -31,7 +31,7 @@ class ContainerResizePolicy(Struct):
 
 class ContainerRestartRuleOnExitCodes(Struct):
     operator: str = always(default="")
-    values: Annotated[tuple[int, ...], SET] = ()
+    values: Annotated[tuple[int, ...], SET_REPLACED] = ()
 
 
 class ContainerRestartRule(Struct):

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import field
 
-from podfit.api.base import ATOMIC, SET, Object, ResourceList, Struct, Time, always, keyed, merged
+from podfit.api.base import ATOMIC, SET_REPLACED, Object, ResourceList, Struct, Time, always, keyed, merged
 from podfit.api.core.affinity import Affinity, Toleration, TopologySpreadConstraint
 from podfit.api.core.container_status import ContainerStatus
 from podfit.api.core.containers import Container, EphemeralContainer, ResourceRequirements
@@ -104,7 +104,7 @@ class HostIP(Struct):
 
 
 class NodeAllocatableResourceClaimStatus(Struct):
-    containers: Annotated[tuple[str, ...], SET] = ()
+    containers: Annotated[tuple[str, ...], SET_REPLACED] = ()
     resource_claim_name: str = always(default="")
     resources: ResourceList = field(default_factory=dict)
 

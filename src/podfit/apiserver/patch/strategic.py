@@ -74,7 +74,7 @@ def _merge_value(current: Any, value: Any, member: Member | None, order: Any) ->
     current = current if isinstance(current, list) else []
     if member and member.listing.merge_key:
         return _merge_list(current, value, member.listing.merge_key, item, order)
-    if member and member.listing.set_:
+    if member and member.listing.set_ and member.listing.patched:
         united = [*current, *(each for each in value if each not in current)]
         return _ordered(united, value if order is None else _listed(order, ORDER_PREFIX), current, None)
     return _without_directives(value)
@@ -147,7 +147,9 @@ def _ordered(items: list[Any], wanted: list[Any], live: list[Any], merge_key: st
 
 def _reorder(merged: dict[str, Any], name: str, known: dict[str, Member], order: list[Any]) -> None:
     current, member = merged.get(name), known.get(name)
-    if isinstance(current, list) and member is not None and (member.listing.merge_key or member.listing.set_):
+    if isinstance(current, list) and member is not None and (
+        member.listing.merge_key or (member.listing.set_ and member.listing.patched)
+    ):
         merge_key = member.listing.merge_key or None
         merged[name] = _ordered(current, [_value(each, merge_key) for each in order], current, merge_key)
 

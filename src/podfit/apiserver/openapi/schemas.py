@@ -1,0 +1,139 @@
+"""Schemas of the Structs: what their fields hold, how they merge, and what stands where nothing is given."""
+
+from functools import reduce
+from operator import or_
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from podfit.api import codec
+from podfit.api.base import Listing, MicroTime, Object, Struct, Time
+from podfit.api.meta import ListMeta
+from podfit.api.registry import ResourceInfo
+from podfit.core.quantity import Quantity
+
+Schema = dict[str, Any]
+
+_MACHINERY = "io.k8s.apimachinery.pkg"
+_SCALARS: dict[Any, Schema] = {
+    str: {"type": "string"}, int: {"type": "integer", "format": "int64"}, bool: {"type": "boolean"},
+    float: {"type": "number"}, bytes: {"type": "string", "format": "byte"}, Any: {},
+}  # fmt: skip
+_EITHER: list[Schema] = [{"type": "string"}, {"type": "number"}]
+_TYPE = ("kind", "apiVersion")  # said by every object, defaulted by none
+_SHARED: dict[str, Schema] = {
+    "Quantity": {"oneOf": _EITHER, "description": "A resource quantity, such as 500m or 64Mi."},
+    "IntOrString": {"oneOf": [{"type": "integer"}, {"type": "string"}], "format": "int-or-string"},
+    "Time": {"type": "string", "format": "date-time"},
+    "MicroTime": {"type": "string", "format": "date-time"},
+}
+_PACKAGES = {
+    "Quantity": "api.resource", "IntOrString": "util.intstr", "Time": "apis.meta.v1", "MicroTime": "apis.meta.v1",
+}  # fmt: skip
+
+
+def schema_name(kind: type[Struct]) -> str:
+    """`podfit.api.core.pods` → `io.k8s.api.core.v1.Pod`, the names that clients know."""
+    module = kind.__module__.removeprefix("podfit.api.")
+    if module == "meta":
+        return f"{_MACHINERY}.apis.meta.v1.{kind.__name__}"
+    return f"io.k8s.api.{module.partition('.')[0]}.v1.{kind.__name__}"
+
+
+class Schemas:
+    """What the kinds that were added hold, by name; `prefix` is where references look for it."""
+
+    def __init__(self, prefix: str) -> None:
+        self.found: dict[str, Schema] = {}
+        self._prefix = prefix
+
+    def add(self, info: ResourceInfo) -> None:
+        """A kind, all that it holds, and the list of it."""
+        self._collect(info.type)
+        name = schema_name(info.type)
+        of = {"group": info.group, "version": info.version}
+        self.found[name]["x-kubernetes-group-version-kind"] = [of | {"kind": info.kind}]
+        self.found[f"{name}List"] = {
+            "type": "object",
+            "properties": {
+                "apiVersion": {"type": "string"}, "kind": {"type": "string"},
+                "metadata": {"allOf": [self._collect(ListMeta)], "default": {}},
+                "items": {"type": "array", "items": {"allOf": [self._reference(name)], "default": {}}},
+            },
+            "x-kubernetes-group-version-kind": [of | {"kind": f"{info.kind}List"}],
+        }  # fmt: skip
+
+    def _reference(self, name: str) -> Schema:
+        return {"$ref": f"{self._prefix}{name}"}
+
+    def _collect(self, kind: type[Struct]) -> Schema:
+        name = schema_name(kind)
+        if name not in self.found:
+            self.found[name] = {"type": "object"}
+            hints = get_type_hints(kind, include_extras=True)
+            always = codec.to_dict(kind())
+            typed = _TYPE if issubclass(kind, Object) else ()
+            self.found[name]["properties"] = {
+                field.encode_name: self._property(
+                    hints[field.name], None if field.encode_name in typed else always.get(field.encode_name)
+                )
+                for field in msgspec.structs.fields(kind)
+            }
+            if kind.whole:
+                self.found[name]["x-kubernetes-map-type"] = "atomic"
+        return self._reference(name)
+
+    def _shared(self, name: str) -> Schema:
+        full = f"{_MACHINERY}.{_PACKAGES[name]}.{name}"
+        self.found[full] = _SHARED[name]
+        return self._reference(full)
+
+    def _property(self, hint: Any, default: Any = None) -> Schema:
+        shared, hint, listing = _unwrapped(hint)
+        if shared:
+            return self._shared(shared)
+        origin, arguments = get_origin(hint), get_args(hint)
+        if origin is tuple:
+            items = self._property(arguments[0])
+            for name, value in listing.key_defaults:
+                self.found[schema_name(arguments[0])]["properties"][name]["default"] = value
+            return {"type": "array", "items": items, **_merging(listing)}
+        if origin is dict:
+            inner = {} if arguments[1] is Any else {"additionalProperties": self._property(arguments[1])}
+            return {"type": "object"} | inner | ({"x-kubernetes-map-type": "atomic"} if listing.atomic else {})
+        if origin in (Union, UnionType):
+            return self._shared("IntOrString")
+        if hint is Quantity:
+            return self._shared("Quantity")
+        if isinstance(hint, type) and issubclass(hint, Struct):
+            return {"allOf": [self._collect(hint)], "default": {}} if default == {} else self._collect(hint)
+        return _SCALARS[hint] | ({} if default in (None, [], {}) or hint is Any else {"default": default})
+
+
+def _unwrapped(hint: Any) -> tuple[str, Any, Listing]:
+    """The name of a time, the hint without `| None` and notes, and how the field merges."""
+    listing = Listing()
+    while True:
+        if hint is Time or hint is MicroTime:
+            return "Time" if hint is Time else "MicroTime", str, listing
+        if get_origin(hint) is Annotated:
+            hint, *notes = get_args(hint)
+            listing = next((note for note in notes if isinstance(note, Listing)), listing)
+        elif get_origin(hint) in (Union, UnionType) and type(None) in get_args(hint):
+            hint = reduce(or_, (each for each in get_args(hint) if each is not type(None)))
+        else:
+            return "", hint, listing
+
+
+def _merging(listing: Listing) -> Schema:
+    notes: Schema = {"x-kubernetes-list-type": "atomic"}
+    if listing.keys:
+        notes = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(listing.keys)}
+    elif listing.set_:
+        notes = {"x-kubernetes-list-type": "set"}
+    if listing.merge_key:
+        notes["x-kubernetes-patch-merge-key"] = listing.merge_key
+    if listing.merge_key or (listing.set_ and listing.patched):
+        notes["x-kubernetes-patch-strategy"] = "merge,retainKeys" if listing.retain_keys else "merge"
+    return notes

@@ -1,0 +1,123 @@
+"""Version 2: one document of everything, in JSON and in the protobuf that kubectl takes it in.
+
+The protobuf form holds the definitions: they are what its only known readers, clients of Go, look at, to check and
+explain objects of kinds that version 3 does not tell them, such as `List`.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from podfit.api.registry import resources
+from podfit.apiserver.openapi.paths import bodies, paths
+from podfit.apiserver.openapi.schemas import Schemas
+
+ROOT = "/openapi/v2"
+PROTOBUF = (
+    "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+    "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+)
+"""The name that can be parsed, which is how an answer is called, and the one that kubectl up to 1.34 asks for."""
+_VERBS = {"post": "create", "put": "update"}
+_INFO = {"title": "podfit", "version": "v1.36.2"}
+
+
+@cache
+def document() -> tuple[bytes, str]:
+    body = msgspec.json.encode({
+        "swagger": "2.0",
+        "info": _INFO,
+        "paths": {path: _item(item) for info in resources() for path, item in paths(info)},
+        "definitions": definitions(),
+    })  # fmt: skip
+    return body, _digest(body)
+
+
+@cache
+def protobuf() -> tuple[bytes, str]:
+    """The message openapi.v2.Document."""
+    named = b"".join(_message(1, _named(name, _schema(each))) for name, each in definitions().items())
+    about = _text(1, _INFO["title"]) + _text(2, _INFO["version"])
+    body = _text(1, "2.0") + _message(2, about) + _message(8, b"") + _message(9, named)
+    return body, _digest(body)
+
+
+@cache
+def definitions() -> dict[str, dict[str, Any]]:
+    schemas = Schemas("#/definitions/")
+    for info in resources():
+        schemas.add(info)
+    return {name: _plain(each) for name, each in schemas.found.items()}
+
+
+def _plain(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema in the words of version 2, which has neither alternatives nor defaults beside references."""
+    if "allOf" in schema:
+        return dict(schema["allOf"][0])
+    if "oneOf" in schema:
+        return {"type": "string", **{name: each for name, each in schema.items() if name != "oneOf"}}
+    plain = {name: each for name, each in schema.items() if name != "default"}
+    for name in ("items", "additionalProperties"):
+        if name in plain:
+            plain[name] = _plain(plain[name])
+    if "properties" in plain:
+        plain["properties"] = {name: _plain(each) for name, each in plain["properties"].items()}
+    return plain
+
+
+def _item(item: dict[str, Any]) -> dict[str, Any]:
+    found = {}
+    for method, operation in item.items():
+        consumes = bodies(_VERBS.get(method, method)) or ("*/*",)
+        parameters = [each | {"type": "string"} for each in operation["parameters"]]
+        found[method] = operation | {"consumes": consumes, "produces": ["application/json"], "parameters": parameters}
+    return found
+
+
+def _digest(body: bytes) -> str:
+    return hashlib.sha512(body).hexdigest().upper()
+
+
+def _schema(schema: dict[str, Any]) -> bytes:
+    """The message Schema; extensions are YAML texts, which JSON is."""
+    parts = [_text(number, schema.get(name, "")) for number, name in ((1, "$ref"), (2, "format"), (4, "description"))]
+    if "additionalProperties" in schema:
+        parts.append(_message(21, _message(1, _schema(schema["additionalProperties"]))))
+    if "type" in schema:
+        parts.append(_message(22, _text(1, schema["type"])))
+    if "items" in schema:
+        parts.append(_message(23, _message(1, _schema(schema["items"]))))
+    if "properties" in schema:
+        inner = schema["properties"].items()
+        parts.append(_message(25, b"".join(_message(1, _named(name, _schema(each))) for name, each in inner)))
+    parts += _extensions((name, each) for name, each in schema.items() if name.startswith("x-"))
+    return b"".join(parts)
+
+
+def _extensions(found: Iterable[tuple[str, Any]]) -> list[bytes]:
+    return [_message(31, _named(name, _text(2, msgspec.json.encode(each).decode()))) for name, each in found]
+
+
+def _named(name: str, value: bytes) -> bytes:
+    return _text(1, name) + _message(2, value)
+
+
+def _text(number: int, text: str) -> bytes:
+    return _message(number, text.encode()) if text else b""
+
+
+def _message(number: int, data: bytes) -> bytes:
+    """A field of bytes: its number with wire type 2, its length, itself."""
+    return _varint(number << 3 | 2) + _varint(len(data)) + data
+
+
+def _varint(value: int) -> bytes:
+    data = bytearray()
+    while value > 0x7F:
+        data.append(value & 0x7F | 0x80)
+        value >>= 7
+    data.append(value)
+    return bytes(data)

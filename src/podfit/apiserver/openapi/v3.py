@@ -1,0 +1,53 @@
+"""Version 3: an index, and a document for each group and version."""
+
+import hashlib
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from podfit.api.registry import ResourceInfo, resources
+from podfit.apiserver.openapi.paths import bodies, paths
+from podfit.apiserver.openapi.schemas import Schemas
+
+ROOT = "/openapi/v3"
+_VERBS = {"post": "create", "put": "update"}
+
+
+def index() -> dict[str, Any]:
+    return {"paths": {name: {"serverRelativeURL": f"{ROOT}/{name}?hash={document(name)[1]}"} for name in names()}}
+
+
+@cache
+def names() -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_name(info) for info in resources()))
+
+
+@cache
+def document(name: str) -> tuple[bytes, str]:
+    """A document of the index, and its hash."""
+    infos = [info for info in resources() if _name(info) == name]
+    schemas = Schemas("#/components/schemas/")
+    for info in infos:
+        schemas.add(info)
+    body = msgspec.json.encode({
+        "openapi": "3.0.0",
+        "info": {"title": "podfit", "version": "v1.36.2"},
+        "paths": {path: _item(item) for info in infos for path, item in paths(info)},
+        "components": {"schemas": schemas.found},
+    })  # fmt: skip
+    return body, hashlib.sha512(body).hexdigest().upper()
+
+
+def _name(info: ResourceInfo) -> str:
+    return f"apis/{info.group}/{info.version}" if info.group else f"api/{info.version}"
+
+
+def _item(item: dict[str, Any]) -> dict[str, Any]:
+    return {method: _operation(_VERBS.get(method, method), operation) for method, operation in item.items()}
+
+
+def _operation(verb: str, operation: dict[str, Any]) -> dict[str, Any]:
+    parameters = [each | {"schema": {"type": "string"}} for each in operation["parameters"]]
+    content: dict[str, Any] = {each: {"schema": {}} for each in bodies(verb)}
+    return operation | {"parameters": parameters} | ({"requestBody": {"content": content}} if content else {})

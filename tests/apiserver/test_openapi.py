@@ -1,0 +1,103 @@
+"""OpenAPI documents: the same schemas as upstream's for what is served, in both versions and both encodings."""
+
+import json
+from typing import Any
+
+import pytest
+
+from podfit.apiserver.openapi import v2, v3
+from podfit.apiserver.protobuf import _fields
+from support.golden import cases
+from support.server import Server, document
+
+NOTES = "x-kubernetes-"
+NOT_SERVED = {("ListMeta", "shardInfo")}
+FREE_FORM = {("ManagedFieldsEntry", "fieldsV1")}  # a type of its own there
+GOLDEN = {case["id"]: case["expect"].get("body") for case in cases("api/discovery.json*") if case["group"] == "openapi"}
+KUBECTL = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+
+
+def _type(schema: Any) -> str:
+    """`io…Pod`, `string`, or nothing where anything goes."""
+    if isinstance(schema, str):
+        return schema
+    inner = schema["allOf"][0] if "allOf" in schema else schema
+    found: str = inner.get("$ref", inner.get("type", ""))
+    return found.rpartition("/")[2]
+
+
+def _shown(schema: dict[str, Any]) -> dict[str, Any]:
+    notes = {name: value for name, value in schema.items() if name.startswith(NOTES)}
+    inner = {name: _type(schema[name]) for name in ("items", "additionalProperties") if name in schema}
+    return notes | inner | {"type": _type(schema)}
+
+
+def _schemas(kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    if kind == "v2":
+        return v2.definitions(), GOLDEN["openapi-v2"]["definitions"]
+    return json.loads(v3.document("api/v1")[0])["components"]["schemas"], GOLDEN["openapi-v3-api-v1"]["schemas"]
+
+
+@pytest.mark.parametrize("kind", ["v2", "v3"])
+def test_schemas_are_those_of_upstream(kind: str) -> None:
+    mine, theirs = _schemas(kind)
+    compared = 0
+    for name in mine.keys() & theirs.keys():
+        short = name.rpartition(".")[2]
+        ours, recorded = mine[name].get("properties", {}), theirs[name].get("properties", {})
+        missing = {(short, each) for each in recorded.keys() - ours.keys()}
+        assert missing <= NOT_SERVED
+        assert not ours.keys() - recorded.keys(), name
+        for each in recorded.keys() & ours.keys():
+            if (short, each) not in FREE_FORM and isinstance(recorded[each], dict):
+                wanted = _shown(recorded[each])
+                if wanted["type"] != "{continue}":
+                    assert _shown(ours[each]) == wanted, f"{name}.{each}"
+                compared += 1
+    assert compared > 600
+
+
+def test_no_schema_has_a_name_of_our_own() -> None:
+    mine, theirs = _schemas("v2")
+    assert not mine.keys() - theirs.keys()
+
+
+async def test_kubectl_gets_version_2_in_protobuf(server: Server) -> None:
+    answer = await server.ask("GET", "/openapi/v2", accept=KUBECTL)
+    assert answer.headers["content-type"] == "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+    top = {number: value for number, _, value in _fields(await answer.read())}
+    assert top[1] == b"2.0"
+    named = [dict(_pairs(each)) for _, each in _pairs(top[9])]
+    pod = next(dict(_pairs(each[2])) for each in named if each[1] == b"io.k8s.api.core.v1.Pod")
+    assert b'{"group":"","version":"v1","kind":"Pod"}' in pod[31]
+    properties = {dict(_pairs(each))[1]: dict(_pairs(dict(_pairs(each))[2])) for _, each in _pairs(pod[25])}
+    assert properties[b"spec"] == {1: b"#/definitions/io.k8s.api.core.v1.PodSpec"}
+    assert len(named) == len(v2.definitions())
+
+
+def _pairs(message: Any) -> list[tuple[int, Any]]:
+    return [(number, value) for number, _, value in _fields(message)]
+
+
+@pytest.mark.parametrize(
+    ("accept", "status", "kind"),
+    [("", 200, "application/json"), ("application/json, */*", 200, "application/json"), ("text/html", 406, ""),
+     (f"text/html, {KUBECTL}", 200, "application/com.github.proto-openapi.spec.v2.v1.0+protobuf")],
+)  # fmt: skip
+async def test_version_2_comes_in_the_first_form_that_is_accepted(
+    server: Server, accept: str, status: int, kind: str
+) -> None:
+    answer = await server.ask("GET", "/openapi/v2", accept=accept)
+    assert answer.status == status
+    if kind:
+        assert answer.headers["content-type"] == kind
+        again = await server.ask("GET", "/openapi/v2", accept=accept, if_none_match=answer.headers["etag"])
+        assert again.status == 304
+
+
+async def test_version_2_names_the_paths_and_what_they_take(server: Server) -> None:
+    paths = document(await (await server.ask("GET", "/openapi/v2")).read())["paths"]
+    patch = paths["/api/v1/namespaces/{namespace}/pods/{name}/resize"]["patch"]
+    recorded = GOLDEN["openapi-v2"]["paths"]["/api/v1/namespaces/{namespace}/pods/{name}/resize"]["patch"]
+    for name in ("consumes", "x-kubernetes-action", "x-kubernetes-group-version-kind"):
+        assert patch[name] == recorded[name]
