@@ -200,3 +200,28 @@ async def test_the_kernel_keeps_cpus_for_one_container(real: RealNode) -> None:
     while real.affinity(small, "Guaranteed") != everything:
         assert time.monotonic() < deadline
         await asyncio.sleep(0.05)
+
+
+@pytest.mark.row("R-177")
+async def test_a_guest_sees_the_processes_of_its_target(real: RealNode) -> None:
+    """And goes on through a resize, its own cgroup without limits."""
+    await real.add(FOREVER)
+    await real.until(lambda pod: pod.status.phase == "Running")
+    guest = {
+        "name": "dbg", "image": images.BUSYBOX, "imagePullPolicy": "Never", "targetContainerName": "c1",
+        "command": ["sleep", "1000"]}
+    patch = {"spec": {"ephemeralContainers": [guest]}}
+    await real.server.client.patch(Pod, "web", "default", patch, subresource="ephemeralcontainers")
+    pod = await real.until(lambda pod: any(each.state.running for each in pod.status.ephemeral_container_statuses))
+    before = pod.status.ephemeral_container_statuses[0]
+    await real.resize("200m")
+    pod = await real.until(settled)
+    assert pod.status.ephemeral_container_statuses[0].container_id == before.container_id
+    path = real.cgroups.layout.container(pod.metadata.uid, "Guaranteed", before.container_id.partition("://")[2])
+    held = real.cgroups.read_container(path)
+    assert (held.cpu.shares, held.cpu.quota, held.memory_limit) == (2, None, None)
+    theirs = real.cgroups.layout.container(
+        pod.metadata.uid, "Guaranteed", pod.status.container_statuses[0].container_id.partition("://")[2])
+    spaces = {
+        os.readlink(f"/proc/{pid}/ns/pid") for pid in (*held.processes, *real.cgroups.read_container(theirs).processes)}
+    assert len(spaces) == 1

@@ -14,6 +14,7 @@ from podfit.core.clock import Clock
 from podfit.decide import resize, shrink
 from podfit.decide.container_resources import ContainerResources, Machine, container_resources, effective
 from podfit.decide.cpusets import show
+from podfit.decide.guests import every_container
 from podfit.decide.overlay import NOTHING, PodResources
 from podfit.decide.pod_cgroup import (
     PodConfig,
@@ -114,7 +115,11 @@ class Actuator:
             self._cgroups.create(self._cgroups.layout.qos(_qos(qos)), config)
 
     async def before_create(self, pod: Pod, name: str) -> None:
-        """Record the resources that the container is about to be created with. Raises CheckpointError."""
+        """Record the resources that the container is about to be created with; a guest has none to change. Raises
+        CheckpointError.
+        """
+        if name in {each.name for each in pod.spec.ephemeral_containers}:
+            return
         await self._save(pod, self._actuated(pod).with_container(name, effective(pod, _container(pod, name))))
 
     def container(self, pod: Pod, name: str) -> LinuxResources:
@@ -275,7 +280,7 @@ class Actuator:
 
 
 def _container(pod: Pod, name: str) -> Container:
-    return next(each for each in (*pod.spec.init_containers, *pod.spec.containers) if each.name == name)
+    return next(each for each in every_container(pod) if each.name == name)
 
 
 def _linux(resources: ContainerResources) -> LinuxResources:

@@ -5,6 +5,7 @@ a node cannot listen on one port. The hostname is left to the runtime, which ref
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from podfit.api.core.containers import Container
@@ -47,9 +48,11 @@ def sandbox_config(
 
 def container_config(
     pod: Pod, container: Container, *, image: str, attempt: int, environment: Mapping[str, str],
-    mounts: tuple[Mount, ...], message_file: Path, resources: LinuxResources,
+    mounts: tuple[Mount, ...], message_file: Path, resources: LinuxResources, target_id: str = "",
 ) -> ContainerConfig:
-    """`message_file` is on the host and is mounted where the container writes its termination message."""
+    """`message_file` is on the host and is mounted where the container writes its termination message. `target_id` is
+    the container whose processes it sees.
+    """
     message_mount = Mount(
         container_path=container.termination_message_path or DEFAULT_MESSAGE_PATH, host_path=str(message_file))
     return ContainerConfig(
@@ -59,7 +62,7 @@ def container_config(
         labels=labels.container_labels(pod, container),
         annotations=labels.container_annotations(pod, container, attempt=attempt, message_file=str(message_file)),
         log_path=f"{container.name}/{attempt}.log", stdin=container.stdin, stdin_once=container.stdin_once,
-        tty=container.tty, resources=resources, security=security_context(pod, container))
+        tty=container.tty, resources=resources, security=replace(security_context(pod, container), target_id=target_id))
 
 
 def security_context(pod: Pod, container: Container) -> SecurityContext:

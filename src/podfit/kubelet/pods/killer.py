@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from podfit.api.core.containers import Container
 from podfit.api.core.pods import Pod
 from podfit.core.clock import Clock
+from podfit.decide.guests import every_container, field_path
 from podfit.decide.overlay import is_sidecar
 from podfit.kubelet.pods import labels
 from podfit.kubelet.pods.facts import PodFacts
@@ -70,8 +71,4 @@ class Killer:
 
 def _declared(pod: Pod, name: str) -> tuple[Container | None, str]:
     """The container's declaration and its field path."""
-    for kind, containers in (("containers", pod.spec.containers), ("initContainers", pod.spec.init_containers)):
-        for each in containers:
-            if each.name == name:
-                return each, f"spec.{kind}{{{name}}}"
-    return None, ""
+    return next((each for each in every_container(pod) if each.name == name), None), field_path(pod, name)

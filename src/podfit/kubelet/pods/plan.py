@@ -4,6 +4,7 @@
     init containers             one after the other; a sidecar counts once it runs, a plain one once it has exited 0
     the others                  start what never ran, or ended and is to be restarted
     image changed               stop and start again, whatever the restart policy (spec R-178)
+    ephemeral containers        start those that never ran, whatever else there is to do; they never run again
 """
 
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 
 from podfit.api.core.containers import Container
 from podfit.api.core.pods import Pod
+from podfit.decide.guests import guests
 from podfit.decide.overlay import is_sidecar
 from podfit.kubelet.pods import labels
 from podfit.kubelet.pods.facts import PodFacts
@@ -42,7 +44,7 @@ def plan(pod: Pod, facts: PodFacts) -> Plan:
         return Plan(over=True, initialised=initialised)
     kill = tuple(_outdated(pod, facts, initialised=initialised))
     replaced = {each.container.name for each in kill}
-    start = tuple(_to_start(pod, facts, replaced, initialised=initialised))
+    start = (*_guests(pod, facts), *_to_start(pod, facts, replaced, initialised=initialised))
     return Plan(kill=kill, start=start, initialised=initialised)
 
 
@@ -121,6 +123,11 @@ def _outdated(pod: Pod, facts: PodFacts, *, initialised: bool) -> Iterator[Kill]
             yield Kill(status, f"Container {each.name} is in unknown state, try killing it before restart")
         elif status.annotations.get(labels.CONTAINER_HASH) != labels.definition_hash(each):
             yield Kill(status, f"Container {each.name} definition changed, will be restarted")
+
+
+def _guests(pod: Pod, facts: PodFacts) -> Iterator[Container]:
+    ran = {each.name for each in pod.status.ephemeral_container_statuses if each.container_id}
+    return (each for each in guests(pod) if each.name not in ran and facts.last(each.name) is None)
 
 
 def _to_start(pod: Pod, facts: PodFacts, replaced: set[str], *, initialised: bool) -> Iterator[Container]:

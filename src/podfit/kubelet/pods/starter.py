@@ -18,6 +18,7 @@ from podfit.api.core.containers import Container
 from podfit.api.core.pods import Pod
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
+from podfit.decide.guests import field_path, target
 from podfit.kubelet.actuation.actuator import Actuator
 from podfit.kubelet.files import delete_file, make_directory
 from podfit.kubelet.images.puller import ImageError, Puller, Tell
@@ -85,7 +86,7 @@ class Starter:
             raise NotStarted(error.reason, str(error), retry=error.retry) from error
         attempt = await self._attempt(pod, container, last)
         try:
-            config = await self._configure(pod, container, place, image=image, attempt=attempt)
+            config = await self._configure(pod, container, place, facts, image=image, attempt=attempt)
         except (Missing, Unsupported, ApiError, OSError) as error:
             raise self._failure("CreateContainerConfigError", error, tell) from error
         await self._run(pod, container, config, place, tell)
@@ -113,7 +114,7 @@ class Starter:
             tell("Warning", "ProbesIgnored", PROBES_IGNORED)
 
     async def _configure(
-        self, pod: Pod, container: Container, place: Place, *, image: str, attempt: int,
+        self, pod: Pod, container: Container, place: Place, facts: PodFacts, *, image: str, attempt: int,
     ) -> ContainerConfig:
         problem = root_problem(pod, container, await self.runtime.image_status(image)) or unsupported_hook(container)
         if problem:
@@ -124,7 +125,8 @@ class Starter:
         return container_config(
             pod, container, image=image, attempt=attempt, environment=values, mounts=mounts,
             message_file=self._message_file(pod, container),
-            resources=self.actuator.container(pod, container.name))
+            resources=self.actuator.container(pod, container.name),
+            target_id=target_id(facts, target(pod, container.name)))
 
     def _message_file(self, pod: Pod, container: Container) -> Path:
         directory = self.volumes.pod_directory(pod.metadata.uid) / "containers" / container.name
@@ -168,13 +170,22 @@ class Starter:
                         delete_file(Path(path))
 
     def _teller(self, pod: Pod, container: Container) -> Tell:
-        kind = "initContainers" if container in pod.spec.init_containers else "containers"
-        return lambda type_, reason, message: self.emit(
-            pod, type_, reason, message, f"spec.{kind}{{{container.name}}}")
+        path = field_path(pod, container.name)
+        return lambda type_, reason, message: self.emit(pod, type_, reason, message, path)
 
     def _failure(self, reason: str, error: Exception, tell: Tell) -> NotStarted:
         tell("Warning", "Failed", f"Error: {error}")
         return NotStarted(reason, str(error))
+
+
+def target_id(facts: PodFacts, name: str) -> str:
+    """The id of the running container of that name, whose processes a guest is to see. Raises Unsupported."""
+    if not name:
+        return ""
+    found = next((each.id for each in facts.running if each.name == name), "")
+    if not found:
+        raise Unsupported(f"unable to find target container {name}")
+    return found
 
 
 def unsupported_hook(container: Container) -> str:

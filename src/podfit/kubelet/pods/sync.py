@@ -15,6 +15,7 @@ from podfit.api.core.container_status import ContainerStateWaiting
 from podfit.api.core.containers import Container
 from podfit.api.core.pods import Pod
 from podfit.client.backoff import delay_after
+from podfit.decide.guests import every_container
 from podfit.kubelet.actuation.actuator import LivePod, restart_message
 from podfit.kubelet.pods import labels
 from podfit.kubelet.pods.configs import log_directory, sandbox_config
@@ -184,4 +185,4 @@ def _live(facts: PodFacts) -> LivePod:
 
 def _in_order(pod: Pod, names: Iterable[str]) -> list[Container]:
     wanted = set(names)
-    return [each for each in (*pod.spec.init_containers, *pod.spec.containers) if each.name in wanted]
+    return [each for each in every_container(pod) if each.name in wanted]

@@ -139,8 +139,9 @@ class Mount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecurityContext:
-    """None = what the image says."""
+    """None = what the image says. `target_id` is a container whose processes are seen instead of only the own ones."""
 
+    target_id: str = ""
     privileged: bool = False
     run_as_user: int | None = None
     run_as_group: int | None = None

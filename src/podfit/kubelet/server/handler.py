@@ -13,6 +13,7 @@ from podfit.api import codec
 from podfit.api.core.pods import Pod
 from podfit.core.clock import Clock
 from podfit.core.times import format_micro, parse_time
+from podfit.decide.guests import every_container
 from podfit.kubelet.pods.facts import observe
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime
@@ -61,7 +62,7 @@ class NodeServer:
             (p for p in self._pods() if (p.metadata.namespace, p.metadata.name) == (namespace, name)), None)
         if pod is None:
             return _text(404, f'pod "{name}" does not exist\n')
-        if container not in {each.name for each in (*pod.spec.containers, *pod.spec.init_containers)}:
+        if container not in {each.name for each in every_container(pod)}:
             return _text(404, f'container "{container}" not found in pod "{name}"\n')
         try:
             options = _options(request, self._clock.now())
@@ -97,7 +98,9 @@ class NodeServer:
             return instances[1] if len(instances) > 1 else text
         if instances:
             return instances[0]
-        known = (*pod.status.container_statuses, *pod.status.init_container_statuses)
+        known = (
+            *pod.status.container_statuses, *pod.status.init_container_statuses,
+            *pod.status.ephemeral_container_statuses)
         reason = next((s.state.waiting.reason for s in known if s.name == container and s.state.waiting), "")
         text = f'container "{container}" in pod "{pod.metadata.name}" is waiting to start: '
         return text + (reason or "no logs available")

@@ -18,6 +18,7 @@ from podfit.api.core.pods import PodStatus
 from podfit.core.times import format_time
 from podfit.decide import reported
 from podfit.decide.container_resources import cpu, unthrottled
+from podfit.decide.guests import guests
 from podfit.decide.overlay import is_sidecar
 from podfit.decide.reported import Enforced, enforced
 from podfit.kubelet.runtime import types as runtime
@@ -28,6 +29,22 @@ UNKNOWN = "ContainerStatusUnknown"
 LOST = "The container could not be located when the pod was terminated"
 LOST_WHILE_RUNNING = "The container could not be located when the pod was deleted.  The container used to be Running"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def guest_statuses(facts: StatusInput) -> tuple[ContainerStatus, ...]:
+    """Ephemeral containers by name. They are never ready, nobody asks whether they started, nothing is set aside."""
+    found = (_guest(facts, each) for each in guests(facts.allocated))
+    bare = (msgspec.structs.replace(each, ready=False, started=None, allocated_resources={}) for each in found)
+    return tuple(sorted(bare, key=lambda each: each.name))
+
+
+def _guest(facts: StatusInput, container: Container) -> ContainerStatus:
+    """One that has run and is lost is over: it does not come again."""
+    previous = _reported(facts.previous, container.name, init=False)
+    if previous is not None and previous.container_id and not facts.observed.instances(container.name):
+        over = previous.state.terminated or _lost(LOST_WHILE_RUNNING, previous)
+        return msgspec.structs.replace(previous, state=ContainerState(terminated=over))
+    return _status(facts, container, init=False)
 
 
 def container_statuses(facts: StatusInput, *, init: bool) -> tuple[ContainerStatus, ...]:
@@ -70,8 +87,8 @@ def _status(facts: StatusInput, container: Container, *, init: bool) -> Containe
 
 
 def _reported(status: PodStatus, name: str, *, init: bool) -> ContainerStatus | None:
-    statuses = status.init_container_statuses if init else status.container_statuses
-    return next((each for each in statuses if each.name == name), None)
+    others = (*status.container_statuses, *status.ephemeral_container_statuses)
+    return next((each for each in (status.init_container_statuses if init else others) if each.name == name), None)
 
 
 def _absent(facts: StatusInput, container: Container, previous: ContainerStatus | None) -> ContainerStatus:

@@ -142,6 +142,9 @@ def _security(context: SecurityContext, sandbox: SandboxConfig) -> Any:
         namespace_options=_namespaces(network=sandbox.host_network, pid=sandbox.host_pid, ipc=sandbox.host_ipc,
                                       shared=sandbox.share_process_namespace),
     )  # fmt: skip
+    if context.target_id and not (sandbox.host_pid or sandbox.share_process_namespace):
+        message.namespace_options.pid = pb.TARGET
+        message.namespace_options.target_id = context.target_id
     if context.run_as_user is not None:
         message.run_as_user.value = context.run_as_user
     if context.run_as_group is not None:
