@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from answers.conversation import Conversation, pod
+from answers.conversation import PODS, Conversation, pod
 from podfit.cli.app import run
 from podfit.client.kubeconfig import Access, standalone
 from podfit.net.http_server import HttpsServer
@@ -79,6 +79,30 @@ async def test_what_is_wrong_is_said_on_stderr_without_a_traceback(
     captured = capsys.readouterr()
     assert told in captured.err
     assert (captured.out, "Traceback" in captured.err) == ("", False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["--cpu", "700m", "--dry-run"], 0, "1/1  web  accepted"),
+        (["--cpu", "700m", "--dry-run", "-o", "json"], 0, '"state": "accepted"'),
+        (["--cpu", "9"], 1, "nothing was changed"),
+    ],
+)
+async def test_resize_begins_only_what_the_plan_allows(
+    arguments: list[str], code: int, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conversation = Conversation(36, pod())
+    conversation.documents[f"{PODS}/web/resize"] = pod()
+    assert await ask(tmp_path, conversation, "resize", "pod/web", *arguments) == code
+    assert told in capsys.readouterr().out
+    assert [path for method, path in conversation.asked if method != "GET"] == [f"{PODS}/web/resize"] * (code == 0)
+
+
+async def test_undo_knows_all_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert await ask(tmp_path, Conversation(36, pod()), "resize", "pod/web", "--undo", "--cpu", "1") == 2
+    assert await ask(tmp_path, Conversation(36, pod()), "resize", "pod/web", "--undo") == 2
+    assert "was not resized by podfit" in capsys.readouterr().err
 
 
 async def test_a_manifest_may_say_the_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -161,7 +161,7 @@ def _notes(snapshot: Snapshot, wish: Wish, planner: _Planner) -> Iterator[str]:
     if not snapshot.pods:
         yield "no pod of it runs"
     yield from _quota_notes(snapshot.quotas, planner.quotas)
-    if snapshot.template is not None and _undone(snapshot.template, wish):
+    if snapshot.template is not None and not wish.undo and _undone(snapshot.template, wish):
         yield "the template is not changed: the next rollout goes back to its sizes"
     yield from (f"not read: {line}" for line in snapshot.unread)
 

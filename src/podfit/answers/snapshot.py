@@ -91,7 +91,7 @@ class Reader:
         except ApiError as error:
             raise _missing_kind(target, error) from error
         workload = codec.decode(body, _Workload)
-        listed = await self._client.list(Pod, self._namespace, labels=_selector(workload.spec.selector))
+        listed = await self._client.list(Pod, self._namespace, labels=query_of(workload.spec.selector))
         pods = tuple(pod for pod in listed.items if pod.status.phase not in ENDED)
         return tuple(sorted(pods, key=lambda pod: pod.metadata.name)), workload.spec.template.spec, ""
 
@@ -146,7 +146,7 @@ def _missing_kind(target: Target, error: ApiError) -> ApiError:
     return error
 
 
-def _selector(selector: Any) -> str:
+def query_of(selector: Any) -> str:
     """A label selector, or the plain map of a replication controller, as a query."""
     if not isinstance(selector, dict) or not selector:
         raise not_found("pods", "")

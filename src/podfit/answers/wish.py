@@ -10,10 +10,13 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from podfit.api import codec
 from podfit.api.core.containers import Container, ResourceRequirements
 from podfit.api.core.pods import Pod
 from podfit.core.quantity import Quantity
 
+BEFORE = "podfit.dev/resized-from"
+"""What a pod was before podfit resized it the first time."""
 NOTHING = ResourceRequirements()
 UNIT = Quantity.of(1).nano
 MILLI = Quantity.of_milli(1).nano
@@ -31,12 +34,26 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """`amounts` by resource for one container (or the pod), `containers` what a manifest says of each by name."""
+    """`amounts` by resource for one container (or the pod), `containers` what a manifest says of each by name, `undo`
+    what each pod was before.
+    """
 
     amounts: Mapping[str, Amount] = field(default_factory=dict)
     container: str = ""
     containers: Mapping[str, ResourceRequirements] = field(default_factory=dict)
     pod: ResourceRequirements | None = None
+    undo: bool = False
+
+
+class _Remembered(msgspec.Struct):
+    containers: dict[str, ResourceRequirements]
+    pod: ResourceRequirements | None = None
+
+
+def remembered(pod: Pod) -> str:
+    """The pod's resources for the annotation that --undo reads."""
+    named = {each.name: each.resources for each in (*pod.spec.init_containers, *pod.spec.containers)}
+    return codec.encode(_Remembered(named, pod.spec.resources)).decode()
 
 
 def parse_amount(option: str, text: str) -> Amount:
@@ -59,6 +76,8 @@ def from_template(pod: Pod) -> Wish:
 
 def apply(wish: Wish, pod: Pod) -> Pod:
     """The pod as wished for. Raises WishError when it has no such container, or several and none was named."""
+    if wish.undo:
+        wish = _before(pod)
     if wish.containers or wish.pod is not None:
         return _with_manifest(wish, pod)
     name = wish.container or _only(pod)
@@ -74,6 +93,17 @@ def apply(wish: Wish, pod: Pod) -> Pod:
         if each.name == name
     }
     return _with_containers(pod, wanted)
+
+
+def _before(pod: Pod) -> Wish:
+    note = pod.metadata.annotations.get(BEFORE)
+    if note is None:
+        raise WishError(f"pod {pod.metadata.name} was not resized by podfit: it has no annotation {BEFORE}")
+    try:
+        before = codec.decode(note.encode(), _Remembered)
+    except (msgspec.DecodeError, ValueError) as error:
+        raise WishError(f"pod {pod.metadata.name}: annotation {BEFORE} cannot be read: {error}") from error
+    return Wish(containers=before.containers, pod=before.pod)
 
 
 def _only(pod: Pod) -> str:

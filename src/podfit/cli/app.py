@@ -14,6 +14,7 @@ VERBS = {
     "down": ("podfit.cli.down:down", "Stop the cluster of a data directory, containers too."),
     "status": ("podfit.cli.status:status", "Show what runs: address, nodes, pods."),
     "plan": ("podfit.cli.plan:plan", "Say what a resize would do, before it is done (any cluster)."),
+    "resize": ("podfit.cli.resize:resize", "Resize running pods in place, planned first (any cluster)."),
     "why": ("podfit.cli.why:why", "Say why a resize waits, and until when (any cluster)."),
     "demo": ("podfit.cli.demo.command:demo", "Start a cluster, resize real containers in place, stop it again."),
 }

@@ -35,16 +35,19 @@ def plan(
 ) -> int:
     """What would this resize do? Read only. Exit code 1 when not every pod can be resized now."""
     about = parse_target(target, POD, *WORKLOADS)
-    wish = _wish(cpu, memory, container, filename)
+    wish = wish_of(cpu, memory, container, filename)
     found = planned(snapshot(about, namespace=namespace, context=context, kubeconfig=kubeconfig), wish)
     if output is Output.TEXT:
-        _show(found)
+        show(found)
+        if found.good and any(each.verdict == FITS for each in found.pods):
+            options = (("--cpu", cpu), ("--memory", memory), ("-c", container), ("-f", str(filename or "")))
+            render.line(f"next: podfit resize {about}{''.join(f' {name} {text}' for name, text in options if text)}")
     else:
         render.document(found, output)
     return exits.DONE if found.good else exits.REFUSED
 
 
-def _wish(cpu: str, memory: str, container: str, filename: Path | None) -> Wish:
+def wish_of(cpu: str, memory: str, container: str, filename: Path | None) -> Wish:
     if filename is not None:
         if cpu or memory or container:
             raise WishError("-f says all sizes; leave out --cpu, --memory and -c")
@@ -65,7 +68,7 @@ def _template(path: Path) -> Pod:
         raise WishError(f"{path} is not the manifest of a pod or a workload: {error!r}") from error
 
 
-def _show(found: Plan) -> None:
+def show(found: Plan) -> None:
     render.line(f"cluster {found.server}, namespace {found.namespace}, read only")
     render.line()
     rows = [(each.pod, each.node or "-", *_columns(each.changes), each.verdict, _what(each)) for each in found.pods]

@@ -1,0 +1,155 @@
+"""Carry out a plan: the one module here that writes. Resizes, and an annotation that knows what was before.
+
+Pods are resized one after the other. The first that is refused, or that a disruption budget protects from the restart
+it needs, ends it: what is done is done and told, what is left is left as it was.
+
+    before ──annotation──▶ resize ──▶ watched until it is complete, waits, or fails
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from podfit.answers.budgets import Budget, budgets_of
+from podfit.answers.plan import DEFERRED, FITS, UNCHANGED, Plan, PodPlan
+from podfit.answers.snapshot import Snapshot
+from podfit.answers.why import FAILING, INFEASIBLE, SETTLED, why_pod
+from podfit.answers.wish import BEFORE, Wish, apply, remembered
+from podfit.api import codec
+from podfit.api.core.pods import Pod
+from podfit.client.rest import MERGE_PATCH, Client
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
+
+log = logging.getLogger(__name__)
+
+SHRINK = "podfit.dev/memory-shrink"
+"""How a node of podfit's own lowers the pod's memory limit (docs/shrink.md)."""
+
+
+class Deed(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """`state` is done, waits, failed, refused, protected, unchanged or accepted (a dry run); `seconds` until then."""
+
+    pod: str
+    state: str
+    text: str = ""
+    seconds: float = 0.0
+
+    @property
+    def good(self) -> bool:
+        return self.state in ("done", "unchanged", "accepted")
+
+    @property
+    def ends(self) -> bool:
+        """Whether nothing further is tried."""
+        return self.state in ("refused", "protected", "failed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class How:
+    """`timeout` in seconds for each pod; `guarded` lowers memory limits step by step on podfit's own nodes."""
+
+    wait: bool = False
+    dry_run: bool = False
+    timeout: float = 60.0
+    guarded: bool = False
+
+
+async def carry_out(
+    client: Client, snapshot: Snapshot, wish: Wish, plan: Plan, how: How, clock: Clock
+) -> AsyncIterator[Deed]:
+    """One deed a pod, as they are done. Raises ConnectionError when the server goes away."""
+    budgets = await budgets_of(client, snapshot.namespace)
+    for pod, planned in zip(snapshot.pods, plan.pods, strict=True):
+        deed = await _one(client, snapshot, wish, pod, planned, how, clock, budgets)
+        yield deed
+        if deed.ends:
+            return
+
+
+async def _one(
+    client: Client, snapshot: Snapshot, wish: Wish, pod: Pod, planned: PodPlan, how: How, clock: Clock,
+    budgets: tuple[Budget, ...],
+) -> Deed:
+    name, namespace = pod.metadata.name, pod.metadata.namespace
+    if planned.verdict == UNCHANGED:
+        return Deed(pod=name, state="unchanged")
+    if planned.verdict not in (FITS, DEFERRED):
+        return Deed(pod=name, state="refused", text=planned.text)
+    guard = next((each for each in budgets if planned.restarts and each.protects(pod.metadata.labels)), None)
+    if guard is not None:
+        text = f"a restart would break the disruption budget {guard.metadata.name}"
+        return Deed(pod=name, state="protected", text=text)
+    started = clock.monotonic()
+    try:
+        if not how.dry_run:
+            await _annotate(client, pod, wish, guarded=how.guarded)
+        sent = await client.patch(
+            Pod, name, namespace, difference(apply(wish, pod), pod), dry_run=how.dry_run, field_manager="podfit",
+            subresource="resize" if snapshot.age.has_subresource else "")
+    except ApiError as error:
+        return Deed(pod=name, state="refused", text=error.message)
+    if how.dry_run or not how.wait:
+        return Deed(pod=name, state="accepted", seconds=clock.monotonic() - started)
+    state, text = await _watched(client, sent, snapshot, how.timeout, clock)
+    return Deed(pod=name, state=state, text=text, seconds=round(clock.monotonic() - started, 3))
+
+
+def difference(wanted: Pod, stored: Pod) -> dict[str, Any]:
+    """A strategic merge patch of the resources that are to be other ones."""
+    spec: dict[str, Any] = {}
+    for field, wire in (("init_containers", "initContainers"), ("containers", "containers")):
+        pairs = zip(getattr(wanted.spec, field), getattr(stored.spec, field), strict=True)
+        changed = [{"name": new.name, "resources": codec.to_dict(new.resources)} for new, old in pairs if new != old]
+        spec |= {wire: changed} if changed else {}
+    if wanted.spec.resources != stored.spec.resources:
+        spec["resources"] = codec.to_dict(wanted.spec.resources)
+    return {"spec": spec}
+
+
+async def _annotate(client: Client, pod: Pod, wish: Wish, *, guarded: bool) -> None:
+    """Remember what the pod was, unless an earlier resize has; an undone resize is forgotten."""
+    annotations: dict[str, str | None] = {}
+    if wish.undo:
+        annotations[BEFORE] = None
+    elif BEFORE not in pod.metadata.annotations:
+        annotations[BEFORE] = remembered(pod)
+    if guarded:
+        annotations[SHRINK] = "guarded"
+    if annotations:
+        patch = {"metadata": {"annotations": annotations}}
+        await client.patch(Pod, pod.metadata.name, pod.metadata.namespace, patch, content_type=MERGE_PATCH)
+
+
+async def _watched(client: Client, pod: Pod, snapshot: Snapshot, timeout: float, clock: Clock) -> tuple[str, str]:
+    """Follow the pod until its resize is over; one that only waits is waited for as long as there is time."""
+    seen = why_pod(pod, snapshot, clock.now())
+    loop, scope = asyncio.get_running_loop(), asyncio.timeout(None)
+    timer = clock.call_later(timeout, lambda: scope.reschedule(loop.time()))
+    try:
+        async with scope:
+            events = client.watch(
+                Pod, pod.metadata.namespace, resource_version=pod.metadata.resource_version,
+                fields=f"metadata.name={pod.metadata.name}", timeout=max(1, round(timeout)))
+            async with aclosing(events):
+                async for event in events:
+                    if event.type == "BOOKMARK":
+                        continue
+                    if event.type == "DELETED":
+                        return "failed", "the pod was deleted"
+                    seen = why_pod(event.object, snapshot, clock.now())
+                    if seen.state == SETTLED:
+                        return "done", ""
+                    if seen.state == INFEASIBLE:
+                        return "failed", seen.message
+    except TimeoutError:
+        log.debug("time is up pod=%s state=%s", pod.metadata.name, seen.state)
+    finally:
+        timer.cancel()
+    state = "failed" if seen.state == FAILING else "waits"
+    return state, seen.message or f"still {seen.state} after {timeout:g} s"

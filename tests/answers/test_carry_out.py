@@ -1,0 +1,165 @@
+"""`podfit resize` on a node that decides for itself: done, waiting, refused, protected, undone."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from answers.conversation import PODS, Conversation
+from answers.conversation import pod as canned
+from kubelet.harness import IDENTITY, Node
+from podfit.answers.carry_out import Deed, How, carry_out, difference
+from podfit.answers.plan import plan
+from podfit.answers.snapshot import Reader, Snapshot
+from podfit.answers.target import POD, Target
+from podfit.answers.wish import BEFORE, Amount, Wish, WishError, apply
+from podfit.api.codec import convert
+from podfit.api.core.pods import Pod
+from podfit.client.rest import Client
+from podfit.client.transport import Local
+from podfit.core.quantity import Quantity
+from support.server import Server, running_server
+
+NAMESPACE = "default"
+
+
+class Shop:
+    def __init__(self, node: Node, server: Server) -> None:
+        self.node, self.server, self.client = node, server, server.client
+
+    async def add(self, name: str, cpu: str, policy: str = "NotRequired") -> None:
+        container = {
+            "name": "app", "image": "app:1", "resources": {"requests": {"cpu": cpu, "memory": "64Mi"}},
+            "resizePolicy": [{"resourceName": "cpu", "restartPolicy": policy}],
+        }  # fmt: skip
+        meta = {"name": name, "namespace": NAMESPACE, "labels": {"app": name}}
+        document = {"metadata": meta, "spec": {"nodeName": "n1", "containers": [container]}}
+        await self.client.create(convert(document, Pod))
+        await self.node.advance(2)
+
+    async def pod(self, name: str) -> Pod:
+        return await self.client.get(Pod, name, NAMESPACE)
+
+    async def snapshot(self, *names: str) -> Snapshot:
+        found = [await Reader(self.client, NAMESPACE).read(Target(POD, name)) for name in names]
+        merged: dict[str, Any] = {"pods": tuple(pod for each in found for pod in each.pods)}
+        return Snapshot(age=found[0].age, namespace=NAMESPACE, neighbours=found[0].neighbours,
+                        nodes=found[0].nodes, **merged)  # fmt: skip
+
+    async def resize(self, *names: str, wish: Wish, how: How, moves: float = 0) -> list[Deed]:
+        """Carry it out while time moves on by `moves` seconds."""
+        snapshot = await self.snapshot(*names)
+        promised = plan(snapshot, wish)
+
+        async def act() -> list[Deed]:
+            return [each async for each in carry_out(self.client, snapshot, wish, promised, how, self.node.clock)]
+
+        task = asyncio.create_task(act())
+        for _ in range(60):
+            if task.done():
+                break
+            await self.node.advance(moves / 60)
+        return await task
+
+
+@pytest.fixture
+async def shop(tmp_path: Path) -> AsyncIterator[Shop]:
+    node = Node(tmp_path / "node")
+    async with running_server(tmp_path, clock=node.clock) as server:
+        node.use(Client(Local(server.api.handler, IDENTITY)))
+        await node.start()
+        yield Shop(node, server)
+        await node.kubelet.stop(stop_pods=False)
+
+
+def cpu(amount: str) -> Wish:
+    return Wish({"cpu": Amount(Quantity.parse(amount))})
+
+
+async def test_pods_are_resized_one_after_the_other_and_back_again(shop: Shop) -> None:
+    await shop.add("a", "100m")
+    await shop.add("b", "300m")
+    deeds = await shop.resize("a", "b", wish=cpu("500m"), how=How(wait=True), moves=10)
+    assert [(each.pod, each.state) for each in deeds] == [("a", "done"), ("b", "done")]
+    await shop.resize("a", wish=cpu("700m"), how=How(wait=True), moves=10)
+    noted = json.loads((await shop.pod("a")).metadata.annotations[BEFORE])
+    assert noted["containers"]["app"]["requests"]["cpu"] == "100m", "the first size is the one to go back to"
+    undone = await shop.resize("a", "b", wish=Wish(undo=True), how=How(wait=True), moves=10)
+    assert [each.state for each in undone] == ["done", "done"]
+    for name, amount in (("a", "100m"), ("b", "300m")):
+        pod = await shop.pod(name)
+        assert str(pod.status.container_statuses[0].allocated_resources["cpu"]) == amount
+        assert BEFORE not in pod.metadata.annotations
+    with pytest.raises(WishError, match="was not resized by podfit"):
+        plan(await shop.snapshot("a"), Wish(undo=True))
+
+
+async def test_who_waits_is_told_when_time_is_up(shop: Shop) -> None:
+    await shop.add("big", "3500m")
+    await shop.add("a", "100m")
+    deeds = await shop.resize("a", wish=cpu("1"), how=How(wait=True, timeout=30), moves=60)
+    assert [(each.state, each.good) for each in deeds] == [("waits", False)]
+    assert "Node didn't have enough resource: cpu" in deeds[0].text
+    assert 30 <= deeds[0].seconds <= 32
+
+
+async def test_a_dry_run_stores_nothing(shop: Shop) -> None:
+    await shop.add("a", "100m")
+    before = await shop.pod("a")
+    deeds = await shop.resize("a", wish=cpu("500m"), how=How(dry_run=True))
+    assert [each.state for each in deeds] == ["accepted"]
+    assert await shop.pod("a") == before
+
+
+async def test_what_is_refused_ends_it(shop: Shop) -> None:
+    await shop.add("a", "100m")
+    await shop.add("b", "100m")
+    snapshot, wish = await shop.snapshot("a", "b"), cpu("500m")
+    promised = plan(snapshot, wish)
+    await shop.client.delete(Pod, "a", NAMESPACE, grace=0)
+    deeds = [each async for each in carry_out(shop.client, snapshot, wish, promised, How(), shop.node.clock)]
+    assert [(each.pod, each.state) for each in deeds] == [("a", "refused")]
+    assert "not found" in deeds[0].text
+    assert (await shop.pod("b")).metadata.generation == 1
+
+
+@pytest.mark.parametrize(("allowed", "states"), [(0, ["protected"]), (1, ["accepted"])])
+async def test_a_restart_stays_within_the_disruption_budget(allowed: int, states: list[str]) -> None:
+    document = canned(policy="RestartContainer") | {}
+    document["metadata"]["labels"] = {"app": "web"}
+    conversation = Conversation(36, document)
+    conversation.documents["/apis/policy/v1/namespaces/shop/poddisruptionbudgets"] = {"items": [{
+        "metadata": {"name": "web"}, "spec": {"selector": {"matchLabels": {"app": "web"}}},
+        "status": {"disruptionsAllowed": allowed}}]}  # fmt: skip
+    conversation.documents[f"{PODS}/web/resize"] = document
+    snapshot = await Reader(conversation.client, "shop").read(Target(POD, "web"))
+    wish = Wish({"memory": Amount(Quantity.parse("512Mi"))})
+    promised = plan(snapshot, wish)
+    assert promised.pods[0].restarts
+    clock = Node(Path("/nonexistent")).clock
+    deeds = [each async for each in carry_out(
+        conversation.client, snapshot, wish, promised, How(dry_run=True), clock)]  # fmt: skip
+    assert [each.state for each in deeds] == states
+
+
+@pytest.mark.parametrize(("minor", "path"), [(31, f"{PODS}/web"), (32, f"{PODS}/web/resize")])
+async def test_before_1_32_the_pod_itself_is_patched(minor: int, path: str) -> None:
+    conversation = Conversation(minor, canned())
+    conversation.documents[f"{PODS}/web/resize"] = canned()
+    snapshot = await Reader(conversation.client, "shop").read(Target(POD, "web"))
+    clock = Node(Path("/nonexistent")).clock
+    wish = cpu("700m")
+    deeds = [each async for each in carry_out(
+        conversation.client, snapshot, wish, plan(snapshot, wish), How(dry_run=True), clock)]  # fmt: skip
+    assert [each.state for each in deeds] == ["accepted"]
+    assert conversation.asked[-1] == ("PATCH", path)
+
+
+def test_only_what_changes_is_sent() -> None:
+    two = [{"name": name, "image": "i", "resources": {"requests": {"cpu": "1"}}} for name in ("a", "b")]
+    pod = convert({"metadata": {"name": "web"}, "spec": {"containers": two}}, Pod)
+    wanted = apply(Wish({"cpu": Amount(Quantity.parse("2"))}, "b"), pod)
+    assert difference(wanted, pod) == {"spec": {"containers": [{"name": "b", "resources": {"requests": {"cpu": "2"}}}]}}
