@@ -10,7 +10,7 @@ from podfit.api.codec import convert
 from podfit.api.core.config import ServiceAccount
 from podfit.api.core.namespaces import Namespace
 from podfit.api.meta import ObjectMeta
-from podfit.apiserver.context import Context, NodeConnection
+from podfit.apiserver.context import Context, NodeConnection, Services
 from podfit.apiserver.legacy_options import OFF, Legacy
 from podfit.apiserver.server import ApiServer
 from podfit.client.rest import Client
@@ -64,9 +64,12 @@ async def running_server(
     gates: FeatureGates | None = None,
     kubelet: NodeConnection | None = None,
     legacy: Legacy = OFF,
+    services: Services = lambda _: None,
 ) -> AsyncIterator[Server]:
     store = memory_store()
-    context = Context(store, clock or FakeClock(), gates or FeatureGates(), kubelet or (lambda _: None), legacy)
+    context = Context(
+        store, clock or FakeClock(), gates or FeatureGates(), kubelet or (lambda _: None), legacy, services
+    )
     api = ApiServer(context, signing_key=directory / "sa.key")
     await api.start()
     server = Server(api, Client(Local(api.handler, ADMIN)), context)

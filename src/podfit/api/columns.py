@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from podfit.api.admissionregistration import MutatingWebhookConfiguration, ValidatingWebhookConfiguration
 from podfit.api.base import Object
 from podfit.api.coordination import Lease
 from podfit.api.core.config import ConfigMap, Secret
@@ -215,3 +216,10 @@ def binding_row(binding: RoleBinding | ClusterRoleBinding, now: str) -> list[Any
     ref = binding.role_ref
     subjects = [", ".join(by_kind[kind]) for kind in ("User", "Group", "ServiceAccount")]
     return [_name(binding), f"{ref.kind}/{ref.name}", age(binding, now), *subjects]
+
+
+WEBHOOKS = (NAME, Column("Webhooks", "integer", description="How many webhooks are registered here."), AGE)
+
+
+def webhooks_row(configuration: MutatingWebhookConfiguration | ValidatingWebhookConfiguration, now: str) -> list[Any]:
+    return [_name(configuration), len(configuration.webhooks), age(configuration, now)]

@@ -3,6 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
+from podfit.api.admissionregistration import (
+    MutatingWebhook,
+    MutatingWebhookConfiguration,
+    ValidatingWebhook,
+    ValidatingWebhookConfiguration,
+    WebhookClientConfig,
+)
 from podfit.api.base import Object
 from podfit.api.core.config import Secret
 from podfit.api.core.limits import (
@@ -18,11 +25,13 @@ from podfit.api.core.nodes import Node, NodeStatus
 from podfit.api.core.pod_defaults import default_pod
 from podfit.api.core.pods import Pod
 from podfit.api.filling import change, completed, fill, inside, rounded
+from podfit.api.meta import LabelSelector
 from podfit.api.rbac import ClusterRoleBinding, RoleBinding, RoleRef, Subject
 from podfit.api.scheduling import PriorityClass
 from podfit.core.features import DEFAULT_GATES, FeatureGates
 
 Kind = TypeVar("Kind", bound=Object)
+Webhooks = TypeVar("Webhooks", MutatingWebhookConfiguration, ValidatingWebhookConfiguration)
 
 RBAC_GROUP = "rbac.authorization.k8s.io"
 NAMESPACE_LABEL = "kubernetes.io/metadata.name"
@@ -115,6 +124,23 @@ def _subject(subject: Subject) -> Subject:
     return fill(subject, api_group=RBAC_GROUP) if subject.kind in ("User", "Group") else subject
 
 
+def _webhooks(configuration: Webhooks) -> Webhooks:
+    return inside(configuration, webhooks=_webhook)
+
+
+def _webhook(webhook: ValidatingWebhook) -> ValidatingWebhook:
+    nothing = LabelSelector()
+    filled = fill(webhook, failure_policy="Fail", match_policy="Equivalent", namespace_selector=nothing,
+                  object_selector=nothing, timeout_seconds=10)  # fmt: skip
+    if isinstance(filled, MutatingWebhook):
+        filled = fill(filled, reinvocation_policy="Never")
+    return inside(filled, client_config=_webhook_client, rules=lambda rule: fill(rule, scope="*"))
+
+
+def _webhook_client(config: WebhookClientConfig) -> WebhookClientConfig:
+    return inside(config, service=lambda service: fill(service, port=443))
+
+
 _DEFAULTS: Mapping[type[Object], Callable[[Any], Any]] = {
     Namespace: _namespace,
     Node: _node,
@@ -124,4 +150,6 @@ _DEFAULTS: Mapping[type[Object], Callable[[Any], Any]] = {
     PriorityClass: _priority_class,
     RoleBinding: _binding,
     ClusterRoleBinding: _binding,
+    MutatingWebhookConfiguration: _webhooks,
+    ValidatingWebhookConfiguration: _webhooks,
 }

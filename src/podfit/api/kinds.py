@@ -1,6 +1,7 @@
 """The declarations: one entry a kind. Columns and rows come from `api.columns`."""
 
 from podfit.api import columns
+from podfit.api.admissionregistration import MutatingWebhookConfiguration, ValidatingWebhookConfiguration
 from podfit.api.coordination import Lease
 from podfit.api.core.config import ConfigMap, Secret, ServiceAccount
 from podfit.api.core.events import Event
@@ -14,6 +15,7 @@ from podfit.api.registry import ResourceInfo, Subresource
 from podfit.api.scheduling import PriorityClass
 
 _RBAC = "rbac.authorization.k8s.io"
+_ADMISSION = "admissionregistration.k8s.io"
 _STATUS = Subresource("status")
 
 DECLARED: tuple[ResourceInfo, ...] = (
@@ -114,5 +116,15 @@ DECLARED: tuple[ResourceInfo, ...] = (
     ResourceInfo(
         type=ClusterRoleBinding, group=_RBAC, resource="clusterrolebindings", singular="clusterrolebinding",
         namespaced=False, columns=columns.BINDING, row=columns.binding_row,
+    ),
+    ResourceInfo(
+        type=MutatingWebhookConfiguration, group=_ADMISSION, resource="mutatingwebhookconfigurations",
+        singular="mutatingwebhookconfiguration", namespaced=False, categories=("api-extensions",),
+        columns=columns.WEBHOOKS, row=columns.webhooks_row,
+    ),
+    ResourceInfo(
+        type=ValidatingWebhookConfiguration, group=_ADMISSION, resource="validatingwebhookconfigurations",
+        singular="validatingwebhookconfiguration", namespaced=False, categories=("api-extensions",),
+        columns=columns.WEBHOOKS, row=columns.webhooks_row,
     ),
 )  # fmt: skip

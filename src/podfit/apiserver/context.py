@@ -1,22 +1,27 @@
 """What every part of the API server works with: the store, the clock, the gates, and typed reads for admission."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
+from podfit.api.admissionregistration import ServiceReference
 from podfit.api.base import Object
 from podfit.api.registry import ResourceInfo, info_for
 from podfit.apiserver import stored
+from podfit.apiserver.admission.rounds import Rounds
 from podfit.apiserver.legacy_options import OFF, Legacy
 from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
-from podfit.net.wire import Identity, Request, Response
+from podfit.net.wire import Handler, Identity, Request, Response
 from podfit.store.protocol import Store
 
 T = TypeVar("T", bound=Object)
 
 NodeConnection = Callable[[str], Callable[[Request], Awaitable[Response]] | None]
 """From a node's name to a way to ask its kubelet; None when there is no such node here."""
+
+Services = Callable[[ServiceReference], Handler | None]
+"""From a service that a webhook names to who answers for it; None when there is no such service here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +31,7 @@ class Context:
     gates: FeatureGates
     kubelet: NodeConnection
     legacy: Legacy = OFF
+    services: Services = lambda _: None
 
     async def find(self, kind: type[T], name: str, namespace: str = "") -> T | None:
         info = info_for(kind)
@@ -50,3 +56,4 @@ class Attributes:
     identity: Identity
     dry_run: bool
     old: Any = None
+    rounds: Rounds = field(default_factory=Rounds)

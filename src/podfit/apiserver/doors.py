@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from podfit.api.admissionregistration import MutatingWebhookConfiguration, ValidatingWebhookConfiguration
 from podfit.api.core.namespaces import Namespace, NamespaceStatus
 from podfit.api.core.pods import Pod, PodCondition, PodStatus
 from podfit.api.registry import ResourceInfo
@@ -47,6 +48,8 @@ def prepare_create(info: ResourceInfo, obj: Any, gates: FeatureGates) -> Any:
             finalizers = tuple(dict.fromkeys((*obj.spec.finalizers, NAMESPACE_FINALIZER)))
             spec = replace(obj.spec, finalizers=finalizers)
             return replace(obj, spec=spec, status=NamespaceStatus(phase="Active"))
+        case MutatingWebhookConfiguration() | ValidatingWebhookConfiguration():
+            return replace(obj, metadata=replace(obj.metadata, generation=1))
     if info.has_status:
         return replace(obj, status=type(obj.status)())
     return obj
@@ -86,6 +89,11 @@ def _namespace(new: Namespace, old: Namespace, _gates: FeatureGates) -> Namespac
     return replace(new, spec=old.spec, status=old.status)
 
 
+def _webhooks(new: Any, old: Any, _gates: FeatureGates) -> Any:
+    generation = old.metadata.generation + (new.webhooks != old.webhooks)
+    return replace(new, metadata=replace(new.metadata, generation=generation))
+
+
 def _finalize(new: Namespace, old: Namespace, _gates: FeatureGates) -> Namespace:
     return replace(old, spec=replace(old.spec, finalizers=new.spec.finalizers))
 
@@ -110,6 +118,8 @@ _DOORS: dict[tuple[type, str], Door] = {
     (Pod, "ephemeralcontainers"): Door(
         lambda new, old, _: pod_updates.prepare_ephemeral_update(new, old), pod_updates.validate_ephemeral_update
     ),
+    (MutatingWebhookConfiguration, ""): Door(_webhooks, validate_update),
+    (ValidatingWebhookConfiguration, ""): Door(_webhooks, validate_update),
     (Namespace, ""): Door(_namespace, validate_update),
     (Namespace, "finalize"): Door(_finalize, lambda *_: []),
 }

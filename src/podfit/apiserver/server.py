@@ -20,6 +20,7 @@ from podfit.api import codec
 from podfit.api.registry import ALL_VERBS
 from podfit.apiserver import connect, discovery
 from podfit.apiserver.admission.default import default_chain
+from podfit.apiserver.admission.webhook_client import WebhookClient
 from podfit.apiserver.authenticate import Authenticator
 from podfit.apiserver.authorize import Authorizer
 from podfit.apiserver.bodies import media_type
@@ -61,7 +62,8 @@ class ApiServer:
     def __init__(self, context: Context, *, signing_key: Path, address: str = "") -> None:
         self.address = address
         self._context = context
-        self._chain = default_chain(context)
+        self._webhooks = WebhookClient(context)
+        self._chain = default_chain(context, self._webhooks)
         self._tokens = ServiceAccountTokens(context, signing_key)
         self._authenticator = Authenticator(self._tokens)
         self._authorizer = Authorizer(context)
@@ -85,6 +87,7 @@ class ApiServer:
         if self._cleaning is not None:
             self._cleaning.cancel()
             await asyncio.gather(self._cleaning, return_exceptions=True)
+        await self._webhooks.close()
 
     async def handler(self, request: Request) -> Response:
         """Every request; refusals become Status objects."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from podfit.api.admissionregistration import MutatingWebhookConfiguration, ValidatingWebhookConfiguration
 from podfit.api.base import Object
 from podfit.api.coordination import Lease
 from podfit.api.core.config import ConfigMap, Secret, ServiceAccount
@@ -16,7 +17,7 @@ from podfit.api.meta import ObjectMeta
 from podfit.api.rbac import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 from podfit.api.registry import info_for
 from podfit.api.scheduling import PriorityClass
-from podfit.api.validation import cluster, config, limits, names, rbac
+from podfit.api.validation import cluster, config, limits, names, rbac, webhooks
 from podfit.api.validation.meta import validate_meta, validate_meta_update
 from podfit.api.validation.pod_updates import validate_pod_update
 from podfit.api.validation.pods import validate_pod_create
@@ -50,6 +51,8 @@ _RULES: dict[type[Object], Rules] = {
     Role: Rules(names.path_segment, rbac.validate_role),
     ClusterRole: Rules(names.path_segment, rbac.validate_cluster_role),
     RoleBinding: Rules(names.path_segment, rbac.validate_role_binding, rbac.validate_binding_update),
+    MutatingWebhookConfiguration: Rules(create=webhooks.validate_configuration),
+    ValidatingWebhookConfiguration: Rules(create=webhooks.validate_configuration),
     ClusterRoleBinding: Rules(names.path_segment, rbac.validate_cluster_role_binding, rbac.validate_binding_update),
 }
 

@@ -31,6 +31,14 @@ class Chain:
         self._plugins = plugins
 
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
+        """Once more when a webhook changed the object, so that every plugin has seen what the others made of it."""
+        obj = await self._round(attributes, obj)
+        if not attributes.rounds.changed:
+            return obj
+        attributes.rounds.second = True
+        return await self._round(attributes, obj)
+
+    async def _round(self, attributes: Attributes, obj: Any) -> Any:
         for plugin in self._plugins:
             obj = await plugin.mutate(attributes, obj)
         return obj

@@ -8,13 +8,18 @@ from podfit.apiserver.admission.node import NodeDeclaredFeatures, PodResizeValid
 from podfit.apiserver.admission.node_restriction import NodeRestriction
 from podfit.apiserver.admission.pods import DefaultTolerations, PriorityAdmission, ServiceAccountAdmission
 from podfit.apiserver.admission.quota import ResourceQuotaAdmission
+from podfit.apiserver.admission.webhook_client import WebhookClient
+from podfit.apiserver.admission.webhooks import MutatingWebhooks, ValidatingWebhooks
 from podfit.apiserver.context import Context
 
-ORDER = (
+BUILT_IN = (
     NamespaceLifecycle, LimitRanger, ServiceAccountAdmission, NodeRestriction, PriorityAdmission, DefaultTolerations,
-    Escalation, NodeDeclaredFeatures, PodResizeValidator, ResourceQuotaAdmission,
+    Escalation, NodeDeclaredFeatures, PodResizeValidator,
 )  # fmt: skip
 
 
-def default_chain(context: Context) -> Chain:
-    return Chain(tuple(plugin(context) for plugin in ORDER))
+def default_chain(context: Context, webhooks: WebhookClient) -> Chain:
+    """Quotas come last: a charge is made only for what nobody else refuses."""
+    built_in = (plugin(context) for plugin in BUILT_IN)
+    asked = MutatingWebhooks(context, webhooks), ValidatingWebhooks(context, webhooks)
+    return Chain((*built_in, *asked, ResourceQuotaAdmission(context)))

@@ -141,6 +141,7 @@ async def change(
     if errors := validate_meta_update(new.metadata, old.metadata) + through.validate(new, old, context.gates):
         raise refusal(info.kind, target.name, errors, group=info.group)
     await chain.validate(attributes, new)
+    warnings = [*warnings, *attributes.rounds.warnings]
     new = replace(new, metadata=replace(new.metadata, resource_version=old.metadata.resource_version))
     if same(new, old) and not (through.writes_dropped and asked != old):
         return record_response(info, record, warnings=warnings)

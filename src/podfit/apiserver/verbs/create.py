@@ -52,20 +52,23 @@ async def create_object(
         else:
             prepared = replace(prepared, metadata=replace(prepared.metadata, managed_fields=entries))
         admitted = await chain.mutate(attributes, prepared)
+        # Prepared again: what follows from the spec, such as the QoS class, follows from what admission made of it.
+        admitted = prepare_create(info, replace(admitted, metadata=_placed(admitted, target)), context.gates)
         if errors := check_create(admitted, context.gates):
             raise refusal(info.kind, named.metadata.name, errors, group=info.group)
         await chain.validate(attributes, admitted)
+        said = [*warnings, *attributes.rounds.warnings]
         objects = Stored[Any](context.store, info)
         if dry:
             await objects.check_free(target.namespace, named.metadata.name)
-            return object_response(admitted, status=201, warnings=warnings)
+            return object_response(admitted, status=201, warnings=said)
         try:
             record = await objects.create(admitted)
         except ApiError as error:
             if error.reason == "AlreadyExists" and not obj.metadata.name and attempt < ATTEMPTS - 1:
                 continue
             raise
-        return record_response(info, record, status=201, warnings=warnings)
+        return record_response(info, record, status=201, warnings=said)
     raise AssertionError("the last attempt returns or raises")
 
 

@@ -46,6 +46,7 @@ async def _delete_once(
         operation="DELETE", info=info, subresource="", namespace=target.namespace, name=target.name,
         identity=identity, dry_run=dry, old=obj,
     )  # fmt: skip
+    await chain.mutate(attributes, obj)
     await chain.validate(attributes, obj)
     return await _remove(context, info, obj, record, options, dry=dry)
 

@@ -1,0 +1,88 @@
+"""What a webhook configuration may not say."""
+
+from typing import Any
+
+import pytest
+
+from podfit.api.admissionregistration import MutatingWebhookConfiguration
+from podfit.api.codec import convert
+from podfit.api.defaults import apply_defaults
+from podfit.api.validation.kinds import validate_create
+
+RULE = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
+GOOD = {
+    "name": "a.b.c", "clientConfig": {"url": "https://h/p"}, "rules": [RULE], "sideEffects": "None",
+    "admissionReviewVersions": ["v1"],
+}  # fmt: skip
+OPERATIONS = '"*", "CONNECT", "CREATE", "DELETE", "UPDATE"'
+OTHER = "present, must not specify other"
+HTTPS = "desired format: https://host[/path]"
+
+
+def problems(*webhooks: dict[str, Any]) -> list[str]:
+    document = {"metadata": {"name": "x"}, "webhooks": list(webhooks)}
+    made = apply_defaults(convert(document, MutatingWebhookConfiguration))
+    return [str(each).removeprefix("webhooks[0].") for each in validate_create(made)]
+
+
+def ruled(**fields: Any) -> dict[str, Any]:
+    return {"rules": [RULE | fields]}
+
+
+def test_a_good_one_passes() -> None:
+    service = {"service": {"namespace": "n", "name": "s", "path": "/p"}}
+    assert problems(GOOD, GOOD | {"name": "d.e.f", "clientConfig": service}) == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "texts"),
+    [
+        ({"name": ""}, ["name: Required value"]),
+        ({"name": "a.b"},
+         ['name: Invalid value: "a.b": should be a domain with at least three segments separated by dots']),
+        ({"sideEffects": None}, ["sideEffects: Required value: must specify one of None, NoneOnDryRun"]),
+        ({"sideEffects": "Some"},
+         ['sideEffects: Unsupported value: "Some": supported values: "None", "NoneOnDryRun"']),
+        ({"failurePolicy": "Maybe"}, ['failurePolicy: Unsupported value: "Maybe": supported values: "Fail", "Ignore"']),
+        ({"matchPolicy": "Near"}, ['matchPolicy: Unsupported value: "Near": supported values: "Equivalent", "Exact"']),
+        ({"reinvocationPolicy": "x"},
+         ['reinvocationPolicy: Unsupported value: "x": supported values: "IfNeeded", "Never"']),
+        ({"timeoutSeconds": 31},
+         ["timeoutSeconds: Invalid value: 31: the timeout value must be between 1 and 30 seconds"]),
+        ({"admissionReviewVersions": []},
+         ["admissionReviewVersions: Required value: must specify one of v1, v1beta1"]),
+        ({"admissionReviewVersions": ["v7"]},
+         ['admissionReviewVersions: Invalid value: ["v7"]: must include at least one of v1, v1beta1']),
+        ({"clientConfig": {}}, ["clientConfig: Required value: exactly one of url or service is required"]),
+        ({"clientConfig": {"url": "http://h/"}},
+         [f'clientConfig.url: Invalid value: "http": \'https\' is the only allowed URL scheme; {HTTPS}']),
+        ({"clientConfig": {"url": "https://"}},
+         [f'clientConfig.url: Invalid value: "": host must be specified; {HTTPS}']),
+        ({"clientConfig": {"url": "https://u@h/?q=1#f"}},
+         ['clientConfig.url: Invalid value: "u": user information is not permitted in the URL',
+          'clientConfig.url: Invalid value: "f": fragments are not permitted in the URL',
+          'clientConfig.url: Invalid value: "q=1": query parameters are not permitted in the URL']),
+        ({"clientConfig": {"service": {"path": "p", "port": 0}}},
+         ["clientConfig.service.name: Required value: service name is required",
+          "clientConfig.service.namespace: Required value: service namespace is required",
+          "clientConfig.service.port: Invalid value: 0: port is not valid: must be between 1 and 65535, inclusive",
+          'clientConfig.service.path: Invalid value: "p": must start with a \'/\'']),
+        (ruled(operations=["READ"]),
+         [f'rules[0].operations: Unsupported value: "READ": supported values: {OPERATIONS}']),
+        (ruled(operations=["*", "CREATE"]),
+         [f'rules[0].operations: Invalid value: ["*","CREATE"]: if \'*\' is {OTHER} operations']),
+        (ruled(resources=[]), ["rules[0].resources: Required value"]),
+        (ruled(resources=["*/*", "pods"]),
+         [f'rules[0].resources: Invalid value: ["*/*","pods"]: if \'*/*\' is {OTHER} resources']),
+        (ruled(scope="Here"),
+         ['rules[0].scope: Unsupported value: "Here": supported values: "*", "Cluster", "Namespaced"']),
+        ({"matchConditions": [{"name": "x", "expression": "true"}]},
+         ["matchConditions: Forbidden: this server evaluates no CEL expressions"]),
+    ],
+)  # fmt: skip
+def test_faults(wrong: dict[str, Any], texts: list[str]) -> None:
+    assert problems(GOOD | wrong) == texts
+
+
+def test_names_are_unique() -> None:
+    assert problems(GOOD, GOOD) == ['webhooks[1].name: Duplicate value: "a.b.c"']
