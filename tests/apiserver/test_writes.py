@@ -231,5 +231,6 @@ async def test_events_are_kept_for_an_hour(server: Server) -> None:
     await made(server, path, {**event, "metadata": {"name": "new"}})
     for _ in range(10):
         await clock.advance(300)
+        await made(server, MAPS, {"metadata": {"generateName": "after-"}})  # the store's thread gets a turn
     found = document(await (await server.ask("GET", path)).read())
     assert [each["metadata"]["name"] for each in found["items"]] == ["new"]
