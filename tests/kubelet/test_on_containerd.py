@@ -225,3 +225,32 @@ async def test_a_guest_sees_the_processes_of_its_target(real: RealNode) -> None:
     spaces = {
         os.readlink(f"/proc/{pid}/ns/pid") for pid in (*held.processes, *real.cgroups.read_container(theirs).processes)}
     assert len(spaces) == 1
+
+
+STUBBORN = "trap '' TERM; while :; do sleep 0.1; done"
+
+
+@pytest.mark.row("R-117")
+async def test_a_critical_pod_grows_when_the_container_in_its_way_is_dead(real: RealNode) -> None:
+    """The victim takes its whole grace period; the room is promised when the kernel has it back and not before."""
+    cpus = capacity(real.root)["cpu"].milli()
+    await real.add(FOREVER, name="vital", priorityClassName="system-node-critical")
+    await real.add(STUBBORN, cpu=f"{cpus - 200}m", terminationGracePeriodSeconds=2)
+    for name in ("vital", "web"):
+        await real.until(lambda pod: pod.status.phase == "Running", name)
+    before = await real.until(settled, "vital")
+    await real.resize("500m", "vital")
+    victim = await real.until(lambda pod: any(each.type == "DisruptionTarget" for each in pod.status.conditions))
+    assert victim.status.phase == "Running"
+    waiting = await real.until(lambda pod: "PodResizePending" in [each.type for each in pod.status.conditions], "vital")
+    assert str(waiting.status.container_statuses[0].allocated_resources["cpu"]) == "100m"
+    after = await real.until(settled, "vital")
+    old, new = (each.status.container_statuses[0] for each in (before, after))
+    assert (new.container_id, new.restart_count) == (old.container_id, 0)
+    path = real.cgroups.layout.container(after.metadata.uid, "Guaranteed", new.container_id.partition("://")[2])
+    assert real.cgroups.read_container(path).cpu.quota == 50_000
+    gone = await real.until(lambda pod: pod.status.phase == "Failed")
+    assert (gone.status.reason, gone.status.message) == ("Preempting", "Preempted in order to admit critical pod")
+    ended = gone.status.container_statuses[0].state.terminated
+    assert ended is not None
+    assert ended.exit_code == 137

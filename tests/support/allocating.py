@@ -17,7 +17,7 @@ from podfit.core.quantity import Quantity
 from podfit.decide.container_resources import Machine, effective
 from podfit.decide.fit import NodeView
 from podfit.decide.overlay import PodResources, resizable
-from podfit.kubelet.allocation.admission import Admitted, Rejected, Unsaved
+from podfit.kubelet.allocation.admission import Admitted, Answer
 from podfit.kubelet.allocation.checkpoint import Checkpoint, Write
 from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.managers.config import ManagersConfig
@@ -40,14 +40,16 @@ class Allocating:
         self.metrics = Metrics()
         self.events: list[str] = []
         self.synced: list[str] = []
+        self.told_to_end: list[str] = []
         self.desired: dict[str, Pod] = {}
         self.manager = AllocationManager(
             allocated=self.allocated, actuated=self.actuated, node=lambda: self.view, clock=self.clock,
             emit=lambda pod, *event: self.events.append(" ".join([pod.metadata.name, *event])),
-            sync=lambda uid, trigger: self.synced.append(f"{uid} {trigger}"), metrics=self.metrics,
+            sync=lambda uid, trigger: self.synced.append(f"{uid} {trigger}"), end=self.told_to_end.append,
+            metrics=self.metrics,
             managers=ResourceManagers(ManagersConfig(), folder))  # fmt: skip
 
-    async def add(self, *pods: Pod) -> tuple[Admitted | Rejected | Unsaved, ...]:
+    async def add(self, *pods: Pod) -> tuple[Answer, ...]:
         answers = await self.manager.add(pods)
         for answer in answers:
             if isinstance(answer, Admitted):

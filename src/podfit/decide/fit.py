@@ -198,17 +198,26 @@ def _shutdown(node: NodeView) -> Deferred | None:
 
 def _resources(pod: Pod, node: NodeView, others: Sequence[Neighbour]) -> Deferred | None:
     """The pod's whole request beside what the others hold. The first resource that is short gives the reason."""
-    limit = node.allocatable.get("pods")
-    if limit is not None and len(others) + 1 > limit.value():
-        return Deferred("OutOfpods", _text("pods", 1, len(others), limit.value()), {"pods": Quantity.of(1)})
-    requested = pod_requests(pod, gates=node.gates)
-    short = short_by(requested, node.allocatable, [each.requests for each in others])
+    short = shortage(pod, node, others)
     if not short:
         return None
-    first = next(iter(short))
-    figures = (requested[first], _sum(first, (each.requests for each in others)), node.allocatable.get(first, ZERO))
+    first, capacity = next(iter(short)), node.allocatable
+    if first == "pods":
+        figures = (Quantity.of(1), Quantity.of(len(others)), capacity[first])
+    else:
+        requested, used = pod_requests(pod, gates=node.gates), _sum(first, (each.requests for each in others))
+        figures = (requested[first], used, capacity.get(first, ZERO))
     text = _text(first, *(_count(first, each) for each in figures))
     return Deferred(f"OutOf{first}", text, short, _blockers(first, others))
+
+
+def shortage(pod: Pod, node: NodeView, others: Sequence[Neighbour]) -> dict[str, Quantity]:
+    """What is missing for the pod beside the others, in the order in which it is reported: places for pods first."""
+    limit = node.allocatable.get("pods")
+    above = 0 if limit is None else len(others) + 1 - limit.value()
+    places = {"pods": Quantity.of(above)} if above > 0 else {}
+    requested = pod_requests(pod, gates=node.gates)
+    return places | short_by(requested, node.allocatable, [each.requests for each in others])
 
 
 def short_by(requested: ResourceList, allocatable: ResourceList, held: Collection[ResourceList]) -> dict[str, Quantity]:

@@ -87,7 +87,8 @@ class Kubelet:
             managers=self._managers)
         self._allocation = AllocationManager(
             allocated=allocated, actuated=actuated, node=self._view, clock=clock, emit=self._emit,
-            sync=lambda uid, _trigger: self._pods.wake(uid), metrics=self.metrics, managers=self._managers)
+            sync=lambda uid, _trigger: self._pods.wake(uid), end=self._pods.preempt, metrics=self.metrics,
+            managers=self._managers)
         lookup = Lookup(client)
         volumes = Volumes(config.root, Payloads(lookup, config.allocatable), mounter, clock.now)
         self._puller = Puller(runtime, clock=clock, retry=RETRY_SECONDS)

@@ -19,7 +19,7 @@ from podfit.kubelet.runtime.types import (
     SandboxStatus,
 )
 from podfit.kubelet.status.generate import finished, generate, rejected
-from podfit.kubelet.status.inputs import Observation, StatusInput
+from podfit.kubelet.status.inputs import Failure, Observation, StatusInput
 from support.clock import EPOCH
 from support.placed import placed
 from support.pods import container, needs, pod, sidecar
@@ -141,13 +141,24 @@ def test_a_terminal_phase_is_for_ever() -> None:
 
 
 def test_ended_from_outside() -> None:
-    late = ("DeadlineExceeded", "Pod was active on the node longer than the specified deadline")
+    why = ("DeadlineExceeded", "Pod was active on the node longer than the specified deadline")
+    late = Failure(*why)
     running = msgspec.structs.replace(WEB.status, phase="Running")
     during = generate(facts(WEB, instance(), previous=running, failure=late))
     assert (during.phase, during.reason) == ("Running", "")
     assert "Ready=False(PodFailed)" in holds(during)
     after = generate(facts(WEB, instance(code=0), previous=running, failure=late))
-    assert (after.phase, after.reason, after.message) == ("Failed", *late)
+    assert (after.phase, after.reason, after.message) == ("Failed", *why)
+
+
+def test_a_disruption_is_told_from_the_start_and_only_once() -> None:
+    failure = Failure("Preempting", "for another", disruption="another one came")
+    told = PodCondition(type="DisruptionTarget", status="True", reason="older")
+    pod = msgspec.structs.replace(WEB, status=msgspec.structs.replace(WEB.status, conditions=(told,)))
+    during = generate(facts(pod, instance(), previous=pod.status, failure=failure))
+    found = [each for each in during.conditions if each.type == "DisruptionTarget"]
+    assert [(each.status, each.reason, each.message) for each in found] == [
+        ("True", "TerminationByKubelet", "another one came")]
 
 
 def test_restart_and_back_off() -> None:

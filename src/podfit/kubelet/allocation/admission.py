@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 
 from podfit.api.core.pods import Pod
 from podfit.decide import fit
+from podfit.decide.critical import Preempts
 from podfit.decide.fit import Deferred, NodeView
 from podfit.decide.overlay import PodResources, resources_of
-from podfit.kubelet.allocation.ledger import TERMINAL, Ledger, Member
+from podfit.kubelet.allocation.claims import Claims
+from podfit.kubelet.allocation.ledger import TERMINAL, Ledger, Member, others
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,31 +39,47 @@ class Unsaved:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class Preempting:
+    """A critical pod that is not taken in yet: others are to end first, or are ending already."""
+
+    pod: Pod
+    preempts: Preempts
+
+
+Answer = Admitted | Rejected | Unsaved | Preempting
+
+
 @dataclass(slots=True)
 class Batch:
-    """`draft` are the members, `changes` the promises and `node` the node that the batch has led to so far."""
+    """`draft` are the members, `changes` the promises, `claims` and `node` what the batch has led to so far."""
 
     ledger: Ledger
     node: NodeView
     draft: dict[str, Member]
+    claims: Claims
     changes: dict[str, PodResources] = field(default_factory=dict)
 
-    def admit(self, pod: Pod) -> Admitted | Rejected:
+    def admit(self, pod: Pod) -> Answer:
         """Decide on one pod. One that is over, or on its way out, is not asked whether it fits."""
         uid = pod.metadata.uid
         if pod.metadata.deletion_timestamp is None and pod.status.phase not in TERMINAL:
             allocated = self.ledger.allocated(pod)
-            others = [each.counts for key, each in self.draft.items() if key != uid and each.active]
-            verdict = fit.admit(allocated, self.node, others)
+            verdict = fit.admit(allocated, self.node, others(pod, self.draft, self.claims))
             if isinstance(verdict, Deferred):
-                self.draft.pop(uid, None)
-                return Rejected(pod, verdict.reason, verdict.message)
+                return self._refused(pod, allocated, verdict)
             self.node = fit.occupied(allocated, self.node)
             self.changes[uid] = resources_of(allocated, self.node.gates)
+        self.claims = self.claims.without_claim(uid)
         self.draft[uid] = self.ledger.member(pod)
         return Admitted(pod)
 
-    def unsaved(self, answer: Admitted | Rejected | Unsaved, message: str) -> Admitted | Rejected | Unsaved:
+    def _refused(self, pod: Pod, allocated: Pod, verdict: Deferred) -> Preempting | Rejected:
+        preempts, self.claims = self.ledger.preemption(allocated, verdict, self.node, self.draft, self.claims)
+        self.draft.pop(pod.metadata.uid, None)
+        return Preempting(pod, preempts) if preempts else Rejected(pod, verdict.reason, verdict.message)
+
+    def unsaved(self, answer: Answer, message: str) -> Answer:
         """The answer when `changes` could not be written: only what had been promised before is admitted."""
         uid = answer.pod.metadata.uid
         if not isinstance(answer, Admitted) or uid not in self.changes or self.ledger.has_promised(answer.pod):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from podfit.api.core.pods import Pod
+from podfit.decide.critical import PREEMPTED, PREEMPTING, Preempts
 from podfit.decide.fit import Deferred, Infeasible
 from podfit.kubelet.allocation.conditions import DEFERRED, ERROR, IN_PROGRESS, INFEASIBLE, PENDING, Conditions
 from podfit.kubelet.allocation.events import NORMAL, WARNING, details
@@ -16,11 +17,13 @@ Emit: TypeAlias = Callable[[Pod, str, str, str], None]
 """Record an event: pod, type, reason, message."""
 Sync: TypeAlias = Callable[[str, str], None]
 """Sync the pod of this UID now; the second argument is the trigger."""
+End: TypeAlias = Callable[[str], None]
+"""Have the pod of this UID end for a critical one."""
 
 
 class Announcer:
-    def __init__(self, conditions: Conditions, metrics: ResizeMetrics, emit: Emit, sync: Sync) -> None:
-        self._conditions, self._metrics, self._emit, self._sync = conditions, metrics, emit, sync
+    def __init__(self, conditions: Conditions, metrics: ResizeMetrics, emit: Emit, sync: Sync, end: End) -> None:
+        self._conditions, self._metrics, self._emit, self._sync, self._end = conditions, metrics, emit, sync, end
 
     def granted(self, pod: Pod, trigger: str, *, active: bool) -> None:
         """The desired `pod` is the allocated one now. One that is over has nothing in progress (R-094, R-095)."""
@@ -52,6 +55,13 @@ class Announcer:
             self._emit(pod, WARNING, f"Resize{kind}", f"Pod resize {verdict.reason}: {text}")
         if is_news or (before is not None and before.message != verdict.message):
             self._sync(uid, trigger)
+
+    def preempts(self, preempts: Preempts) -> None:
+        """These have to end for a critical pod (R-117)."""
+        for victim in preempts.victims:
+            self._emit(victim, WARNING, PREEMPTING, PREEMPTED)
+            self._metrics.preemptions.labels(preempts.signal).inc()
+            self._end(victim.metadata.uid)
 
     def settled(self, pod: Pod, trigger: str) -> None:
         """Nothing is pending any more: the desire was taken back (R-111)."""

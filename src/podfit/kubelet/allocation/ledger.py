@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from podfit.api.core.pods import Pod
-from podfit.decide import fit
-from podfit.decide.fit import Neighbour, NodeView
+from podfit.decide import critical, fit
+from podfit.decide.critical import Occupant, Preempts
+from podfit.decide.fit import Deferred, Neighbour, NodeView
 from podfit.decide.overlay import NOTHING, overlay, resizable
 from podfit.kubelet.allocation import rebuild
 from podfit.kubelet.allocation.checkpoint import Checkpoint
+from podfit.kubelet.allocation.claims import Claims
 
 TERMINAL = ("Succeeded", "Failed")
 
@@ -28,6 +30,10 @@ class Member:
     def active(self) -> bool:
         return self.pod.status.phase not in TERMINAL
 
+    @property
+    def leaves(self) -> bool:
+        return self.pod.metadata.deletion_timestamp is not None
+
 
 class Ledger:
     """`members` is by pod UID. A batch of admissions works on a copy and puts it in place when all is written."""
@@ -35,6 +41,7 @@ class Ledger:
     def __init__(self, allocated: Checkpoint, actuated: Checkpoint, node: Callable[[], NodeView]) -> None:
         self._allocated, self._actuated, self._node = allocated, actuated, node
         self.members: dict[str, Member] = {}
+        self.claims = Claims()
 
     def allocated(self, pod: Pod) -> Pod:
         """The pod at the size that was promised; the same object when that is what it desires."""
@@ -50,6 +57,25 @@ class Ledger:
     def member(self, pod: Pod) -> Member:
         return Member(pod, fit.neighbour(self.allocated(pod), self._node().gates))
 
+    def preemption(
+        self, pod: Pod, refusal: Deferred, node: NodeView, members: Mapping[str, Member], claims: Claims
+    ) -> tuple[Preempts | None, Claims]:
+        """What the pod may do about its refusal, and the claims with which everyone else has to live."""
+        uid = pod.metadata.uid
+        occupants = [
+            Occupant(
+                self.allocated(each.pod), claims.held.get(other, each.counts),
+                going=other in claims.ending or each.leaves)
+            for other, each in members.items()
+            if other != uid and each.active
+        ]  # fmt: skip
+        reserved = [counts for other, counts in claims.held.items() if other != uid and other not in members]
+        answer = critical.preemption(pod, refusal, node, occupants, reserved)
+        if answer is None:
+            return None, claims.without_claim(uid)
+        victims = (each.metadata.uid for each in answer.victims)
+        return answer, claims.with_claim(uid, fit.neighbour(pod, node.gates), victims)
+
     def resources_differ(self, old: Pod, new: Pod) -> bool:
         gates = self._node().gates
         before = {each.name: each.resources for each in resizable(old, gates)}
@@ -63,3 +89,9 @@ class Ledger:
             if checkpoint.damage:
                 found = {pod.metadata.uid: read(pod, seen.get(pod.metadata.uid, {}), machine) for pod in pods}
                 checkpoint.restore({uid: resources for uid, resources in found.items() if resources is not None})
+
+
+def others(pod: Pod, members: Mapping[str, Member], claims: Claims) -> list[Neighbour]:
+    """What everyone else holds, or has a claim to."""
+    held = {uid: each.counts for uid, each in members.items() if each.active} | dict(claims.held)
+    return [each for uid, each in held.items() if uid != pod.metadata.uid]

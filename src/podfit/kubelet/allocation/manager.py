@@ -18,8 +18,8 @@ from podfit.decide import resize
 from podfit.decide.fit import Fits, NodeView
 from podfit.decide.overlay import PodResources
 from podfit.kubelet.allocation import passes
-from podfit.kubelet.allocation.admission import Admitted, Batch, Rejected, Unsaved
-from podfit.kubelet.allocation.announcer import Announcer, Emit, Sync
+from podfit.kubelet.allocation.admission import Admitted, Answer, Batch, Preempting
+from podfit.kubelet.allocation.announcer import Announcer, Emit, End, Sync
 from podfit.kubelet.allocation.checkpoint import Checkpoint, CheckpointError
 from podfit.kubelet.allocation.conditions import PENDING, Conditions
 from podfit.kubelet.allocation.ledger import TERMINAL, Ledger
@@ -39,13 +39,14 @@ SAVE_RETRY = 10.0  # while the disk takes no promise: nothing tells when it does
 class AllocationManager:
     def __init__(
         self, *, allocated: Checkpoint, actuated: Checkpoint, node: Callable[[], NodeView], clock: Clock, emit: Emit,
-        sync: Sync, metrics: Metrics, managers: ResourceManagers,
+        sync: Sync, end: End, metrics: Metrics, managers: ResourceManagers,
     ) -> None:  # fmt: skip
         self._allocated, self._actuated = allocated, actuated
         self._node, self._clock, self._managers = node, clock, managers
         self._conditions = Conditions(clock)
         self._metrics = ResizeMetrics(metrics, self._conditions)
-        self._announcer = Announcer(self._conditions, self._metrics, emit, sync)
+        self._announcer = Announcer(self._conditions, self._metrics, emit, sync, end)
+        self._sync = sync
         self._ledger = Ledger(allocated, actuated, node)
         self._incoming: dict[str, Pod] = {}
         self._queue: list[str] = []
@@ -100,7 +101,7 @@ class AllocationManager:
             except CheckpointError as error:
                 log.warning("rebuilt checkpoint not saved, the next change tries again error=%s", error)
 
-    async def add(self, pods: Iterable[Pod]) -> tuple[Admitted | Rejected | Unsaved, ...]:
+    async def add(self, pods: Iterable[Pod]) -> tuple[Answer, ...]:
         """Admit pods, oldest first, each at its allocated size (R-089, R-172).
 
         Room is kept for every pod of the batch that was promised some before, and such a pod is admitted even while
@@ -108,14 +109,18 @@ class AllocationManager:
         """
         async with self._deciding:
             batch = sorted(pods, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.metadata.uid))
-            drafted = Batch(self._ledger, self._node(), {**self._ledger.members, **self._ledger.promised(batch)})
-            answers: tuple[Admitted | Rejected | Unsaved, ...] = tuple(drafted.admit(pod) for pod in batch)
+            draft = {**self._ledger.members, **self._ledger.promised(batch)}
+            drafted = Batch(self._ledger, self._node(), draft, self._ledger.claims)
+            answers = tuple(drafted.admit(pod) for pod in batch)
             try:
                 await self._managers.keep(drafted.node.cpus, drafted.node.memory)
                 await self._allocated.put(drafted.changes)
             except CheckpointError as error:
                 answers = tuple(drafted.unsaved(each, str(error)) for each in answers)
-            self._ledger.members = drafted.draft
+            self._ledger.members, self._ledger.claims = drafted.draft, drafted.claims
+            for each in answers:
+                if isinstance(each, Preempting):
+                    self._announcer.preempts(each.preempts)
             admitted = [each.pod for each in answers if isinstance(each, Admitted)]
             waiting = [pod.metadata.uid for pod in admitted if self._adopt(pod)]
             if waiting:
@@ -155,16 +160,11 @@ class AllocationManager:
                 return
             new = self._ledger.members[uid] = self._ledger.member(msgspec.structs.replace(old.pod, status=status))
             if not new.active:
-                self._conditions.forget(uid)
-                self._failing.discard(uid)
-                self._managers.release(uid)
-                self._queue = [each for each in self._queue if each != uid]
-            if not self._queue:
-                return
+                self._over([uid])
             if old.active and not new.active:
-                await self._pass("pod_terminated")
+                await self._room_came_free("pod_terminated")
             elif passes.shrank(old.counts, new.counts):
-                await self._pass("pod_resized")
+                await self._room_came_free("pod_resized")
 
     async def remove(self, uids: Iterable[str]) -> None:
         """Pods of which nothing is left (R-099)."""
@@ -173,27 +173,23 @@ class AllocationManager:
             for uid in gone:
                 self._ledger.members.pop(uid, None)
                 self._allocated.forget(uid)
-                self._managers.release(uid)
-                self._conditions.forget(uid)
-                self._failing.discard(uid)
-            self._queue = [uid for uid in self._queue if uid not in gone]
-            if self._queue:
-                await self._pass("pods_removed")
+            self._over(gone)
+            await self._room_came_free("pods_removed")
 
     async def sources_ready(self) -> None:
         """Every pod of this node has been added; resizes may be decided from now on (R-173)."""
         async with self._deciding:
             self._ready = True
-            self._allocated.retain(self._ledger.members.keys())
-            self._managers.retain(self._ledger.members.keys())
+            known = self._ledger.members.keys() | self._ledger.claims.held.keys()
+            self._allocated.retain(known)
+            self._managers.retain(known)
             if self._queue:
                 await self._pass("pods_added")
 
     async def retry(self, trigger: str) -> None:
         """Try everything that waits once more, for a reason from outside such as more allocatable room."""
         async with self._deciding:
-            if self._queue:
-                await self._pass(trigger)
+            await self._room_came_free(trigger)
 
     def close(self) -> None:
         if self._timer is not None:
@@ -202,6 +198,23 @@ class AllocationManager:
             self._periodic.cancel()
 
     # ------------------------------------------------------------------ inside
+
+    def _over(self, uids: Collection[str]) -> None:
+        """Nothing more is decided about these pods, and they stand in nobody's way."""
+        for uid in uids:
+            self._managers.release(uid)
+            self._conditions.forget(uid)
+            self._failing.discard(uid)
+            self._ledger.claims = self._ledger.claims.without(uid)
+        self._queue = [uid for uid in self._queue if uid not in uids]
+
+    async def _room_came_free(self, trigger: str) -> None:
+        """First for those that wait here, then for the critical pods that are to be added again."""
+        if self._queue:
+            await self._pass(trigger)
+        for uid in self._ledger.claims.held:
+            if uid not in self._ledger.members:
+                self._sync(uid, trigger)
 
     def _adopt(self, pod: Pod) -> bool:
         """Remember the conditions of an admitted pod; whether a resize of it waits."""
@@ -213,7 +226,7 @@ class AllocationManager:
             self._conditions.clear(PENDING, pod.metadata.uid)
         return waits
 
-    def _refreshed(self, answer: Admitted | Rejected | Unsaved) -> Admitted | Rejected | Unsaved:
+    def _refreshed(self, answer: Answer) -> Answer:
         return Admitted(self.allocated(answer.pod)) if isinstance(answer, Admitted) else answer
 
     def _push(self, uids: Iterable[str]) -> None:
@@ -231,6 +244,7 @@ class AllocationManager:
         except CheckpointError as error:
             log.warning("allocation not saved, resizes stay queued pods=%d error=%s", len(outcome.changes), error)
             outcome = passes.decide(self._queue, self._ledger, self._node(), unsaved=str(error))
+        self._ledger.claims = outcome.claims
         for decision in outcome.decisions:
             self._publish(decision, trigger)
         self._queue = outcome.waiting
@@ -248,6 +262,8 @@ class AllocationManager:
                 self._announcer.granted(pod, trigger, active=decision.active)
             case refusal:
                 self._announcer.refused(pod, refusal, trigger, active=decision.active)
+        if decision.preempts is not None:
+            self._announcer.preempts(decision.preempts)
 
     def _arm(self, seconds: float) -> None:
         if self._timer is not None:

@@ -22,6 +22,9 @@ class ResizeMetrics:
             "kubelet_pod_infeasible_resizes_total", "Resizes found infeasible.", ("reason_detail",))
         self.deferred_accepted = metrics.counter(
             "kubelet_pod_deferred_accepted_resizes_total", "Resizes accepted after a deferral.", ("retry_trigger",))
+        self.preemptions = metrics.gauge(  # a gauge, for the library would add `_total` to a counter's name
+            "kubelet_preemptions", "Pods ended for a critical pod, by the resource that was short first.",
+            ("preemption_signal",))
         pending = metrics.gauge("kubelet_pod_pending_resizes", "Pods with a pending resize.", ("reason",))
         for reason in (DEFERRED, INFEASIBLE):
             pending.labels(reason.lower()).set_function(partial(conditions.count, PENDING, reason))

@@ -10,11 +10,13 @@ from podfit.api.core.pods import Pod
 from podfit.core.quantity import ZERO
 from podfit.core.times import parse_time
 from podfit.decide import fit
+from podfit.decide.critical import Preempts
 from podfit.decide.fit import Deferred, Fits, Infeasible, Neighbour, NodeView
 from podfit.decide.order import QueueKey, queue_key
 from podfit.decide.overlay import PodResources, resources_of
+from podfit.kubelet.allocation.claims import Claims
 from podfit.kubelet.allocation.conditions import PENDING, Conditions
-from podfit.kubelet.allocation.ledger import Ledger
+from podfit.kubelet.allocation.ledger import Ledger, Member, others
 
 UNSAVED = "CheckpointUnwritable"
 """Reason of a deferral that no room would end."""
@@ -27,6 +29,7 @@ class Decision:
     pod: Pod
     verdict: Fits | Deferred | Infeasible | None  # None: nothing is pending any more
     active: bool
+    preempts: Preempts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,7 @@ class Pass:
     decisions: tuple[Decision, ...]
     changes: dict[str, PodResources]
     node: NodeView
+    claims: Claims
     unsaved: bool = False
 
     @property
@@ -48,24 +52,30 @@ class Pass:
 
 def decide(queue: Iterable[str], ledger: Ledger, node: NodeView, *, unsaved: str = "") -> Pass:
     """One consistent look at the node. `unsaved` says why no promise can be kept: then what would fit has to wait."""
-    counts = {uid: each.counts for uid, each in ledger.members.items() if each.active}
+    members, claims = dict(ledger.members), ledger.claims
     decisions, changes = list[Decision](), dict[str, PodResources]()
     for uid in queue:
         pod, active = ledger.members[uid].pod, ledger.members[uid].active
-        allocated = ledger.allocated(pod)
+        allocated, preempts = ledger.allocated(pod), None
         if allocated is pod:
+            claims = claims.without_claim(uid)
             decisions.append(Decision(pod, None, active))
             continue
-        verdict = fit.resize(pod, allocated, node, [each for other, each in counts.items() if other != uid])
+        verdict = fit.resize(pod, allocated, node, others(pod, members, claims))
         if isinstance(verdict, Fits) and unsaved:
             verdict = Deferred(UNSAVED, unsaved)
         elif isinstance(verdict, Fits):
             changes[uid] = resources_of(pod, node.gates)
+            claims = claims.without_claim(uid)
             if active:
                 node = fit.occupied(pod, node)
-                counts[uid] = fit.neighbour(pod, node.gates)
-        decisions.append(Decision(pod, verdict, active))
-    return Pass(tuple(decisions), changes, node, unsaved=bool(unsaved))
+                members[uid] = Member(pod, fit.neighbour(pod, node.gates))
+        elif isinstance(verdict, Infeasible):
+            claims = claims.without_claim(uid)
+        elif active and not unsaved:
+            preempts, claims = ledger.preemption(pod, verdict, node, members, claims)
+        decisions.append(Decision(pod, verdict, active, preempts))
+    return Pass(tuple(decisions), changes, node, claims, unsaved=bool(unsaved))
 
 
 def ordered(uids: Iterable[str], ledger: Ledger, conditions: Conditions) -> list[str]:

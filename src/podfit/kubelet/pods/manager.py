@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from podfit.api.core.pods import Pod
 from podfit.client.informer import Informer
 from podfit.decide.qos import qos_class
-from podfit.kubelet.allocation.admission import Rejected, Unsaved
+from podfit.kubelet.allocation.admission import Preempting, Rejected, Unsaved
 from podfit.kubelet.allocation.checkpoint import Checkpoint
 from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.pods import labels
@@ -45,7 +45,14 @@ class _Deleted:
     pod: Pod
 
 
-_News = _Added | _Changed | _Deleted
+@dataclass(frozen=True, slots=True)
+class _Again:
+    """A pod that was neither admitted nor rejected is tried once more."""
+
+    uid: str
+
+
+_News = _Added | _Changed | _Deleted | _Again
 
 
 class PodManager:
@@ -56,7 +63,8 @@ class PodManager:
         self._inbox: asyncio.Queue[_News] = asyncio.Queue()
         self._workers: dict[str, PodWorker] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._unsaved: dict[str, Pod] = {}
+        self._held: dict[str, Pod] = {}  # neither admitted nor rejected: to be added again
+        self._doomed: set[str] = set()
         self.ready = asyncio.Event()
         informer.add_handler(
             add=lambda pod: self._inbox.put_nowait(_Added(pod)),
@@ -66,10 +74,19 @@ class PodManager:
     # ------------------------------------------------------------------ what others ask
 
     def wake(self, uid: str) -> None:
-        """Something happened to this pod; have its worker look."""
+        """Something happened to this pod; have its worker look. One that is not admitted yet is tried again."""
         worker = self._workers.get(uid)
         if worker is not None:
             worker.wake()
+        self._return(uid)
+
+    def preempt(self, uid: str) -> None:
+        """Have a pod end for a critical one. It may have been admitted this moment and have no worker yet."""
+        worker = self._workers.get(uid)
+        if worker is not None:
+            worker.preempt()
+        else:
+            self._doomed.add(uid)
 
     def wake_all(self) -> None:
         for worker in self._workers.values():
@@ -123,7 +140,8 @@ class PodManager:
         except CRIError as error:
             log.warning("runtime not asked what it enforces, the last status has to do error=%s", error)
             seen = {}
-        pods = {each.pod.metadata.uid: _classified(each.pod, tools) for each in news if not isinstance(each, _Deleted)}
+        known = (each.pod for each in news if isinstance(each, _Added | _Changed))
+        pods = {pod.metadata.uid: _classified(pod, tools) for pod in known}
         await tools.allocation.rebuild(pods.values(), seen)
 
     async def _take(self, tools: Toolbox, news: Iterable[_News]) -> None:
@@ -133,10 +151,13 @@ class PodManager:
             if isinstance(each, _Added):
                 batch.append(_classified(each.pod, tools))
                 continue
+            if isinstance(each, _Again):
+                batch += [_classified(pod, tools) for pod in [self._held.pop(each.uid, None)] if pod is not None]
+                continue
             await self._add(tools, batch)
             batch = []
-            if each.pod.metadata.uid in self._unsaved:
-                self._change_unsaved(each)
+            if each.pod.metadata.uid in self._held:
+                await self._change_held(tools, each)
             elif isinstance(each, _Changed):
                 await self._change(tools, _classified(each.pod, tools))
             else:
@@ -151,34 +172,43 @@ class PodManager:
         by_uid = {pod.metadata.uid: pod for pod in batch}
         for answer in await tools.allocation.add(batch):
             uid = answer.pod.metadata.uid
-            if isinstance(answer, Unsaved):
-                self._try_again(tools, by_uid[uid], answer.message)
+            if isinstance(answer, Unsaved | Preempting):
+                self._hold(tools, by_uid[uid], answer)
                 continue
             worker = PodWorker(tools, by_uid[uid])
             if isinstance(answer, Rejected):
                 tools.emit(answer.pod, "Warning", answer.reason, answer.message, "")
                 worker.reject(answer.reason, answer.message)
+            if uid in self._doomed:
+                self._doomed.discard(uid)
+                worker.preempt()
             self._workers[uid] = worker
             self._tasks[uid] = asyncio.create_task(self._live(tools, uid, worker), name=f"worker {uid}")
 
-    def _try_again(self, tools: Toolbox, pod: Pod, message: str) -> None:
-        """Its promise could not be written. The pod waits, and nobody else waits for it."""
+    def _hold(self, tools: Toolbox, pod: Pod, answer: Unsaved | Preempting) -> None:
+        """The pod waits, and nobody else waits for it. Allocation wakes it when others have ended for it; nobody tells
+        when a promise can be written again.
+        """
         uid = pod.metadata.uid
-        log.warning("cannot save allocation, the pod waits pod=%s error=%s", labels.ref(pod), message)
-        tools.emit(pod, "Warning", "FailedSaveAllocation", message, "")
-        self._unsaved[uid] = pod
-        tools.clock.call_later(SAVE_RETRY_SECONDS, lambda: self._return(uid))
+        self._held[uid] = pod
+        if isinstance(answer, Unsaved):
+            log.warning("cannot save allocation, the pod waits pod=%s error=%s", labels.ref(pod), answer.message)
+            tools.emit(pod, "Warning", "FailedSaveAllocation", answer.message, "")
+            tools.clock.call_later(SAVE_RETRY_SECONDS, lambda: self._return(uid))
 
     def _return(self, uid: str) -> None:
-        pod = self._unsaved.pop(uid, None)
-        if pod is not None:
-            self._inbox.put_nowait(_Added(pod))
+        if uid in self._held:
+            self._inbox.put_nowait(_Again(uid))
 
-    def _change_unsaved(self, news: _News) -> None:
+    async def _change_held(self, tools: Toolbox, news: _Changed | _Deleted) -> None:
+        uid = news.pod.metadata.uid
         if isinstance(news, _Deleted):
-            del self._unsaved[news.pod.metadata.uid]
-        else:
-            self._unsaved[news.pod.metadata.uid] = news.pod
+            del self._held[uid]
+            await tools.allocation.remove([uid])
+            return
+        self._held[uid] = news.pod
+        if news.pod.metadata.deletion_timestamp is not None:
+            self._return(uid)
 
     async def _change(self, tools: Toolbox, pod: Pod) -> None:
         """Allocation first: a turn that sees the new generation must see what was decided about it, too."""
@@ -197,6 +227,7 @@ class PodManager:
         await self.ready.wait()
         await worker.run()
         del self._workers[uid], self._tasks[uid]
+        self._doomed.discard(uid)
         await tools.allocation.remove([uid])
         tools.starter.forget(uid)
 

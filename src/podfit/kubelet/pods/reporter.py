@@ -11,17 +11,18 @@ from podfit.kubelet.pods.facts import PodFacts
 from podfit.kubelet.pods.status_writer import StatusWriter
 from podfit.kubelet.pods.toolbox import Toolbox
 from podfit.kubelet.status.generate import generate, rejected
-from podfit.kubelet.status.inputs import Observation, StatusInput
+from podfit.kubelet.status.inputs import Failure, Observation, StatusInput
 
 TERMINAL = ("Succeeded", "Failed")
 
 
 class Reporter:
-    """For one pod. `waiting` says why containers do not run, by name; the worker fills it."""
+    """For one pod. `waiting` says why containers do not run, by name; `failure` why it was ended from outside."""
 
     def __init__(self, tools: Toolbox, writer: StatusWriter, *, first_seen: float) -> None:
         self.writer = writer
         self.waiting: dict[str, ContainerStateWaiting] = {}
+        self.failure: Failure | None = None
         self._tools = tools
         self._sized: Pod | None = None
         self._first_seen: float | None = first_seen if writer.status.phase in ("", "Pending") else None
@@ -57,7 +58,7 @@ class Reporter:
             machine=tools.machine, node_ip=tools.config.host_ip, now=tools.clock.now(),
             runtime_name=tools.runtime_name, resize_conditions=tools.allocation.conditions(uid),
             waiting=self.waiting, actuated=tools.actuator.actuated(uid) or PodResources(),
-            pod_values=tools.actuator.pod_values(allocated), ended=ending)
+            pod_values=tools.actuator.pod_values(allocated), ended=ending, failure=self.failure)
 
     def _observation(self, facts: PodFacts) -> Observation:
         """A sandbox on the host's network has the node's address, which the runtime leaves to us to say."""

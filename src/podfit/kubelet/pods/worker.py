@@ -13,6 +13,7 @@ from podfit.api.core.pods import Pod
 from podfit.client.backoff import Backoff
 from podfit.core.clock import Timer
 from podfit.core.errors import ApiError
+from podfit.decide.critical import DISRUPTED, PREEMPTED, PREEMPTING
 from podfit.kubelet.allocation.checkpoint import CheckpointError
 from podfit.kubelet.cgroup.protocol import CgroupError
 from podfit.kubelet.pods import labels
@@ -22,6 +23,7 @@ from podfit.kubelet.pods.status_writer import StatusWriter
 from podfit.kubelet.pods.sync import RESYNC_SECONDS, RETRY_SECONDS, PodSync
 from podfit.kubelet.pods.toolbox import Toolbox
 from podfit.kubelet.runtime.errors import CRIError
+from podfit.kubelet.status.inputs import Failure
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +59,14 @@ class PodWorker:
         """The node has no room for it: it fails without having begun."""
         self._reporter.rejected(self.pod, reason, message)
         self._over = True
+
+    def preempt(self) -> None:
+        """It has to end for a critical pod, and fails. One that has come to its end by itself does not (R-117)."""
+        if not self._ending:
+            self._reporter.failure = Failure(PREEMPTING, PREEMPTED, disruption=DISRUPTED)
+            self._over = True
+            self._interrupt()
+            self._dirty.set()
 
     def update(self, pod: Pod, *, quiet: bool) -> None:
         """The API's pod changed; `quiet`: in nothing but its status. One that is to end, or to end sooner, interrupts

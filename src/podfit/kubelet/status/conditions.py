@@ -1,6 +1,6 @@
 """The pod's standard conditions, and their order in the list.
 
-    conditions of others · PodResizePending · PodResizeInProgress ·
+    conditions of others · DisruptionTarget, when the node ends the pod · PodResizePending · PodResizeInProgress ·
     PodReadyToStartContainers · Initialized · Ready · ContainersReady · PodScheduled
 """
 
@@ -15,6 +15,7 @@ from podfit.kubelet.status.inputs import StatusInput
 from podfit.kubelet.status.phase import TERMINAL
 
 RESIZE = ("PodResizePending", "PodResizeInProgress")
+DISRUPTION = "DisruptionTarget"
 STANDARD = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
 
 
@@ -31,7 +32,8 @@ def conditions(
     facts: StatusInput, phase: str, init: Sequence[ContainerStatus], regular: Sequence[ContainerStatus]
 ) -> tuple[PodCondition, ...]:
     """`phase` is what the containers amount to, which the reported one may still lag behind."""
-    spec, ours = facts.allocated.spec, (*RESIZE, *STANDARD)
+    disrupted = (DISRUPTION,) if facts.failure is not None and facts.failure.disruption else ()
+    spec, ours = facts.allocated.spec, (*disrupted, *RESIZE, *STANDARD)
     foreign = tuple(each for each in facts.pod.status.conditions if each.type not in ours)
     resizes = () if phase in TERMINAL else facts.resize_conditions
     containers = _containers_ready(spec, phase, init, regular)
@@ -43,7 +45,12 @@ def conditions(
         _Finding(True),
     )
     standard = (_dated(facts, kind, found) for kind, found in zip(STANDARD, findings, strict=True))
-    return (*foreign, *resizes, *standard)
+    target = (_dated(facts, DISRUPTION, _disruption(facts)) for _ in disrupted)
+    return (*foreign, *target, *resizes, *standard)
+
+
+def _disruption(facts: StatusInput) -> _Finding:
+    return _Finding(True, "TerminationByKubelet", facts.failure.disruption if facts.failure is not None else "")
 
 
 def _dated(facts: StatusInput, kind: str, found: _Finding) -> PodCondition:

@@ -71,7 +71,8 @@ def _phase(facts: StatusInput, init: Sequence[ContainerStatus], regular: Sequenc
 
 def _failure(facts: StatusInput) -> tuple[str, str]:
     """Why it failed, if not by its containers alone."""
-    return facts.failure or (facts.previous.reason, facts.previous.message)
+    told = facts.failure or facts.previous
+    return told.reason, told.message
 
 
 def _pod_ips(facts: StatusInput) -> tuple[PodIP, ...]:

@@ -32,14 +32,23 @@ class Observation:
         return sandbox is not None and sandbox.state is SandboxState.READY and bool(sandbox.host_network or sandbox.ips)
 
 
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a pod fails whatever its containers say. `disruption` is the message of its condition DisruptionTarget."""
+
+    reason: str
+    message: str
+    disruption: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusInput:
     """`pod` is the API's object, `allocated` the same at its promised size, `previous` the status last generated.
 
     `waiting` says of containers that do not run why, by name: ErrImagePull, CrashLoopBackOff and the like.
     `pod_values` is what the pod's cgroup holds, None when there is none. `ended` means that nothing will be started any
-    more, because the pod is being deleted or was ended from outside; then `failure` is (reason, message) in the latter
-    case. `runtime_name` is the scheme of container ids, `containerd`.
+    more, because the pod is being deleted or was ended from outside; then `failure` says why in the latter case.
+    `runtime_name` is the scheme of container ids, `containerd`.
     """
 
     pod: Pod
@@ -55,4 +64,4 @@ class StatusInput:
     actuated: PodResources = PodResources()  # noqa: RUF009  (frozen)
     pod_values: PodValues | None = None
     ended: bool = False
-    failure: tuple[str, str] | None = None
+    failure: Failure | None = None
