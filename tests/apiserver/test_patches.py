@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from podfit.api.core.config import ConfigMap, ServiceAccount
 from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod
+from podfit.apiserver.bodies import typed_object
 from podfit.apiserver.patch import jsonpatch, mergepatch, strategic
+from podfit.apiserver.patch.words import unfit
 from podfit.core.errors import ApiError
 
 Json = Any
@@ -213,3 +215,26 @@ def test_documents_are_never_changed_in_place(document: Json, patch: Json) -> No
         strategic.apply(live, patch, ConfigMap)
     mergepatch.apply(live, patch)
     assert repr(live) == text
+
+
+@pytest.mark.parametrize(
+    ("patch", "text"),
+    [
+        ({"spec": "x"}, "cannot restore struct from: string"),
+        ({"spec": {"containers": {"name": "c"}}}, "cannot restore slice from map"),
+        ({"spec": {"containers": [{"name": "c", "resources": [1]}]}}, "cannot restore struct from: slice"),
+        ({"spec": {"containers": [{"name": "c", "resources": {"limits": 5}}]}}, "cannot restore map from int64"),
+        ({"spec": {"containers": [{"name": "c", "command": [{}]}]}}, "unrecognized type: string"),
+        ({"spec": {"containers": [{"name": "c", "image": 5}]}}, "cannot convert int64 to string"),
+        ({"spec": {"nodeSelector": [1]}}, "cannot restore map from slice"),
+        ({"spec": {"tolerations": [7]}}, "cannot restore struct from: int64"),
+        ({"spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": True}}}]}}, "quantities must match"),
+    ],
+)
+def test_an_outcome_that_does_not_fit_the_kind_is_named_by_its_shape(patch: Json, text: str) -> None:
+    merged = strategic.apply(_pod({"name": "c"}), patch, Pod)
+    with pytest.raises(ApiError) as refused:
+        typed_object(merged, Pod)
+    assert unfit(refused.value.message, Pod, from_map=True).startswith(text)
+    said = unfit(refused.value.message, Pod, from_map=False)
+    assert said.startswith(("quantities must match", "Pod in version"))

@@ -1,16 +1,18 @@
 """What a refused patch says: the patch as upstream prints it, and why its outcome does not fit the kind."""
 
+import re
 from typing import Any
 
+from podfit.api.base import Struct
+from podfit.api.schema import members
 from podfit.core.quantity import MALFORMED
 
-_SHAPES = (
-    ("Expected `array`, got `object`", "cannot restore slice from map"),
-    ("Expected `object`, got `array`", "cannot restore map from slice"),
-    (MALFORMED, MALFORMED),
-    ("a quantity must be a string or a number", MALFORMED),
+_MISFIT = re.compile(
+    r"Expected `(?P<wanted>object|array|str)[^`]*`, got `(?P<given>\w+)`( - at `\$\.?(?P<path>[^`]*)`)?"
 )
-"""From what the decoder says to upstream's words for it."""
+_GO_KINDS = {
+    "object": "map", "array": "slice", "str": "string", "int": "int64", "float": "float64", "bool": "bool",
+}  # fmt: skip
 
 
 def shown_map(value: Any) -> str:
@@ -24,6 +26,34 @@ def shown_map(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def unfit(text: str) -> str:
-    """Why a document does not fit its kind, in upstream's words where it has any; else ours, which say where."""
-    return next((words for said, words in _SHAPES if said in text), text)
+def unfit(text: str, kind: type[Struct], *, from_map: bool) -> str:
+    """Why a document does not fit its kind, in upstream's words where it has any; else ours, which say where.
+
+    `from_map`: upstream makes the object from a map, as after a strategic patch, and names the kinds that do not go
+    together; from a document it quotes its JSON decoder.
+    """
+    if MALFORMED in text or "a quantity must be a string or a number" in text:
+        return MALFORMED
+    found = _MISFIT.search(text) if from_map else None
+    given = _GO_KINDS.get(found["given"]) if found else None
+    if found is None or given is None:
+        return text
+    match found["wanted"]:
+        case "array":
+            return f"cannot restore slice from {given}"
+        case "object":
+            is_struct = _is_struct(kind, found["path"] or "")
+            return f"cannot restore struct from: {given}" if is_struct else f"cannot restore map from {given}"
+    return f"cannot convert {given} to string" if given == "int64" else "unrecognized type: string"
+
+
+def _is_struct(kind: type[Struct], path: str) -> bool:
+    """Whether the path, such as `spec.containers[0].resources`, leads to an object with declared members."""
+    here: type[Struct] | None = kind
+    for part in filter(None, path.split(".")):
+        name, bracket, _ = part.partition("[")
+        member = members(here).get(name) if here else None
+        if member is None or (member.shape in ("list", "map") and not bracket):
+            return False
+        here = member.item
+    return here is not None

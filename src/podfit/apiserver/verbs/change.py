@@ -108,7 +108,7 @@ def _patcher(context: Context, info: ResourceInfo, request: Request) -> Make:
         try:
             obj = typed_object(todays(patched, info.type, context.legacy), info.type, version=info.version)
         except ApiError as error:
-            raise refuse(unfit(error.message)) from None
+            raise refuse(unfit(error.message, info.type, from_map=kind == STRATEGIC_PATCH)) from None
         paths = unknown_fields(patched, info.type, first=kind == STRATEGIC_PATCH)
         unknown = (f'unknown field "{path}"' for path in paths)
         return Wanted(apply_defaults(obj, context.gates), strictness.check([*problems, *unknown], refuse))
