@@ -1,4 +1,4 @@
-"""Logs through the node's kubelet."""
+"""Logs and metrics through the node's kubelet."""
 
 import json
 from collections.abc import AsyncIterator
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podfit.net.wire import Request, Response
+from podfit.net.wire import Identity, Request, Response
 from support.server import Server, document, running_server
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -96,3 +96,25 @@ async def test_what_the_kubelet_refuses_is_refused(tmp_path: Path, status: int, 
         answer = await server.ask("GET", f"{PODS}/p/log")
         refused = document(await answer.read())
         assert (answer.status, refused["reason"], refused["message"]) == (status, reason, "no log")
+
+
+async def test_a_nodes_own_server_is_read_through_the_proxy(tmp_path: Path) -> None:
+    kubelet = Kubelet()
+    async with running_server(tmp_path, kubelet=lambda name: kubelet if name == "n1" else None) as server:
+        for name in ("n1", "n2"):
+            body = json.dumps({"metadata": {"name": name}}).encode()
+            assert (await server.ask("POST", "/api/v1/nodes", body)).status == 201
+        answer = await server.ask("GET", "/api/v1/nodes/n1/proxy/metrics/resource?x=1")
+        assert (answer.status, await answer.read()) == (200, b"one\ntwo\n")
+        asked = kubelet.asked[0]
+        assert (asked.method, asked.path, asked.query) == ("GET", "/metrics/resource", {"x": ("1",)})
+        assert asked.identity is not None
+        assert asked.identity.user == "kube-apiserver-kubelet-client"
+        await server.ask("GET", "/api/v1/nodes/n1/proxy")
+        assert kubelet.asked[1].path == "/"
+        for path, code in (("n2/proxy/metrics", 503), ("absent/proxy/metrics", 404)):
+            assert (await server.ask("GET", f"/api/v1/nodes/{path}")).status == code
+        assert (await server.ask("POST", "/api/v1/nodes/n1/proxy/run")).status == 405
+        stranger = Identity("someone", ("system:authenticated",))
+        assert (await server.ask("GET", "/api/v1/nodes/n1/proxy/metrics", identity=stranger)).status == 403
+        assert len(kubelet.asked) == 2

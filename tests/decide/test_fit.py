@@ -92,7 +92,7 @@ MORE_CPU, MORE_MEMORY = {**GUARANTEED, "cpu": "2"}, {**GUARANTEED, "memory": "2G
      Infeasible(STATIC_MEMORY, "guaranteed_pod_memory_manager_static_policy")),
     (node(memory_manager="Static"), GUARANTEED, MORE_CPU, Fits()),
 ])  # fmt: skip
-@pytest.mark.row("R-113", "R-114")
+@pytest.mark.row("R-113", "R-114", "R-189")
 def test_guaranteed_pods_on_static_nodes(
     view: NodeView, before: dict[str, str], after: dict[str, str], verdict: object
 ) -> None:

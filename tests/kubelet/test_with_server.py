@@ -122,3 +122,28 @@ async def test_a_resize_waits_for_room_and_says_so(joined: Joined) -> None:
     joined.node.runtime.exit("b1", 0)
     await joined.node.advance(0.5)
     await joined.until(lambda pod: pod.status.observed_generation == 2 and not resizing(pod))
+
+
+@pytest.mark.row("R-088")
+async def test_a_pod_that_is_bound_while_a_resize_takes_its_room_fails_and_the_resized_one_goes_on(
+    joined: Joined,
+) -> None:
+    """A scheduler that has not seen the resize yet binds the newcomer to room that is promised already."""
+    await joined.add()
+    running = await joined.until(lambda pod: pod.status.phase == "Running")
+    large = {"cpu": "3", "memory": "100Mi"}
+    change = {"spec": {"containers": [{"name": "c1", "resources": {"requests": large, "limits": large}}]}}
+    newcomer = {"name": "c1", "image": "app:1", "resources": {"requests": {"cpu": "2"}}}
+    await joined.add("late", nodeName="", containers=[newcomer])
+    await joined.server.client.patch(Pod, "web", "default", change, subresource="resize")
+    await joined.server.client.bind("default", "late", "n1")
+    late = await joined.until(lambda pod: pod.status.phase == "Failed", "late")
+    assert (late.status.reason, late.status.message) == (
+        "OutOfcpu",
+        "Pod was rejected: Node didn't have enough resource: cpu, requested: 2000, used: 3000, capacity: 4000")
+    web = await joined.until(lambda pod: pod.status.observed_generation == 2 and not resizing(pod))
+    before, after = running.status.container_statuses[0], web.status.container_statuses[0]
+    assert (after.container_id, after.restart_count) == (before.container_id, 0)
+    assert str(after.allocated_resources["cpu"]) == "3"
+    later = await joined.pod("late")
+    assert later.status.phase == "Failed"

@@ -27,7 +27,8 @@ DECLARED: tuple[ResourceInfo, ...] = (
         fields={"status.phase": lambda o: o.status.phase},
     ),
     ResourceInfo(
-        type=Node, resource="nodes", singular="node", short_names=("no",), namespaced=False, subresources=(_STATUS,),
+        type=Node, resource="nodes", singular="node", short_names=("no",), namespaced=False,
+        subresources=(Subresource("proxy", ("get",), "NodeProxyOptions"), _STATUS),
         columns=columns.NODE, row=columns.node_row,
         fields={"spec.unschedulable": lambda o: str(o.spec.unschedulable).lower()},
     ),

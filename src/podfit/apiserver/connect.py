@@ -1,10 +1,11 @@
-"""Subresources that do something else than change their object: binding and log."""
+"""Subresources that do something else than change their object: binding, log, a node's own server."""
 
 import re
 from functools import partial
 
 from msgspec.structs import replace
 
+from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Binding, Pod, PodCondition
 from podfit.api.registry import info_for
 from podfit.apiserver.bodies import document, typed
@@ -86,6 +87,18 @@ async def pod_log(context: Context, target: Target, request: Request) -> Respons
         text = (await answer.read()).decode(errors="replace").strip()
         raise ApiError(answer.status, "BadRequest" if answer.status == 400 else "InternalError", text)
     return Response(200, {"content-type": "text/plain"}, answer.body)
+
+
+async def node_proxy(context: Context, target: Target, request: Request) -> Response:
+    """What the node's kubelet answers to the rest of the path, such as /metrics; only to be read."""
+    await Stored[Node](context.store, info_for(Node)).get("", target.name)
+    ask = context.kubelet(target.name)
+    if ask is None:
+        raise ApiError(503, "ServiceUnavailable", f"node {target.name} cannot be reached from this API server")
+    path = "/" + request.path.partition("/proxy")[2].lstrip("/")
+    answer = await ask(Request("GET", path, request.query, identity=KUBELET_CLIENT))
+    kind = answer.headers.get("content-type", "text/plain")
+    return Response(answer.status, {"content-type": kind}, answer.body)
 
 
 def _check_log_options(target: Target, request: Request) -> None:

@@ -59,7 +59,9 @@ _AGGREGATED = "apidiscovery.k8s.io"
 class ApiServer:
     """`start` before the first request, `stop` after the last. `address` is what discovery tells clients."""
 
-    def __init__(self, context: Context, *, signing_key: Path, address: str = "") -> None:
+    def __init__(
+        self, context: Context, *, signing_key: Path, address: str = "", metrics: Metrics | None = None
+    ) -> None:
         self.address = address
         self._context = context
         self._webhooks = WebhookClient(context)
@@ -69,13 +71,13 @@ class ApiServer:
         self._authorizer = Authorizer(context)
         self._janitor = Janitor(context)
         self._cleaning: asyncio.Task[None] | None = None
-        self._metrics = Metrics()
+        self.metrics = metrics or Metrics()
         self._counted: Any = None
         self.ready = False
 
     async def start(self) -> None:
         await bootstrap(self._context)
-        self._counted = self._metrics.counter(
+        self._counted = self.metrics.counter(
             "apiserver_request_total", "Requests by verb, resource, subresource and code.",
             ("verb", "resource", "subresource", "code"),
         )  # fmt: skip
@@ -138,6 +140,8 @@ class ApiServer:
                 return await connect.bind(self._context, target, request)
             case "log":
                 return await connect.pod_log(self._context, target, request)
+            case "proxy":
+                return await connect.node_proxy(self._context, target, request)
             case "token":
                 return await create_token(self._context, self._tokens, target, request)
         return await self._verb(request, target, identity)
@@ -166,7 +170,7 @@ class ApiServer:
         if path == "/version":
             return _json(discovery.version())
         if path == "/metrics":
-            return Response(200, {"content-type": CONTENT_TYPE}, self._metrics.exposition())
+            return Response(200, {"content-type": CONTENT_TYPE}, self.metrics.exposition())
         found = self._discovery(path, request)
         return _json(found) if found is not None else _not_found_page()
 

@@ -42,6 +42,8 @@ def target_of(request: Request) -> Target | None:
     if rest[0] == "namespaces" and len(rest) >= 3 and rest[2] not in ("status", "finalize"):
         namespace, rest = rest[1], rest[2:]
     resource, name, subresource = (*rest, "", "")[:3] if len(rest) <= 3 else (rest[0], rest[1], "/".join(rest[2:]))
+    if subresource.startswith("proxy/"):  # what follows is the other side's path
+        subresource = "proxy"
     info = find(group, version, resource)
     return Target(_verb(request, name), group, version, resource, namespace, name, subresource, info)
 

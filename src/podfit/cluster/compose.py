@@ -32,6 +32,7 @@ from podfit.core.clock import Clock
 from podfit.core.times import format_time
 from podfit.net.client_certificates import Trust
 from podfit.net.http_server import HttpsServer, PortInUse
+from podfit.net.metrics import Metrics
 from podfit.net.system import SystemClock
 from podfit.net.tls import Authority, server_context
 from podfit.net.wire import Handler, Identity, Request, Response
@@ -104,14 +105,15 @@ class Cluster:
         store = _store(options)
         self._closing.push_async_callback(store.close)
         context = Context(store, clock, options.gates, self._kubelet, options.legacy)
-        api = ApiServer(context, signing_key=options.data.pki / "service-accounts.key")
+        metrics = Metrics()
+        api = ApiServer(context, signing_key=options.data.pki / "service-accounts.key", metrics=metrics)
         await api.start()
         self._closing.push_async_callback(api.stop)
         self._https = HttpsServer(api.handler, server_context(serving(authority)), clients=Trust(authority.certificate))
         api.address = self.server = await self._listen(self._https)
         self._closing.push_async_callback(self._https.close)
         self._handler = api.handler
-        self._start_controllers(authority)
+        self._start_controllers(authority, metrics)
         return authority
 
     async def _listen(self, https: HttpsServer) -> str:
@@ -124,12 +126,13 @@ class Cluster:
                 fix=("or take any free port:  podfit up --port 0",),
             ) from error
 
-    def _start_controllers(self, authority: Authority) -> None:
+    def _start_controllers(self, authority: Authority, metrics: Metrics) -> None:
+        """They share the API server's metrics, so that its /metrics shows the whole control plane."""
         clock, gates = self._clock, self.options.gates
         manager = self._client("system:kube-controller-manager")
         scheduling = self._client("system:kube-scheduler")
         recorder = EventRecorder(scheduling, component=SCHEDULER, clock=clock)
-        scheduler = Scheduler(scheduling, recorder=recorder, clock=clock, gates=gates)
+        scheduler = Scheduler(scheduling, recorder=recorder, clock=clock, gates=gates, metrics=metrics)
         for part in (
             NamespaceController(manager, clock=clock).run(),
             NamespaceContents(manager, clock=clock, ca=authority.certificate.decode()).run(),

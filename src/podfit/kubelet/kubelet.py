@@ -145,7 +145,7 @@ class Kubelet:
     def _pressure_changed(self) -> None:
         """The API hears of it at once, and resizes that waited for it to pass are tried again."""
         self._agent.changed()
-        self._again = asyncio.ensure_future(self._allocation.retry("periodic_retry"))
+        self._again = asyncio.ensure_future(self._allocation.retry("node_changed"))
 
     def _run(self, **jobs: Coroutine[Any, Any, None]) -> None:
         self._tasks += [asyncio.create_task(self._kept(name, job), name=name) for name, job in jobs.items()]

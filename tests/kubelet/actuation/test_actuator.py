@@ -201,7 +201,7 @@ async def test_the_runtime_is_told_again_when_the_kernel_refuses(node: Node) -> 
     assert node.said == [f"tell 102/20000/{256 * MI}", f"pod memory {256 * MI}", f"tell 102/20000/{128 * MI}"]
 
 
-@pytest.mark.row("R-141", "R-142", "R-174")
+@pytest.mark.row("R-141", "R-142", "R-174", "R-188")
 async def test_a_failed_update_is_taken_up_where_it_stopped(node: Node) -> None:
     await node.runs(WEB)
     larger = resized(WEB, c1=LARGE)

@@ -47,6 +47,10 @@ class Ledger:
         """The pod at the size that was promised; the same object when that is what it desires."""
         return overlay(pod, self._allocated.get(pod.metadata.uid), self._node().gates)
 
+    def active(self) -> list[Pod]:
+        """As desired, with the newest status known."""
+        return [each.pod for each in self.members.values() if each.active]
+
     def has_promised(self, pod: Pod) -> bool:
         return self._allocated.get(pod.metadata.uid) is not None
 

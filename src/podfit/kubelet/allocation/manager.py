@@ -23,7 +23,7 @@ from podfit.kubelet.allocation.announcer import Announcer, Emit, End, Sync
 from podfit.kubelet.allocation.checkpoint import Checkpoint, CheckpointError
 from podfit.kubelet.allocation.conditions import PENDING, Conditions
 from podfit.kubelet.allocation.ledger import TERMINAL, Ledger
-from podfit.kubelet.allocation.metrics import ResizeMetrics
+from podfit.kubelet.allocation.metrics import ResizeMetrics, SizeMetrics
 from podfit.kubelet.allocation.passes import Decision
 from podfit.kubelet.allocation.rebuild import Seen
 from podfit.kubelet.managers.manager import ResourceManagers
@@ -48,6 +48,7 @@ class AllocationManager:
         self._announcer = Announcer(self._conditions, self._metrics, emit, sync, end)
         self._sync = sync
         self._ledger = Ledger(allocated, actuated, node)
+        SizeMetrics(metrics, self._ledger.active, self._ledger.allocated)
         self._incoming: dict[str, Pod] = {}
         self._queue: list[str] = []
         self._failing: set[str] = set()

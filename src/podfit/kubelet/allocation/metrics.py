@@ -1,14 +1,23 @@
-"""Metrics of resizes, under upstream's names (spec section 8)."""
+"""Metrics of resizes, under upstream's names (spec section 8), and the three sizes of every pod side by side.
 
-from collections.abc import Mapping
+Desired, allocated and actual lie together in one gauge, so that a rule can compare them: a container that waits has a
+desired size above its allocated one, a resize under way an allocated size that is not the actual one.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
+from podfit.api.core.containers import ResourceRequirements
 from podfit.api.core.pods import Pod
 from podfit.core.features import FeatureGates
 from podfit.core.quantity import ZERO, Quantity
 from podfit.decide.overlay import resizable
 from podfit.kubelet.allocation.conditions import DEFERRED, IN_PROGRESS, INFEASIBLE, PENDING, Conditions
-from podfit.net.metrics import Metrics
+from podfit.net.metrics import Metrics, Series
+
+_POD_LABELS = ("namespace", "pod", "resource", "requirement", "state")
+_CONTAINER_LABELS = ("namespace", "pod", "container", "resource", "requirement", "state")
+_BILLION = 1_000_000_000
 
 
 class ResizeMetrics:
@@ -51,3 +60,47 @@ def _operation(old: Mapping[str, Quantity], new: Mapping[str, Quantity], name: s
     if not before or not after:
         return "remove" if before else "add"
     return "increase" if after > before else "decrease"
+
+
+class SizeMetrics:
+    """`pods` are as desired, with the newest status that this node knows; `allocated` gives the promise to one."""
+
+    def __init__(
+        self, metrics: Metrics, pods: Callable[[], Iterable[Pod]], allocated: Callable[[Pod], Pod]
+    ) -> None:
+        self._pods, self._allocated = pods, allocated
+        text = "by state: desired (the spec), allocated (what the node promised), actual (what the runtime enforces)."
+        metrics.collected(
+            "podfit_container_resource", f"CPU cores or bytes of memory of a container, {text}", _CONTAINER_LABELS,
+            self._of_containers)
+        metrics.collected(
+            "podfit_pod_resource", f"CPU cores or bytes of memory that a pod names as a whole, {text}", _POD_LABELS,
+            self._of_pods)
+
+    def _of_containers(self) -> Iterator[Series]:
+        for pod in self._pods():
+            for state, shown in (("desired", pod), ("allocated", self._allocated(pod))):
+                for container in (*shown.spec.init_containers, *shown.spec.containers):
+                    yield from _series((*_name(pod), container.name), container.resources, state)
+            for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
+                yield from _series((*_name(pod), status.name), status.resources, "actual")
+
+    def _of_pods(self) -> Iterator[Series]:
+        for pod in self._pods():
+            yield from _series(_name(pod), pod.spec.resources, "desired")
+            yield from _series(_name(pod), self._allocated(pod).spec.resources, "allocated")
+            if pod.spec.resources is not None:
+                yield from _series(_name(pod), pod.status.resources, "actual")
+
+
+def _name(pod: Pod) -> tuple[str, str]:
+    return pod.metadata.namespace, pod.metadata.name
+
+
+def _series(who: tuple[str, ...], resources: ResourceRequirements | None, state: str) -> Iterator[Series]:
+    if resources is None:
+        return
+    for requirement, amounts in (("requests", resources.requests), ("limits", resources.limits)):
+        for resource in ("cpu", "memory"):
+            if resource in amounts:
+                yield (*who, resource, requirement, state), amounts[resource].nano / _BILLION

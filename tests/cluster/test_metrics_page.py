@@ -1,0 +1,35 @@
+"""docs/metrics.md says of every metric what the code declares, and of no other."""
+
+import re
+from pathlib import Path
+
+from kubelet.harness import Node
+from podfit.client.events import EventRecorder
+from podfit.core.features import FeatureGates
+from podfit.net.metrics import Metrics
+from podfit.scheduler.scheduler import NAME, Scheduler
+from support.clock import FakeClock
+from support.server import running_server
+
+PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
+ROW = re.compile(r"^\| `([a-z_]+)` \| (counter|gauge|histogram) \| ([a-z_, ]*) ?\| (.+) \|$")
+
+Shown = dict[str, tuple[str, tuple[str, ...]]]
+
+
+def described() -> Shown:
+    rows = filter(None, map(ROW.match, PAGE.read_text().splitlines()))
+    return {row[1]: (row[2], tuple(filter(None, row[3].strip().split(", ")))) for row in rows}
+
+
+def declared(*metrics: Metrics) -> Shown:
+    return {each.name: (each.type, each.labels) for one in metrics for each in one.declared}
+
+
+async def test_the_page_lists_what_there_is(tmp_path: Path) -> None:
+    node, clock = Node(tmp_path / "node"), FakeClock()
+    async with running_server(tmp_path) as server:
+        recorder = EventRecorder(server.client, component=NAME, clock=clock)
+        scheduler = Scheduler(server.client, recorder=recorder, clock=clock, gates=FeatureGates())
+        there = declared(node.kubelet.metrics, scheduler.metrics, server.api.metrics)
+    assert described() == there
