@@ -15,6 +15,7 @@ from podfit.cluster.options import (
     MakeRoom,
     MemoryPolicy,
     MemoryReservation,
+    MemoryShrink,
     NodeKind,
     SwapBehavior,
     UpOptions,
@@ -75,6 +76,11 @@ def up(
     eviction_hard: Annotated[
         str, Parameter(help="When the node is under pressure and takes no pods, such as memory.available<100Mi.")
     ] = DEFAULT,
+    memory_shrink: Annotated[
+        MemoryShrink,
+        Parameter(help="guarded: reclaim before a memory limit is lowered, and give up instead of killing (cgroup v2, "
+                  "docs/shrink.md).", show_choices=True),
+    ] = MemoryShrink.CHECKED,
     detach: Annotated[
         bool, Parameter(help="Return once the cluster is ready and leave it running.", negative="")
     ] = False,
@@ -94,7 +100,8 @@ def up(
             cpu_manager_policy=cpu_manager_policy, reserved_cpus=reserved_cpus,
             memory_manager_policy=memory_manager_policy, reserved_memory=reserved_memory,
             swap_behavior=swap_behavior, eviction_hard=eviction_hard,
-            memory_reservation_policy=memory_reservation_policy, memory_throttling_factor=memory_throttling_factor),
+            memory_reservation_policy=memory_reservation_policy, memory_throttling_factor=memory_throttling_factor,
+            memory_shrink=memory_shrink),
     )  # fmt: skip
     options.check()
     logs.configure(log_format, verbose)

@@ -78,7 +78,8 @@ def node_machine(config: KubeletConfig, cgroups: Cgroups, options: UpOptions) ->
         swap=machine_facts.swap_bytes() if swapping else 0,
         swap_controller=not config.simulated and machine_facts.limits_swap(cgroups.version),
         memory=config.capacity["memory"].value(), cgroup=cgroups.version, gates=options.gates,
-        static_cpus=config.managers.cpu_policy == "static", memory_qos=_memory_qos(config, cgroups, options))
+        static_cpus=config.managers.cpu_policy == "static", memory_qos=_memory_qos(config, cgroups, options),
+        memory_shrink=options.kubelet.memory_shrink.value)
 
 
 def _memory_qos(config: KubeletConfig, cgroups: Cgroups, options: UpOptions) -> MemoryQoS | None:

@@ -52,6 +52,11 @@ class MemoryReservation(StrEnum):
     TIERED = "TieredReservation"
 
 
+class MemoryShrink(StrEnum):
+    CHECKED = "checked"
+    GUARDED = "guarded"
+
+
 @dataclass(frozen=True, slots=True)
 class NodeChoice:
     """The kind of node and, for people, why it was chosen."""
@@ -72,6 +77,7 @@ class KubeletOptions:
     eviction_hard: str = DEFAULT
     memory_reservation_policy: MemoryReservation = MemoryReservation.NONE
     memory_throttling_factor: float = THROTTLING_FACTOR
+    memory_shrink: MemoryShrink = MemoryShrink.CHECKED
 
     def arguments(self) -> list[str]:
         """On the command line; those that are not as usual."""

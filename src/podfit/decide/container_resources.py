@@ -37,6 +37,7 @@ class Machine:
     `swap` is the node's swap if LimitedSwap is configured, else 0; `swap_controller` says that cgroups can limit it.
     `page_sizes` are the kernel's huge page sizes as the runtime spells them: `2MB`, `1GB`. `static_cpus` is the static
     CPU manager policy. `memory_qos` is set where the gate is on and the kernel has cgroup v2.
+    `memory_shrink` is for pods that do not say themselves (`decide.guarded`).
     """
 
     memory: int
@@ -49,6 +50,7 @@ class Machine:
     swap_controller: bool = False
     static_cpus: bool = False
     memory_qos: MemoryQoS | None = None
+    memory_shrink: Literal["checked", "guarded"] = "checked"
     gates: FeatureGates = DEFAULT_GATES
 
 

@@ -26,6 +26,7 @@ from podfit.core.clock import Clock
 from podfit.decide.container_resources import Machine
 from podfit.decide.fit import NodeView
 from podfit.kubelet.actuation.actuator import Actuator
+from podfit.kubelet.actuation.guard import Guard
 from podfit.kubelet.allocation.checkpoint import Checkpoint
 from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups
@@ -82,9 +83,10 @@ class Kubelet:
         actuated = Checkpoint(config.root / "actuated_pods_state")
         self._managers = ResourceManagers(config.managers, config.root)
         self._pool = SharedPool(runtime, self._managers, node=config.name, clock=clock)
+        self._guard = Guard(cgroups, clock, config.root / "guarded_shrinks")
         self._actuator = Actuator(
             runtime=runtime, cgroups=cgroups, machine=machine, record=actuated, clock=clock, metrics=self.metrics,
-            managers=self._managers)
+            managers=self._managers, guard=self._guard)
         self._allocation = AllocationManager(
             allocated=allocated, actuated=actuated, node=self._view, clock=clock, emit=self._emit,
             sync=lambda uid, _trigger: self._pods.wake(uid), end=self._pods.preempt, metrics=self.metrics,
@@ -111,6 +113,7 @@ class Kubelet:
     async def start(self) -> None:
         """Returns when the node is registered and every pod that was placed on it before has its worker."""
         self._config.root.mkdir(parents=True, exist_ok=True)
+        self._guard.recover()
         self._actuator.refresh_tiers(())
         await self._pool.recover()
         self._pressure.look()

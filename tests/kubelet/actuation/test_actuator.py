@@ -9,6 +9,7 @@ import pytest
 from podfit.api.core.pods import Pod
 from podfit.decide.container_resources import Machine
 from podfit.kubelet.actuation.actuator import Actuator, LivePod
+from podfit.kubelet.actuation.guard import Guard
 from podfit.kubelet.allocation.checkpoint import Checkpoint
 from podfit.kubelet.cgroup.protocol import (
     CgroupConfig,
@@ -46,6 +47,7 @@ class Node:
         self.usage: dict[str, int | None] = {}
         self.held: dict[str, dict[str, int | None]] = {}
         self.layout = Layout()
+        self.version = "v1"
         self.record = Checkpoint(folder / "actuated_pods_state")
         self.metrics = Metrics()
         self.actuator = self.restarted()
@@ -56,7 +58,8 @@ class Node:
         self.metrics = Metrics()
         return Actuator(runtime=cast(Runtime, self), cgroups=cast(Cgroups, self), machine=Machine(memory=8 << 30),
                         record=self.record, clock=FakeClock(), metrics=self.metrics,
-                        managers=ResourceManagers(ManagersConfig(), self.record.path.parent))  # fmt: skip
+                        managers=ResourceManagers(ManagersConfig(), self.record.path.parent),
+                        guard=Guard(cast(Cgroups, self), FakeClock(), self.record.path.parent / "notes"))  # fmt: skip
 
     async def runs(self, pod: Pod) -> None:
         """The pod runs at its size; what led to it is forgotten."""

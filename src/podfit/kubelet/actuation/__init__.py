@@ -4,7 +4,7 @@ Every call can be repeated after a crash; the record of what was actuated is wri
 A pod worker's sync goes, in this order:
 
     actuator = Actuator(runtime=…, cgroups=…, machine=Machine(…), record=Checkpoint, metrics=…, clock=…,
-                        managers=…)
+                        managers=…, guard=Guard(cgroups, clock, folder))
     await actuator.ensure_pod_cgroup(pod, active)    creates it, refreshing the QoS tiers; True when it was missing
     actuator.restarts(pod, live)                     containers to kill first, with `restart_message(name)`
     outcome = await actuator.resize(pod, live)       nothing to do is the usual case and costs two reads

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from podfit.api.core.containers import Container
 from podfit.api.core.pods import Pod
 from podfit.core.clock import Clock
-from podfit.decide import resize, shrink
+from podfit.decide import resize
 from podfit.decide.container_resources import ContainerResources, Machine, container_resources, effective
 from podfit.decide.cpusets import show
 from podfit.decide.guests import every_container
@@ -27,9 +27,10 @@ from podfit.decide.pod_cgroup import (
     tier_shares,
 )
 from podfit.decide.resize import CheckMemory, RecordPod, SetPod, Step, UpdateContainer
-from podfit.decide.shrink import Memory
+from podfit.kubelet.actuation.guard import Guard, Hold
+from podfit.kubelet.actuation.memory import MemoryCheck
 from podfit.kubelet.allocation.checkpoint import Checkpoint, CheckpointError
-from podfit.kubelet.cgroup.protocol import QOS, UNLIMITED, CgroupConfig, CgroupError, Cgroups, Missing
+from podfit.kubelet.cgroup.protocol import QOS, UNLIMITED, CgroupConfig, CgroupError, Cgroups
 from podfit.kubelet.managers.manager import ResourceManagers
 from podfit.kubelet.runtime.errors import CRIError, Unimplemented
 from podfit.kubelet.runtime.protocol import Runtime
@@ -73,10 +74,11 @@ def restart_message(name: str) -> str:
 class Actuator:
     def __init__(
         self, *, runtime: Runtime, cgroups: Cgroups, machine: Machine, record: Checkpoint, clock: Clock,
-        metrics: Metrics, managers: ResourceManagers,
+        metrics: Metrics, managers: ResourceManagers, guard: Guard,
     ) -> None:  # fmt: skip
         self._runtime, self._cgroups, self._machine = runtime, cgroups, machine
         self._record, self._clock, self._managers = record, clock, managers
+        self._check = MemoryCheck(runtime, cgroups, guard, default=machine.memory_shrink)
         self._runtime_listens = True
         self._duration = metrics.histogram(
             "kubelet_pod_resize_duration_milliseconds", "Duration of actuating a pod's resize.", ("success",),
@@ -162,19 +164,21 @@ class Actuator:
 
     async def _carry_out(self, pod: Pod, live: LivePod, steps: Iterable[Step]) -> Outcome:
         done: list[Step] = []
-        for step in steps:
-            try:
-                await self._do(pod, live, step)
-            except (ActuationError, CRIError, CgroupError, CheckpointError) as error:
-                log.warning("resize failed pod=%s/%s error=%s", pod.metadata.namespace, pod.metadata.name, error)
-                return Outcome(tuple(done), str(error))
-            done.append(step)
+        async with self._check.hold() as hold:
+            for step in steps:
+                try:
+                    await self._do(pod, live, step, hold)
+                except (ActuationError, CRIError, CgroupError, CheckpointError) as error:
+                    log.warning("resize failed pod=%s/%s error=%s", pod.metadata.namespace, pod.metadata.name, error)
+                    return Outcome(tuple(done), str(error))
+                done.append(step)
         return Outcome(tuple(done))
 
-    async def _do(self, pod: Pod, live: LivePod, step: Step) -> None:
+    async def _do(self, pod: Pod, live: LivePod, step: Step, hold: Hold) -> None:
         match step:
             case CheckMemory(limits):
-                objection = shrink.objection(limits, await self._usage(pod, live, limits))
+                path = self.cgroup_path(pod)
+                objection = await self._check.objection(pod, path, live.containers, limits, hold)
                 if objection:
                     raise ActuationError(objection)
             case SetPod():
@@ -217,23 +221,6 @@ class Actuator:
             self._cgroups.set_cpu_limit(path, quota=want.quota or UNLIMITED, period=want.period)
         else:
             self._cgroups.set_memory_limit(path, want.memory or UNLIMITED)
-
-    async def _usage(self, pod: Pod, live: LivePod, limits: Memory) -> Memory:
-        """Read from the kernel, which is never stale; from the runtime where it keeps its containers elsewhere."""
-        try:
-            whole = self._cgroups.memory_usage(self.cgroup_path(pod)) if limits.pod is not None else None
-            containers = {name: await self._container_usage(pod, live.containers[name]) for name in limits.containers}
-        except (CRIError, CgroupError) as error:
-            log.warning("memory usage not read pod=%s/%s error=%s", pod.metadata.namespace, pod.metadata.name, error)
-            raise ActuationError(shrink.unreadable(pod)) from error
-        return Memory(whole, containers)
-
-    async def _container_usage(self, pod: Pod, container_id: str) -> int | None:
-        path = self._cgroups.layout.container(pod.metadata.uid, _qos(pod.status.qos_class), container_id)
-        try:
-            return self._cgroups.read_container(path).memory_usage
-        except Missing:
-            return (await self._runtime.container_stats(container_id)).memory_usage
 
     # ------------------------------------------------------------------ what is there
 

@@ -1,0 +1,63 @@
+"""May these memory limits be lowered now? Usage is compared first, on both versions of cgroups (spec 5.7); a pod that
+asked for it is guarded on v2, where memory is reclaimed until the limits fit, or is left as it was (docs/shrink.md).
+"""
+
+import logging
+from collections.abc import Mapping
+
+from podfit.api.core.pods import Pod
+from podfit.decide import guarded, shrink
+from podfit.decide.shrink import Memory
+from podfit.kubelet.actuation.guard import Guard, Hold
+from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups, Missing
+from podfit.kubelet.runtime.errors import CRIError
+from podfit.kubelet.runtime.protocol import Runtime
+
+log = logging.getLogger(__name__)
+
+
+class MemoryCheck:
+    """`default` is what pods get that do not say: `checked` or `guarded`."""
+
+    def __init__(self, runtime: Runtime, cgroups: Cgroups, guard: Guard, *, default: str) -> None:
+        self._runtime, self._cgroups, self._guard, self._default = runtime, cgroups, guard, default
+
+    def hold(self) -> Hold:
+        """To be left only when the limits that were allowed have been written."""
+        return self._guard.hold()
+
+    async def objection(
+        self, pod: Pod, path: str, live: Mapping[str, str], limits: Memory, hold: Hold
+    ) -> str:
+        """Why not; empty when they may. `path` is the pod's cgroup, `live` are ids of its containers by name."""
+        paths = {name: f"{path}/{live[name]}" for name in limits.containers}
+        try:
+            if self._guarded(pod) and all(map(self._cgroups.exists, paths.values())):
+                return await self._squeeze(path, paths, limits, hold)
+            return shrink.objection(limits, await self._usage(path, paths, live, limits))
+        except (CRIError, CgroupError) as error:
+            log.warning("memory usage not read pod=%s/%s error=%s", pod.metadata.namespace, pod.metadata.name, error)
+            return shrink.unreadable(pod)
+
+    def _guarded(self, pod: Pod) -> bool:
+        return self._cgroups.version == "v2" and guarded.asked_for(pod.metadata.annotations, self._default)
+
+    async def _squeeze(self, path: str, paths: Mapping[str, str], limits: Memory, hold: Hold) -> str:
+        """Containers before the pod that they are part of; the first that will not ends it."""
+        wanted = [(f'container "{name}"', paths[name], limit) for name, limit in limits.containers.items()]
+        for who, where, limit in (*wanted, ("pod", path, limits.pod)):
+            problem = await hold.squeeze(who, where, limit) if limit is not None else ""
+            if problem:
+                return shrink.refusal([problem])
+        return ""
+
+    async def _usage(self, path: str, paths: Mapping[str, str], live: Mapping[str, str], limits: Memory) -> Memory:
+        """Read from the kernel, which is never stale; from the runtime where it keeps its containers elsewhere."""
+        whole = self._cgroups.memory_usage(path) if limits.pod is not None else None
+        return Memory(whole, {name: await self._of(paths[name], live[name]) for name in limits.containers})
+
+    async def _of(self, path: str, container_id: str) -> int | None:
+        try:
+            return self._cgroups.read_container(path).memory_usage
+        except Missing:
+            return (await self._runtime.container_stats(container_id)).memory_usage
