@@ -16,10 +16,14 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from support import guest
 
 pytest_plugins = ["support.conformance"]
+
+settings.register_profile("podfit", deadline=None)  # a busy machine is no counterexample; a test has 120 seconds
+settings.load_profile("podfit")
 
 OLDEST_KUBECTL = (1, 32)
 CNI_FOLDERS = ("/usr/lib/cni", "/opt/cni/bin")
