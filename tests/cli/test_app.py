@@ -26,6 +26,7 @@ def test_every_verb_has_help(verb: list[str], capsys: pytest.CaptureFixture[str]
         (["up", "--port", "x"], "port"),
         (["up", "--node", "moon"], "moon"),
         (["up", "--nodes", "0"], "at least one node"),
+        (["up", "--make-room=evict"], 'Invalid value "evict" for --make-room'),
         (["up", "--legacy", "everything"], "unknown legacy switch: everything"),
         (["up", "--feature-gates", "NoSuch=true"], "unrecognized feature gate: NoSuch"),
         (["up", "--feature-gates", "InPlacePodVerticalScaling=false"], "locked to true"),

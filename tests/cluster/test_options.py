@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from podfit.cluster.detach import arguments_of
 from podfit.cluster.errors import MachineError, UsageError
 from podfit.cluster.layout import DataDir
-from podfit.cluster.options import NodeChoice, NodeKind, UpOptions, choose_node, node_names
+from podfit.cluster.options import MakeRoom, NodeChoice, NodeKind, UpOptions, choose_node, node_names
 
 DATA = DataDir(Path("/nowhere"))
 
@@ -49,3 +50,11 @@ def test_root_with_containerd_gets_a_real_node(monkeypatch: pytest.MonkeyPatch) 
     assert choose_node(UpOptions(data=DATA)).kind is NodeKind.REAL
     several = choose_node(UpOptions(data=DATA, nodes=3))
     assert several == NodeChoice(NodeKind.SIMULATED, "3 nodes were asked for and this machine is one")
+
+
+@pytest.mark.parametrize(("asked", "passed"), [
+    (MakeRoom.NO, []), (MakeRoom.SHRINK, ["--make-room"]), (MakeRoom.PREEMPT, ["--make-room=preempt"]),
+])  # fmt: skip
+def test_a_detached_cluster_is_asked_the_same(asked: MakeRoom, passed: list[str]) -> None:
+    arguments = arguments_of(UpOptions(data=DATA, make_room=asked), "text", 0)
+    assert [each for each in arguments if "room" in each] == passed

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podfit.api.core.pods import Pod
@@ -122,6 +122,7 @@ def _occupants(draw: st.DrawFn) -> list[Occupant]:
     return found
 
 
+@settings(max_examples=60, deadline=None)
 @given(_occupants(), _CPU, _MEMORY)
 def test_the_victims_are_enough_and_none_is_superfluous(occupants: list[Occupant], cpu: str, memory: str) -> None:
     view, asks = node("3", "3Gi"), critical(cpu, memory)

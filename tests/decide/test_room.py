@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -240,6 +240,7 @@ def _has_room(asks: Pod, neighbours: list[Pod]) -> bool:
     return not fit.short_by(pod_requests(asks), NODE, [pod_requests(each, use_status=True) for each in neighbours])
 
 
+@settings(max_examples=60, deadline=None)
 @given(_neighbours(), _MILLI, _MEBI, st.booleans())
 def test_a_plan_is_kind_and_sufficient(neighbours: list[Pod], cpu: str, memory: str, evict: bool) -> None:
     asks = grower(cpu, memory, now="100m")
@@ -263,6 +264,7 @@ def test_a_plan_is_kind_and_sufficient(neighbours: list[Pod], cpu: str, memory: 
                 assert now == before or not restarts or floors[old.name].restart
 
 
+@settings(max_examples=60, deadline=None)
 @given(_neighbours(), _MILLI, _MEBI)
 def test_nobody_is_evicted_who_could_be_spared(neighbours: list[Pod], cpu: str, memory: str) -> None:
     asks = grower(cpu, memory, now="100m")
@@ -275,6 +277,7 @@ def test_nobody_is_evicted_who_could_be_spared(neighbours: list[Pod], cpu: str, 
         assert isinstance(decide(asks, *rest), Impossible), "without this victim shrinking is not enough"
 
 
+@settings(max_examples=60, deadline=None)
 @given(_neighbours(), _MILLI, _MEBI)
 def test_eviction_finds_room_whenever_the_lower_ones_have_it(neighbours: list[Pod], cpu: str, memory: str) -> None:
     asks = grower(cpu, memory, now="100m")

@@ -18,7 +18,7 @@ def start_detached(options: UpOptions, *, log_format: str, verbose: int, announc
     with options.data.log.open("ab") as log:
         log_start = log.tell()
         child = subprocess.Popen(
-            [sys.executable, "-m", "podfit.cli", *_arguments(options, log_format, verbose)],
+            [sys.executable, "-m", "podfit.cli", *arguments_of(options, log_format, verbose)],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, pass_fds=(writing,),
             env=os.environ | {READY_FD: str(writing)}, cwd="/",
         )  # fmt: skip
@@ -38,7 +38,8 @@ def start_detached(options: UpOptions, *, log_format: str, verbose: int, announc
         raise failure
 
 
-def _arguments(options: UpOptions, log_format: str, verbose: int) -> list[str]:
+def arguments_of(options: UpOptions, log_format: str, verbose: int) -> list[str]:
+    """The command line that means the same."""
     arguments = ["up", "--data", str(options.data.root), "--port", str(options.port), "--nodes", str(options.nodes)]
     if options.kubeconfig:
         arguments += ["--kubeconfig", str(options.kubeconfig.absolute())]

@@ -36,6 +36,7 @@ COMPONENT = "podfit-room"
 NORMAL, WARNING = "Normal", "Warning"
 _BY_NODE, _WAITING = "node", "waiting"
 _STALE = (404, 409)  # the pod is not as it was when the plan was made
+_BUSY = (408, 429)  # the server's answer is about itself, not about the shrink
 
 
 class RoomController(Controller[str]):
@@ -125,7 +126,7 @@ class RoomController(Controller[str]):
         try:
             await self._shrink(change, dry_run=True)
         except ApiError as error:
-            if error.code in _STALE or error.code >= 500:
+            if error.code in (*_STALE, *_BUSY) or error.code >= 500:
                 raise
             self._unwilling[change.pod.metadata.uid] = _stance(change.pod)
             self._tell(waiting, WARNING, "ShrinkRefused", f"{_name(change.pod)} cannot give room: {error.message}")
