@@ -40,7 +40,7 @@ class Node:
         size = {name: Quantity.parse(amount) for name, amount in amounts.items()}
         self.config = KubeletConfig(
             name="n1", root=root, host_ip="10.0.0.1", capacity=size, allocatable=size, port=10250,
-            managers=managers, eviction_hard=parse(DEFAULT))
+            managers=managers, manifests=root.parent / "manifests", eviction_hard=parse(DEFAULT))
         self.signals: dict[str, Observation] = {}
         self.machine = machine
         self.client = Client(Local(self.api, IDENTITY))

@@ -81,6 +81,7 @@ def up(
         Parameter(help="guarded: reclaim before a memory limit is lowered, and give up instead of killing (cgroup v2, "
                   "docs/shrink.md).", show_choices=True),
     ] = MemoryShrink.CHECKED,
+    pod_manifest_path: Annotated[str, Parameter(help="Directory with manifests of static pods.")] = "",
     detach: Annotated[
         bool, Parameter(help="Return once the cluster is ready and leave it running.", negative="")
     ] = False,
@@ -100,6 +101,7 @@ def up(
             cpu_manager_policy=cpu_manager_policy, reserved_cpus=reserved_cpus,
             memory_manager_policy=memory_manager_policy, reserved_memory=reserved_memory,
             swap_behavior=swap_behavior, eviction_hard=eviction_hard,
+            pod_manifest_path=str(Path(pod_manifest_path).absolute()) if pod_manifest_path else "",
             memory_reservation_policy=memory_reservation_policy, memory_throttling_factor=memory_throttling_factor,
             memory_shrink=memory_shrink),
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 import logging
 import os
+from pathlib import Path
 
 from podfit.cluster.errors import MachineError, UsageError
 from podfit.cluster.options import KubeletOptions, MemoryReservation, SwapBehavior, UpOptions
@@ -53,7 +54,9 @@ def kubelet_config(name: str, options: UpOptions, *, simulated: bool) -> Kubelet
     allocatable = capacity | {name: capacity[name] - amount for name, amount in reserved.items() if amount}
     return KubeletConfig(
         name=name, root=root, host_ip=HOST_IP, capacity=capacity, allocatable=allocatable, simulated=simulated,
-        managers=managers, eviction_hard=() if simulated else parse_thresholds(options.kubelet.eviction_hard))
+        managers=managers,
+        manifests=Path(options.kubelet.pod_manifest_path) if options.kubelet.pod_manifest_path else None,
+        eviction_hard=() if simulated else parse_thresholds(options.kubelet.eviction_hard))
 
 
 def _managers(options: KubeletOptions, memory: int, *, simulated: bool) -> ManagersConfig:

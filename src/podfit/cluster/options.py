@@ -75,6 +75,7 @@ class KubeletOptions:
     reserved_memory: str = ""
     swap_behavior: SwapBehavior = SwapBehavior.NO_SWAP
     eviction_hard: str = DEFAULT
+    pod_manifest_path: str = ""
     memory_reservation_policy: MemoryReservation = MemoryReservation.NONE
     memory_throttling_factor: float = THROTTLING_FACTOR
     memory_shrink: MemoryShrink = MemoryShrink.CHECKED

@@ -12,7 +12,8 @@ from podfit.kubelet.managers.config import ManagersConfig
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeletConfig:
     """`capacity` and `allocatable` hold cpu, memory, pods and ephemeral-storage; `root` keeps checkpoints, volumes and
-    container logs. `port` is where the server part listens (0 = nowhere). `simulated` is said on the node object.
+    container logs. `manifests` is the directory of static pods. `port` is where the server part listens (0 = nowhere).
+    `simulated` is said on the node object.
     """
 
     name: str
@@ -24,6 +25,7 @@ class KubeletConfig:
     annotations: Mapping[str, str] = field(default_factory=dict)
     port: int = 0
     simulated: bool = False
+    manifests: Path | None = None
     eviction_hard: tuple[Threshold, ...] = ()
     managers: ManagersConfig = ManagersConfig()  # noqa: RUF009  (frozen)
 

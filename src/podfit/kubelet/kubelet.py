@@ -47,6 +47,8 @@ from podfit.kubelet.pods.toolbox import Toolbox
 from podfit.kubelet.pods.watch import RuntimeWatch
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.server.handler import NodeServer
+from podfit.kubelet.static.directory import ManifestDirectory
+from podfit.kubelet.static.mirrors import Mirrors
 from podfit.kubelet.volumes.manager import Volumes
 from podfit.kubelet.volumes.mounter import Mounter
 from podfit.kubelet.volumes.payloads import Payloads
@@ -76,6 +78,11 @@ class Kubelet:
             client, runtime, config, clock=clock, gates=machine.gates, pressure=lambda: self._pressure.conditions)
         self._informer = Informer(client, Pod, clock=clock, fields=f"spec.nodeName={config.name}")
         self._pods = PodManager(self._informer)
+        self._mirrors = Mirrors(
+            self._informer, client, clock=clock, owner=self._agent.reference, shown=self._pods.shown)
+        self._manifests = ManifestDirectory(
+            config.manifests, node=config.name, clock=clock, gates=machine.gates, appeared=self._appeared,
+            vanished=self._vanished)
         self._watch = RuntimeWatch(
             runtime, clock=clock, changed=self._pods.wake, recovered=self._pods.wake_all)
         self.metrics = Metrics()
@@ -117,12 +124,14 @@ class Kubelet:
         self._actuator.refresh_tiers(())
         await self._pool.recover()
         self._pressure.look()
+        self._manifests.look()
         self._run(events=self._recorder.run(), informer=self._informer.run(), pods=self._pods.run(self._tools))
         await self._agent.register()
         self._run(node=self._agent.run())
         await self._pods.ready.wait()
         self._run(look=self._watch.look(), listen=self._watch.listen(), housekeeping=self._housekeeping(),
-                  pool=self._pool.run(), pressure=self._pressure.run())
+                  pool=self._pool.run(), pressure=self._pressure.run(), manifests=self._manifests.run(),
+                  mirrors=self._mirrors.run())
         log.info("kubelet started node=%s pods=%d", self._config.name, len(self._pods.known()))
 
     async def stop(self, *, stop_pods: bool) -> None:
@@ -144,6 +153,14 @@ class Kubelet:
         await self._agent.shut_down()
 
     # ------------------------------------------------------------------ inside
+
+    def _appeared(self, pod: Pod) -> None:
+        self._pods.add_static(pod)
+        self._mirrors.want(pod)
+
+    def _vanished(self, pod: Pod) -> None:
+        self._pods.drop_static(pod)
+        self._mirrors.unwant(pod)
 
     def _pressure_changed(self) -> None:
         """The API hears of it at once, and resizes that waited for it to pass are tried again."""

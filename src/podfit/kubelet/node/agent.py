@@ -78,6 +78,11 @@ class NodeAgent:
         if self.node is not None:
             await self._try(self._report, "report that the node is shutting down")
 
+    def reference(self) -> OwnerReference:
+        """This node as an owner."""
+        uid = self.node.metadata.uid if self.node is not None else ""
+        return OwnerReference(api_version="v1", kind="Node", name=self._config.name, uid=uid, controller=True)
+
     def changed(self) -> None:
         """Something that the status tells is not what it was: report it now."""
         self._look.set()

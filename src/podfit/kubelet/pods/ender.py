@@ -21,6 +21,7 @@ from podfit.kubelet.pods.configs import log_directory
 from podfit.kubelet.pods.facts import PodFacts, observe
 from podfit.kubelet.pods.reporter import Reporter
 from podfit.kubelet.pods.toolbox import Toolbox
+from podfit.kubelet.static.annotations import is_static
 
 log = logging.getLogger(__name__)
 
@@ -78,8 +79,8 @@ class PodEnd:
             log.info("pod was gone already pod=%s", labels.ref(pod))
 
     def _grace(self, pod: Pod, *, gone: bool) -> int:
-        """At least a second; an object that vanished was deleted by force."""
-        if gone:
+        """At least a second; an object that vanished was deleted by force, a file was not."""
+        if gone and not is_static(pod):
             return 1
         asked = pod.metadata.deletion_grace_period_seconds
         if pod.metadata.deletion_timestamp is not None and asked is not None:

@@ -7,6 +7,7 @@ One task takes the news in order; all it waits for is the checkpoint, never a co
 """
 
 import asyncio
+import dataclasses
 import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from podfit.kubelet.pods.facts import enforced
 from podfit.kubelet.pods.toolbox import Toolbox
 from podfit.kubelet.pods.worker import PodWorker
 from podfit.kubelet.runtime.errors import CRIError
+from podfit.kubelet.static.annotations import from_api, is_mirror
+from podfit.kubelet.static.successors import Successors
 
 log = logging.getLogger(__name__)
 
@@ -65,11 +68,12 @@ class PodManager:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._held: dict[str, Pod] = {}  # neither admitted nor rejected: to be added again
         self._doomed: set[str] = set()
+        self._successors = Successors()
+        self._mirrors: dict[str, Pod] = {}
         self.ready = asyncio.Event()
         informer.add_handler(
-            add=lambda pod: self._inbox.put_nowait(_Added(pod)),
-            update=lambda _, pod: self._inbox.put_nowait(_Changed(pod)),
-            delete=lambda pod: self._inbox.put_nowait(_Deleted(pod)))
+            add=lambda pod: self._hear(_Added(pod)), update=lambda _, pod: self._hear(_Changed(pod)),
+            delete=lambda pod: self._hear(_Deleted(pod)))
 
     # ------------------------------------------------------------------ what others ask
 
@@ -103,7 +107,29 @@ class PodManager:
         """The allocated pods that hold or will hold something of the node."""
         return (allocation.allocated(worker.pod) for worker in self._workers.values() if worker.active)
 
+    # ------------------------------------------------------------------ static pods
+
+    def add_static(self, pod: Pod) -> None:
+        self._inbox.put_nowait(_Added(pod))
+
+    def drop_static(self, pod: Pod) -> None:
+        self._inbox.put_nowait(_Deleted(pod))
+
+    def shown(self, uid: str, mirror: Pod | None) -> None:
+        """What the API has of the static pod of this UID."""
+        self._mirrors.pop(uid, None)
+        if mirror is not None:
+            self._mirrors[uid] = mirror
+        worker = self._workers.get(uid)
+        if worker is not None:
+            worker.shown(mirror)
+
     # ------------------------------------------------------------------ the loop
+
+    def _hear(self, news: _Added | _Changed | _Deleted) -> None:
+        """From the API. A mirror is an image of a pod and no pod; what says that it comes from a file does not."""
+        if not is_mirror(news.pod):
+            self._inbox.put_nowait(dataclasses.replace(news, pod=from_api(news.pod)))
 
     async def run(self, tools: Toolbox) -> None:
         try:
@@ -149,7 +175,10 @@ class PodManager:
         batch: list[Pod] = []
         for each in news:
             if isinstance(each, _Added):
-                batch.append(_classified(each.pod, tools))
+                if not self._successors.has_to_wait(each.pod, self.pods()):
+                    batch.append(_classified(each.pod, tools))
+                continue
+            if isinstance(each, _Deleted) and self._successors.drop(each.pod):
                 continue
             if isinstance(each, _Again):
                 batch += [_classified(pod, tools) for pod in [self._held.pop(each.uid, None)] if pod is not None]
@@ -176,6 +205,7 @@ class PodManager:
                 self._hold(tools, by_uid[uid], answer)
                 continue
             worker = PodWorker(tools, by_uid[uid])
+            worker.shown(self._mirrors.get(uid))
             if isinstance(answer, Rejected):
                 tools.emit(answer.pod, "Warning", answer.reason, answer.message, "")
                 worker.reject(answer.reason, answer.message)
@@ -230,6 +260,9 @@ class PodManager:
         self._doomed.discard(uid)
         await tools.allocation.remove([uid])
         tools.starter.forget(uid)
+        successor = self._successors.after(worker.pod)
+        if successor is not None:
+            self._inbox.put_nowait(_Added(successor))
 
 
 def _classified(pod: Pod, tools: Toolbox) -> Pod:

@@ -65,8 +65,7 @@ class StatusWriter:
                 await self._write()
             except (ApiError, ConnectionError) as error:
                 if await self._is_gone(error):
-                    self._known, self._wanted = self.status, None
-                    self._written.set()
+                    self._forgotten()
                     continue
                 delay = backoff.next()
                 log.warning(
@@ -76,6 +75,11 @@ class StatusWriter:
                 self._wake.set()
             else:
                 backoff.reset()
+
+    def _forgotten(self) -> None:
+        """The pod does not exist any more: what was to be written has no reader."""
+        self._known, self._wanted = self.status, None
+        self._written.set()
 
     async def _is_gone(self, error: Exception) -> bool:
         """Whether the pod does not exist any more. A conflict may mean that another one has its name."""

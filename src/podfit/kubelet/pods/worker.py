@@ -23,6 +23,8 @@ from podfit.kubelet.pods.status_writer import StatusWriter
 from podfit.kubelet.pods.sync import RESYNC_SECONDS, RETRY_SECONDS, PodSync
 from podfit.kubelet.pods.toolbox import Toolbox
 from podfit.kubelet.runtime.errors import CRIError
+from podfit.kubelet.static.annotations import is_static
+from podfit.kubelet.static.writer import MirrorWriter
 from podfit.kubelet.status.inputs import Failure
 
 log = logging.getLogger(__name__)
@@ -36,7 +38,8 @@ class PodWorker:
     def __init__(self, tools: Toolbox, pod: Pod) -> None:
         self.pod = pod
         self._tools = tools
-        self._writer = StatusWriter(tools.client, pod, clock=tools.clock)
+        writer = MirrorWriter if is_static(pod) else StatusWriter
+        self._writer = writer(tools.client, pod, clock=tools.clock)
         self._reporter = Reporter(tools, self._writer, first_seen=tools.clock.monotonic())
         self._sync = PodSync(tools, self._reporter)
         self._end = PodEnd(tools, self._reporter)
@@ -80,8 +83,13 @@ class PodWorker:
             self._interrupt()
         self._dirty.set()
 
+    def shown(self, mirror: Pod | None) -> None:
+        """What the API has of this static pod."""
+        if isinstance(self._writer, MirrorWriter):
+            self._writer.shown(mirror)
+
     def gone(self) -> None:
-        """The API object does not exist any more."""
+        """The API object, or the file of a static pod, does not exist any more."""
         self._gone = True
         if not self._deleted:
             self._interrupt()
