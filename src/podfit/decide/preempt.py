@@ -107,24 +107,24 @@ def _evict(
     if not lower:
         return _NOBODY
 
-    def refused(residents: Iterable[Resident]) -> Refusal | None:
-        changed = view.with_residents(residents)
+    def refused(changed: NodeView) -> Refusal | None:
         if not surroundings:  # removing pods adds no rule
             return refuse(subject, changed, views, surroundings, namespaces)
         others = replaced(views, changed)
         return refuse(subject, changed, others, survey(subject.pod, others, namespaces), namespaces)
 
-    staying = [each for each in view.residents if each.priority >= subject.priority]
+    staying = view.with_residents(each for each in view.residents if each.priority >= subject.priority)
     if refusal := refused(staying):
         return refusal
-    protected = _protected(lower, budgets)
+    protected = {each.uid for each in _protected(lower, budgets)}
     victims, violations = [], 0
-    for each in (*(one for one in lower if one in protected), *(one for one in lower if one not in protected)):
-        if refused([*staying, each]):
+    for each in sorted(lower, key=lambda one: one.uid not in protected):
+        restored = staying.plus(each)
+        if refused(restored):
             victims.append(each)
-            violations += each in protected
+            violations += each.uid in protected
         else:
-            staying.append(each)
+            staying = restored
     return Eviction(view.name, tuple(sorted(victims, key=_importance)), violations)
 
 

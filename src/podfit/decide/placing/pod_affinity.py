@@ -67,7 +67,7 @@ def neighbourhood(pod: Pod, views: Sequence[NodeView], namespaces: NamespaceLabe
     attract, repel = required_affinity(pod), required_anti_affinity(pod)
     closed = frozenset(
         (each.topology_key, view.labels[each.topology_key])
-        for view in views for resident in view.repelling for each in required_anti_affinity(resident.pod)
+        for view in views for resident in view.choosy for each in required_anti_affinity(resident.pod)
         if each.topology_key in view.labels and each.matches(pod, namespaces)
     )  # fmt: skip
     if not (attract or repel or closed):

@@ -82,7 +82,8 @@ def spread_evenly(pod: Pod, fitting: Sequence[NodeView], views: Sequence[NodeVie
         domains = {view.labels[rule.key] for view, complete in zip(fitting, known, strict=True) if complete}
         for view in views:
             value = view.labels.get(rule.key)
-            if value in domains and takes_part(pod, rule.given, view):
+            complete = all(other.key in view.labels for other in rules)
+            if value in domains and complete and takes_part(pod, rule.given, view):
                 rule.counts[value] += matching(pod, rule.selector, view)
         weight = math.log(len(domains) + 2)
         for index, view in enumerate(fitting):
@@ -103,10 +104,11 @@ def company(
     worth = Counter[tuple[str, str]]()
     ours = _preferences(pod)
     for view in views:
-        for resident in view.residents:
-            for key, weight, matches in ours:
-                if key in view.labels and matches(resident.pod, namespaces):
-                    worth[key, view.labels[key]] += weight
+        for key, weight, matches in ours:
+            if key in view.labels:
+                alike = sum(matches(resident.pod, namespaces) for resident in view.residents)
+                worth[key, view.labels[key]] += weight * alike
+        for resident in view.choosy:
             for key, weight, matches in _preferences(resident.pod, placed=True):
                 if key in view.labels and matches(pod, namespaces):
                     worth[key, view.labels[key]] += weight

@@ -97,16 +97,20 @@ class NodeView:
         return frozenset().union(*(each.ports for each in self.residents))
 
     @cached_property
-    def repelling(self) -> tuple[Resident, ...]:
-        """Residents with required anti-affinity: it is held against newcomers as well."""
+    def choosy(self) -> tuple[Resident, ...]:
+        """Residents that say near whom, or far from whom, they would be: it counts for newcomers as well."""
         return tuple(
             each for each in self.residents
-            if (affinity := each.pod.spec.affinity) and affinity.pod_anti_affinity
-            and affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution
+            if (affinity := each.pod.spec.affinity) and (affinity.pod_affinity or affinity.pod_anti_affinity)
         )  # fmt: skip
 
     def with_residents(self, residents: Iterable[Resident]) -> "NodeView":
         return NodeView.of(self.node, residents, self.nominated)
+
+    def plus(self, newcomer: Resident) -> "NodeView":
+        cpu, memory = (sum(pair) for pair in zip(self.weight, newcomer.weight, strict=True))
+        requested = add(self.requested, newcomer.requests)
+        return NodeView(self.node, (*self.residents, newcomer), requested, (cpu, memory), self.nominated)
 
 
 @dataclass(frozen=True, slots=True)
