@@ -9,6 +9,7 @@ import importlib
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from podfit import __version__
@@ -52,12 +53,12 @@ READY_SECONDS = 60.0
 class Cluster:
     """`start` makes one that runs, `stop` ends it; `failure` returns only if a part of it breaks."""
 
-    def __init__(self, options: UpOptions, clock: Clock) -> None:
+    def __init__(self, options: UpOptions, clock: Clock, store: Callable[[], Store]) -> None:
         self.options = options
         self.nodes: tuple[ClusterNode, ...] = ()
         self.server = ""
         self.access = Published(options.data.kubeconfig, "", "")
-        self._clock = clock
+        self._clock, self._open_store = clock, store
         self._closing = AsyncExitStack()
         self._parts: set[asyncio.Task[None]] = set()
         self._broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -65,9 +66,15 @@ class Cluster:
         self._machinery: asyncio.Future[list[Machinery]] | None = None
 
     @classmethod
-    async def start(cls, options: UpOptions, *, announce: Announce) -> "Cluster":
-        """Returns when the API serves and every node is Ready. Raises ClusterError, and then nothing runs."""
-        cluster = cls(options, SystemClock())
+    async def start(
+        cls, options: UpOptions, *, announce: Announce, clock: Clock | None = None,
+        store: Callable[[], Store] | None = None,
+    ) -> "Cluster":  # fmt: skip
+        """Returns when the API serves and every node is Ready. Raises ClusterError, and then nothing runs.
+
+        By default time is the machine's, and the store a file in the data directory.
+        """
+        cluster = cls(options, clock or SystemClock(), store or partial(_store, options))
         try:
             await cluster._start(announce)
         except BaseException:
@@ -102,7 +109,7 @@ class Cluster:
         """Store, API server behind HTTPS, controllers, scheduler."""
         options, clock = self.options, self._clock
         authority = Authority.load(options.data.pki, clock=clock)
-        store = _store(options)
+        store = self._store = self._open_store()
         self._closing.push_async_callback(store.close)
         context = Context(store, clock, options.gates, self._kubelet, options.legacy)
         metrics = Metrics()
@@ -225,6 +232,11 @@ class Cluster:
     async def failure(self) -> None:
         """Waits; raises what broke a part of the cluster."""
         await asyncio.shield(self._broken)
+
+    @property
+    def revision(self) -> int:
+        """Of the newest write."""
+        return self._store.revision
 
     def admin_client(self) -> Client:
         """An administrator's client over HTTPS, as a user would have it."""

@@ -62,7 +62,7 @@ class Loaded:
 class LoggedStore:
     """Must be made inside a running event loop, and closed."""
 
-    def __init__(self, log: Log, loaded: Loaded) -> None:
+    def __init__(self, log: Log, loaded: Loaded, executor: type[ThreadPoolExecutor] = ThreadPoolExecutor) -> None:
         self._log = log
         self._index = Index(loaded.records)
         self._hub = Hub(loaded.revision, self._history)
@@ -73,8 +73,8 @@ class LoggedStore:
         self._idle.set()
         self._closed = False
         self._loop = asyncio.get_running_loop()
-        self._writer = ThreadPoolExecutor(1, "store-write")
-        self._reader = ThreadPoolExecutor(1, "store-read")
+        self._writer = executor(1, "store-write")
+        self._reader = executor(1, "store-read")
 
     @property
     def revision(self) -> int:

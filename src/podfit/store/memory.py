@@ -1,6 +1,7 @@
 """A log that forgets everything with the process: for tests and throw-away clusters."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from podfit.store.index import Index
 from podfit.store.logged import Loaded, LoggedStore
@@ -48,6 +49,6 @@ class MemoryLog:
         """Nothing is held."""
 
 
-def memory_store() -> LoggedStore:
-    """A new, empty store; make it inside a running event loop."""
-    return LoggedStore(MemoryLog(), Loaded((), revision=1, compacted=0))
+def memory_store(executor: type[ThreadPoolExecutor] = ThreadPoolExecutor) -> LoggedStore:
+    """A new, empty store; make it inside a running event loop. `InlineExecutor` makes it one without threads."""
+    return LoggedStore(MemoryLog(), Loaded((), revision=1, compacted=0), executor)

@@ -47,8 +47,9 @@ def limits_swap(cgroup: str, root: Path = Path("/sys/fs/cgroup")) -> bool:
     return any(root.glob("*/memory.swap.max"))
 
 
+@cache
 def system_info(runtime_version: str) -> NodeSystemInfo:
-    """`runtime_version` such as `containerd://1.6.20`."""
+    """`runtime_version` such as `containerd://1.6.20`. Asked every ten seconds, of a machine that stays the same."""
     machine_id = _read("/etc/machine-id")
     return NodeSystemInfo(
         machine_id=machine_id, system_uuid=_read("/sys/class/dmi/id/product_uuid") or machine_id,

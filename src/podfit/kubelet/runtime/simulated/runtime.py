@@ -58,6 +58,8 @@ class SimulatedRuntime:
         self._sandboxes: dict[str, tuple[SandboxStatus, SandboxConfig]] = {}
         self._containers: dict[str, tuple[ContainerStatus, ContainerConfig, str]] = {}
         self._timers: dict[str, Timer] = {}
+        self._burned: dict[str, int] = {}
+        self._burning: dict[str, tuple[int, float]] = {}
         self._listeners: set[asyncio.Queue[ContainerEvent]] = set()
 
     # ------------------------------------------------------------------ levers
@@ -69,6 +71,8 @@ class SimulatedRuntime:
             return
         if timer := self._timers.pop(container_id, None):
             timer.cancel()
+        self._burned[container_id] = self._cpu_usage(container_id)
+        self._burning.pop(container_id, None)
         reason = reason or ("Completed" if code == 0 else "Error")
         now = self._now()
         self._change(container_id, state=ContainerState.EXITED, exit_code=code, reason=reason, finished_at=now)
@@ -82,6 +86,16 @@ class SimulatedRuntime:
         self._cgroups.usage[path] = memory
         if limit is not None and memory > limit:
             self.end(container_id, OOM_CODE, reason="OOMKilled")
+
+    def burn(self, container_id: str, cores: float) -> None:
+        """The container now uses so much CPU, as far as its quota lets it."""
+        values = self._cgroups.read_cpu(self._path(container_id))
+        most = values.quota / values.period if values.quota and values.quota > 0 else cores
+        self._burned[container_id] = self._cpu_usage(container_id)
+        self._burning[container_id] = (self._now(), min(cores, most))
+
+    def containers(self) -> tuple[ContainerStatus, ...]:
+        return tuple(status for status, _, _ in self._containers.values())
 
     # ------------------------------------------------------------------ sandboxes
 
@@ -304,9 +318,15 @@ class SimulatedRuntime:
         running = status.state is ContainerState.RUNNING
         used = self._cgroups.memory_usage(self._path(container_id)) if running else 0
         return ContainerStats(
-            id=container_id, name=status.name, labels=status.labels, timestamp=self._now(), cpu_usage=0,
+            id=container_id, name=status.name, labels=status.labels, timestamp=self._now(),
+            cpu_usage=self._cpu_usage(container_id),
             memory_usage=used, memory_working_set=used,
         )  # fmt: skip
+
+    def _cpu_usage(self, container_id: str) -> int:
+        """Nanoseconds of CPU used so far."""
+        since, cores = self._burning.get(container_id, (self._now(), 0.0))
+        return self._burned.get(container_id, 0) + int((self._now() - since) * cores)
 
     def _change(self, container_id: str, **changes: Any) -> None:
         status, config, owner = self._containers[container_id]

@@ -1,0 +1,82 @@
+"""A clock that moves only when a test says so.
+
+`advance` fires every timer that falls due, in order of its time, and after each one lets the event loop run until what
+it woke has come to rest. A test that advances an hour therefore sees exactly what an hour would have done.
+"""
+
+import asyncio
+import heapq
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+TURNS = 25  # loop turns granted to what a timer woke: one for each hop from task to task
+
+
+@dataclass(order=True)
+class VirtualTimer:
+    when: float
+    order: int
+    callback: Callable[[], None] | None = field(compare=False)
+
+    def cancel(self) -> None:
+        self.callback = None
+
+
+class VirtualClock:
+    def __init__(self, start: datetime = EPOCH) -> None:
+        self._start = start
+        self._elapsed = 0.0
+        self._timers: list[VirtualTimer] = []
+        self._order = itertools.count()
+
+    def now(self) -> datetime:
+        return self._start + timedelta(seconds=self._elapsed)
+
+    def monotonic(self) -> float:
+        return self._elapsed
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            return
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        timer = self.call_later(seconds, lambda: None if woken.done() else woken.set_result(None))
+        try:
+            await woken
+        finally:
+            timer.cancel()
+
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> VirtualTimer:
+        timer = VirtualTimer(self._elapsed + max(0.0, seconds), next(self._order), callback)
+        heapq.heappush(self._timers, timer)
+        return timer
+
+    @property
+    def pending(self) -> list[float]:
+        """Seconds from now of the timers that still wait, soonest first."""
+        return sorted(timer.when - self._elapsed for timer in self._timers if timer.callback is not None)
+
+    async def advance(self, seconds: float) -> None:
+        """Move on by `seconds`, running what falls due on the way, including timers that are set meanwhile."""
+        target = self._elapsed + seconds
+        await self.settle()
+        while self._timers and self._timers[0].when <= target:
+            timer = heapq.heappop(self._timers)
+            if timer.callback is None:
+                continue
+            self._elapsed = max(self._elapsed, timer.when)
+            timer.callback()
+            await self.settle()
+        self._elapsed = target
+
+    async def settle(self) -> None:
+        """Let the tasks that can run do so, without moving time. The loop's own queue, where it shows one, tells when
+        there is nothing left to run."""
+        waiting = getattr(asyncio.get_running_loop(), "_ready", None)
+        for _ in range(TURNS):
+            await asyncio.sleep(0)
+            if waiting is not None and not waiting:
+                return

@@ -1,0 +1,183 @@
+"""The cluster of a test: started in well under a second, gone with the test, driven by a clock that only a test moves.
+
+It is the cluster of `podfit up` with a store in memory and simulated nodes. The API server listens on loopback as well,
+so that any client can be tested against it; the test's own calls wait until the cluster has come to rest.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import yaml
+
+from podfit.api.core.nodes import Node
+from podfit.api.core.pods import Pod
+from podfit.api.registry import ResourceInfo, resources
+from podfit.apiserver.embedded import passing_store
+from podfit.client.rest import APPLY_PATCH, Client
+from podfit.cluster.compose import Cluster as Composed
+from podfit.cluster.layout import DataDir
+from podfit.cluster.options import NodeKind, UpOptions
+from podfit.kubelet.runtime.simulated import SimulatedRuntime
+from podfit.testing.clock import VirtualClock
+from podfit.testing.load import Curve, Loads
+from podfit.testing.runner import Runner
+from podfit.testing.views import PodView
+
+Manifest: TypeAlias = Mapping[str, Any] | str | Path
+ROUNDS = 200
+STEP, LONGEST = 1.0, 300.0
+
+
+class NeverHappened(AssertionError):
+    """What a test waited for did not come true; the message shows the pod as it was last seen."""
+
+
+class Clock:
+    """The cluster's time. It stands still except while `advance` runs."""
+
+    def __init__(self, runner: Runner, virtual: VirtualClock) -> None:
+        self._runner, self._virtual = runner, virtual
+
+    def advance(self, seconds: float = 0, *, minutes: float = 0, hours: float = 0) -> None:
+        """Let this much time pass, and everything happen that happens in it."""
+        self._runner.run(self._virtual.advance(seconds + 60 * minutes + 3600 * hours), seconds=600)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the cluster began."""
+        return self._virtual.monotonic()
+
+
+class Cluster:
+    """`url` and `kubeconfig` (a file) are for foreign clients; `client` is podfit's own, for `run`."""
+
+    def __init__(self, directory: Path, *, nodes: int = 1) -> None:
+        self._runner = Runner()
+        self._virtual = VirtualClock()
+        self.clock = Clock(self._runner, self._virtual)
+        options = UpOptions(data=DataDir.at(directory), port=0, kubeconfig=directory / "kubeconfig",
+                            node=NodeKind.SIMULATED, nodes=nodes)  # fmt: skip
+        try:
+            self._composed = self._runner.run(self._start(options))
+        except BaseException:
+            self._runner.close()
+            raise
+        self.url, self.kubeconfig = self._composed.server, directory / "kubeconfig"
+        self.client: Client = self._composed.admin_local()
+        self._loads: Loads | None = None
+
+    async def _start(self, options: UpOptions) -> Composed:
+        return await Composed.start(
+            options, announce=lambda _: None, clock=self._virtual, store=passing_store)
+
+    def close(self) -> None:
+        self._runner.run(self._composed.stop(pods=False))
+        self._runner.close()
+
+    # ------------------------------------------------------------------ what a test does
+
+    def apply(self, *manifests: Manifest, namespace: str = "default") -> None:
+        """Create or change objects: mappings, YAML texts (of several documents), or files with such texts.
+
+        Raises ApiError as the server answers it, then comes to rest.
+        """
+        for each in manifests:
+            for document in _documents(each):
+                self._runner.run(self._apply(document, namespace))
+        self.settle()
+
+    async def _apply(self, document: dict[str, Any], namespace: str) -> None:
+        info = _resource(document)
+        meta = document.get("metadata", {})
+        path = info.path(meta.get("namespace", namespace) if info.namespaced else "", meta.get("name", ""))
+        await self.client.request(
+            "PATCH", path, json.dumps(document).encode(), query={"fieldManager": "podfit-testing", "force": "true"},
+            content_type=APPLY_PATCH)
+
+    def resize(self, name: str, *, namespace: str = "default", **containers: Mapping[str, Any]) -> None:
+        """`resize("web", app={"requests": {"cpu": "1"}})`: containers by name with their new resources."""
+        patch = {"spec": {"containers": [{"name": each, "resources": to} for each, to in containers.items()]}}
+        self._runner.run(self.client.patch(Pod, name, namespace, patch, subresource="resize"))
+        self.settle()
+
+    def delete(self, name: str, *, namespace: str = "default") -> None:
+        """A pod, with its grace period."""
+        self._runner.run(self.client.delete(Pod, name, namespace))
+        self.settle()
+
+    def load(self, pod: str, *, cpu: Curve = 0.0, memory: Curve = 0.0, namespace: str = "default") -> None:
+        """What the containers of the pod, or of pods whose names begin with it and a dash, use from now on."""
+        self._runner.run(self._load(namespace, pod, cpu, memory))
+        self.settle()
+
+    async def _load(self, namespace: str, pod: str, cpu: Curve, memory: Curve) -> None:
+        if self._loads is None:
+            runtimes = tuple(each.machinery.runtime for each in self._composed.nodes)
+            self._loads = Loads(tuple(each for each in runtimes if isinstance(each, SimulatedRuntime)), self._virtual)
+        self._loads.add(namespace, pod, cpu, memory)
+
+    # ------------------------------------------------------------------ what a test sees
+
+    def pod(self, name: str, namespace: str = "default") -> PodView:
+        """Raises ApiError 404 when there is none."""
+        return PodView(self._runner.run(self.client.get(Pod, name, namespace)))
+
+    def pods(self, namespace: str = "default") -> list[PodView]:
+        return [PodView(each) for each in self._runner.run(self.client.list(Pod, namespace)).items]
+
+    def nodes(self) -> list[Node]:
+        return list(self._runner.run(self.client.list(Node)).items)
+
+    def settle(self) -> None:
+        """Come to rest: nothing is left to do until time moves. What clients do from outside is not waited for.
+
+        At rest means that no task could run and no object was written for several rounds of the event loop; work that
+        waits for a timer, such as a retry or a container that takes its time, is at rest.
+        """
+        self._runner.run(self._settle())
+
+    async def _settle(self) -> None:
+        quiet, seen = 0, -1
+        for _ in range(ROUNDS):
+            await self._virtual.settle()
+            revision = self._composed.revision
+            quiet, seen = (quiet + 1, seen) if revision == seen else (0, revision)
+            if quiet >= 2:
+                return
+
+    def wait_for(
+        self, name: str, holds: Callable[[PodView], bool] | None = None, *, phase: str = "", namespace: str = "default",
+        within: float = LONGEST,
+    ) -> PodView:  # fmt: skip
+        """Move time, a second at a time, until the pod is as wanted; NeverHappened after `within` seconds of it."""
+        def wanted(pod: PodView) -> bool:
+            return phase in ("", pod.phase) and (holds is None or holds(pod))
+
+        self.settle()
+        end, pod = self.clock.elapsed + within, self.pod(name, namespace)
+        while not wanted(pod) and self.clock.elapsed < end:
+            self.clock.advance(STEP)
+            pod = self.pod(name, namespace)
+        if wanted(pod):
+            return pod
+        shown = json.dumps(pod.document["status"], indent=1)
+        raise NeverHappened(f"pod {name} is not as it was waited for after {within:g} s: {shown}")
+
+
+def _documents(manifest: Manifest) -> list[dict[str, Any]]:
+    if isinstance(manifest, Mapping):
+        return [dict(manifest)]
+    is_text = isinstance(manifest, str) and "\n" in manifest
+    text = str(manifest) if is_text else Path(manifest).read_text()
+    return [each for each in yaml.safe_load_all(text) if each]
+
+
+def _resource(document: Mapping[str, Any]) -> ResourceInfo:
+    group, _, version = str(document.get("apiVersion", "")).rpartition("/")
+    wanted = group, version, document.get("kind")
+    for each in resources():
+        if (each.group, each.version, each.kind) == wanted:
+            return each
+    raise LookupError(f"this cluster does not serve {document.get('apiVersion')} {document.get('kind')}")

@@ -1,0 +1,66 @@
+"""What simulated containers use over time: curves that a test gives, looked at every ten seconds of its clock.
+
+Memory beyond the container's limit ends it as the kernel would, OOMKilled; CPU is held to the limit, as a quota does.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from podfit.core.clock import Clock, Timer
+from podfit.core.quantity import Quantity
+from podfit.kubelet.runtime.simulated import SimulatedRuntime
+from podfit.kubelet.runtime.types import ContainerState
+
+STEP = 10.0
+Curve: TypeAlias = Callable[[float], float] | float | str
+"""Cores or bytes: a number, a quantity, or a function of the seconds since the load began."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Of the pods with this name, or with names that begin with it and a dash; every container uses this much."""
+
+    namespace: str
+    pod: str
+    cpu: Callable[[float], float]
+    memory: Callable[[float], float]
+    began: float
+
+    def concerns(self, labels: dict[str, str]) -> bool:
+        name = labels.get("io.kubernetes.pod.name", "")
+        same = name == self.pod or name.startswith(f"{self.pod}-")
+        return same and labels.get("io.kubernetes.pod.namespace") == self.namespace
+
+
+def curve(value: Curve) -> Callable[[float], float]:
+    if callable(value):
+        return value
+    amount = Quantity.parse(value).nano / Quantity.of(1).nano if isinstance(value, str) else float(value)
+    return lambda _: amount
+
+
+class Loads:
+    """Applies the loads to the containers that run; the newest load of a pod counts."""
+
+    def __init__(self, runtimes: tuple[SimulatedRuntime, ...], clock: Clock) -> None:
+        self._runtimes, self._clock = runtimes, clock
+        self._loads: list[Load] = []
+        self._timer: Timer | None = None
+
+    def add(self, namespace: str, pod: str, cpu: Curve, memory: Curve) -> None:
+        began = self._clock.monotonic()
+        self._loads.insert(0, Load(namespace, pod, curve(cpu), curve(memory), began))
+        self._apply()
+
+    def _apply(self) -> None:
+        now = self._clock.monotonic()
+        for runtime in self._runtimes:
+            for container in runtime.containers():
+                load = next((each for each in self._loads if each.concerns(dict(container.labels))), None)
+                if load is not None and container.state is ContainerState.RUNNING:
+                    runtime.burn(container.id, load.cpu(now - load.began))
+                    runtime.use(container.id, int(load.memory(now - load.began)))
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._clock.call_later(STEP, self._apply)

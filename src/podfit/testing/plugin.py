@@ -1,0 +1,34 @@
+"""The fixtures, found by pytest through the package's entry point; nothing heavy is imported before one is used."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from podfit.testing.cluster import Clock, Cluster
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "podfit(nodes=1): how many simulated nodes the cluster of a test has")
+
+
+@pytest.fixture
+def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Cluster]":
+    """A cluster of this test's own, with simulated nodes and a clock that stands still (docs/testing.md)."""
+    from podfit.testing.cluster import Cluster
+
+    marker = request.node.get_closest_marker("podfit")
+    directory: Path = tmp_path_factory.mktemp("podfit")
+    made = Cluster(directory, **(marker.kwargs if marker else {}))
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.fixture
+def clock(cluster: "Cluster") -> "Clock":
+    """The cluster's time: `clock.advance(hours=2)`."""
+    return cluster.clock

@@ -1,0 +1,93 @@
+"""What a test sees of a pod: plain numbers, in cores and bytes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from podfit.api.base import ResourceList
+from podfit.api.codec import to_dict
+from podfit.api.core.pods import Pod
+from podfit.core.features import FeatureGates
+from podfit.core.quantity import ZERO
+from podfit.decide.by_status import actuated, promised
+from podfit.decide.overlay import overlay
+from podfit.decide.requests import pod_limits, pod_requests
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """Requests of a pod as a whole: `cpu` in cores, `memory` in bytes; limits are 0 where there is none."""
+
+    cpu: float
+    memory: int
+    cpu_limit: float
+    memory_limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class PodView:
+    """A pod as it was when it was asked for. `document` is all of it, as JSON has it."""
+
+    pod: Pod
+
+    @property
+    def name(self) -> str:
+        return self.pod.metadata.name
+
+    @property
+    def node(self) -> str:
+        return self.pod.spec.node_name
+
+    @property
+    def phase(self) -> str:
+        return self.pod.status.phase
+
+    @property
+    def restarts(self) -> int:
+        """Of all its containers together."""
+        statuses = (*self.pod.status.init_container_statuses, *self.pod.status.container_statuses)
+        return sum(each.restart_count for each in statuses)
+
+    @property
+    def conditions(self) -> dict[str, str]:
+        """Type to reason, or to status where there is no reason."""
+        return {each.type: each.reason or each.status for each in self.pod.status.conditions}
+
+    @property
+    def resizing(self) -> str:
+        """`Deferred`, `Infeasible`, `InProgress`, `Error`, or nothing when no resize is outstanding."""
+        conditions = {each.type: each.reason for each in self.pod.status.conditions}
+        if "PodResizePending" in conditions:
+            return conditions["PodResizePending"]
+        return conditions["PodResizeInProgress"] or "InProgress" if "PodResizeInProgress" in conditions else ""
+
+    @property
+    def desired(self) -> Amounts:
+        return _amounts(self.pod)
+
+    @property
+    def allocated(self) -> Amounts:
+        """What the node has promised."""
+        return _amounts(overlay(self.pod, promised(self.pod, FeatureGates()), FeatureGates()))
+
+    @property
+    def actual(self) -> Amounts:
+        """What is enforced."""
+        return _amounts(overlay(self.pod, actuated(self.pod, FeatureGates()), FeatureGates()))
+
+    @property
+    def document(self) -> dict[str, Any]:
+        found: dict[str, Any] = to_dict(self.pod)
+        return found
+
+
+def _amounts(pod: Pod) -> Amounts:
+    requests, limits = pod_requests(pod), pod_limits(pod)
+    return Amounts(_cores(requests), _bytes(requests), _cores(limits), _bytes(limits))
+
+
+def _cores(amounts: ResourceList) -> float:
+    return amounts.get("cpu", ZERO).milli() / 1000
+
+
+def _bytes(amounts: ResourceList) -> int:
+    return amounts.get("memory", ZERO).value()
