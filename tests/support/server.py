@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote_plus
 
 from podfit.api.codec import convert
 from podfit.api.core.config import ServiceAccount
@@ -40,7 +41,7 @@ class Server:
         query: dict[str, tuple[str, ...]] = {}
         for part in filter(None, text.split("&")):
             name, _, value = part.partition("=")
-            query[name] = (*query.get(name, ()), value)
+            query[name] = (*query.get(name, ()), unquote_plus(value))
         all_headers = {"content-type": content_type} | {key.replace("_", "-"): value for key, value in headers.items()}
         return await answer(self.api.handler, Request(method, path, query, all_headers, body, identity=identity))
 

@@ -26,6 +26,7 @@ from podfit.apiserver.authorize import Authorizer
 from podfit.apiserver.bodies import media_type
 from podfit.apiserver.bootstrap import bootstrap
 from podfit.apiserver.context import Context
+from podfit.apiserver.forms import check_form, wanted_form
 from podfit.apiserver.health import health
 from podfit.apiserver.impersonation import impersonated
 from podfit.apiserver.janitor import Janitor
@@ -35,7 +36,7 @@ from podfit.apiserver.stored import unavailable
 from podfit.apiserver.target import Target, target_of
 from podfit.apiserver.token_requests import create_token
 from podfit.apiserver.tokens import ServiceAccountTokens
-from podfit.apiserver.verbs.answers import JSON, error_response
+from podfit.apiserver.verbs.answers import JSON, error_response, formed
 from podfit.apiserver.verbs.apply import apply
 from podfit.apiserver.verbs.change import APPLY_PATCH, patch, update
 from podfit.apiserver.verbs.create import create
@@ -154,8 +155,12 @@ class ApiServer:
             may_create = partial(self._authorizer.check, identity, creation, request)
             return await asyncio.shield(apply(self._context, self._chain, target, request, identity, may_create))
         if write := _WRITES.get(target.verb):
+            form = wanted_form(request)
+            if target.info is not None and target.verb != "deletecollection":
+                check_form(form, target.info, of_list=False)
             # A client that goes away does not undo half a write.
-            return await asyncio.shield(write(self._context, self._chain, target, request, identity))
+            answer = await asyncio.shield(write(self._context, self._chain, target, request, identity))
+            return formed(self._context, target, request, form, answer)
         raise method_not_allowed()
 
     def _page(self, request: Request) -> Response:

@@ -1,53 +1,43 @@
 """Tables: what `kubectl get` asks for instead of objects."""
 
 from collections.abc import Iterable, Sequence
-from enum import Enum
 from typing import Any
 
 import msgspec
 
 from podfit.api.registry import Column, ResourceInfo
 from podfit.apiserver import stored
-from podfit.core.errors import ApiError, bad_request
+from podfit.apiserver.forms import Form, partial
+from podfit.core.errors import bad_request
 from podfit.core.fields import invalid
 from podfit.net.wire import Request
 from podfit.store.protocol import Record
 
-VERSION = "meta.k8s.io/v1"
-_ANY = ("*/*", "application/*", "application/json", "")
 _DEFAULT_COLUMNS = (
     Column("Name", "string", "name", "Name must be unique within a namespace."),
     Column("Age", "string", "", "The age of the object."),
 )
 
 
-class Form(Enum):
-    OBJECT = "object"
-    TABLE = "table"
-
-
-def wanted_form(request: Request) -> Form:
-    """The first form of the Accept header that this server has; 406 when it has none of them."""
-    offers = [offer.strip() for offer in request.headers.get("accept", "").split(",")]
-    for offer in offers:
-        kind, *parameters = [part.strip() for part in offer.split(";")]
-        asked = dict(part.partition("=")[::2] for part in parameters)
-        if kind not in _ANY:
-            continue
-        if asked.get("as") == "Table" and asked.get("g") == "meta.k8s.io" and asked.get("v") == "v1":
-            return Form.TABLE
-        if "as" not in asked:
-            return Form.OBJECT
-    text = "only the following media types are accepted: application/json, application/json;as=Table;g=meta.k8s.io;v=v1"
-    raise ApiError(406, "NotAcceptable", text)
-
-
 def list_table(
-    info: ResourceInfo, records: Sequence[Record], metadata: dict[str, Any], now: str, request: Request
+    info: ResourceInfo, records: Sequence[Record], metadata: dict[str, Any], now: str, request: Request, form: Form
+) -> dict[str, Any]:
+    return table(info, list(rows(info, records, now, included(request), form)), metadata, form)
+
+
+def object_table(info: ResourceInfo, obj: Any, now: str, request: Request, form: Form) -> dict[str, Any]:
+    """A table of one object that is not in the store in this form."""
+    version = obj.metadata.resource_version
+    metadata = {"resourceVersion": version} if version else {}
+    return table(info, [_row(info, obj, obj, now, included(request), form)], metadata, form)
+
+
+def table(
+    info: ResourceInfo, found: list[dict[str, Any]], metadata: dict[str, Any], form: Form, *, columns: bool = True
 ) -> dict[str, Any]:
     return {
-        "kind": "Table", "apiVersion": VERSION, "metadata": metadata, "columnDefinitions": definitions(info),
-        "rows": list(rows(info, records, now, included(request))),
+        "kind": "Table", "apiVersion": form.version, "metadata": metadata,
+        "columnDefinitions": definitions(info) if columns else None, "rows": found,
     }  # fmt: skip
 
 
@@ -68,15 +58,15 @@ def definitions(info: ResourceInfo) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def rows(info: ResourceInfo, records: Iterable[Record], now: str, include: str) -> Iterable[dict[str, Any]]:
+def rows(
+    info: ResourceInfo, records: Iterable[Record], now: str, include: str, form: Form
+) -> Iterable[dict[str, Any]]:
     for record in records:
-        obj = stored.decoded(info, record)
-        cells = info.row(obj, now) if info.row else [obj.metadata.name, obj.metadata.creation_timestamp]
-        row: dict[str, Any] = {"cells": cells}
-        if include == "Object":
-            row["object"] = msgspec.Raw(stored.whole(info, record))
-        elif include == "None":
-            row["object"] = None
-        else:
-            row["object"] = {"kind": "PartialObjectMetadata", "apiVersion": VERSION, "metadata": obj.metadata}
-        yield row
+        raw = msgspec.Raw(stored.whole(info, record)) if include == "Object" else None
+        yield _row(info, stored.decoded(info, record), raw, now, include, form)
+
+
+def _row(info: ResourceInfo, obj: Any, whole: Any, now: str, include: str, form: Form) -> dict[str, Any]:
+    cells = info.row(obj, now) if info.row else [obj.metadata.name, obj.metadata.creation_timestamp]
+    shown = {"Object": whole, "None": None}.get(include) if include != "Metadata" else partial(obj.metadata, form)
+    return {"cells": cells, "object": shown}

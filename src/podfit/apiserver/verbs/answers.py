@@ -3,11 +3,18 @@
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from podfit.api import codec
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver import stored
+from podfit.apiserver.context import Context
+from podfit.apiserver.forms import WHOLE, Form, Shape, partial
+from podfit.apiserver.tables import object_table
+from podfit.apiserver.target import Target
 from podfit.core.errors import ApiError
-from podfit.net.wire import Response
+from podfit.core.times import format_time
+from podfit.net.wire import Request, Response
 from podfit.store.protocol import Record
 
 JSON = {"content-type": "application/json"}
@@ -40,6 +47,21 @@ def record_response(info: ResourceInfo, record: Record, *, status: int = 200, wa
 def object_response(obj: Any, *, status: int = 200, warnings: Sequence[str] = ()) -> Response:
     """An object that is not in the store in this form: a dry run, a derived answer."""
     return Response(status, _headers(warnings), codec.encode(obj))
+
+
+def formed(context: Context, target: Target, request: Request, form: Form, answer: Response) -> Response:
+    """The answer to a write in the form that the client wants; a Status stays as it is."""
+    info = target.info
+    if form == WHOLE or info is None or not isinstance(answer.body, bytes):
+        return answer
+    document = msgspec.json.decode(answer.body)
+    if document.get("kind") != info.kind:
+        return answer
+    obj = codec.convert(document, info.type)
+    now = format_time(context.clock.now())
+    whole = form.shape is Shape.PARTIAL
+    shown = partial(obj.metadata, form) if whole else object_table(info, obj, now, request, form)  # type: ignore[attr-defined]
+    return Response(answer.status, answer.headers, codec.encode(shown))
 
 
 def error_response(error: ApiError) -> Response:

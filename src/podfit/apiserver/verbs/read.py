@@ -14,9 +14,10 @@ import msgspec
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver import stored
 from podfit.apiserver.context import Context
+from podfit.apiserver.forms import WHOLE, Shape, check_form, partial, partial_list, wanted_form
 from podfit.apiserver.selection import Selection
 from podfit.apiserver.stored import Stored
-from podfit.apiserver.tables import Form, list_table, wanted_form
+from podfit.apiserver.tables import list_table
 from podfit.apiserver.target import Target
 from podfit.apiserver.verbs.answers import JSON, object_response, record_response
 from podfit.apiserver.verbs.options import ListOptions
@@ -70,19 +71,27 @@ async def get(context: Context, target: Target, request: Request) -> Response:
     info = target.info
     assert info is not None
     form = wanted_form(request)
+    check_form(form, info, of_list=False)
     record = await Stored[Any](context.store, info).record(target.namespace, target.name)
-    if form is Form.OBJECT:
+    if form == WHOLE:
         return record_response(info, record)
-    table = list_table(info, [record], {"resourceVersion": str(record.mod_revision)}, _now(context), request)
-    return object_response(table)
+    if form.shape is Shape.PARTIAL:
+        return object_response(partial(stored.decoded(info, record).metadata, form))
+    metadata = {"resourceVersion": str(record.mod_revision)}
+    return object_response(list_table(info, [record], metadata, _now(context), request, form))
 
 
 async def list_(context: Context, target: Target, request: Request) -> Response:
     form = wanted_form(request)
+    assert target.info is not None
+    check_form(form, target.info, of_list=True)
     page = await matching(context, target, request)
-    if form is Form.OBJECT:
+    if form == WHOLE:
         return page.response()
-    return object_response(list_table(page.info, page.records, page.metadata(), _now(context), request))
+    if form.shape is Shape.PARTIAL_LIST:
+        objects = [stored.decoded(page.info, each) for each in page.records]
+        return object_response(partial_list(objects, page.metadata(), form))
+    return object_response(list_table(page.info, page.records, page.metadata(), _now(context), request, form))
 
 
 def _now(context: Context) -> str:

@@ -16,8 +16,9 @@ from podfit.api import codec
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver import stored
 from podfit.apiserver.context import Context
+from podfit.apiserver.forms import WHOLE, Form, Shape, partial, wanted_form
 from podfit.apiserver.selection import Selection
-from podfit.apiserver.tables import VERSION, Form, definitions, included, rows, wanted_form
+from podfit.apiserver.tables import definitions, included, rows, table
 from podfit.apiserver.target import Target
 from podfit.apiserver.verbs.answers import JSON
 from podfit.apiserver.verbs.options import ListOptions
@@ -92,13 +93,11 @@ class _Writer:
         if annotations:
             meta["annotations"] = annotations
         obj: dict[str, Any] = {"kind": self._info.kind, "apiVersion": self._info.group_version, "metadata": meta}
-        if self._form is Form.TABLE:
-            empty = {"kind": "PartialObjectMetadata", "apiVersion": VERSION, "metadata": meta}
-            cells = [None] * len(definitions(self._info))
-            obj = {
-                "kind": "Table", "apiVersion": VERSION, "metadata": {"resourceVersion": str(revision)},
-                "columnDefinitions": None, "rows": [{"cells": cells, "object": empty}],
-            }  # fmt: skip
+        if self._form.shape is Shape.TABLE:
+            row = {"cells": [None] * len(definitions(self._info)), "object": partial(meta, self._form)}
+            obj = table(self._info, [row], {"resourceVersion": str(revision)}, self._form, columns=False)
+        elif self._form != WHOLE:
+            obj = partial(meta, self._form)
         return msgspec.json.encode({"type": "BOOKMARK", "object": obj}) + b"\n"
 
     def _selected(self, record: Record) -> bool:
@@ -113,16 +112,18 @@ class _Writer:
         return {(False, True): "ADDED", (True, True): "MODIFIED", (True, False): "DELETED"}.get((before, after), "")
 
     def _line(self, kind: str, record: Record) -> bytes:
-        if self._form is Form.OBJECT:
+        if self._form == WHOLE:
             return _event(self._info, kind, record.value, record.mod_revision)
+        return codec.encode({"type": kind, "object": self._formed(record)}) + b"\n"
+
+    def _formed(self, record: Record) -> dict[str, Any]:
+        if self._form.shape is not Shape.TABLE:
+            return partial(stored.decoded(self._info, record).metadata, self._form)
         now = format_time(self._context.clock.now())
-        table = {
-            "kind": "Table", "apiVersion": VERSION, "metadata": {"resourceVersion": str(record.mod_revision)},
-            "columnDefinitions": definitions(self._info) if self._columns_due else None,
-            "rows": list(rows(self._info, [record], now, self._include)),
-        }  # fmt: skip
-        self._columns_due = False
-        return codec.encode({"type": kind, "object": table}) + b"\n"
+        found = list(rows(self._info, [record], now, self._include, self._form))
+        due, self._columns_due = self._columns_due, False
+        metadata = {"resourceVersion": str(record.mod_revision)}
+        return table(self._info, found, metadata, self._form, columns=due)
 
 
 @lru_cache(maxsize=1024)

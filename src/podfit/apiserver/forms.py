@@ -1,0 +1,77 @@
+"""The forms in which an object may be answered: itself, a row of a table, or its metadata alone.
+
+Tables are for `kubectl get`; metadata alone is for clients that watch many objects and care about labels and owners.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from podfit.api.registry import ResourceInfo
+from podfit.core.errors import ApiError
+from podfit.net.wire import Request
+
+GROUP = "meta.k8s.io"
+PARTIAL, PARTIAL_LIST = "PartialObjectMetadata", "PartialObjectMetadataList"
+_VERSIONS = ("v1", "v1beta1")
+_ANY = ("*/*", "application/*", "application/json", "")
+_NONE = (
+    "only the following media types are accepted: application/json, application/json;as=Table;g=meta.k8s.io;v=v1, "
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, "
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+)
+
+
+class Shape(Enum):
+    OBJECT = ""
+    TABLE = "Table"
+    PARTIAL = PARTIAL
+    PARTIAL_LIST = PARTIAL_LIST
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """`version` is that of `meta.k8s.io` in which tables and metadata are written."""
+
+    shape: Shape = Shape.OBJECT
+    version: str = f"{GROUP}/v1"
+
+
+WHOLE = Form()
+
+
+def wanted_form(request: Request) -> Form:
+    """The first form of the Accept header that this server has; 406 when it has none of them."""
+    for offer in request.headers.get("accept", "").split(","):
+        kind, *parameters = [part.strip() for part in offer.split(";")]
+        asked = dict(part.partition("=")[::2] for part in parameters)
+        if kind not in _ANY:
+            continue
+        if "as" not in asked:
+            return WHOLE
+        known = any(asked["as"] == each.value for each in Shape)
+        if known and asked.get("g") == GROUP and asked.get("v") in _VERSIONS:
+            return Form(Shape(asked["as"]), f"{GROUP}/{asked['v']}")
+    raise ApiError(406, "NotAcceptable", _NONE)
+
+
+def check_form(form: Form, info: ResourceInfo, *, of_list: bool) -> None:
+    """Raises 406 where metadata of a list is asked for of one object, or the other way round."""
+    if form.shape is Shape.PARTIAL and of_list:
+        what = f"is a list (*core.{info.kind}List)"
+    elif form.shape is Shape.PARTIAL_LIST and not of_list:
+        what = f"is not a list (*core.{info.kind})"
+    else:
+        return
+    text = f"you requested {form.shape.value}, but the requested object {what}"
+    raise ApiError(406, "NotAcceptable", text)
+
+
+def partial(metadata: Any, form: Form) -> dict[str, Any]:
+    """An object's metadata as an object of its own."""
+    return {"kind": PARTIAL, "apiVersion": form.version, "metadata": metadata}
+
+
+def partial_list(items: list[Any], metadata: dict[str, Any], form: Form) -> dict[str, Any]:
+    listed = [partial(each.metadata, form) for each in items]
+    return {"kind": PARTIAL_LIST, "apiVersion": form.version, "metadata": metadata, "items": listed}
