@@ -287,5 +287,6 @@ def test_eviction_finds_room_whenever_the_lower_ones_have_it(neighbours: list[Po
 
 
 def test_what_is_available_is_told() -> None:
-    verdict = decide(grower(), burstable("a", "3", "cpu=2500m"))
+    rich = on_node(container("c", {"memory": "4Gi"}), name="b", minimum="memory=1Gi")
+    verdict = decide(grower(), burstable("a", "3", "cpu=2500m"), rich)
     assert verdict == Impossible(amounts({"cpu": "1"}), amounts({"cpu": "500m"}))

@@ -47,7 +47,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Impossible:
-    """`available` is what lower-priority neighbours could give by shrinking; nobody is asked for any of it."""
+    """`available` is what lower-priority neighbours could give of it by shrinking; nobody is asked for any."""
 
     missing: ResourceList
     available: ResourceList
@@ -107,7 +107,7 @@ def plan(
     if not suffices(victims):
         may_end = [each for each in others if evict and _may_end(each, deferred)]
         if not suffices(may_end):
-            return Impossible(missing, add(*(each.gives for each in others)))
+            return Impossible(missing, only(add(*(each.gives for each in others)), missing))
         victims = _fewest(may_end, missing, suffices)
     staying = [each for each in others if not _among(each, victims)]
     left = fit.short_by(wanted, allocatable, [each.holds for each in staying])

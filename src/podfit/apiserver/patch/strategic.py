@@ -90,6 +90,8 @@ def _merge_list(
     for each in patch:
         if not isinstance(each, dict) or merge_key not in each:
             raise bad_request(f"an item of a merged list does not contain its merge key: {merge_key}")
+        if isinstance(each[merge_key], dict | list):
+            raise bad_request(f"an item of a merged list has a merge key that is no plain value: {merge_key}")
         place = _find(merged, each[merge_key], merge_key)
         if each.get(DIRECTIVE) == "delete":
             merged = [other for other in merged if not _has(other, merge_key, each[merge_key])]
