@@ -173,7 +173,8 @@ def test_the_merge_key_is_the_one_of_the_kind() -> None:
     "patch",
     [
         [], "x",
-        _pod({"image": "no name"}), _pod({"name": {"x": None}}), _pod({"name": []}), _pod("a"), {"spec": {"$patch": "explode"}},
+        _pod({"image": "no name"}), _pod({"name": {"x": None}}), _pod({"name": []}), _pod("a"),
+        {"spec": {"$patch": "explode"}},
         {"spec": {"$retainKeys": "a"}}, {"spec": {"$setElementOrder/containers": 1}},
         {"metadata": {"$deleteFromPrimitiveList/finalizers": "x"}},
     ],
