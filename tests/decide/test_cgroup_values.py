@@ -84,12 +84,14 @@ NODE_CRITICAL = 2_000_001_000
     (pod(container("c1", {"memory": "8Gi"})), 3),
     (pod(container("c1", {"memory": "1Gi"}), container("c2"), resources=needs({"memory": "3Gi"})), 750),
 ])  # fmt: skip
-def test_oom_score_adj(given: Pod, score: int) -> None:
+@pytest.mark.row("R-185")
+def test_oom_score_adj(given: Pod, score: int) -> None:
     web = placed(given)
     assert oom_score_adj(web, web.spec.containers[0], 8 * GI) == score
 
 
-def test_sidecar_outlives_the_containers_it_serves() -> None:
+@pytest.mark.row("R-185")
+def test_sidecar_outlives_the_containers_it_serves() -> None:
     web = placed(pod(container("c1", {"memory": "4Gi"}), init=(sidecar("s1", {"memory": "1Gi"}),)))
     assert oom_score_adj(web, web.spec.init_containers[0], 8 * GI) == 500
 

@@ -54,6 +54,17 @@ class LinuxResources:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WindowsResources:
+    """The same of a Windows container: `cpu_maximum` in ten-thousandths of the machine, sizes in bytes."""
+
+    cpu_shares: int = 0
+    cpu_count: int = 0
+    cpu_maximum: int = 0
+    memory_limit: int = 0
+    rootfs_size: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
     runtime_name: str
     runtime_version: str
@@ -236,6 +247,7 @@ class ContainerStatus:
     image_ref: str = ""
     log_path: str = ""
     resources: LinuxResources | None = None
+    windows: WindowsResources | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
 

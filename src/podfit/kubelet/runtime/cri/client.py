@@ -33,6 +33,7 @@ from podfit.kubelet.runtime.types import (
     SandboxStats,
     SandboxStatus,
     Version,
+    WindowsResources,
 )
 
 RUNTIME, IMAGES = "runtime.v1.RuntimeService", "runtime.v1.ImageService"
@@ -159,10 +160,10 @@ class CRIRuntime:
         answer = await self._call("ContainerStatus", request, pb.ContainerStatusResponse)
         return convert.container_status(answer.status)
 
-    async def update_container_resources(self, container_id: str, resources: LinuxResources) -> None:
-        request = pb.UpdateContainerResourcesRequest(
-            container_id=container_id, linux=convert.resources_out(resources)
-        )  # fmt: skip
+    async def update_container_resources(
+        self, container_id: str, resources: LinuxResources | WindowsResources
+    ) -> None:
+        request = convert.update_request(container_id, resources)
         await self._call("UpdateContainerResources", request, pb.UpdateContainerResourcesResponse)
 
     async def container_stats(self, container_id: str) -> ContainerStats:

@@ -20,6 +20,7 @@ from podfit.kubelet.runtime.types import (
     SandboxStats,
     SandboxStatus,
     SecurityContext,
+    WindowsResources,
 )
 
 _STATES = {
@@ -63,6 +64,29 @@ def resources_in(message: Any) -> LinuxResources | None:
         cpuset_mems=linux.cpuset_mems, unified=dict(linux.unified), swap_limit=linux.memory_swap_limit_in_bytes,
         hugepages={each.page_size: each.limit for each in linux.hugepage_limits},
     )  # fmt: skip
+
+
+def windows_out(given: WindowsResources) -> Any:
+    return pb.WindowsContainerResources(
+        cpu_shares=given.cpu_shares, cpu_count=given.cpu_count, cpu_maximum=given.cpu_maximum,
+        memory_limit_in_bytes=given.memory_limit, rootfs_size_in_bytes=given.rootfs_size)
+
+
+def windows_in(message: Any) -> WindowsResources | None:
+    """None unless the container is a Windows container."""
+    if not message.HasField("windows"):
+        return None
+    windows = message.windows
+    return WindowsResources(
+        cpu_shares=windows.cpu_shares, cpu_count=windows.cpu_count, cpu_maximum=windows.cpu_maximum,
+        memory_limit=windows.memory_limit_in_bytes, rootfs_size=windows.rootfs_size_in_bytes)
+
+
+def update_request(container_id: str, resources: LinuxResources | WindowsResources) -> Any:
+    """With the one half of the message that is meant."""
+    if isinstance(resources, WindowsResources):
+        return pb.UpdateContainerResourcesRequest(container_id=container_id, windows=windows_out(resources))
+    return pb.UpdateContainerResourcesRequest(container_id=container_id, linux=resources_out(resources))
 
 
 def sandbox_config(config: SandboxConfig) -> Any:
@@ -189,7 +213,7 @@ def container_status(message: Any) -> ContainerStatus:
         reason=message.reason, message=message.message,
         image=message.image.user_specified_image or message.image.image,
         image_id=message.image_id or message.image_ref, image_ref=message.image_ref, log_path=message.log_path,
-        resources=resources_in(message.resources), labels=dict(message.labels),
+        resources=resources_in(message.resources), windows=windows_in(message.resources), labels=dict(message.labels),
         annotations=dict(message.annotations),
     )  # fmt: skip
 
