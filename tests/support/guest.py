@@ -60,7 +60,7 @@ class OnHost:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._folder = Path(tempfile.mkdtemp(prefix="podfit-guest-tests."))
+        self._folder = Path()  # made for the guest
         self._lines: Iterator[dict[str, Any]] | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -80,7 +80,7 @@ class OnHost:
         if self._process is not None:
             self._process.terminate()
             self._process.wait()
-        shutil.rmtree(self._folder)
+            shutil.rmtree(self._folder)
 
     def _reports(self, item: pytest.Item, lines: Iterator[dict[str, Any]]) -> Iterator[pytest.TestReport]:
         for data in lines:
@@ -105,6 +105,7 @@ class OnHost:
 
     def _run(self, nodeids: list[str]) -> Iterator[dict[str, Any]]:
         """What the guest writes, as it writes it; ends with the guest."""
+        self._folder = Path(tempfile.mkdtemp(prefix="podfit-guest-tests."))
         path = CHECKOUT / ".guest" / f"reports-{os.getpid()}"
         path.write_text("")
         command = [
