@@ -234,3 +234,13 @@ async def test_events_are_kept_for_an_hour(server: Server) -> None:
         await made(server, MAPS, {"metadata": {"generateName": "after-"}})  # the store's thread gets a turn
     found = document(await (await server.ask("GET", path)).read())
     assert [each["metadata"]["name"] for each in found["items"]] == ["new"]
+
+
+async def test_tolerations_given_by_default_come_back_when_the_list_is_replaced(server: Server) -> None:
+    """As recorded (`label-annotation-change-running`): a patch that names one more replaces the whole list."""
+    await made(server, PODS, POD)
+    status, pod = await send(
+        server, "PATCH", f"{PODS}/p", {"spec": {"tolerations": [{"key": "k", "operator": "Exists"}]}}, STRATEGIC_PATCH)
+    assert status == 200, pod
+    assert [each["key"] for each in pod["spec"]["tolerations"]] == [
+        "k", "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"]

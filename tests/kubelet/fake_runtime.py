@@ -85,6 +85,10 @@ class FakeRuntime:
         running = self.running(name)
         self._set(running.id, resources=replace(running.resources or LinuxResources(), **resources))
 
+    def undo_start(self, container_id: str) -> None:
+        """As if whoever started it had been interrupted just before."""
+        self._set(container_id, state=ContainerState.CREATED, exit_code=0, finished_at=0)
+
     def vanish(self, name: str) -> None:
         self._vanished.add(self.running(name).id)
 

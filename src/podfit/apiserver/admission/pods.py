@@ -21,6 +21,10 @@ def _new_pod(attributes: Attributes) -> bool:
     return attributes.operation == "CREATE" and attributes.info.type is Pod and not attributes.subresource
 
 
+def _written_pod(attributes: Attributes) -> bool:
+    return attributes.operation in ("CREATE", "UPDATE") and attributes.info.type is Pod and not attributes.subresource
+
+
 class ServiceAccountAdmission(Passive):
     """A pod runs as the account `default` of its namespace unless it names another, which has to exist."""
 
@@ -65,10 +69,13 @@ class PriorityAdmission(Passive):
 
 
 class DefaultTolerations(Passive):
-    """A pod stays for five minutes on a node that is not ready or not reachable."""
+    """A pod stays for five minutes on a node that is not ready or not reachable.
+
+    Also after an update that replaces the list: what was given by default cannot be taken away by leaving it out.
+    """
 
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
-        if not _new_pod(attributes):
+        if not _written_pod(attributes):
             return obj
         missing = tuple(
             Toleration(key=key, operator="Exists", effect="NoExecute", toleration_seconds=AWAY_SECONDS)

@@ -54,8 +54,12 @@ class PodEnd:
         await remove_cgroup(self._tools.cgroups, self._tools.actuator.cgroup_path(pod), self._tools.clock.sleep)
 
     async def _free(self, pod: Pod, facts: PodFacts) -> None:
-        """Nothing runs any more: the status says so, and the room is free although the object is still there."""
-        await self._reporter.report(pod, facts, ending=True)
+        """Nothing runs any more: the status says so, and the room is free although the object is still there.
+
+        Of a pod that was rejected there is nothing to add.
+        """
+        if not self._reporter.was_rejected:
+            await self._reporter.report(pod, facts, ending=True)
 
     async def delete(self, pod: Pod, *, gone: bool) -> None:
         """After `stop`: remove what is left, and let the API object go."""

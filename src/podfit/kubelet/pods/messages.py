@@ -1,9 +1,10 @@
 """Why a container ended, in its own words: the termination message file, or the end of its log.
 
-    File                    what it wrote to its termination message path, at most 4096 bytes
+    File                    what it wrote to its termination message path, the last 4096 bytes of it
     FallbackToLogsOnError   the same; if that is empty and it failed, its last 80 lines of log, at most 2048 bytes
 """
 
+import os
 from pathlib import Path
 
 from podfit.kubelet.server.logs import tail_text
@@ -15,15 +16,16 @@ LOG_LINES = 80
 
 def read_message(file: Path, policy: str, *, log: Path, failed: bool) -> str:
     """Empty when the container said nothing, or its files are gone."""
-    text = _head(file) if file.name else ""
+    text = _tail(file) if file.name else ""
     if not text and failed and policy == "FallbackToLogsOnError":
         return tail_text(log, lines=LOG_LINES, limit=LOG_BYTES)
     return text
 
 
-def _head(file: Path) -> str:
+def _tail(file: Path) -> str:
     try:
         with file.open("rb") as stream:
+            stream.seek(max(0, stream.seek(0, os.SEEK_END) - FILE_BYTES))
             return stream.read(FILE_BYTES).decode(errors="replace")
     except OSError:
         return ""

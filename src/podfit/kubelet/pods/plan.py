@@ -14,6 +14,7 @@ from podfit.api.core.containers import Container
 from podfit.api.core.pods import Pod
 from podfit.decide.guests import guests
 from podfit.decide.overlay import is_sidecar
+from podfit.decide.restarting import comes_again
 from podfit.kubelet.pods import labels
 from podfit.kubelet.pods.facts import PodFacts
 from podfit.kubelet.runtime.types import ContainerState, ContainerStatus
@@ -56,9 +57,8 @@ def is_initialised(pod: Pod, facts: PodFacts) -> bool:
 
 
 def restarts(pod: Pod, container: Container, last: ContainerStatus) -> bool:
-    """Whether an ended regular or plain init container is to be run again (its own policy over the pod's)."""
-    policy = container.restart_policy or pod.spec.restart_policy or "Always"
-    return policy == "Always" or (policy == "OnFailure" and not _succeeded(last))
+    """Whether an ended regular or plain init container is to be run again."""
+    return comes_again(pod.spec, container, last.exit_code)
 
 
 def _without_sandbox(pod: Pod, facts: PodFacts) -> Plan:

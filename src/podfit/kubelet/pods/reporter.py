@@ -32,6 +32,11 @@ class Reporter:
         """Whether the pod has come to its end, as it was last reported."""
         return self.writer.status.phase in TERMINAL
 
+    @property
+    def was_rejected(self) -> bool:
+        """Whether the node never took it in: its status tells of no container."""
+        return self.ended and not self.writer.status.container_statuses
+
     async def report(self, desired: Pod, facts: PodFacts, *, ending: bool = False) -> Pod:
         """Say what is; answers the allocated pod with the status just made. `ending`: nothing will be started again.
 

@@ -15,6 +15,7 @@ from podfit.client.rest import STRATEGIC_PATCH, Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.kubelet.pods.status_patch import status_patch
+from podfit.kubelet.status.conditions import keeping_foreign
 
 log = logging.getLogger(__name__)
 
@@ -43,13 +44,13 @@ class StatusWriter:
     def set(self, status: PodStatus) -> None:
         """Have this written; a status that is already there costs nothing. `observedGeneration` never goes back."""
         generation = max(status.observed_generation, self._known.observed_generation)
-        self._wanted = replace(status, observed_generation=generation)
+        self._wanted = keeping_foreign(replace(status, observed_generation=generation), self._known)
         self._compare()
 
     def seen(self, pod: Pod) -> None:
         """The API's own version, as a watch event brought it."""
         if _version(pod) > self._version:
-            self._known, self._version = pod.status, _version(pod)
+            self._learn(pod)
             self._compare()
 
     async def written(self) -> None:
@@ -97,12 +98,18 @@ class StatusWriter:
             answer = await self._client.patch(
                 Pod, self._meta.name, self._meta.namespace, {"metadata": {"uid": self._meta.uid}, "status": patch},
                 content_type=STRATEGIC_PATCH, subresource="status")
-            self._known, self._version = answer.status, max(self._version, _version(answer))
+            self._learn(answer)
             if status_patch(self._known, self._wanted) == patch:
                 log.warning("the API keeps another pod status pod=%s/%s differs=%s",
                             self._meta.namespace, self._meta.name, sorted(patch))
                 break
         self._written.set()
+
+    def _learn(self, pod: Pod) -> None:
+        """What others wrote into the list of conditions is theirs to change."""
+        self._known, self._version = pod.status, max(self._version, _version(pod))
+        if self._wanted is not None:
+            self._wanted = keeping_foreign(self._wanted, self._known)
 
     def _compare(self) -> None:
         if self._wanted is not None and status_patch(self._known, self._wanted):

@@ -13,6 +13,7 @@ from podfit.api.core.pods import Pod
 from podfit.client.backoff import Backoff
 from podfit.core.clock import Timer
 from podfit.core.errors import ApiError
+from podfit.core.times import parse_time
 from podfit.decide.critical import DISRUPTED, PREEMPTED, PREEMPTING
 from podfit.kubelet.allocation.checkpoint import CheckpointError
 from podfit.kubelet.cgroup.protocol import CgroupError
@@ -25,10 +26,13 @@ from podfit.kubelet.pods.toolbox import Toolbox
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.static.annotations import is_static
 from podfit.kubelet.static.writer import MirrorWriter
+from podfit.kubelet.status.conditions import keeping_foreign
 from podfit.kubelet.status.inputs import Failure
 
 log = logging.getLogger(__name__)
 
+DEADLINE = "DeadlineExceeded"
+TOO_LONG = "Pod was active on the node longer than the specified deadline"
 TERMINAL = ("Succeeded", "Failed")
 
 
@@ -72,12 +76,12 @@ class PodWorker:
             self._dirty.set()
 
     def update(self, pod: Pod, *, quiet: bool) -> None:
-        """The API's pod changed; `quiet`: in nothing but its status. One that is to end, or to end sooner, interrupts
-        what is going on.
+        """The API's pod changed; `quiet`: in nothing but its status, where only what others write is news. One that is
+        to end, or to end sooner, interrupts what is going on.
         """
         before, self.pod = self.pod, pod
         self._writer.seen(pod)
-        if quiet:
+        if quiet and keeping_foreign(before.status, pod.status) is before.status:
             return
         if _urgency(pod) != _urgency(before) and not self._deleted:
             self._interrupt()
@@ -143,6 +147,10 @@ class PodWorker:
         return again
 
     async def _step(self) -> float | None:
+        left = self._seconds_left()
+        if left is not None and left <= 0 and not self._ending:
+            self._tools.emit(self.pod, "Normal", DEADLINE, TOO_LONG, "")
+            self._reporter.failure, self._over = Failure(DEADLINE, TOO_LONG), True
         if self._ending:
             await self._finish()
             return None
@@ -151,8 +159,15 @@ class PodWorker:
             self._over = True
             await self._finish()
             return None
-        resync = self._tools.jittered(RESYNC_SECONDS)
-        return resync if turn.again is None else min(resync, turn.again)
+        waits = (self._tools.jittered(RESYNC_SECONDS), turn.again, self._seconds_left())
+        return min(max(0.0, each) for each in waits if each is not None)
+
+    def _seconds_left(self) -> float | None:
+        """Until the pod has been active for as long as it may be; None when there is no such limit."""
+        began, allowed = self._writer.status.start_time, self.pod.spec.active_deadline_seconds
+        if not began or allowed is None:
+            return None
+        return allowed - (self._tools.clock.now() - parse_time(began)).total_seconds()
 
     async def _finish(self) -> None:
         pod, gone = self.pod, self._gone

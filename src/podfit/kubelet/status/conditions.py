@@ -7,13 +7,16 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from podfit.api.core.container_status import ContainerStatus
-from podfit.api.core.pods import PodCondition, PodSpec
+from podfit.api.core.pods import PodCondition, PodSpec, PodStatus
 from podfit.core.times import format_time
 from podfit.decide.overlay import is_sidecar
 from podfit.kubelet.status.inputs import StatusInput
 from podfit.kubelet.status.phase import TERMINAL
 
+BY_KUBELET = "TerminationByKubelet"
 RESIZE = ("PodResizePending", "PodResizeInProgress")
 DISRUPTION = "DisruptionTarget"
 STANDARD = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
@@ -35,7 +38,8 @@ def conditions(
     disrupted = (DISRUPTION,) if facts.failure is not None and facts.failure.disruption else ()
     spec, ours = facts.allocated.spec, (*disrupted, *RESIZE, *STANDARD)
     foreign = tuple(each for each in facts.pod.status.conditions if each.type not in ours)
-    resizes = () if phase in TERMINAL else facts.resize_conditions
+    over = facts.ended and not facts.observed.anything_runs
+    resizes = () if over or phase in TERMINAL else facts.resize_conditions
     containers = _containers_ready(spec, phase, init, regular)
     findings = (
         _Finding(facts.observed.sandbox_ready),
@@ -49,8 +53,22 @@ def conditions(
     return (*foreign, *target, *resizes, *standard)
 
 
+def keeping_foreign(status: PodStatus, known: PodStatus) -> PodStatus:
+    """`status` with the conditions that others have written meanwhile, as `known` has them, and without those gone."""
+    ours = (*RESIZE, *STANDARD)
+    own = tuple(each for each in status.conditions if each.type in ours or _is_ours(each))
+    taken = {each.type for each in own}
+    foreign = tuple(each for each in known.conditions if each.type not in (*ours, *taken))
+    conditions_ = (*foreign, *own)
+    return status if conditions_ == status.conditions else msgspec.structs.replace(status, conditions=conditions_)
+
+
+def _is_ours(condition: PodCondition) -> bool:
+    return condition.type == DISRUPTION and condition.reason == BY_KUBELET
+
+
 def _disruption(facts: StatusInput) -> _Finding:
-    return _Finding(True, "TerminationByKubelet", facts.failure.disruption if facts.failure is not None else "")
+    return _Finding(True, BY_KUBELET, facts.failure.disruption if facts.failure is not None else "")
 
 
 def _dated(facts: StatusInput, kind: str, found: _Finding) -> PodCondition:

@@ -58,8 +58,8 @@ def container_statuses(facts: StatusInput, *, init: bool) -> tuple[ContainerStat
 def _status(facts: StatusInput, container: Container, *, init: bool) -> ContainerStatus:
     previous = _reported(facts.previous, container.name, init=init)
     instances = facts.observed.instances(container.name)
-    if not instances:
-        return _absent(facts, container, previous)
+    if not instances or (facts.ended and instances[0].state is runtime.ContainerState.CREATED):
+        return _absent(facts, container, previous, init=init)
     newest = instances[0]
     container_id = f"{facts.runtime_name}://{newest.id}"
     state = _state(newest, container_id)
@@ -91,11 +91,13 @@ def _reported(status: PodStatus, name: str, *, init: bool) -> ContainerStatus | 
     return next((each for each in (status.init_container_statuses if init else others) if each.name == name), None)
 
 
-def _absent(facts: StatusInput, container: Container, previous: ContainerStatus | None) -> ContainerStatus:
-    """The runtime knows nothing of it: not created yet, cleaned up after its end, or lost."""
+def _absent(
+    facts: StatusInput, container: Container, previous: ContainerStatus | None, *, init: bool
+) -> ContainerStatus:
+    """The runtime knows nothing of it that ever ran: not created yet, cleaned up after its end, or lost."""
     if previous is not None and previous.state.terminated is not None:
         return previous
-    if facts.ended:
+    if facts.ended and _had_its_turn(facts, container, init=init):
         lost = ContainerState(terminated=_lost(LOST, previous))
         base = previous or _blank(container)
         return msgspec.structs.replace(base, state=lost, ready=False, started=False)
@@ -105,6 +107,29 @@ def _absent(facts: StatusInput, container: Container, previous: ContainerStatus 
         last, restarts = ContainerState(terminated=_lost(LOST_WHILE_RUNNING, previous)), restarts + 1
     return msgspec.structs.replace(
         _blank(container), state=ContainerState(waiting=waiting), last_state=last, restart_count=restarts)
+
+
+def _had_its_turn(facts: StatusInput, container: Container, *, init: bool) -> bool:
+    """Whether the pod's initialisation had come to this container. Those it never came to go on waiting for ever."""
+    started = [bool(facts.observed.instances(each.name)) for each in facts.allocated.spec.init_containers]
+    if init:
+        names = [each.name for each in facts.allocated.spec.init_containers]
+        return any(started[names.index(container.name) :])
+    if any(facts.observed.instances(each.name) for each in facts.allocated.spec.containers) or not started:
+        return True
+    last = facts.allocated.spec.init_containers[-1]
+    ended = next(iter(facts.observed.instances(last.name)), None)
+    return ended is not None and (is_sidecar(last) or _succeeded(ended))
+
+
+def _succeeded(instance: runtime.ContainerStatus) -> bool:
+    return instance.state is runtime.ContainerState.EXITED and instance.exit_code == 0
+
+
+def was_never_there(status: ContainerStatus) -> bool:
+    """Whether its end is only that of its pod."""
+    over = status.state.terminated
+    return over is not None and over.message == LOST and not over.container_id
 
 
 def _blank(container: Container) -> ContainerStatus:

@@ -9,7 +9,7 @@ from podfit.api.core.pods import HostIP, Pod, PodIP, PodStatus
 from podfit.core.times import format_time
 from podfit.decide.reported import pod_allocated, pod_resources
 from podfit.kubelet.status.conditions import conditions
-from podfit.kubelet.status.containers import container_statuses, guest_statuses
+from podfit.kubelet.status.containers import container_statuses, guest_statuses, was_never_there
 from podfit.kubelet.status.inputs import StatusInput
 from podfit.kubelet.status.phase import TERMINAL, phase_of
 
@@ -29,7 +29,7 @@ def generate(facts: StatusInput) -> PodStatus:
     return PodStatus(
         observed_generation=max(known.observed_generation, pod.metadata.generation),
         phase=phase,
-        conditions=conditions(facts, amounts_to, init, regular),
+        conditions=conditions(facts, _shown(facts, amounts_to, regular), init, regular),
         reason=reason,
         message=message,
         host_ip=facts.node_ip,
@@ -67,6 +67,12 @@ def _phase(facts: StatusInput, init: Sequence[ContainerStatus], regular: Sequenc
     if facts.failure is not None:
         return "Failed"
     return phase_of(facts.allocated.spec, init, regular, ended=facts.ended and not facts.observed.anything_runs)
+
+
+def _shown(facts: StatusInput, phase: str, regular: Sequence[ContainerStatus]) -> str:
+    """What the conditions go by: a pod that was ended before all of it had begun stays as unready as it was."""
+    never = facts.ended and facts.failure is None and any(was_never_there(each) for each in regular)
+    return "Pending" if never and phase == "Failed" else phase
 
 
 def _failure(facts: StatusInput) -> tuple[str, str]:

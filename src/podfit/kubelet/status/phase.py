@@ -9,8 +9,10 @@
 from collections.abc import Iterable, Mapping
 
 from podfit.api.core.container_status import ContainerStatus
+from podfit.api.core.containers import Container
 from podfit.api.core.pods import PodSpec
 from podfit.decide.overlay import is_sidecar
+from podfit.decide.restarting import comes_again
 
 TERMINAL = ("Succeeded", "Failed")
 
@@ -19,10 +21,8 @@ def phase_of(
     spec: PodSpec, init: Iterable[ContainerStatus], regular: Iterable[ContainerStatus], *, ended: bool
 ) -> str:
     """The phase that the containers amount to. `ended`: restart policies no longer count. Sidecars decide nothing."""
-    states = list(regular)
-    initial = {each.name: each for each in init}
-    if spec.restart_policy == "Never" and any(_failed(initial, each.name) for each in spec.init_containers
-                                              if not is_sidecar(each)):  # fmt: skip
+    states, initial = list(regular), {each.name: each for each in init}
+    if any(_failed_for_good(spec, each, initial) for each in spec.init_containers if not is_sidecar(each)):
         return "Failed"
     running = [each for each in states if each.state.running]
     stopped = [each for each in states if _has_ended(each)]
@@ -30,11 +30,10 @@ def phase_of(
         return "Succeeded" if stopped and all(_ended_well(each) for each in states) else "Failed"
     if len(running) + len(stopped) < len(states) or not states:
         return "Pending"
-    if running or spec.restart_policy in ("Always", ""):
+    declared = {each.name: each for each in spec.containers}
+    if running or any(comes_again(spec, declared[each.name], _exit_code(each)) for each in stopped):
         return "Running"
-    if all(_ended_well(each) for each in stopped):
-        return "Succeeded"
-    return "Failed" if spec.restart_policy == "Never" else "Running"
+    return "Succeeded" if all(_ended_well(each) for each in stopped) else "Failed"
 
 
 def _has_ended(status: ContainerStatus) -> bool:
@@ -46,6 +45,13 @@ def _ended_well(status: ContainerStatus) -> bool:
     return status.state.terminated is not None and status.state.terminated.exit_code == 0
 
 
-def _failed(statuses: Mapping[str, ContainerStatus], name: str) -> bool:
-    status = statuses.get(name)
-    return bool(status and status.state.terminated and status.state.terminated.exit_code)
+def _exit_code(status: ContainerStatus) -> int:
+    """Of its last end."""
+    over = status.state.terminated or status.last_state.terminated
+    return over.exit_code if over is not None else 0
+
+
+def _failed_for_good(spec: PodSpec, container: Container, statuses: Mapping[str, ContainerStatus]) -> bool:
+    status = statuses.get(container.name)
+    over = status.state.terminated if status is not None else None
+    return over is not None and over.exit_code != 0 and not comes_again(spec, container, over.exit_code)

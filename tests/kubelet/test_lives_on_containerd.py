@@ -1,0 +1,119 @@
+"""What a real Kubernetes 1.36 node did with pods of many kinds, replayed on a private containerd (`make campaign`)."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from podfit.client.events import EventRecorder
+from podfit.client.rest import Client
+from podfit.client.transport import Local
+from podfit.core.errors import ApiError
+from podfit.core.features import FeatureGates
+from podfit.core.quantity import Quantity
+from podfit.decide.container_resources import Machine
+from podfit.kubelet.cgroup.detect import detect
+from podfit.kubelet.cgroup.protocol import Layout
+from podfit.kubelet.config import KubeletConfig
+from podfit.kubelet.kubelet import Kubelet
+from podfit.kubelet.node.machine import memory_bytes
+from podfit.kubelet.runtime import images
+from podfit.kubelet.runtime.containerd import Containerd
+from podfit.kubelet.runtime.cri.client import CRIRuntime
+from podfit.kubelet.volumes.mounter import TmpfsMounter
+from podfit.net.system import SystemClock
+from podfit.net.wire import Identity
+from podfit.scheduler.scheduler import Scheduler
+from support.behaviour import allocatable
+from support.golden import Case
+from support.lives import Life, duration, lives
+from support.server import Server, running_server
+
+pytestmark = [pytest.mark.node, pytest.mark.campaign]
+AT_ONCE = 10
+NODE = Identity("system:node:node1", ("system:nodes", "system:authenticated"))
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[Server]:
+    """With a scheduler and a node of the recorded size."""
+    clock = SystemClock()
+    containerd = Containerd(tmp_path / "containerd", sandbox_image=images.PAUSE, clock=clock)
+    await containerd.start()
+    runtime = CRIRuntime(containerd.places.socket, containerd.importer)
+    for recipe in (images.pause_recipe(), images.busybox_recipe()):
+        await runtime.import_archive(images.archive(recipe, tmp_path))
+    cgroups = detect(Layout(f"/podfit-test-{containerd.places.tag}")).cgroups
+    amounts = {**allocatable(), "ephemeral-storage": "100Gi"}
+    size = {name: Quantity.parse(amount) for name, amount in amounts.items()}
+    config = KubeletConfig(
+        name="node1", root=tmp_path / "kubelet", host_ip="127.0.0.1", capacity=size, allocatable=size)
+    async with running_server(tmp_path, clock=clock) as served:
+        recorder = EventRecorder(served.client, component="default-scheduler", clock=clock)
+        scheduler = Scheduler(served.client, recorder=recorder, clock=clock, gates=FeatureGates())
+        parts = [asyncio.create_task(each) for each in (recorder.run(), scheduler.run())]
+        kubelet = Kubelet(
+            client=Client(Local(served.api.handler, NODE)), runtime=runtime, cgroups=cgroups, config=config,
+            machine=Machine(memory=memory_bytes(), cgroup=cgroups.version), mounter=TmpfsMounter(), clock=clock)
+        await kubelet.start()
+        yield served
+        for part in parts:
+            part.cancel()
+        await asyncio.gather(*parts, return_exceptions=True)
+        await kubelet.stop(stop_pods=True)
+    await runtime.close()
+    await containerd.stop()
+
+
+PROBES, HOOKS = "probes are not run", "hooks may sleep, not execute"
+EVICTION = "local storage is not measured, so nothing is evicted for using too much of it"
+BEYOND = {
+    "liveness-exec-kill": PROBES,
+    "readiness-http-404-refused": PROBES,
+    "readiness-tcp-refused-and-ok": PROBES,
+    "readiness-grpc-refused": PROBES,
+    "readiness-http-ok-named-port-header": PROBES,
+    "liveness-tcp-fail-never": PROBES,
+    "startup-probe-pass": PROBES,
+    "liveness-probe-grace": PROBES,
+    "two-liveness-http-ok-redirect": PROBES,
+    "poststart-fail": HOOKS,
+    "poststart-ok-slow": HOOKS,
+    "poststart-http-fail": HOOKS,
+    "prestop-exec": HOOKS,
+    "prestop-longer-than-grace": HOOKS,
+    "ephemeral-storage-limit-evict": EVICTION,
+    "emptydir-sizelimit-evict": EVICTION,
+    "projected-and-downward": "service account tokens are not mounted",
+    "service-env-hosts-resolv": "there are no services",
+    "restart-all-containers": "the node does not declare the feature",
+    "command-not-executable": "the image has no /etc/passwd",
+    "image-change-restarts": "there is no image busybox:latest without a registry",
+    "ephemeral-container-bad-image": "the recording ends before the pull has failed",
+}
+
+
+async def lived(server: Server, case: Case, number: int, gate: asyncio.Semaphore) -> str:
+    """How this life differs from the recorded one; empty when it does not."""
+    async with gate:
+        namespace = f"life-{number}"
+        await server.namespace(namespace)
+        life = Life(server.client, SystemClock(), case, namespace)
+        try:
+            await life.live()
+        except (ApiError, KeyError) as error:
+            return repr(error)
+        return "\n  ".join(life.differences())
+
+
+@pytest.mark.timeout(400)
+async def test_recorded_lives(server: Server) -> None:
+    wanted = os.environ.get("PODFIT_LIVES", "").split()
+    cases = [each for each in lives() if (each["id"] in wanted if wanted else each["id"] not in BEYOND)]
+    cases.sort(key=duration, reverse=True)
+    gate = asyncio.Semaphore(AT_ONCE)
+    answers = await asyncio.gather(*(lived(server, case, number, gate) for number, case in enumerate(cases)))
+    differing = [f"{case['id']}\n  {text}" for case, text in zip(cases, answers, strict=True) if text]
+    assert not differing, f"{len(differing)} of {len(cases)} differ:\n" + "\n".join(differing)
