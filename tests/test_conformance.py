@@ -7,6 +7,11 @@ def test_tests_name_only_rows_that_there_are() -> None:
     assert set(marked_rows()) - Checklist.load().ids == set()
 
 
+def test_every_row_has_a_test_or_a_reason() -> None:
+    checklist = Checklist.load()
+    assert checklist.ids - set(marked_rows()) == set(checklist.not_shown)
+
+
 def test_a_row_without_a_test_stands_out_and_the_worst_outcome_counts() -> None:
     checklist, shown = Checklist.load(), Shown()
     shown.add(["R-001"], "tests/x.py::test_a", "passed")

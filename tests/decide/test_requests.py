@@ -83,6 +83,7 @@ def test_pod_level_status_follows_the_same_rule() -> None:
     assert pod_requests(growing, use_status=True) == amounts({"cpu": "200m"})
 
 
+@pytest.mark.row("R-163", "R-086")
 def test_overhead_is_added_once() -> None:
     """R-086; PQ-6: upstream charges it twice for pods with pod-level requests."""
     given_pod = pod(

@@ -6,8 +6,9 @@ A test names its rows with `@pytest.mark.row("R-131")`. A whole run with `--conf
 
 import ast
 import json
+import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +19,7 @@ TESTS = Path(__file__).parent.parent
 CHECKLIST = TESTS.parent / "docs" / "checklist.toml"
 WORST_FIRST = ("failed", "skipped", "passed")
 SHOWN_TESTS = 3
+ID = re.compile(r"[RH]-\d+")
 
 
 @dataclass(frozen=True)
@@ -59,11 +61,19 @@ def marked_rows() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for path in sorted(TESTS.rglob("test_*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "row":
-                for each in node.args:
-                    if isinstance(each, ast.Constant):
-                        found.setdefault(str(each.value), []).append(str(path.relative_to(TESTS.parent)))
+            for row in _marks(node):
+                found.setdefault(row, []).append(str(path.relative_to(TESTS.parent)))
     return found
+
+
+def _marks(node: ast.AST) -> Iterator[str]:
+    """The ids in a call of `pytest.mark.row`, or of a helper `row` that makes a marked case."""
+    if not isinstance(node, ast.Call):
+        return
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if name == "row":
+        texts = (each.value for each in node.args if isinstance(each, ast.Constant) and isinstance(each.value, str))
+        yield from (text for text in texts if ID.fullmatch(text))
 
 
 class Recorder:
