@@ -3,6 +3,7 @@
 import pytest
 
 from kubelet.harness import Node, container
+from kubelet.static.test_static_pods import manifest, mirror, put
 from kubelet.test_resize import done
 from podfit.decide.container_resources import SYSTEM_CRITICAL
 
@@ -86,3 +87,24 @@ async def test_after_a_crash_it_begins_again(node: Node) -> None:
     await node.advance(10)
     await node.until(lambda: done(node, "vital") and node.state("vital")["allocatedResources"]["cpu"] == "2")
     failed(node, "slow")
+
+
+async def test_a_static_pod_makes_its_way_and_can_be_taken_back_meanwhile(node: Node) -> None:
+    await crowded(node)
+    path = put(node, manifest(asks("1500m", "s2")))
+    await node.advance(1)
+    await node.until(lambda: f"Preempting {TEXT}" in node.api.events())
+    assert node.phase("web-n1") != "Running"
+    await node.advance(7)
+    await node.until(lambda: node.phase("web-n1") == "Running")
+    failed(node, "slow")
+    path.unlink()
+    await node.advance(7)
+    await node.until(lambda: not mirror(node))
+    put(node, manifest(asks("3", "s3")))
+    await node.advance(1)
+    await node.until(lambda: node.condition("DisruptionTarget", "one") is not None)
+    path.unlink()
+    await node.advance(1)
+    node.add("late", containers=[asks("3", "l1")])
+    await node.runs("late")
