@@ -233,7 +233,7 @@ async def test_what_nobody_may_see(server: Server, path: str, status: int) -> No
 
 @pytest.mark.parametrize(
     "header",
-    ["Bearer x", "Bearer", "bearer a.b.c", "Basic YTpi", "Bearer " + "x" * 5000, "Bearer eyJhbGciOiJub25lIn0.e30."],
+    ["Bearer x", "Bearer", "bearer a.b.c", "Bearer " + "x" * 5000, "Bearer eyJhbGciOiJub25lIn0.e30."],
 )
 async def test_wrong_credentials_are_refused_even_where_none_are_needed(server: Server, header: str) -> None:
     got = await server.ask("GET", "/healthz", identity=None, authorization=header)

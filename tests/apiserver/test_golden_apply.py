@@ -20,7 +20,7 @@ async def test_apply_answers_as_recorded(server: Server, case: Case) -> None:
     replay = Replay(server)
     await replay.prepare(case)
     answer = await replay.send(case["request"])
-    _compare(document(await answer.read()), answer.status, replay.filled(case["expect"]))
+    _compare(document(await answer.read()), answer.status, replay.expected(case))
 
 
 def _compare(got: dict[str, Any], status: int, expect: dict[str, Any]) -> None:
@@ -49,7 +49,7 @@ async def test_apply_of_a_resize_answers_as_recorded(server: Server, case: Case)
         assert made.status == 201, await made.read()
     before = document(await (await replay.send({"method": "GET", "path": f"{PODS}/pod1"})).read())
     answer = await replay.send(named["request"])
-    got, expect = document(await answer.read()), replay.filled(named["expect"])
+    got, expect = document(await answer.read()), replay.expected(named)
     if expect["code"] >= 400:
         _compare_refusal(got, answer.status, expect)
         after = document(await (await replay.send({"method": "GET", "path": f"{PODS}/pod1"})).read())

@@ -54,7 +54,7 @@ DECLARED: tuple[ResourceInfo, ...] = (
         },
     ),
     ResourceInfo(
-        type=Event, resource="events", singular="event", short_names=("ev",),
+        type=Event, created_by_update=True, resource="events", singular="event", short_names=("ev",),
         columns=columns.EVENT, row=columns.event_row,
         fields={
             "involvedObject.kind": lambda o: o.involved_object.kind,
@@ -86,7 +86,7 @@ DECLARED: tuple[ResourceInfo, ...] = (
         fields={"type": lambda o: o.type},
     ),
     ResourceInfo(
-        type=LimitRange, resource="limitranges", singular="limitrange", short_names=("limits",),
+        type=LimitRange, created_by_update=True, resource="limitranges", singular="limitrange", short_names=("limits",),
         columns=columns.DATED, row=columns.dated_row,
     ),
     ResourceInfo(
@@ -95,7 +95,7 @@ DECLARED: tuple[ResourceInfo, ...] = (
         columns=columns.QUOTA, row=columns.quota_row,
     ),
     ResourceInfo(
-        type=Lease, group="coordination.k8s.io", resource="leases", singular="lease",
+        type=Lease, created_by_update=True, group="coordination.k8s.io", resource="leases", singular="lease",
         columns=columns.LEASE, row=columns.lease_row,
     ),
     ResourceInfo(
@@ -105,17 +105,20 @@ DECLARED: tuple[ResourceInfo, ...] = (
     ),
     ResourceInfo(
         type=Role, group=_RBAC, resource="roles", singular="role", columns=columns.DATED, row=columns.dated_row,
+        created_by_update=True,
     ),
     ResourceInfo(
-        type=RoleBinding, group=_RBAC, resource="rolebindings", singular="rolebinding",
+        type=RoleBinding, group=_RBAC, created_by_update=True, resource="rolebindings", singular="rolebinding",
         columns=columns.BINDING, row=columns.binding_row,
     ),
     ResourceInfo(
         type=ClusterRole, group=_RBAC, resource="clusterroles", singular="clusterrole", namespaced=False,
+        created_by_update=True,
         columns=columns.DATED, row=columns.dated_row,
     ),
     ResourceInfo(
         type=ClusterRoleBinding, group=_RBAC, resource="clusterrolebindings", singular="clusterrolebinding",
+        created_by_update=True,
         namespaced=False, columns=columns.BINDING, row=columns.binding_row,
     ),
     ResourceInfo(

@@ -49,6 +49,8 @@ class ResourceInfo:
     categories: tuple[str, ...] = ()
     namespaced: bool = True
     verbs: tuple[str, ...] = ALL_VERBS
+    created_by_update: bool = False
+    """Whether a PUT to a name that is free creates the object."""
     subresources: tuple[Subresource, ...] = ()
     columns: tuple[Column, ...] = ()
     row: Callable[[Any, str], list[Any]] | None = None

@@ -29,8 +29,9 @@ class Authenticator:
         """Raises 401 for credentials that are there but wrong."""
         if request.identity is not None:
             return _authenticated(request.identity)
-        if authorization := request.headers.get("authorization"):
-            return _authenticated(await self._bearer(authorization))
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer":  # whoever knows another scheme only is as good as anonymous
+            return _authenticated(await self._bearer(token.strip()))
         if request.peer_certificate is not None:
             return _authenticated(self._certificate(request.peer_certificate))
         if request.untrusted:
@@ -38,9 +39,8 @@ class Authenticator:
             raise unauthorized()
         return ANONYMOUS
 
-    async def _bearer(self, authorization: str) -> Identity:
-        scheme, _, token = authorization.partition(" ")
-        found = await self._tokens.identity(token.strip()) if scheme.lower() == "bearer" else None
+    async def _bearer(self, token: str) -> Identity:
+        found = await self._tokens.identity(token)
         if found is None:
             raise unauthorized()
         return found

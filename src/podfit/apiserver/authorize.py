@@ -49,7 +49,7 @@ def _open(question: Question) -> bool:
 def _refusal(identity: Identity, question: Question, reason: str) -> ApiError:
     who = f'User "{identity.user}" cannot'
     if question.path:
-        return ApiError(403, "Forbidden", f'forbidden: {who} {question.verb} path "{question.path}"')
+        return ApiError(403, "Forbidden", f'forbidden: {who} {question.verb} path "{question.path}"', {})
     where = f' in the namespace "{question.namespace}"' if question.namespace else " at the cluster scope"
     text = f'{who} {question.verb} resource "{question.full}" in API group "{question.group}"{where}'
     if reason not in ("", NO_OPINION):

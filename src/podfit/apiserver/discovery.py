@@ -99,11 +99,11 @@ def aggregated(*, core: bool) -> dict[str, Any]:
     names = [name for name in groups() if (not name) is core]
     items = [
         {
-            "metadata": {"name": name, "creationTimestamp": None},
+            "metadata": {"name": name},
             "versions": [_version(name, each) for each in groups()[name]],
         }
         if name
-        else {"metadata": {"creationTimestamp": None}, "versions": [_version(name, each) for each in groups()[name]]}
+        else {"metadata": {}, "versions": [_version(name, each) for each in groups()[name]]}
         for name in names
     ]
     return {"kind": "APIGroupDiscoveryList", "apiVersion": f"{AGGREGATED}/v2", "metadata": {}, "items": items}

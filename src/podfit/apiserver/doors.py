@@ -14,6 +14,7 @@ from podfit.api.admissionregistration import MutatingWebhookConfiguration, Valid
 from podfit.api.core.namespaces import Namespace, NamespaceStatus
 from podfit.api.core.pods import Pod, PodCondition, PodStatus
 from podfit.api.registry import ResourceInfo
+from podfit.api.scheduling import PriorityClass
 from podfit.api.validation import pod_updates
 from podfit.api.validation.kinds import validate_create, validate_update
 from podfit.api.validation.meta import validate_meta_update
@@ -49,6 +50,8 @@ def prepare_create(info: ResourceInfo, obj: Any, gates: FeatureGates) -> Any:
             spec = replace(obj.spec, finalizers=finalizers)
             return replace(obj, spec=spec, status=NamespaceStatus(phase="Active"))
         case MutatingWebhookConfiguration() | ValidatingWebhookConfiguration():
+            return replace(obj, metadata=replace(obj.metadata, generation=1))
+        case PriorityClass():
             return replace(obj, metadata=replace(obj.metadata, generation=1))
     if info.has_status:
         return replace(obj, status=type(obj.status)())

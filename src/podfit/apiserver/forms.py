@@ -8,15 +8,17 @@ from enum import Enum
 from typing import Any
 
 from podfit.api.registry import ResourceInfo
+from podfit.apiserver.bodies import YAML
 from podfit.core.errors import ApiError
 from podfit.net.wire import Request
 
 GROUP = "meta.k8s.io"
 PARTIAL, PARTIAL_LIST = "PartialObjectMetadata", "PartialObjectMetadataList"
 _VERSIONS = ("v1", "v1beta1")
-_ANY = ("*/*", "application/*", "application/json", "")
+_ANY = ("*/*", "application/*", "application/json", YAML, "")
 _NONE = (
-    "only the following media types are accepted: application/json, application/json;as=Table;g=meta.k8s.io;v=v1, "
+    "only the following media types are accepted: application/json, application/yaml, "
+    "application/json;as=Table;g=meta.k8s.io;v=v1, "
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, "
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 )
@@ -50,17 +52,18 @@ def wanted_form(request: Request) -> Form:
         if "as" not in asked:
             return WHOLE
         known = any(asked["as"] == each.value for each in Shape)
-        if known and asked.get("g") == GROUP and asked.get("v") in _VERSIONS:
+        if known and kind != YAML and asked.get("g") == GROUP and asked.get("v") in _VERSIONS:
             return Form(Shape(asked["as"]), f"{GROUP}/{asked['v']}")
     raise ApiError(406, "NotAcceptable", _NONE)
 
 
 def check_form(form: Form, info: ResourceInfo, *, of_list: bool) -> None:
     """Raises 406 where metadata of a list is asked for of one object, or the other way round."""
+    name = f"*{info.group.partition('.')[0] or 'core'}.{info.kind}"
     if form.shape is Shape.PARTIAL and of_list:
-        what = f"is a list (*core.{info.kind}List)"
+        what = f"is a list ({name}List)"
     elif form.shape is Shape.PARTIAL_LIST and not of_list:
-        what = f"is not a list (*core.{info.kind})"
+        what = f"is not a list ({name})"
     else:
         return
     text = f"you requested {form.shape.value}, but the requested object {what}"

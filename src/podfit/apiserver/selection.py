@@ -58,6 +58,10 @@ class Selection:
             return True
         return self._named(record) and self._fields_match(record)
 
+    def names_one(self, namespace: str) -> bool:
+        """Whether no more than one object can match, its name and namespace being given."""
+        return self.fields.exact("metadata.name") is not None and (bool(namespace) or not self.info.namespaced)
+
     def _named(self, record: Record) -> bool:
         """The name is part of the key, so most records fall out without being decoded."""
         wanted = self.fields.exact("metadata.name")

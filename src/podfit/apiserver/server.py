@@ -8,6 +8,7 @@ handler directly.
 
 import asyncio
 import logging
+from collections.abc import Coroutine
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -16,7 +17,6 @@ from typing import Any
 
 import msgspec
 
-from podfit.api import codec
 from podfit.api.registry import ALL_VERBS
 from podfit.apiserver import connect, discovery
 from podfit.apiserver.admission.default import default_chain
@@ -32,15 +32,17 @@ from podfit.apiserver.impersonation import impersonated
 from podfit.apiserver.janitor import Janitor
 from podfit.apiserver.legacy import shown
 from podfit.apiserver.openapi import openapi
+from podfit.apiserver.presentation import presented
 from podfit.apiserver.stored import unavailable
 from podfit.apiserver.target import Target, target_of
 from podfit.apiserver.token_requests import create_token
 from podfit.apiserver.tokens import ServiceAccountTokens
-from podfit.apiserver.verbs.answers import JSON, error_response, formed
+from podfit.apiserver.verbs.answers import error_response, formed
 from podfit.apiserver.verbs.apply import apply
 from podfit.apiserver.verbs.change import APPLY_PATCH, patch, update
 from podfit.apiserver.verbs.create import create
 from podfit.apiserver.verbs.delete import delete, delete_collection
+from podfit.apiserver.verbs.options import check_timeout
 from podfit.apiserver.verbs.read import get, list_
 from podfit.apiserver.verbs.watch import watch
 from podfit.core.errors import ApiError, bad_request, method_not_allowed
@@ -51,9 +53,7 @@ from podfit.store.protocol import StoreError
 log = logging.getLogger(__name__)
 
 _READS = {"get": get, "list": list_, "watch": watch}
-_WRITES = {
-    "create": create, "update": update, "patch": patch, "delete": delete, "deletecollection": delete_collection,
-}  # fmt: skip
+_WRITES = {"create": create, "delete": delete, "deletecollection": delete_collection}
 _AGGREGATED = "apidiscovery.k8s.io"
 
 
@@ -103,7 +103,7 @@ class ApiServer:
             response = error_response(unavailable(error))
         if self._counted is not None:
             self._counted.labels(*_labels(target), str(response.status)).inc()
-        return response
+        return await presented(request, response)
 
     async def _answer(self, request: Request, target: Target | None) -> Response:
         _check_text(request)
@@ -123,6 +123,7 @@ class ApiServer:
         assert target.info is not None
         if target.info.namespaced and target.name and not target.namespace:
             return _not_found_page()
+        check_timeout(request)
         if target.subresource:
             return await self._subresource(request, target, identity)
         of_one = target.verb not in ("create", "list", "watch", "deletecollection")
@@ -150,18 +151,25 @@ class ApiServer:
     async def _verb(self, request: Request, target: Target, identity: Identity) -> Response:
         if read := _READS.get(target.verb):
             return await read(self._context, target, request)
-        if target.verb == "patch" and media_type(request) == APPLY_PATCH:
-            creation = replace(target, verb="create")
-            may_create = partial(self._authorizer.check, identity, creation, request)
-            return await asyncio.shield(apply(self._context, self._chain, target, request, identity, may_create))
-        if write := _WRITES.get(target.verb):
-            form = wanted_form(request)
-            if target.info is not None and target.verb != "deletecollection":
-                check_form(form, target.info, of_list=False)
+        form = wanted_form(request)
+        if target.info is not None and target.verb != "deletecollection":
+            check_form(form, target.info, of_list=False)
+        if write := self._write(request, target, identity):
             # A client that goes away does not undo half a write.
-            answer = await asyncio.shield(write(self._context, self._chain, target, request, identity))
-            return formed(self._context, target, request, form, answer)
+            return formed(self._context, target, request, form, await asyncio.shield(write))
         raise method_not_allowed()
+
+    def _write(self, request: Request, target: Target, identity: Identity) -> Coroutine[Any, Any, Response] | None:
+        context, chain = self._context, self._chain
+        if target.verb not in ("update", "patch"):
+            write = _WRITES.get(target.verb)
+            return write(context, chain, target, request, identity) if write else None
+        may_create = partial(self._authorizer.check, identity, replace(target, verb="create"), request)
+        if target.verb == "update":
+            return update(context, chain, target, request, identity, may_create)
+        if media_type(request) == APPLY_PATCH:
+            return apply(context, chain, target, request, identity, may_create)
+        return patch(context, chain, target, request, identity)
 
     def _page(self, request: Request) -> Response:
         """Health, version, metrics and discovery."""
@@ -232,5 +240,4 @@ def _no_such_resource(target: Target) -> Response:
     served = target.version in discovery.groups().get(target.group, ())
     if not served:
         return _not_found_page()
-    error = ApiError(404, "NotFound", "the server could not find the requested resource")
-    return Response(404, JSON, codec.encode(error.status() | {"details": {}}))
+    return error_response(ApiError(404, "NotFound", "the server could not find the requested resource", {}))

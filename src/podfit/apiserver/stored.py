@@ -46,7 +46,8 @@ def pieces(info: ResourceInfo, record: Record) -> tuple[bytes, bytes, bytes]:
 
 
 def whole(info: ResourceInfo, record: Record) -> bytes:
-    return b"".join(pieces(info, record))
+    """The object as a line of text."""
+    return b"".join((*pieces(info, record), b"\n"))
 
 
 def items(info: ResourceInfo, records: Iterable[Record]) -> list[bytes]:

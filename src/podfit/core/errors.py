@@ -7,7 +7,8 @@ client decodes it back, so both sides of a transport see the same object.
       .code     HTTP status                      422
       .reason   machine-readable                 "Invalid"
       .message  for people                       'Pod "web" is invalid: spec: Forbidden: …'
-      .details  {"name", "group", "kind", "uid", "causes": [{"reason", "message", "field"}], "retryAfterSeconds"}
+      .details  {"name", "group", "kind", "uid", "causes": [{"reason", "message", "field"}], "retryAfterSeconds"};
+                {} is shown as such, None is not
 """
 
 from typing import Any
@@ -22,13 +23,14 @@ class ApiError(Exception):
         self.reason = reason
         self.message = message
         self.details = details or {}
+        self._empty_shown = details == {}
 
     def status(self) -> dict[str, Any]:
         body: dict[str, Any] = {
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
             "message": self.message, "reason": self.reason,
         }
-        if self.details:
+        if self.details or self._empty_shown:
             body["details"] = self.details
         body["code"] = self.code
         return body

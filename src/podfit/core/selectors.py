@@ -86,11 +86,20 @@ def _requirement(part: str) -> Requirement:
     elif "=" in part:
         key, value = re.split("==?", part, maxsplit=1)
         requirement = Requirement(key.strip(), "In", (value.strip(),))
-    elif bound := re.match(r"^(\S+?)\s*([<>])\s*(-?\d+)$", part):
+    elif bound := re.match(r"^([^\s<>]+)\s*([<>])\s*(\S*)$", part):
+        if not re.fullmatch(r"-?\d{1,18}", bound[3]):
+            text = "for 'Gt', 'Lt' operators, the value must be an integer"
+            raise SelectorError(f'unable to parse requirement: values[0]: Invalid value: "{bound[3]}": {text}')
         requirement = Requirement(bound[1], "Gt" if bound[2] == ">" else "Lt", (bound[3],))
     else:
         negated = part.startswith("!")
-        requirement = Requirement(part.lstrip("!").strip(), "DoesNotExist" if negated else "Exists")
+        key, *words = part.removeprefix("!").split() or [""]
+        if key.startswith("!"):
+            raise SelectorError("unable to parse requirement: found '!', expected: identifier")
+        if words:
+            known = "in, notin, =, ==, !=, gt, lt"
+            raise SelectorError(f"unable to parse requirement: found {words[0]!r}, expected: {known}")
+        requirement = Requirement(key, "DoesNotExist" if negated else "Exists")
     if not _KEY.fullmatch(requirement.key):
         raise SelectorError(f"unable to parse requirement: invalid label key {requirement.key!r} in {part!r}")
     return requirement

@@ -77,7 +77,7 @@ def _merge_value(current: Any, value: Any, member: Member | None, order: Any) ->
     if member and member.listing.set_ and member.listing.patched:
         united = [*current, *(each for each in value if each not in current)]
         return _ordered(united, value if order is None else _listed(order, ORDER_PREFIX), current, None)
-    return _without_directives(value)
+    return value
 
 
 def _merge_list(

@@ -46,7 +46,7 @@ def record_response(info: ResourceInfo, record: Record, *, status: int = 200, wa
 
 def object_response(obj: Any, *, status: int = 200, warnings: Sequence[str] = ()) -> Response:
     """An object that is not in the store in this form: a dry run, a derived answer."""
-    return Response(status, _headers(warnings), codec.encode(obj))
+    return Response(status, _headers(warnings), codec.encode(obj) + b"\n")
 
 
 def formed(context: Context, target: Target, request: Request, form: Form, answer: Response) -> Response:
@@ -68,7 +68,7 @@ def error_response(error: ApiError) -> Response:
     headers = dict(JSON)
     if "retryAfterSeconds" in error.details:
         headers["retry-after"] = str(error.details["retryAfterSeconds"])
-    return Response(error.code, headers, codec.encode(error.status()))
+    return Response(error.code, headers, codec.encode(error.status()) + b"\n")
 
 
 def success(details: dict[str, Any], *, code: int | None = None) -> Response:
@@ -78,4 +78,4 @@ def success(details: dict[str, Any], *, code: int | None = None) -> Response:
     }  # fmt: skip
     if code is not None:
         body = {name: value for name, value in body.items() if name != "details"} | {"code": code}
-    return Response(code or 200, JSON, codec.encode(body))
+    return Response(code or 200, JSON, codec.encode(body) + b"\n")

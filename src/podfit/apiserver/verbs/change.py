@@ -7,7 +7,7 @@ Without a resource version it is done again when someone else was quicker; with 
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -34,6 +34,7 @@ from podfit.apiserver.removal import released
 from podfit.apiserver.stored import Stored
 from podfit.apiserver.target import Target
 from podfit.apiserver.verbs.answers import object_response, record_response
+from podfit.apiserver.verbs.create import create_object
 from podfit.apiserver.verbs.options import dry_run
 from podfit.apiserver.verbs.retry import until_unchanged
 from podfit.core.errors import ApiError, bad_request, conflict
@@ -63,9 +64,20 @@ Make = Callable[[Record], Wanted]
 _SHOWN = 1000  # bytes of a patch that a refusal quotes
 
 
-async def update(context: Context, chain: Chain, target: Target, request: Request, identity: Identity) -> Response:
+async def update(
+    context: Context, chain: Chain, target: Target, request: Request, identity: Identity,
+    may_create: Callable[[], Awaitable[None]],
+) -> Response:  # fmt: skip
+    """Replace an object. Some kinds may be created so; `may_create` raises 403 for who may only change."""
     info = _info(target)
     wanted = Wanted(*read_object(request, info, context.gates, legacy=context.legacy))
+    if info.created_by_update and not target.subresource:
+        meta, where = wanted.obj.metadata, stored.key(info, target.namespace, target.name)
+        if not meta.resource_version and not meta.uid and await context.store.get(where) is None:
+            _check_place(target, meta)
+            await may_create()
+            named = replace(wanted.obj, metadata=replace(meta, name=target.name))
+            return await create_object(context, chain, target, request, identity, named, [*wanted.warnings])
     return await until_unchanged(partial(change, context, chain, target, request, identity, lambda _: wanted))
 
 
@@ -164,10 +176,7 @@ def _check_identity(info: ResourceInfo, target: Target, wanted: Any, old: Any, *
     """The object has to be the one of the URL, and the version that the client saw. `exact`: with the uid that was
     sent; in a patch another uid is a change, which validation refuses."""
     meta = wanted.metadata
-    if meta.name and meta.name != target.name:
-        raise bad_request(f"the name of the object ({meta.name}) does not match the name on the URL ({target.name})")
-    if meta.namespace and meta.namespace != target.namespace:
-        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    _check_place(target, meta)
     if exact and meta.uid and meta.uid != old.metadata.uid:
         where = stored.key(info, target.namespace, target.name)
         text = (
@@ -177,6 +186,13 @@ def _check_identity(info: ResourceInfo, target: Target, wanted: Any, old: Any, *
         raise conflict(info.resource, target.name, text, group=info.group)
     if meta.resource_version and meta.resource_version != old.metadata.resource_version:
         raise conflict(info.resource, target.name, group=info.group)
+
+
+def _check_place(target: Target, meta: Any) -> None:
+    if meta.name and meta.name != target.name:
+        raise bad_request(f"the name of the object ({meta.name}) does not match the name on the URL ({target.name})")
+    if meta.namespace and meta.namespace != target.namespace:
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
 
 
 def same(new: Any, old: Any) -> bool:

@@ -46,12 +46,11 @@ async def create_object(
             operation="CREATE", info=info, subresource="", namespace=target.namespace, name=named.metadata.name,
             identity=identity, dry_run=dry,
         )  # fmt: skip
-        prepared = prepare_create(info, named, context.gates)
         if entries is None:
-            prepared = tracked(info, prepared, None, manager=manager_of(request), subresource="", now=_now(context))
+            owned = tracked(info, named, None, manager=manager_of(request), subresource="", now=_now(context))
         else:
-            prepared = replace(prepared, metadata=replace(prepared.metadata, managed_fields=entries))
-        admitted = await chain.mutate(attributes, prepared)
+            owned = replace(named, metadata=replace(named.metadata, managed_fields=entries))
+        admitted = await chain.mutate(attributes, prepare_create(info, owned, context.gates))
         # Prepared again: what follows from the spec, such as the QoS class, follows from what admission made of it.
         admitted = prepare_create(info, replace(admitted, metadata=_placed(admitted, target)), context.gates)
         if errors := check_create(admitted, context.gates):

@@ -3,6 +3,8 @@
 from functools import partial
 from typing import Any
 
+from msgspec.structs import replace
+
 from podfit.api.core.config import ServiceAccount
 from podfit.api.core.limits import ResourceQuota
 from podfit.api.core.namespaces import Namespace
@@ -69,6 +71,9 @@ async def _remove(
         expected = record.mod_revision
         record = await Stored[Any](context.store, info).delete(meta.namespace, meta.name, expected=expected)
     if isinstance(obj, ANSWERED_WITH_OBJECT):
+        if meta.deletion_timestamp and meta.deletion_grace_period_seconds:
+            now = replace(meta, deletion_grace_period_seconds=0, resource_version=str(record.mod_revision))
+            return object_response(replace(obj, metadata=now))
         return record_response(info, record)
     details = {"name": meta.name, "group": info.group, "kind": info.resource, "uid": meta.uid}
     return success({name: value for name, value in details.items() if value})

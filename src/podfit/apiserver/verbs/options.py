@@ -1,5 +1,6 @@
 """Options that travel in a request's query, checked."""
 
+import re
 from dataclasses import dataclass
 
 from podfit.api.meta import DeleteOptions
@@ -10,6 +11,8 @@ from podfit.net.wire import Request
 
 _PROPAGATION = ("Background", "Foreground", "Orphan")
 _META = "meta.k8s.io"
+_DURATION = re.compile(r"[+-]?(0|([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)"
+                       r"(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))*)")  # fmt: skip
 _LONGEST_NUMBER = 18  # digits, so that it fits 64 bits
 _TRUE = ("true", "1", "t", "T", "TRUE", "True")
 EXACT, NOT_OLDER = "Exact", "NotOlderThan"
@@ -82,6 +85,13 @@ def _watch_errors(_version: str, match: str, continue_: str, initial: str) -> li
     if match and continue_:
         errors.append(forbidden(field, "resourceVersionMatch is forbidden when continue is provided"))
     return errors
+
+
+def check_timeout(request: Request) -> None:
+    """Raises 400 for a `timeout` that is no duration; a request takes as long as it takes."""
+    given = request.param("timeout")
+    if given and not _DURATION.fullmatch(given):
+        raise bad_request(f'invalid timeout specified in the request URL - time: invalid duration "{given}"')
 
 
 def revision_of(version: str) -> int:

@@ -20,7 +20,7 @@ from podfit.apiserver.stored import Stored
 from podfit.apiserver.tables import list_table
 from podfit.apiserver.target import Target
 from podfit.apiserver.verbs.answers import JSON, object_response, record_response
-from podfit.apiserver.verbs.options import ListOptions
+from podfit.apiserver.verbs.options import ListOptions, revision_of
 from podfit.core.errors import ApiError, bad_request, gone
 from podfit.core.times import format_time
 from podfit.net.wire import Request, Response
@@ -72,6 +72,7 @@ async def get(context: Context, target: Target, request: Request) -> Response:
     assert info is not None
     form = wanted_form(request)
     check_form(form, info, of_list=False)
+    revision_of(request.param("resourceVersion"))
     record = await Stored[Any](context.store, info).record(target.namespace, target.name)
     if form == WHOLE:
         return record_response(info, record)
@@ -119,6 +120,8 @@ async def matching(context: Context, target: Target, request: Request) -> Page:
         for index, record in enumerate(page.records):
             if selection.matches(record):
                 found.append(record)
+                if selection.names_one(target.namespace):
+                    return Page(info, found, revision)
                 if len(found) == limit:
                     more = page.remaining + len(page.records) - index - 1
                     return _finished(info, prefix, found, revision, more, counted=False)

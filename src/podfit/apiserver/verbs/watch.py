@@ -15,8 +15,10 @@ import msgspec
 from podfit.api import codec
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver import stored
+from podfit.apiserver.bodies import YAML
 from podfit.apiserver.context import Context
 from podfit.apiserver.forms import WHOLE, Form, Shape, partial, wanted_form
+from podfit.apiserver.presentation import media_of
 from podfit.apiserver.selection import Selection
 from podfit.apiserver.tables import definitions, included, rows, table
 from podfit.apiserver.target import Target
@@ -31,6 +33,7 @@ from podfit.store.protocol import Change, Compacted, FutureRevision, Page, Recor
 
 BOOKMARK_SECONDS = 60.0
 LONGEST_SECONDS = 3600
+SHORTEST_WITH_PARTING = 2  # seconds: a watch that lasts longer ends with a bookmark
 INITIAL_END = {"k8s.io/initial-events-end": "true"}
 
 
@@ -38,6 +41,8 @@ async def watch(context: Context, target: Target, request: Request) -> Response:
     """A stream of events, one a line."""
     info = target.info
     assert info is not None
+    if media_of(request) == YAML:
+        raise ApiError(406, "NotAcceptable", "only the following media types are accepted: application/json")
     options = ListOptions.of(request, watch=True)
     writer = _Writer(context, info, Selection.of(info, request), wanted_form(request), request)
     prefix = stored.prefix(info, target.namespace)
@@ -94,7 +99,10 @@ class _Writer:
             meta["annotations"] = annotations
         obj: dict[str, Any] = {"kind": self._info.kind, "apiVersion": self._info.group_version, "metadata": meta}
         if self._form.shape is Shape.TABLE:
-            row = {"cells": [None] * len(definitions(self._info)), "object": partial(meta, self._form)}
+            now = format_time(self._context.clock.now())
+            blank = [None] * len(definitions(self._info))
+            cells = self._info.row(self._info.type(), now) if self._info.row else blank
+            row = {"cells": cells, "object": partial(meta, self._form)}
             obj = table(self._info, [row], {"resourceVersion": str(revision)}, self._form, columns=False)
         elif self._form != WHOLE:
             obj = partial(meta, self._form)
@@ -149,6 +157,7 @@ class WatchBody:
         self._reminder_due = False
         self._waiting: asyncio.Task[Sequence[Change]] | None = None
         seconds = min(options.seconds or LONGEST_SECONDS, LONGEST_SECONDS)
+        self._parting = seconds > SHORTEST_WITH_PARTING
         self._timers: list[Timer] = [context.clock.call_later(seconds, self._end)]
         if options.bookmarks:
             self._timers.append(context.clock.call_later(BOOKMARK_SECONDS, self._remind))
@@ -177,7 +186,7 @@ class WatchBody:
         self._woken.clear()
         if self._waiting.done():
             return self._received(self._waiting)
-        if self._options.bookmarks and (self._reminder_due or self._ended):
+        if self._options.bookmarks and (self._reminder_due or (self._ended and self._parting)):
             self._reminder_due = False
             return self._writer.bookmark(self._changes.revision)
         return b""

@@ -1,0 +1,42 @@
+"""Answers as people read them: indented where a person seems to ask, YAML where a client wants it."""
+
+import asyncio
+
+import msgspec
+import yaml
+
+from podfit.apiserver.bodies import JSON, YAML
+from podfit.net.wire import Request, Response
+
+_READERS = ("curl/", "Wget/", "Mozilla/5.0")
+_NO = ("0", "false", "f", "F", "FALSE", "False")
+_Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # whichever is there
+
+
+def media_of(request: Request) -> str:
+    """The first media type that the client takes."""
+    return request.headers.get("accept", "").partition(",")[0].partition(";")[0].strip().lower()
+
+
+async def presented(request: Request, answer: Response) -> Response:
+    """The same answer in the form and layout that was asked for; streams and other texts stay as they are."""
+    body = answer.body
+    if not isinstance(body, bytes) or not body or not answer.headers.get("content-type", "").startswith(JSON):
+        return answer
+    if media_of(request) == YAML:
+        text = await asyncio.to_thread(_yaml, body)
+        return Response(answer.status, {**answer.headers, "content-type": YAML}, text)
+    return Response(answer.status, answer.headers, msgspec.json.format(body, indent=2)) if _pretty(request) else answer
+
+
+def _yaml(body: bytes) -> bytes:
+    text: str = yaml.dump(
+        msgspec.json.decode(body), Dumper=_Dumper, default_flow_style=False, sort_keys=True, allow_unicode=True
+    )
+    return text.encode()
+
+
+def _pretty(request: Request) -> bool:
+    if "pretty" in request.query:
+        return request.param("pretty") not in _NO
+    return request.headers.get("user-agent", "").startswith(_READERS)

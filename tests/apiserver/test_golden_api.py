@@ -1,0 +1,122 @@
+"""Lists, watches, tables, writes, patches and refusals, compared with what a real Kubernetes 1.36 answered.
+
+Every recorded case about a kind that is served is sent to our server. Whole answers are compared, but for texts that
+are ours (descriptions of columns), ages, and what we do not give to pods. A case stands in DEVIATIONS, with its reason
+and in docs/compatibility.md, or it agrees.
+"""
+
+import asyncio
+import json
+import re
+from typing import Any
+
+from podfit.apiserver.documents import parse_yaml
+from podfit.net.wire import Response
+from support.clock import TURNS, FakeClock
+from support.golden import Case, parametrize
+from support.replay import Replay, comparable, differences, projected, served
+from support.server import Server
+
+_COMPACTED = "the recorded server had compacted its history, a new one has not"
+_OWN = "code and reason agree, the text is ours"
+_FAULT = "upstream answers 500 to what is the client's mistake or the node's absence"
+_STREAMS = "exec, attach, port-forward and eviction are not served"
+_TOKEN = "a TokenRequest is answered without metadata of its own; audience and texts are ours"
+_VERSION = "the server says what it is"
+_ROLES = "only the roles of what is served exist"
+_RECORDED_ON = "made by a controller of the recorded cluster"
+_EMPTY = "rules that are an empty list are as good as none, so nobody owns them"
+_IMPERSONATE = "impersonation is judged by the verb impersonate, not by the finer verbs of 1.36's new feature"
+
+DEVIATIONS = {
+    "get-rv-abc": _FAULT, "binding-no-name": _FAULT, "binding-bad-kind": _FAULT, "ephemeral-log-node-absent": _FAULT,
+    "list-continue-old-rv": _COMPACTED, "list-rv-1-exact-compacted-or-not": _COMPACTED, "watch-old-rv-1": _COMPACTED,
+    "list-continue-with-rv0": "a limit counts whatever the resource version",
+    "list-continue-garbage": _OWN, "create-delete-wrong-kind": _OWN, "watch-yaml": _OWN, "smp-cm-data-number": _OWN,
+    "create-delete-precond-rv": "the recorded message names that server's revisions",
+    "eviction-dry": _STREAMS, "ephemeral-exec-container-bad": _STREAMS, "ephemeral-portforward": _STREAMS,
+    "log-unscheduled-exec": _STREAMS,
+    "token-default": _TOKEN, "token-audience": _TOKEN, "token-too-short": _TOKEN, "token-bound-kind": _TOKEN,
+    "token-empty-body": _TOKEN, "token-no-body": _TOKEN,
+    "table-list-nodes": _RECORDED_ON, "table-list-resourcequotas": _RECORDED_ON, "namespace-delete": _RECORDED_ON,
+    "namespace-get-terminating": _RECORDED_ON, "namespace-delete-again": _RECORDED_ON,
+    "table-list-roles": _EMPTY, "table-list-clusterroles": _EMPTY,
+    "user-version": _VERSION, "sa-version": _VERSION, "node-version": _VERSION, "token-ok-api": _VERSION,
+    "bootstrap-clusterroles": _ROLES, "bootstrap-clusterrolebindings": _ROLES, "bootstrap-roles": _ROLES,
+    "bootstrap-rolebindings": _ROLES, "escalate-binding": _ROLES,
+    "denied-impersonate-group": _IMPERSONATE, "denied-impersonate-uid": _IMPERSONATE,
+    "denied-impersonate-node": _IMPERSONATE,
+    "node-get": "a node that asks for a pod that is gone is told so, which a 403 would hide from it",
+    "propagation-orphan-delete": "there is no garbage collector: an object goes at once, and alone",
+}  # fmt: skip
+
+
+def _wanted(case: Case) -> bool:
+    return served(case) and case["id"] not in DEVIATIONS
+
+
+async def _check(server: Server, case: Case) -> None:
+    replay = Replay(server)
+    await replay.prepare(case)
+    answer = await replay.send(case["request"], anonymous=case["group"] == "authn")
+    expect = replay.expected(case)
+    body = await _body(server, answer)
+    assert answer.status == expect["code"], body
+    watched = not isinstance(answer.body, bytes)
+    if "bodyText" in expect:
+        _compare_text(expect["bodyText"], body)
+    elif watched:
+        _compare(expect.get("bodyLines") or [expect["body"]], [json.loads(line) for line in body.splitlines()])
+    elif "body" in expect:
+        _compare(expect["body"], json.loads(body))
+
+
+async def _body(server: Server, answer: Response) -> str:
+    """The whole text; a watch is read until the second is over for which it was asked."""
+    if isinstance(answer.body, bytes):
+        return answer.body.decode()
+    reading = asyncio.ensure_future(_read(answer))
+    for _ in range(TURNS):
+        await asyncio.sleep(0)
+    clock = server.context.clock
+    assert isinstance(clock, FakeClock)
+    await clock.advance(1)
+    return await reading
+
+
+async def _read(answer: Response) -> str:
+    assert not isinstance(answer.body, bytes)
+    return b"".join([chunk async for chunk in answer.body]).decode()
+
+
+def _compare(expected: Any, got: Any) -> None:
+    assert not list(differences(comparable(expected), comparable(projected(expected, got))))
+
+
+def _compare_text(expected: str, got: str) -> None:
+    """JSON by its layout and content, YAML by its content, other texts as they are."""
+    if expected.startswith("apiVersion:"):
+        quoted = re.sub(r": (\{\w+\})$", r': "\1"', expected, flags=re.MULTILINE)
+        assert not list(differences(comparable(parse_yaml(quoted.encode())), comparable(parse_yaml(got.encode()))))
+        return
+    if not expected.startswith("{"):
+        assert not list(differences(expected, got))
+        return
+    assert got.startswith("{\n  " if "\n  " in expected else '{"')
+    assert got.endswith("\n") is expected.endswith("\n")
+    assert not list(differences(comparable(json.loads(expected)), comparable(json.loads(got))))
+
+
+@parametrize("api/verbs.json*", _wanted)
+async def test_verbs(server: Server, case: Case) -> None:
+    await _check(server, case)
+
+
+@parametrize("api/patch.json*", _wanted)
+async def test_patches(server: Server, case: Case) -> None:
+    await _check(server, case)
+
+
+@parametrize("api/rbac.json*", _wanted)
+async def test_rbac(server: Server, case: Case) -> None:
+    await _check(server, case)
