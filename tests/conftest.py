@@ -4,6 +4,7 @@ Markers say what a test needs: `node` (root, containerd, runc, CNI plugins), `ku
 missing the test skips and says why; with `CI=true` it fails instead, so a check cannot go missing unnoticed.
 `guest` tests need User-Mode Linux and run inside of it (`support.guest`).
 `campaign` tests are left out unless the marker expression asks for them (`make campaign`).
+`--campaign PAGE` has their results written into a page.
 
 `PODFIT_GOLDEN_DIR` names another folder of the shape of `tests/golden` to replay instead of it.
 """
@@ -18,7 +19,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from support import guest
+from support import campaign, guest
 
 pytest_plugins = ["support.conformance"]
 
@@ -56,7 +57,17 @@ def missing_kubectl() -> str:
 REQUIREMENTS = {"node": missing_node, "kubectl": missing_kubectl, "guest": guest.missing_guest}
 
 
+figure = campaign.figure
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    campaign.add_option(parser)
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    page = config.getoption("--campaign")
+    if page is not None and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(campaign.Page(page), "campaign-page")
     if not guest.inside():
         config.pluginmanager.register(guest.OnHost(config), "guest-on-host")
     elif guest.REPORTS in os.environ:
@@ -66,13 +77,14 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if "campaign" in config.option.markexpr:
         return
-    campaign = [item for item in items if item.get_closest_marker("campaign")]
-    if campaign:
-        config.hook.pytest_deselected(items=campaign)
-        items[:] = [item for item in items if item not in campaign]
+    long = [item for item in items if item.get_closest_marker("campaign")]
+    if long:
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in long]
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    campaign.describe(item)
     for marker, missing in REQUIREMENTS.items():
         reason = missing() if item.get_closest_marker(marker) else ""
         if reason and os.environ.get("CI") == "true":

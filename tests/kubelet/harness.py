@@ -34,8 +34,7 @@ class Node:
     ) -> None:
         self.clock = FakeClock()
         self.api = NodeApi()
-        self.runtime = FakeRuntime(self.clock)
-        self.cgroups = FakeCgroups()
+        self.make_machine()
         amounts = {"cpu": cpu, "memory": "4Gi", "pods": "110", "ephemeral-storage": "10Gi"}
         size = {name: Quantity.parse(amount) for name, amount in amounts.items()}
         self.config = KubeletConfig(
@@ -45,6 +44,11 @@ class Node:
         self.machine = machine
         self.client = Client(Local(self.api, IDENTITY))
         self.kubelet = self._kubelet()
+
+    def make_machine(self) -> None:
+        """What the kubelet drives; another machine is another class."""
+        self.runtime = FakeRuntime(self.clock)
+        self.cgroups = FakeCgroups()
 
     def use(self, client: Client) -> None:
         """Speak to another API server; before the start."""

@@ -140,6 +140,7 @@ class Kubelet:
         """
         if stop_pods:
             await self.shut_down()
+        await asyncio.sleep(0)  # a job that has not begun yet could not be ended
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -32,6 +32,10 @@ class VirtualClock:
         self._timers: list[VirtualTimer] = []
         self._order = itertools.count()
 
+    def jump(self, seconds: float) -> None:
+        """The time of day is set, forward or back; what is measured goes on as before."""
+        self._start += timedelta(seconds=seconds)
+
     def now(self) -> datetime:
         return self._start + timedelta(seconds=self._elapsed)
 

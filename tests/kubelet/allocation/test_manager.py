@@ -321,6 +321,23 @@ async def test_pods_with_a_promise_are_admitted_while_nothing_can_be_saved(tmp_p
     assert {each.pod.metadata.name: type(each) for each in answers} == {"old": Admitted, "new": Unsaved}
 
 
+@pytest.mark.row("R-172")
+async def test_a_status_that_could_not_be_written_before_a_restart_costs_no_pod_its_place(tmp_path: Path) -> None:
+    """One had shrunk and the other grown into the room, and the API still shows the first at its old size."""
+    before = Allocating(tmp_path)
+    first, second = make("first", "3"), make("second", "1")
+    await before.start(first, second)
+    stale = before.manager._ledger.members["first"].pod.status
+    shrunk = await before.wants(first, c1=needs({"cpu": "1"}))
+    await before.settles(shrunk)
+    grown = await before.wants(second, c1=needs({"cpu": "3"}))
+    after = Allocating(tmp_path)
+    answers = await after.add(msgspec.structs.replace(shrunk, status=stale), grown)
+    assert [type(each) for each in answers] == [Admitted, Admitted]
+    (new,) = await after.add(make("new", "500m"))
+    assert isinstance(new, Rejected), "a new pod is measured against what may still be held"
+
+
 @pytest.mark.row("R-091")
 async def test_damaged_checkpoints_are_rebuilt_from_the_status(node: Allocating) -> None:
     web, hog = make("web", "500m"), make("hog", "3")

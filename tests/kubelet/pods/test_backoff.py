@@ -1,5 +1,7 @@
 """The delays between restarts: at once, then 10 s doubling to 5 min, forgotten after 10 quiet minutes."""
 
+import pytest
+
 from podfit.kubelet.pods.backoff import CrashBackoff
 from podfit.kubelet.pods.starter import duration
 
@@ -22,6 +24,13 @@ def test_the_wait_is_counted_from_the_failure() -> None:
     backoff.tried(KEY, now=100)
     assert backoff.remaining(KEY, failed_at=104, now=110) == 4
     assert backoff.remaining(KEY, failed_at=104, now=120) == 0
+
+
+@pytest.mark.parametrize("jump", [-86400, -3600, 3600, 86400])
+def test_a_time_of_day_that_was_set_makes_no_wait_longer(jump: float) -> None:
+    backoff = CrashBackoff()
+    backoff.tried(KEY, now=100_000)
+    assert backoff.remaining(KEY, failed_at=100_004, now=100_005 + jump) <= 10
 
 
 def test_ten_quiet_minutes_forgive() -> None:

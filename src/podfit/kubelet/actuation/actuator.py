@@ -32,7 +32,7 @@ from podfit.kubelet.actuation.memory import MemoryCheck
 from podfit.kubelet.allocation.checkpoint import Checkpoint, CheckpointError
 from podfit.kubelet.cgroup.protocol import QOS, UNLIMITED, CgroupConfig, CgroupError, Cgroups
 from podfit.kubelet.managers.manager import ResourceManagers
-from podfit.kubelet.runtime.errors import CRIError, Unimplemented
+from podfit.kubelet.runtime.errors import CRIError, Unavailable, Unimplemented
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.types import LinuxResources
 from podfit.net.metrics import Metrics
@@ -60,6 +60,8 @@ class Outcome:
 
     done: tuple[Step, ...] = ()
     error: str = ""
+    outage: bool = False
+    """The runtime did not answer: it may be back in a moment."""
 
     @property
     def changed(self) -> bool:
@@ -170,7 +172,7 @@ class Actuator:
                     await self._do(pod, live, step, hold)
                 except (ActuationError, CRIError, CgroupError, CheckpointError) as error:
                     log.warning("resize failed pod=%s/%s error=%s", pod.metadata.namespace, pod.metadata.name, error)
-                    return Outcome(tuple(done), str(error))
+                    return Outcome(tuple(done), str(error), outage=isinstance(error, Unavailable))
                 done.append(step)
         return Outcome(tuple(done))
 

@@ -61,11 +61,16 @@ class Batch:
     changes: dict[str, PodResources] = field(default_factory=dict)
 
     def admit(self, pod: Pod) -> Answer:
-        """Decide on one pod. One that is over, or on its way out, is not asked whether it fits."""
+        """Decide on one pod. One that is over, or on its way out, is not asked whether it fits.
+
+        A pod that had a promise before the kubelet was restarted keeps it whatever its neighbours count for (R-172):
+        the last status of a neighbour may still show a size that it gave up, or a pod that ended, meanwhile.
+        """
         uid = pod.metadata.uid
         if pod.metadata.deletion_timestamp is None and pod.status.phase not in TERMINAL:
             allocated = self.ledger.allocated(pod)
-            verdict = fit.admit(allocated, self.node, others(pod, self.draft, self.claims))
+            kept = self.ledger.has_promised(pod)
+            verdict = fit.admit(allocated, self.node, () if kept else others(pod, self.draft, self.claims))
             if isinstance(verdict, Deferred):
                 return self._refused(pod, allocated, verdict)
             self.node = fit.occupied(allocated, self.node)

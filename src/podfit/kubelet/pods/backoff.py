@@ -33,11 +33,14 @@ class CrashBackoff:
         return entry.delay if entry is not None else 0.0
 
     def remaining(self, key: Key, failed_at: float, now: float) -> float:
-        """Seconds still to wait after a failure at `failed_at`; 0 = try now."""
+        """Seconds still to wait after a failure at `failed_at`; 0 = try now.
+
+        Never more than the delay, also when the time of day was set back since the failure.
+        """
         entry = self._entries.get(key)
         if entry is None or failed_at - entry.since > FORGET_AFTER:
             return 0.0
-        return max(0.0, failed_at + entry.delay - now)
+        return min(entry.delay, max(0.0, failed_at + entry.delay - now))
 
     def tried(self, key: Key, now: float) -> None:
         """Another attempt begins: the next one will have to wait longer."""

@@ -10,7 +10,7 @@
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from podfit.api.base import ResourceList
@@ -30,12 +30,13 @@ from podfit.kubelet.pods.environment import environment
 from podfit.kubelet.pods.facts import PodFacts
 from podfit.kubelet.pods.fields import Unsupported
 from podfit.kubelet.pods.lookup import Lookup, Missing
-from podfit.kubelet.runtime.errors import CRIError
+from podfit.kubelet.runtime.errors import CRIError, Unavailable
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.types import ContainerConfig, ContainerState, ContainerStatus, SandboxConfig
 from podfit.kubelet.volumes.manager import Paths, Volumes, container_mounts
 
 RETRY_SECONDS = 10.0
+OUTAGE_SECONDS = 1.0  # a runtime that was killed is back within a second
 PROBES_IGNORED = "podfit does not run probes: the container counts as started and ready while it runs"
 
 
@@ -70,6 +71,8 @@ class Starter:
     pool: SharedPool
     emit: Callable[[Pod, str, str, str, str], None]
     """Pod, type, reason, message, field path."""
+    failures: dict[tuple[str, str], tuple[NotStarted, float]] = field(default_factory=dict)
+    """Why a container (pod's uid, name) could not be started, and when it may be tried again."""
 
     async def start(self, pod: Pod, container: Container, place: Place, facts: PodFacts, *, replaced: bool) -> None:
         """`pod` is the allocated one. `replaced`: we stopped the last instance ourselves, so it need not wait.
@@ -80,6 +83,8 @@ class Starter:
         last = facts.last(container.name)
         if last is not None and last.state is ContainerState.EXITED and not replaced:
             self._wait_for_backoff(pod, container, last, tell)
+        if last is not None and last.state is ContainerState.CREATED:
+            self._wait_to_try_again((pod.metadata.uid, container.name))
         try:
             image = await self.puller.ensure(labels.ref(pod), container, tell)
         except ImageError as error:
@@ -90,10 +95,20 @@ class Starter:
         except (Missing, Unsupported, ApiError, OSError) as error:
             raise self._failure("CreateContainerConfigError", error, tell) from error
         await self._run(pod, container, config, place, tell)
-        await self._prune(container, facts)
+        await self.prune(container.name, facts, keep=1)
+
+    def _wait_to_try_again(self, key: tuple[str, str]) -> None:
+        """An instance that could not be started is not replaced before its time: seeing it go would wake the worker."""
+        failure, until = self.failures.get(key, (None, 0.0))
+        left = until - self.clock.monotonic()
+        if failure is not None and left > 0:
+            raise NotStarted(failure.reason, str(failure), retry=left)
+        self.failures.pop(key, None)
 
     def forget(self, uid: str) -> None:
         """The pod is gone."""
+        for key in [key for key in self.failures if key[0] == uid]:
+            del self.failures[key]
         self.backoff.forget(uid)
         self.puller.forget(uid)
 
@@ -103,12 +118,12 @@ class Starter:
             await self.actuator.before_create(pod, container.name)
             container_id = await self.runtime.create_container(place.sandbox_id, config, place.sandbox)
         except CRIError as error:
-            raise self._failure("CreateContainerError", error, tell) from error
+            raise self._to_be_tried_again(pod, container, self._failure("CreateContainerError", error, tell)) from error
         tell("Normal", "Created", "Container created")
         try:
             await self.runtime.start_container(container_id)
         except CRIError as error:
-            raise self._failure("RunContainerError", error, tell) from error
+            raise self._to_be_tried_again(pod, container, self._failure("RunContainerError", error, tell)) from error
         tell("Normal", "Started", "Container started")
         if container.liveness_probe or container.readiness_probe or container.startup_probe:
             tell("Warning", "ProbesIgnored", PROBES_IGNORED)
@@ -159,10 +174,12 @@ class Starter:
             raise NotStarted("CrashLoopBackOff", f"{text} pod={labels.ref(pod)}", retry=wait)
         self.backoff.tried(key, now)
 
-    async def _prune(self, container: Container, facts: PodFacts) -> None:
-        """Keep the last ended instance of a container, for `kubectl logs --previous`, and no older one."""
-        older = [each for each in facts.containers if each.name == container.name][1:]
-        for each in older:
+    async def prune(self, name: str, facts: PodFacts, *, keep: int = 2) -> None:
+        """Keep the last ended instance of a container, for `kubectl logs --previous`, and no older one.
+
+        `keep` is one less while the facts do not have the instance yet that was just made.
+        """
+        for each in [each for each in facts.containers if each.name == name][keep:]:
             if each.state is not ContainerState.RUNNING:
                 await self.runtime.remove_container(each.id)
                 for path in (each.annotations.get(labels.MESSAGE_PATH), each.log_path):
@@ -173,9 +190,13 @@ class Starter:
         path = field_path(pod, container.name)
         return lambda type_, reason, message: self.emit(pod, type_, reason, message, path)
 
+    def _to_be_tried_again(self, pod: Pod, container: Container, failure: NotStarted) -> NotStarted:
+        self.failures[pod.metadata.uid, container.name] = failure, self.clock.monotonic() + failure.retry
+        return failure
+
     def _failure(self, reason: str, error: Exception, tell: Tell) -> NotStarted:
         tell("Warning", "Failed", f"Error: {error}")
-        return NotStarted(reason, str(error))
+        return NotStarted(reason, str(error), retry=OUTAGE_SECONDS if isinstance(error, Unavailable) else RETRY_SECONDS)
 
 
 def target_id(facts: PodFacts, name: str) -> str:

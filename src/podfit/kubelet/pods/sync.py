@@ -22,7 +22,7 @@ from podfit.kubelet.pods.configs import log_directory, sandbox_config
 from podfit.kubelet.pods.facts import PodFacts, observe
 from podfit.kubelet.pods.plan import Kill, Plan, plan
 from podfit.kubelet.pods.reporter import Reporter
-from podfit.kubelet.pods.starter import NotStarted, Place
+from podfit.kubelet.pods.starter import OUTAGE_SECONDS, NotStarted, Place
 from podfit.kubelet.pods.toolbox import Toolbox
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.types import SandboxConfig
@@ -112,7 +112,7 @@ class PodSync:
         outcome = await actuator.resize(pod, LivePod(sandbox_id=live.sandbox_id, containers=still))
         self._tools.allocation.report(pod, outcome.error)
         if outcome.error:
-            retries.append(self._tools.jittered(RETRY_SECONDS))
+            retries.append(self._tools.jittered(OUTAGE_SECONDS if outcome.outage else RETRY_SECONDS))
         return replaced, outcome.changed and not outcome.error
 
     async def _start(
@@ -123,6 +123,8 @@ class PodSync:
             return False
         place = Place(sandbox.id, self._sandbox_config(pod, sandbox.attempt), volumes)
         started = False
+        for name in {each.name for each in facts.containers}:
+            await self._tools.starter.prune(name, facts)
         for container in _in_order(pod, {each.name for each in todo.start} | replaced):
             try:
                 await self._tools.starter.start(pod, container, place, facts, replaced=container.name in replaced)

@@ -20,10 +20,11 @@ from podfit.kubelet.cgroup.protocol import CgroupError
 from podfit.kubelet.pods import labels
 from podfit.kubelet.pods.ender import PodEnd
 from podfit.kubelet.pods.reporter import Reporter
+from podfit.kubelet.pods.starter import OUTAGE_SECONDS
 from podfit.kubelet.pods.status_writer import StatusWriter
 from podfit.kubelet.pods.sync import RESYNC_SECONDS, RETRY_SECONDS, PodSync
 from podfit.kubelet.pods.toolbox import Toolbox
-from podfit.kubelet.runtime.errors import CRIError
+from podfit.kubelet.runtime.errors import CRIError, Unavailable
 from podfit.kubelet.static.annotations import is_static
 from podfit.kubelet.static.writer import MirrorWriter
 from podfit.kubelet.status.conditions import keeping_foreign
@@ -137,7 +138,7 @@ class PodWorker:
         try:
             again = await self._step()
         except (CRIError, CgroupError, CheckpointError, ApiError, OSError) as error:
-            delay = self._failures.next() if self._ending else self._tools.jittered(RETRY_SECONDS)
+            delay = self._failures.next() if self._ending else self._tools.jittered(_patience(error))
             log.warning("pod turn failed pod=%s retry_seconds=%.1f error=%s", labels.ref(self.pod), delay, error)
             return delay
         except Exception:
@@ -186,6 +187,10 @@ class PodWorker:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+def _patience(error: Exception) -> float:
+    return OUTAGE_SECONDS if isinstance(error, Unavailable) else RETRY_SECONDS
 
 
 def _urgency(pod: Pod) -> tuple[bool, int | None]:

@@ -37,7 +37,9 @@ from podfit.kubelet.runtime.types import (
 )
 
 RUNTIME, IMAGES = "runtime.v1.RuntimeService", "runtime.v1.ImageService"
-SECONDS = 120.0  # for most calls; creating and starting may wait for a busy disk
+QUICK_SECONDS = 10.0  # for what a runtime answers from its memory
+UPDATE_SECONDS = 30.0  # a process of the OCI runtime; asking twice is harmless
+WORK_SECONDS = 120.0  # what makes and ends containers may wait for a busy disk, and is not begun twice
 PULL_SECONDS = 600.0
 LOOKS, LOOK_SECONDS = 1000, 0.01  # for an image that was just loaded
 _OPTIONS = [
@@ -102,7 +104,7 @@ class CRIRuntime:
 
     async def run_sandbox(self, config: SandboxConfig, *, handler: str = "") -> str:
         request = pb.RunPodSandboxRequest(config=convert.sandbox_config(config), runtime_handler=handler)
-        return str((await self._call("RunPodSandbox", request, pb.RunPodSandboxResponse)).pod_sandbox_id)
+        return str((await self._work("RunPodSandbox", request, pb.RunPodSandboxResponse)).pod_sandbox_id)
 
     async def stop_sandbox(self, sandbox_id: str) -> None:
         await self._gone_is_fine("StopPodSandbox", pb.StopPodSandboxRequest(pod_sandbox_id=sandbox_id))
@@ -126,7 +128,8 @@ class CRIRuntime:
             pod_sandbox_id=sandbox_id, resources=convert.resources_out(resources),
             overhead=convert.resources_out(overhead or LinuxResources()),
         )  # fmt: skip
-        await self._call("UpdatePodSandboxResources", request, pb.UpdatePodSandboxResourcesResponse)
+        answer = pb.UpdatePodSandboxResourcesResponse
+        await self._call("UpdatePodSandboxResources", request, answer, seconds=UPDATE_SECONDS)
 
     async def sandbox_stats(self, sandbox_id: str) -> SandboxStats:
         request = pb.PodSandboxStatsRequest(pod_sandbox_id=sandbox_id)
@@ -137,15 +140,15 @@ class CRIRuntime:
             pod_sandbox_id=sandbox_id, config=convert.container_config(config, sandbox, config.security),
             sandbox_config=convert.sandbox_config(sandbox),
         )  # fmt: skip
-        return str((await self._call("CreateContainer", request, pb.CreateContainerResponse)).container_id)
+        return str((await self._work("CreateContainer", request, pb.CreateContainerResponse)).container_id)
 
     async def start_container(self, container_id: str) -> None:
         request = pb.StartContainerRequest(container_id=container_id)
-        await self._call("StartContainer", request, pb.StartContainerResponse)
+        await self._work("StartContainer", request, pb.StartContainerResponse)
 
     async def stop_container(self, container_id: str, *, grace_seconds: int) -> None:
         request = pb.StopContainerRequest(container_id=container_id, timeout=grace_seconds)
-        await self._gone_is_fine("StopContainer", request, seconds=SECONDS + grace_seconds)
+        await self._gone_is_fine("StopContainer", request, seconds=WORK_SECONDS + grace_seconds)
 
     async def remove_container(self, container_id: str) -> None:
         await self._gone_is_fine("RemoveContainer", pb.RemoveContainerRequest(container_id=container_id))
@@ -164,7 +167,8 @@ class CRIRuntime:
         self, container_id: str, resources: LinuxResources | WindowsResources
     ) -> None:
         request = convert.update_request(container_id, resources)
-        await self._call("UpdateContainerResources", request, pb.UpdateContainerResourcesResponse)
+        answer = pb.UpdateContainerResourcesResponse
+        await self._call("UpdateContainerResources", request, answer, seconds=UPDATE_SECONDS)
 
     async def container_stats(self, container_id: str) -> ContainerStats:
         request = pb.ContainerStatsRequest(container_id=container_id)
@@ -210,22 +214,32 @@ class CRIRuntime:
         raise CRIError(f"{archive} was loaded, but the runtime does not show {', '.join(names)}")
 
     async def _gone_is_fine(
-        self, name: str, request: Any, *, seconds: float = SECONDS, service: str = RUNTIME
+        self, name: str, request: Any, *, seconds: float | None = None, service: str = RUNTIME
     ) -> None:
         answer = getattr(pb, name + "Response")
+        seconds = WORK_SECONDS if seconds is None else seconds
         try:
             await self._call(name, request, answer, seconds=seconds, service=service)
         except NotFound:
             return
 
+    async def _work(self, name: str, request: Any, answer: Any) -> Any:
+        return await self._call(name, request, answer, seconds=WORK_SECONDS)
+
     async def _call(
-        self, name: str, request: Any, answer: Any, *, seconds: float = SECONDS, service: str = RUNTIME
+        self, name: str, request: Any, answer: Any, *, seconds: float | None = None, service: str = RUNTIME
     ) -> Any:
+        """A runtime that was killed under a call may leave it without an answer for good, so no call waits longer than
+        it has to.
+        """
+        seconds = QUICK_SECONDS if seconds is None else seconds
         if name in self._lacking:
             raise Unimplemented(f"the runtime has no {name}")
         try:
             return await self._stub(service, name, request, answer)(request, timeout=seconds)
         except grpc.aio.AioRpcError as error:
+            if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
+                raise Unavailable(f"{name}: the runtime did not answer within {seconds:g} s") from error
             failure = _translated(error)
             if isinstance(failure, Unimplemented):
                 self._lacking.add(name)

@@ -1,0 +1,130 @@
+"""A storm of resizes over real pods, to be disturbed in the middle, and what has to hold once it is over.
+
+    storm = Storm(up, seed=36)
+    storm.begin()                          pods run
+    storm.disturb(lambda: storm.kill("podfit", "containerd"))
+    up.start()
+    storm.check("after the kill")          desired = allocated = actual, same containers, nothing acknowledged is lost
+"""
+
+import asyncio
+import os
+import random
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from podfit.api.core.pods import Pod
+from podfit.client.kubeconfig import load
+from podfit.client.rest import Client
+from podfit.cluster.layout import DataDir
+from podfit.cluster.nodes import cgroup_layout
+from podfit.core.errors import ApiError
+from podfit.core.quantity import Quantity
+from podfit.kubelet.cgroup.detect import detect
+from support.up import Up, manifest, resources, running, settled
+
+RESIZES = 4  # of each pod by each of two writers, so 20 and more are in flight
+LATEST = 0.4  # seconds after the first PATCH: the disturbance comes somewhere before
+
+
+class Storm:
+    def __init__(self, up: Up, *, seed: int, pods: int = 10) -> None:
+        self.up = up
+        self.names = [f"p{number}" for number in range(pods)]
+        self.resizes = 0
+        self._random = random.Random(seed)
+        self._settled: list[float] = []
+        self._first: dict[str, tuple[str, str, int]] = {}
+        self._acknowledged: dict[str, int] = {}
+
+    def begin(self) -> None:
+        sizes = {"name": "app", "resources": resources("20m", "16Mi")}
+        self.up.apply(*(manifest(name, sizes) for name in self.names))
+        self._first = {name: identity(self.up.pod_when(name, running, "ran")) for name in self.names}
+
+    def disturb(self, disturbance: Callable[[], object]) -> None:
+        """Resize everything at once, and call `disturbance` in the middle. Returns when every PATCH has its answer."""
+        asyncio.run(self._storm(disturbance))
+
+    def kill(self, *parts: str) -> None:
+        """SIGKILL of `podfit`, `containerd` or both."""
+        pids = {"podfit": self._podfit_pid, "containerd": self._containerd_pid}
+        for pid in [pids[part]() for part in parts]:
+            os.kill(pid, signal.SIGKILL)
+
+    def _podfit_pid(self) -> int:
+        return int(self.up.state()["pid"])
+
+    def _containerd_pid(self) -> int:
+        return containerd_pid(self.up)
+
+    def check(self, when: str, *, seconds: float = 60) -> None:
+        began = time.monotonic()
+        for name in self.names:
+            pod = self.up.pod_when(name, settled, f"settled {when}", seconds=seconds)
+            desired = pod["spec"]["containers"][0]["resources"]
+            status = pod["status"]["containerStatuses"][0]
+            assert identity(pod) == self._first[name], "same pod, same container, no restart"
+            assert status["resources"] == desired
+            assert status["allocatedResources"] == desired["requests"]
+            assert pod["metadata"]["generation"] >= self._acknowledged.get(name, 0), "an acknowledged resize is gone"
+            assert self._kernel(pod) == wanted(desired), f"{name} {when}: the kernel has something else"
+        self._settled.append(time.monotonic() - began)
+
+    def tell(self, figure: Callable[[str, object], None]) -> None:
+        figure("rounds", len(self._settled))
+        figure("acknowledged resizes", self.resizes)
+        figure("settled after", f"{median(self._settled):.1f} s (median), {max(self._settled):.1f} s (slowest)")
+
+    def _kernel(self, pod: dict[str, Any]) -> tuple[int, int]:
+        """Quota in microseconds and memory limit in bytes of the container's own cgroup and no other."""
+        layout = cgroup_layout(DataDir(self.up.root))
+        container = pod["status"]["containerStatuses"][0]["containerID"].rpartition("/")[2]
+        path = layout.container(pod["metadata"]["uid"], "Guaranteed", container)
+        values = detect(layout).cgroups.read_container(path)
+        return values.cpu.quota or 0, values.memory_limit or 0
+
+    async def _storm(self, disturbance: Callable[[], object]) -> None:
+        client = load([self.up.kubeconfig]).client()
+        writers = [self._writer(client, name) for name in self.names for _ in range(2)]
+        storm = asyncio.gather(*writers, return_exceptions=True)
+        await asyncio.sleep(self._random.uniform(0.01, LATEST))
+        await asyncio.to_thread(disturbance)
+        for result in await storm:
+            assert result is None or isinstance(result, ConnectionError | ApiError), result
+        await client.close()
+
+    async def _writer(self, client: Client, name: str) -> None:
+        for _ in range(RESIZES):
+            size = resources(f"{self._random.randrange(20, 60)}m", f"{self._random.randrange(16, 48)}Mi")
+            patch = {"spec": {"containers": [{"name": "app", "resources": size}]}}
+            pod = await client.patch(Pod, name, "default", patch, subresource="resize")
+            self.resizes += 1
+            self._acknowledged[name] = max(self._acknowledged.get(name, 0), pod.metadata.generation)
+
+
+def wanted(desired: dict[str, Any]) -> tuple[int, int]:
+    limits = desired["limits"]
+    return Quantity.parse(limits["cpu"]).milli() * 100, Quantity.parse(limits["memory"]).value()
+
+
+def identity(pod: dict[str, Any]) -> tuple[str, str, int]:
+    status = pod["status"]["containerStatuses"][0]
+    return pod["metadata"]["uid"], status["containerID"], status["restartCount"]
+
+
+def containerd_pid(up: Up) -> int:
+    """Of the containerd that runs on this data directory now; `up.json` may name one that was killed."""
+    config = str(up.root / "containerd" / "config.toml").encode()
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            program, *arguments = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if program.endswith(b"containerd") and config in arguments:
+            return int(path.parent.name)
+    raise AssertionError(f"no containerd runs on {up.root}")
