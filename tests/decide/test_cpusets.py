@@ -163,3 +163,19 @@ def test_a_pod_quota_is_taken_away_when_a_container_gets_cpus_alone() -> None:
     limited = PodValues(shares=2048, quota=150_000, period=100_000, memory=None)
     assert limited.limit_change(config, "cpu") > 0
     assert PodValues(shares=2048, quota=None, period=100_000, memory=None).limit_change(config, "cpu") == 0
+
+
+PODS = tuple(guaranteed(cpu, name) for name, cpu in (("a", "1"), ("b", "2"), ("c", "3"), ("d", "1500m"), ("e", "2")))
+
+
+@given(st.lists(st.tuples(st.sampled_from(PODS), st.booleans()), max_size=30))
+def test_cpus_are_neither_shared_twice_nor_lost(story: list[tuple[Pod, bool]]) -> None:
+    """Whatever comes and goes: what is assigned is apart, and with the pool it is the whole machine."""
+    state = CpuState.fresh(SERVER, parse("0,4"))
+    for asks, comes in story:
+        outcome = assign(asks, state, DEFAULT_GATES) if comes else release(asks.metadata.uid, state)
+        state = outcome if isinstance(outcome, CpuState) else state
+        owned = [cpus for each in state.assigned.values() for cpus in each.values()]
+        assert sum(map(len, owned)) + len(state.shared) == len(SERVER)
+        assert state.shared.union(*owned) == frozenset(SERVER)
+        assert state.reserved <= state.shared

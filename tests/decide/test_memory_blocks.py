@@ -1,6 +1,8 @@
 """Memory set aside on NUMA nodes."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from podfit.api.core.pods import Pod
 from podfit.core.features import DEFAULT_GATES
@@ -58,3 +60,18 @@ def test_a_pod_that_no_node_can_hold_is_rejected_in_upstreams_words() -> None:
     assert verdict.message == (
         "Allocate failed due to [memorymanager] failed to get the default NUMA affinity, no NUMA nodes with enough "
         "memory is available, which is unexpected")
+
+
+SIZES = tuple(asks(memory, name) for name, memory in (("a", "512Mi"), ("b", "1Gi"), ("c", "2Gi"), ("d", "3Gi")))
+
+
+@given(st.lists(st.tuples(st.sampled_from(SIZES), st.booleans()), max_size=20))
+def test_no_node_promises_more_than_it_has(story: list[tuple[Pod, bool]]) -> None:
+    state = TWO
+    for one, comes in story:
+        outcome = assign(one, state, DEFAULT_GATES) if comes else release(one.metadata.uid, state)
+        state = outcome if isinstance(outcome, MemoryState) else state
+        assert all(state.free(node) >= 0 for node in state.banks)
+    for one in SIZES:
+        state = release(one.metadata.uid, state)
+    assert state == TWO

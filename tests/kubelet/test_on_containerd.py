@@ -180,7 +180,8 @@ async def test_the_kernel_keeps_cpus_for_one_container(real: RealNode) -> None:
     everything = os.sched_getaffinity(0)
     reserved = min(everything)
     real.managers = ManagersConfig(
-        cpu_policy="static", topology=numa.topology(frozenset(everything)), reserved_cpus=frozenset({reserved}))
+        cpu_policy="static", topology=numa.topology(frozenset(everything)), reserved_cpus=frozenset({reserved}),
+        memory_policy="Static", banks=numa.banks(memory_bytes(), {0: 1 << 28}))
     await real.restart()
     await real.add(FOREVER, name="small", cpu="100m")
     small = await real.until(lambda pod: pod.status.phase == "Running", "small")

@@ -179,6 +179,16 @@ async def test_assignments_survive_a_crash_of_the_kubelet(static: Node) -> None:
     assert (on(static, "b1"), on(static, "c1")) == ("2", "1")
 
 
+async def test_a_node_that_was_taken_down_may_have_another_policy(static: Node) -> None:
+    await guaranteed(static, "2")
+    await static.kubelet.stop(stop_pods=True)
+    static.config = replace(static.config, managers=ManagersConfig())
+    static.kubelet = static._kubelet()
+    await static.start()
+    await static.runs("web")
+    assert on(static, "c1") == ""
+
+
 async def test_a_damaged_state_is_rebuilt_from_what_runs(static: Node) -> None:
     await guaranteed(static, "1", "a", "a1")
     await guaranteed(static, "1", "b", "b1")

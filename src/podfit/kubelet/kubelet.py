@@ -27,7 +27,7 @@ from podfit.decide.container_resources import Machine
 from podfit.decide.fit import NodeView
 from podfit.kubelet.actuation.actuator import Actuator
 from podfit.kubelet.actuation.guard import Guard
-from podfit.kubelet.allocation.checkpoint import Checkpoint
+from podfit.kubelet.allocation.checkpoint import Checkpoint, CheckpointError
 from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups
 from podfit.kubelet.config import KubeletConfig
@@ -148,6 +148,7 @@ class Kubelet:
         await self._puller.close()
         if stop_pods:
             await self._housekeeper.take_down()
+            await self._forget_managers()
 
     async def shut_down(self) -> None:
         """The node is about to go: it says so, and takes neither pods nor resizes any more. What runs goes on."""
@@ -162,6 +163,13 @@ class Kubelet:
     def _vanished(self, pod: Pod) -> None:
         self._pods.drop_static(pod)
         self._mirrors.unwant(pod)
+
+    async def _forget_managers(self) -> None:
+        """Nothing has CPUs or memory of its own any more, so the next start is free to have other policies."""
+        try:
+            await self._managers.give_up()
+        except CheckpointError as error:
+            log.warning("state of the managers not cleared error=%s", error)
 
     def _pressure_changed(self) -> None:
         """The API hears of it at once, and resizes that waited for it to pass are tried again."""

@@ -111,6 +111,8 @@ async def test_a_damaged_file_is_set_aside(tmp_path: Path) -> None:
 async def test_a_file_of_another_policy_or_machine_is_refused(tmp_path: Path) -> None:
     managers = ResourceManagers(STATIC, tmp_path)
     await managers.keep(CPUS, MEMORY)
+    with pytest.raises(ManagerError, match='"none" differs from state checkpoint policy "static"'):
+        ResourceManagers(ManagersConfig(), tmp_path)
     for config in (
         ManagersConfig(), ManagersConfig(memory_policy="Static", banks=BANKS),
         ManagersConfig(cpu_policy="static", topology=flat(8), reserved_cpus=parse("0")),

@@ -94,6 +94,11 @@ class ResourceManagers:
         if self.cpus is not None:
             self.cpus = replace(self.cpus, seen=pinned)
 
+    async def give_up(self) -> None:
+        """No container of this node runs any more. Raises CheckpointError."""
+        self.retain(())
+        await self.flush()
+
     async def flush(self) -> None:
         """Write what is in force. Raises CheckpointError."""
         async with self._busy:
@@ -115,7 +120,7 @@ class ResourceManagers:
     def _cpus(self, config: ManagersConfig) -> CpuState | None:
         path = self._root / CPU_FILE
         if config.cpu_policy == "none":
-            _refuse_leftover(path, "none")
+            _refuse_leftover(path, "none", state_files.CPU_POLICY)
             return None
         fresh = CpuState.fresh(config.topology, config.reserved_cpus)
         state, damaged = _restored(path, fresh, config.cpu_policy, lambda at: state_files.restored_cpus(at, fresh))
@@ -126,7 +131,7 @@ class ResourceManagers:
     def _memory(self, config: ManagersConfig) -> MemoryState | None:
         path = self._root / MEMORY_FILE
         if config.memory_policy == "None":
-            _refuse_leftover(path, "None")
+            _refuse_leftover(path, "None", state_files.MEMORY_POLICY)
             return None
         fresh = MemoryState(banks=config.banks)
         return _restored(
@@ -145,20 +150,21 @@ def _restored(path: Path, fresh: State, policy: str, read: Callable[[bytes], Sta
         log.warning("state set aside path=%s as=%s reason=%s", path, aside, error)
         return fresh, True
     except state_files.OtherPolicy as error:
-        raise ManagerError(_refusal(path, f'configured policy "{policy}" differs from state checkpoint policy '
-                                          f'"{error}"')) from error
+        why = f'configured policy "{policy}" differs from state checkpoint policy "{error}"'
+        raise ManagerError(_refusal(path, why)) from error
     except state_files.OtherMachine as error:
         raise ManagerError(_refusal(path, f"it is about another machine: {error}")) from error
 
 
-def _refuse_leftover(path: Path, policy: str) -> None:
+def _refuse_leftover(path: Path, policy: str, other: str) -> None:
     """Without a policy nothing is set aside, but containers that have CPUs or memory of their own may still run."""
     try:
         speaks_of_nobody = state_files.is_empty(path.read_bytes())
     except FileNotFoundError:
         return
     if not speaks_of_nobody:
-        raise ManagerError(_refusal(path, f'configured policy "{policy}" differs from state checkpoint policy'))
+        why = f'configured policy "{policy}" differs from state checkpoint policy "{other}"'
+        raise ManagerError(_refusal(path, why))
     path.unlink()
 
 
