@@ -20,6 +20,7 @@ from support.clock import FakeClock
 from support.server import ADMIN, Server, document, running_server
 
 PODS = "/api/v1/namespaces/default/pods"
+MAPS = "/api/v1/namespaces/default/configmaps"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 JANE, NODE = Identity("jane", ("dev",)), Identity("system:node:n1", ("system:nodes",))
 
@@ -419,3 +420,14 @@ async def test_nobody_becomes_who_they_may_not(
 ) -> None:
     await grant(server, rules, kind="ClusterRole")
     assert (await as_other(server, "/api", who=JANE, **other))[0] == status
+
+
+async def test_a_put_that_would_create_needs_the_right_to_create(server: Server) -> None:
+    path, lease = "/apis/coordination.k8s.io/v1/namespaces/default/leases/l", {"metadata": {"name": "l"}, "spec": {}}
+    await grant(server, rule("update", "leases", "coordination.k8s.io"))
+    code, refused = await send(server, "PUT", path, lease, who=JANE)
+    assert (code, "cannot create resource" in refused["message"]) == (403, True)
+    assert (await send(server, "PUT", path, {**lease, "metadata": {"name": "other"}}))[0] == 400
+    assert (await send(server, "PUT", path, lease))[0] == 201
+    assert (await send(server, "PUT", path, lease, who=JANE))[0] == 200
+    assert (await send(server, "PUT", f"{MAPS}/a", {"metadata": {"name": "a"}}))[0] == 404
