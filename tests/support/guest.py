@@ -109,8 +109,8 @@ class OnHost:
         path = CHECKOUT / ".guest" / f"reports-{os.getpid()}"
         path.write_text("")
         command = [
-            str(CHECKOUT / "scripts/guest"), sys.executable, "-m", "pytest", "-p", "no:cacheprovider",
-            "-m", "guest or campaign", *nodeids]
+            "setpriv", "--pdeathsig", "TERM", str(CHECKOUT / "scripts/guest"), sys.executable, "-m", "pytest",
+            "-p", "no:cacheprovider", "-m", "guest or campaign", *nodeids]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 command, cwd=CHECKOUT, stdout=log, stderr=subprocess.STDOUT, env=os.environ | {REPORTS: str(path)})
