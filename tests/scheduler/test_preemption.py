@@ -64,3 +64,18 @@ async def test_a_resize_that_waits_evicts_nobody(world: World) -> None:
     await world.report("b", "1", {"type": "PodResizePending", "status": "True", "reason": "Deferred"})
     await world.rest()
     assert (await world.client.get(Pod, "a", "default")).metadata.deletion_timestamp is None
+
+
+@pytest.mark.usefixtures("priorities")
+async def test_a_pod_that_finds_room_elsewhere_gives_back_what_it_was_promised(world: World) -> None:
+    await world.node("n1", cpu="2")
+    await world.pod("low", cpu="2")
+    await world.until("low", lambda pod: bool(pod.spec.node_name))
+    await world.report("low", "2")
+    await world.pod("hi", cpu="1", priorityClassName="hi")
+    await world.until("hi", lambda pod: pod.status.nominated_node_name == "n1")
+    await world.node("n2", cpu="1")  # the victim is still there, so this one is used
+    await world.until("hi", lambda pod: pod.spec.node_name == "n2")
+    await world.client.delete(Pod, "low", "default", grace=0)
+    await world.pod("late", cpu="2")
+    await world.until("late", lambda pod: pod.spec.node_name == "n1")

@@ -14,7 +14,11 @@ NO_CPU = Unschedulable("no", {"n1": Refusal("NodeResourcesFit", ("Insufficient c
 
 
 def a_pod(name: str, priority: int = 0) -> tuple[Key, Pod]:
-    return ("default", name), Pod(metadata=ObjectMeta(name=name, namespace="default"), spec=PodSpec(priority=priority))
+    return ("default", name), Pod(
+        metadata=ObjectMeta(name=name, namespace="default", uid=name), spec=PodSpec(priority=priority))
+
+
+LEFT = a_pod("left")[1]
 
 
 def short_of_cpu(pod: Pod) -> Waiting:
@@ -59,7 +63,7 @@ async def test_tries_in_quick_succession_are_spaced_while_others_want_their_turn
     await popped(queue)
     queue.park(key, short_of_cpu(pod))
     queue.add(other, rival)
-    queue.changed(PodGone(pod))
+    queue.changed(PodGone(LEFT))
     assert await popped(queue) == "b"
     await clock.advance(1)
     assert await popped(queue) == "a"
@@ -71,7 +75,7 @@ async def test_a_pause_is_cut_short_when_nobody_else_is_active() -> None:
     queue.add(key, pod)
     await popped(queue)
     queue.park(key, short_of_cpu(pod))
-    queue.changed(PodGone(pod))
+    queue.changed(PodGone(LEFT))
     assert await popped(queue) == "a"
 
 
@@ -86,6 +90,16 @@ async def test_the_pause_after_an_error_lasts_and_grows_up_to_ten_seconds() -> N
         await clock.advance(pause - 0.1)
         assert await popped(queue) is None
         await clock.advance(0.2)
+
+
+async def test_room_that_a_pod_gave_up_itself_does_not_wake_it() -> None:
+    queue = SchedulingQueue(FakeClock())
+    key, pod = a_pod("a")
+    queue.add(key, pod)
+    await popped(queue)
+    queue.park(key, short_of_cpu(pod))
+    queue.changed(PodGone(pod))
+    assert await popped(queue) is None
 
 
 async def test_a_changed_pod_is_tried_at_once() -> None:
@@ -115,5 +129,5 @@ async def test_a_removed_pod_is_never_tried() -> None:
     key, pod = a_pod("a")
     queue.add(key, pod)
     queue.remove(key)
-    queue.changed(PodGone(pod))
+    queue.changed(PodGone(LEFT))
     assert await popped(queue) is None

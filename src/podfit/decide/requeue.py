@@ -74,6 +74,8 @@ Change = PodCame | PodGone | PodRelabelled | PodShrank | NodeChanged | NodeGone
 
 def worth_retrying(waiting: Waiting, change: Change, *, namespaces: NamespaceLabels = NO_NAMESPACES) -> bool:
     """Could this change turn the verdict? Over-eager is allowed, deaf is not."""
+    if isinstance(change, PodGone) and change.pod.metadata.uid == waiting.subject.uid:
+        return False  # what it gave up itself was its own already
     if not waiting.verdict.refusals:  # there was no node at all
         return isinstance(change, NodeChanged)
     return any(_helps(name, waiting, change, namespaces) for name in waiting.verdict.filters)
@@ -91,7 +93,7 @@ def _helps(name: str, waiting: Waiting, change: Change, namespaces: NamespaceLab
         case PodRelabelled(old, new):
             return _without(name, pod, old, namespaces) or _beside(name, pod, new, namespaces)
         case NodeGone():
-            return name == "PodTopologySpread"
+            return name in ("PodTopologySpread", "InterPodAffinity")
         case NodeChanged(old, new):
             return _opens(name, waiting.subject, new) and (old is None or _improved(name, waiting, old, new))
 
@@ -130,16 +132,22 @@ def _improved(name: str, waiting: Waiting, old: Node, new: Node) -> bool:
 
 
 def _without(name: str, pod: Pod, other: Pod, namespaces: NamespaceLabels) -> bool:
-    """Whether the other's absence helps: it kept this one away, or this one kept away from it, or it made a skew."""
-    apart = name == "InterPodAffinity" and (_repels(pod, other, namespaces) or _repels(other, pod, namespaces))
-    return apart or _spreads_over(name, pod, other)
+    """Whether the other's absence helps: one kept away from the other, or the other was the group that this one has to
+    join, and may now begin, or it made a skew."""
+    if name != "InterPodAffinity":
+        return _spreads_over(name, pod, other)
+    apart = _repels(pod, other, namespaces) or _repels(other, pod, namespaces)
+    return apart or (_joins(pod, other, namespaces) and _joins(pod, pod, namespaces))
 
 
 def _beside(name: str, pod: Pod, other: Pod, namespaces: NamespaceLabels) -> bool:
     """Whether the other's presence helps: this one wants to be near it, or a domain has caught up."""
+    return (name == "InterPodAffinity" and _joins(pod, other, namespaces)) or _spreads_over(name, pod, other)
+
+
+def _joins(pod: Pod, other: Pod, namespaces: NamespaceLabels) -> bool:
     affinity = required_affinity(pod)
-    near = name == "InterPodAffinity" and bool(affinity) and matches_all(affinity, other, namespaces)
-    return near or _spreads_over(name, pod, other)
+    return bool(affinity) and matches_all(affinity, other, namespaces)
 
 
 def _repels(one: Pod, other: Pod, namespaces: NamespaceLabels) -> bool:

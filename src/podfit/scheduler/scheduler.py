@@ -19,7 +19,7 @@ from podfit.core.features import FeatureGates
 from podfit.decide.place import Placed, Unschedulable, place
 from podfit.decide.placing.view import NodeView, Resident
 from podfit.decide.preempt import Eviction, Hopeless, preempt
-from podfit.decide.requeue import Waiting
+from podfit.decide.requeue import PodGone, Waiting
 from podfit.net.metrics import Metrics
 from podfit.scheduler.cache import ClusterCache, Key
 from podfit.scheduler.follow import NAME, Follower
@@ -81,6 +81,8 @@ class Scheduler:
         subject, views = Resident.of(pod, gates=self._gates, placed=False), self._cache.views()
         verdict = place(subject, views, namespaces=self._cache.namespaces)
         if isinstance(verdict, Placed):
+            if self._cache.withdraw(key) not in ("", verdict.node):
+                self._freed(pod)
             self._cache.count(pod, verdict.node)
             group.create_task(self._bind(key, pod, verdict.node, began))
             return
@@ -100,8 +102,9 @@ class Scheduler:
         outcome = preempt(subject, verdict, views, namespaces=self._cache.namespaces)
         if isinstance(outcome, Hopeless):
             if not outcome.keeps_promise:
-                self._cache.withdraw(key)
                 nominated = ""
+                if self._cache.withdraw(key):
+                    self._freed(pod)
             text = f"{verdict.message} no new claims to deallocate, preemption: {outcome.message}"
             group.create_task(self._explain(pod, text, nominated))
             return
@@ -113,6 +116,10 @@ class Scheduler:
         self._evicting.add(key)
         group.create_task(self._evict(key, pod, verdict.message, outcome, displaced))
 
+    def _freed(self, pod: Pod) -> None:
+        """Room that was kept for this pod is there for others, although no event of the API tells so."""
+        self._queue.changed(PodGone(pod), namespaces=self._cache.namespaces)
+
     async def _bind(self, key: Key, pod: Pod, node: str, began: float) -> None:
         tries, arrived = self._queue.record(key)
         try:
@@ -121,6 +128,7 @@ class Scheduler:
             self._measured.attempt("error", self._clock.monotonic() - began)
             log.warning("binding failed pod=%s/%s node=%s error=%s", *key, node, error)
             self._cache.forget(key)
+            self._freed(pod)
             self._queue.retry_later(key)
             return
         now = self._clock.monotonic()
@@ -142,6 +150,7 @@ class Scheduler:
         except (ApiError, ConnectionError) as error:
             log.warning("preemption failed pod=%s/%s node=%s error=%s", *key, eviction.node, error)
             self._cache.withdraw(key)
+            self._freed(pod)
             self._queue.retry_later(key)
         finally:
             self._evicting.discard(key)
