@@ -53,6 +53,7 @@ async def test_what_kubectl_needs_to_know_of_a_pod(server: Server) -> None:
         "name": "pods", "singularName": "pod", "namespaced": True, "kind": "Pod", "shortNames": ["po"],
         "categories": ["all"],
         "verbs": ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
+        "storageVersionHash": "xPOwRZ+Yhw8=",
     }  # fmt: skip
     assert listed["pods/resize"]["verbs"] == ["get", "patch", "update"]
     assert listed["serviceaccounts/token"]["group"] == "authentication.k8s.io"
@@ -112,3 +113,23 @@ async def test_a_client_cannot_fill_the_memory_with_new_names(server: Server) ->
         await server.ask("GET", f"/api/v1/namespaces/default/pods/x/sub{number}")
     after = (await (await server.ask("GET", "/metrics")).read()).count(b"apiserver_request_total{")
     assert after - before <= 6
+
+
+async def test_others_can_check_tokens_with_the_published_keys(server: Server) -> None:
+    from joserfc import jwt
+    from joserfc.jwk import KeySet
+
+    about = await get(server, "/.well-known/openid-configuration")
+    assert about["jwks_uri"].endswith("/openid/v1/jwks")
+    keys = await get(server, "/openid/v1/jwks")
+    assert all("d" not in key for key in keys["keys"])  # the private part stays here
+    path = "/api/v1/namespaces/default/serviceaccounts/default/token"
+    made = document(await (await server.ask("POST", path, b"{}")).read())
+    claims = jwt.decode(made["status"]["token"], KeySet.import_key_set(keys), algorithms=["ES256"]).claims
+    assert claims["iss"] == about["issuer"]
+    assert claims["sub"] == "system:serviceaccount:default:default"
+
+
+async def test_the_root_lists_paths_that_are_there(server: Server) -> None:
+    for path in (await get(server, "/"))["paths"]:
+        assert (await server.ask("GET", path)).status == 200, path

@@ -1,7 +1,9 @@
 """Discovery: what this server has, in the old form and the aggregated one, and its version."""
 
+import hashlib
 import platform
 import sys
+from base64 import b64encode
 from collections.abc import Iterable
 from functools import cache
 from typing import Any
@@ -11,6 +13,14 @@ from podfit.api.registry import ResourceInfo, Subresource, resources
 
 MAJOR, MINOR = "1", "36"
 GIT_VERSION = f"v{MAJOR}.{MINOR}.2+podfit.{podfit.__version__}"
+OPENID, JWKS = "/.well-known/openid-configuration", "/openid/v1/jwks"
+PAGES = (
+    "/healthz", "/livez", "/metrics", OPENID, "/openapi/v2", "/openapi/v3", JWKS, "/readyz", "/version",
+)  # fmt: skip
+_ORDER = (
+    "", "authentication.k8s.io", "authorization.k8s.io", "policy", "rbac.authorization.k8s.io",
+    "admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io", "coordination.k8s.io",
+)  # fmt: skip
 AGGREGATED = "apidiscovery.k8s.io"
 
 
@@ -29,8 +39,8 @@ def _architecture() -> str:
 
 @cache
 def groups() -> dict[str, tuple[str, ...]]:
-    """Versions by group, the core group (empty name) first."""
-    found: dict[str, list[str]] = {}
+    """Versions by group, in the order in which clients look for a name that several groups have."""
+    found: dict[str, list[str]] = {name: [] for name in _ORDER if any(info.group == name for info in resources())}
     for info in resources():
         versions = found.setdefault(info.group, [])
         if info.version not in versions:
@@ -81,9 +91,17 @@ def _entries(info: ResourceInfo) -> Iterable[dict[str, Any]]:
         main["shortNames"] = list(info.short_names)
     if info.categories:
         main["categories"] = list(info.categories)
+    if "create" in info.verbs:
+        main["storageVersionHash"] = _storage_hash(info)
     yield main
     for sub in info.subresources:
         yield _sub(info, sub)
+
+
+def _storage_hash(info: ResourceInfo) -> str:
+    """Of the version in which objects are stored, so that a client notices when it becomes another."""
+    stored = f"{info.group}/{info.version}/{info.kind}"
+    return b64encode(hashlib.sha256(stored.encode()).digest()[:8]).decode()
 
 
 def _sub(info: ResourceInfo, sub: Subresource) -> dict[str, Any]:
@@ -132,6 +150,22 @@ def _aggregated(info: ResourceInfo) -> dict[str, Any]:
 
 
 def _kind(info: ResourceInfo, sub: Subresource | None) -> dict[str, str]:
+    """Group and version are said only where they are not those of the document's part."""
     if sub is not None and sub.kind:
-        return {"group": sub.group, "version": sub.version or "v1", "kind": sub.kind}
-    return {"group": info.group, "version": info.version, "kind": info.kind}
+        return {"group": sub.group, "version": sub.version, "kind": sub.kind}
+    return {"group": "", "version": "", "kind": info.kind}
+
+
+def pages() -> dict[str, list[str]]:
+    """The paths of this server, which its root lists."""
+    named = {name: versions for name, versions in groups().items() if name}
+    versions = [f"/apis/{name}/{each}" for name, found in named.items() for each in found]
+    return {"paths": sorted(["/api", "/api/v1", "/apis", *(f"/apis/{name}" for name in named), *versions, *PAGES])}
+
+
+def openid(issuer: str, algorithm: str, address: str) -> dict[str, Any]:
+    """Where the keys are that check service account tokens."""
+    return {
+        "issuer": issuer, "jwks_uri": f"https://{address}{JWKS}", "response_types_supported": ["id_token"],
+        "subject_types_supported": ["public"], "id_token_signing_alg_values_supported": [algorithm],
+    }  # fmt: skip

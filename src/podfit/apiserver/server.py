@@ -36,7 +36,7 @@ from podfit.apiserver.presentation import presented
 from podfit.apiserver.stored import unavailable
 from podfit.apiserver.target import Target, target_of
 from podfit.apiserver.token_requests import create_token
-from podfit.apiserver.tokens import ServiceAccountTokens
+from podfit.apiserver.tokens import ALGORITHM, ISSUER, ServiceAccountTokens
 from podfit.apiserver.verbs.answers import error_response, formed
 from podfit.apiserver.verbs.apply import apply
 from podfit.apiserver.verbs.change import APPLY_PATCH, patch, update
@@ -184,10 +184,17 @@ class ApiServer:
             return _json(discovery.version())
         if path == "/metrics":
             return Response(200, {"content-type": CONTENT_TYPE}, self.metrics.exposition())
+        if path == discovery.JWKS:
+            keys = msgspec.json.encode(self._tokens.public_keys())
+            return Response(200, {"content-type": "application/jwk-set+json"}, keys)
         found = self._discovery(path, request)
         return _json(found) if found is not None else _not_found_page()
 
     def _discovery(self, path: str, request: Request) -> dict[str, Any] | None:
+        if path == "/":
+            return discovery.pages()
+        if path == discovery.OPENID:
+            return discovery.openid(ISSUER, ALGORITHM, self.address)
         aggregated = _asks(request)
         match path.strip("/").split("/"):
             case ["api"]:
@@ -220,9 +227,15 @@ def _check_text(request: Request) -> None:
 
 
 def _asks(request: Request) -> bool:
-    """Whether the first form that the client would take is the aggregated one."""
-    first = request.headers.get("accept", "").split(",")[0]
-    return f"g={_AGGREGATED}" in first and "v=v2" in first and "v=v2beta1" not in first
+    """Whether the first form that the client would take and this server has is the aggregated one."""
+    offers = request.headers.get("accept", "").split(",")
+    for offer in offers:
+        if "as=" not in offer:
+            return False
+        if f"g={_AGGREGATED}" in offer and "v=v2" in offer and "v=v2beta1" not in offer:
+            return True
+    text = "only the following media types are accepted: application/json, application/yaml"
+    raise ApiError(406, "NotAcceptable", text)
 
 
 def _json(body: dict[str, Any]) -> Response:

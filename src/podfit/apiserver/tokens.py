@@ -45,6 +45,10 @@ class ServiceAccountTokens:
             self._loaded = SigningKey(self._key_file)
         return self._loaded.key
 
+    def public_keys(self) -> dict[str, Any]:
+        """What checks the tokens, as a set of JSON Web Keys."""
+        return {"keys": [{**self._key.as_dict(private=False), "use": "sig", "alg": ALGORITHM}]}
+
     def issue(
         self, account: ServiceAccount, *, seconds: int, audiences: tuple[str, ...], pod: Pod | None
     ) -> tuple[str, float]:
