@@ -13,7 +13,7 @@ from podfit.net.wire import Response
 from support.clock import FakeClock
 from support.resizing import asking, resize, send, stored
 from support.server import Server, running_server
-from support.webhooks import HOST, REGISTRATION, Hooks, patch, register, setting
+from support.webhooks import HOST, REGISTRATION, Hooks, denied, patch, register, setting
 
 
 async def said(server: Server, webhook: dict[str, Any], kind: str = "validating") -> str:
@@ -148,3 +148,21 @@ async def test_a_patch_that_does_not_fit_fails_whatever_the_policy(server: Serve
         hooks.answers["/m"] = lambda _, wrong=wrong: wrong  # type: ignore[misc]
         code, body = await resize(server, asking(c="1500m"))
         assert (code, body["reason"]) == (500, "InternalError")
+
+
+async def test_calls_are_counted_by_their_outcome(server: Server, hooks: Hooks) -> None:
+    await stored(server)
+    await register(server, "mutating", hooks.webhook("/m", "pods/resize"))
+    await register(server, "validating", hooks.webhook("/v", "pods/resize", failurePolicy="Ignore"))
+    answers: list[dict[str, Any] | Response] = [{}, denied(code=403), Response(500)]
+    hooks.answers["/v"] = lambda _: answers.pop(0)
+    assert [(await resize(server, asking(c=cpu)))[0] for cpu in ("1100m", "1200m", "1300m")] == [200, 403, 200]
+    text = (await (await server.ask("GET", "/metrics")).read()).decode()
+    labels = '{{code="{}",name="{}",operation="UPDATE",rejected="{}",type="{}"}} {}'
+    series = f"apiserver_admission_webhook_request_total{labels}"
+    for values in (
+        (200, "m.example.com", "false", "admit", "3.0"), (200, "v.example.com", "false", "validating", "1.0"),
+        (403, "v.example.com", "true", "validating", "1.0"), (500, "v.example.com", "false", "validating", "1.0"),
+    ):  # fmt: skip
+        assert series.format(*values) in text
+    assert 'apiserver_admission_webhook_admission_duration_seconds_count{name="m.example.com"' in text

@@ -1,5 +1,6 @@
 """Which node a cluster gets, and what is refused before anything starts."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from podfit.cluster.detach import arguments_of
 from podfit.cluster.errors import MachineError, UsageError
 from podfit.cluster.layout import DataDir
-from podfit.cluster.options import MakeRoom, NodeChoice, NodeKind, UpOptions, choose_node, node_names
+from podfit.cluster.options import MakeRoom, NodeChoice, NodeKind, UpOptions, choose_node, legacy_of, node_names
 
 DATA = DataDir(Path("/nowhere"))
 
@@ -50,6 +51,14 @@ def test_root_with_containerd_gets_a_real_node(monkeypatch: pytest.MonkeyPatch) 
     assert choose_node(UpOptions(data=DATA)).kind is NodeKind.REAL
     several = choose_node(UpOptions(data=DATA, nodes=3))
     assert several == NodeChoice(NodeKind.SIMULATED, "3 nodes were asked for and this machine is one")
+
+
+@pytest.mark.parametrize(("switches", "clients"), [("", ""), ("pod-updates,resize-status", "a,b")])
+def test_a_detached_cluster_has_the_same_legacy_mode(switches: str, clients: str) -> None:
+    options = UpOptions(data=DATA, legacy=legacy_of(switches, clients))
+    arguments = arguments_of(options, "text", 0)
+    given = dict(pairwise(arguments))
+    assert legacy_of(given.get("--legacy", ""), given.get("--legacy-clients", "")) == options.legacy
 
 
 @pytest.mark.parametrize(("asked", "passed"), [

@@ -82,6 +82,7 @@ class ApiServer:
             "apiserver_request_total", "Requests by verb, resource, subresource and code.",
             ("verb", "resource", "subresource", "code"),
         )  # fmt: skip
+        self._webhooks.metrics.declare(self.metrics)
         self._cleaning = asyncio.create_task(self._janitor.run())
         self.ready = True
 

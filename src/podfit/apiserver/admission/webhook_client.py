@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from podfit.api import codec
 from podfit.api.admission import AdmissionReview
 from podfit.api.admissionregistration import ServiceReference, ValidatingWebhook, WebhookClientConfig
+from podfit.apiserver.admission.webhook_metrics import WebhookMetrics
 from podfit.apiserver.admission.webhook_review import CallFailed
 from podfit.apiserver.context import Context
 from podfit.core.clock import Clock
@@ -39,6 +40,7 @@ class WebhookClient:
     """One pool of connections for each server and bundle; `close` ends them."""
 
     def __init__(self, context: Context) -> None:
+        self.metrics = WebhookMetrics()
         self._clock = context.clock
         self._services = context.services
         self._clients: dict[tuple[str, bytes], HttpsClient] = {}

@@ -9,7 +9,8 @@ import asyncio
 import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from http import HTTPStatus
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -46,7 +47,10 @@ log = logging.getLogger(__name__)
 
 
 class Webhooks(Passive):
-    """What both sorts share: whom to ask, and how to take an answer."""
+    """What both sorts share: whom to ask, and how to take an answer. `sort` is what metrics call it."""
+
+    sort: ClassVar[str]
+    may_patch: ClassVar[bool]
 
     def __init__(self, context: Context, client: WebhookClient) -> None:
         super().__init__(context)
@@ -67,20 +71,33 @@ class Webhooks(Passive):
             raise not_found("namespaces", write.namespace)
         return replace(write, namespace_labels=namespace.metadata.labels)
 
-    async def _ask(
-        self, webhook: ValidatingWebhook, attributes: Attributes, obj: Any, *, may_patch: bool
-    ) -> AdmissionResponse | None:
+    async def _ask(self, webhook: ValidatingWebhook, attributes: Attributes, obj: Any) -> AdmissionResponse | None:
         """The answer; None where there is none and the webhook may be done without. Raises what refuses the write."""
-        review = review_of(webhook, attributes, obj)
+        began, clock = self.context.clock.monotonic(), self.context.clock
+        code, rejected = HTTPStatus.OK.value, False
         try:
-            response = answer_of(await self._client.ask(webhook, review), review, may_patch=may_patch)
-            if response.patch and response.patch_type not in (None, JSON_PATCH):
-                raise CallFailed(f'unsupported patch type "{response.patch_type}"')
+            return await self._answered(webhook, attributes, obj)
         except CallFailed as error:
-            if webhook.failure_policy != "Ignore":
+            code, rejected = HTTPStatus.INTERNAL_SERVER_ERROR.value, webhook.failure_policy != "Ignore"
+            if rejected:
                 raise failure(webhook, error) from None
             log.warning("webhook is passed over webhook=%s reason=%s", webhook.name, error)
             return None
+        except ApiError as error:
+            code, rejected = error.code, True
+            raise
+        finally:
+            self._client.metrics.called(
+                webhook.name, self.sort, attributes.operation, code=code, rejected=rejected,
+                seconds=clock.monotonic() - began,
+            )  # fmt: skip
+
+    async def _answered(self, webhook: ValidatingWebhook, attributes: Attributes, obj: Any) -> AdmissionResponse:
+        """Raises CallFailed without an answer that counts, ApiError with one that refuses."""
+        review = review_of(webhook, attributes, obj)
+        response = answer_of(await self._client.ask(webhook, review), review, may_patch=self.may_patch)
+        if response.patch and response.patch_type not in (None, JSON_PATCH):
+            raise CallFailed(f'unsupported patch type "{response.patch_type}"')
         attributes.rounds.warnings += response.warnings
         if not response.allowed:
             raise denial(webhook, response)
@@ -105,6 +122,8 @@ def _registered(configurations: Iterable[Any]) -> Iterator[tuple[str, Any]]:
 
 
 class MutatingWebhooks(Webhooks):
+    sort, may_patch = "admit", True
+
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
         if is_exempt(attributes.info.group, attributes.info.resource):
             return obj
@@ -120,7 +139,7 @@ class MutatingWebhooks(Webhooks):
         return obj
 
     async def _mutated(self, key: str, webhook: MutatingWebhook, attributes: Attributes, obj: Any) -> Any:
-        response = await self._ask(webhook, attributes, obj, may_patch=True)
+        response = await self._ask(webhook, attributes, obj)
         if response is None:
             return obj
         new = self._patched(webhook, attributes, obj, response.patch) if response.patch else obj
@@ -143,12 +162,14 @@ class MutatingWebhooks(Webhooks):
 
 
 class ValidatingWebhooks(Webhooks):
+    sort, may_patch = "validating", False
+
     async def validate(self, attributes: Attributes, obj: Any) -> None:
         if is_exempt(attributes.info.group, attributes.info.resource):
             return
         registered = _registered(await self.context.all(ValidatingWebhookConfiguration))
         concerned = [webhook for _, webhook in registered if await self._concerns(webhook, attributes, obj)]
-        asked = (self._ask(webhook, attributes, obj, may_patch=False) for webhook in concerned)
+        asked = (self._ask(webhook, attributes, obj) for webhook in concerned)
         for outcome in await asyncio.gather(*asked, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome
