@@ -41,6 +41,11 @@ def test_a_real_node_has_its_own_cpus_and_thresholds(tmp_path: Path) -> None:
     assert len(made.managers.topology) == made.capacity["cpu"].value()
     assert sum(bank.total for bank in made.managers.banks.values()) > 0
     assert made.eviction_hard == parse(DEFAULT)
+    assert made.capacity["memory"].value() - made.allocatable["memory"].value() == 100 << 20
+    storage = made.capacity["ephemeral-storage"].value()
+    assert storage - made.allocatable["ephemeral-storage"].value() == int(storage * 0.1)
+    free = config(tmp_path, KubeletOptions(eviction_hard=""), simulated=False)
+    assert free.allocatable == free.capacity
     assert config(tmp_path, KubeletOptions()).eviction_hard == (), "a simulated node knows no pressure"
 
 

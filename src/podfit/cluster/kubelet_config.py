@@ -4,6 +4,7 @@ import logging
 import os
 from pathlib import Path
 
+from podfit.api.base import ResourceList
 from podfit.cluster.errors import MachineError, UsageError
 from podfit.cluster.options import KubeletOptions, MemoryReservation, SwapBehavior, UpOptions
 from podfit.core.quantity import Quantity
@@ -11,7 +12,7 @@ from podfit.decide.container_resources import Machine
 from podfit.decide.cpusets import flat
 from podfit.decide.memory_blocks import Bank
 from podfit.decide.memory_qos import MemoryQoS
-from podfit.decide.pressure import BadThreshold
+from podfit.decide.pressure import BadThreshold, Threshold, kept_free
 from podfit.decide.pressure import parse as parse_thresholds
 from podfit.kubelet.cgroup.protocol import Cgroups
 from podfit.kubelet.config import KubeletConfig
@@ -49,14 +50,25 @@ def kubelet_config(name: str, options: UpOptions, *, simulated: bool) -> Kubelet
     if simulated:
         capacity |= {"cpu": Quantity.of(SIMULATED_CPU), "memory": Quantity.of_bytes(SIMULATED_MEMORY)}
     managers = _managers(options.kubelet, capacity["memory"].value(), simulated=simulated)
-    reserved = {
-        "cpu": Quantity.of(len(managers.reserved_cpus)), "memory": Quantity.of_bytes(managers.reserved_memory)}
-    allocatable = capacity | {name: capacity[name] - amount for name, amount in reserved.items() if amount}
+    thresholds = () if simulated else parse_thresholds(options.kubelet.eviction_hard)
     return KubeletConfig(
-        name=name, root=root, host_ip=HOST_IP, capacity=capacity, allocatable=allocatable, simulated=simulated,
+        name=name, root=root, host_ip=HOST_IP, capacity=capacity, simulated=simulated,
+        allocatable=_allocatable(capacity, managers, thresholds),
         managers=managers,
         manifests=Path(options.kubelet.pod_manifest_path) if options.kubelet.pod_manifest_path else None,
-        eviction_hard=() if simulated else parse_thresholds(options.kubelet.eviction_hard))
+        eviction_hard=thresholds)
+
+
+def _allocatable(
+    capacity: ResourceList, managers: ManagersConfig, thresholds: tuple[Threshold, ...],
+) -> ResourceList:  # fmt: skip
+    """The capacity without what is reserved, and without what has to stay free lest the node be under pressure."""
+    memory, storage = capacity["memory"].value(), capacity["ephemeral-storage"].value()
+    less = {
+        "cpu": Quantity.of(len(managers.reserved_cpus)),
+        "memory": Quantity.of_bytes(managers.reserved_memory + kept_free(thresholds, "memory.available", memory)),
+        "ephemeral-storage": Quantity.of_bytes(kept_free(thresholds, "nodefs.available", storage))}
+    return capacity | {name: capacity[name] - amount for name, amount in less.items() if amount}
 
 
 def _managers(options: KubeletOptions, memory: int, *, simulated: bool) -> ManagersConfig:

@@ -41,7 +41,11 @@ class Threshold:
     share: float = 0.0
 
     def met(self, seen: Observation) -> bool:
-        return seen.available < (self.amount or int(seen.capacity * self.share))
+        return seen.available < self.of(seen.capacity)
+
+    def of(self, capacity: int) -> int:
+        """The amount below which it is met."""
+        return self.amount or int(capacity * self.share)
 
 
 def parse(text: str) -> tuple[Threshold, ...]:
@@ -65,6 +69,11 @@ def _read(text: str) -> Iterable[Threshold]:
     if amount <= 0:
         raise BadThreshold(f"cannot read {text!r}: an amount is more than 0")
     return (Threshold(signal, amount=amount),)
+
+
+def kept_free(thresholds: Iterable[Threshold], signal: str, capacity: int) -> int:
+    """What pods cannot have of a capacity, because the node would be under pressure."""
+    return max((each.of(capacity) for each in thresholds if each.signal == signal), default=0)
 
 
 @dataclass(frozen=True, slots=True)
