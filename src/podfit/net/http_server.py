@@ -22,7 +22,7 @@ import asyncio
 import errno
 import logging
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, cast
 
 from aiohttp import web
@@ -52,6 +52,7 @@ IDLE_SECONDS = 90.0
 BODY_SECONDS = 60.0
 HANDSHAKE_SECONDS = 10.0
 SHUTDOWN_SECONDS = 2.0  # for the client's half of closing TLS
+STEP_SECONDS, GONE_STEPS = 0.005, 10
 SLICE = 128 * 1024  # large bodies reach TLS in slices: one huge write costs more than twice the CPU
 
 
@@ -107,6 +108,7 @@ class HttpsServer:
             connection.end_stream()
         self._connections.pre_shutdown()
         await self._connections.shutdown(deadline / 2)  # aiohttp waits twice: for the handler, then for its task
+        await self._connections.gone()
         self._listener = None
 
     async def _answer(self, raw: web.BaseRequest) -> web.StreamResponse:
@@ -161,6 +163,20 @@ class _Connections(web.Server):
     closing = False
     """Set when the server closes: a handshake that ends after that is one nobody would close again."""
 
+    def __init__(self, handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> None:
+        super().__init__(handler)
+        self.alive: set[_Connection] = set()
+
+    async def gone(self) -> None:
+        """Wait until no socket is left. A client has a moment to hear of the end; one that does not read is cut off."""
+        for _ in range(GONE_STEPS):
+            if not self.alive:
+                return
+            await asyncio.sleep(STEP_SECONDS)
+        for connection in list(self.alive):
+            connection.cut()
+        await asyncio.sleep(0)
+
     def open(self) -> list["_Connection"]:
         return [cast(_Connection, connection) for connection in self.connections]
 
@@ -181,6 +197,7 @@ class _Connection(web.RequestHandler):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
+        self._connections.alive.add(self)
         tls: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
         shown = tls.getpeercert(binary_form=True) if tls is not None else None
         if shown is not None and self._connections.clients is not None:
@@ -192,7 +209,12 @@ class _Connection(web.RequestHandler):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self.end_stream()
+        self._connections.alive.discard(self)
         super().connection_lost(exc)
+
+    def cut(self) -> None:
+        if self.transport is not None:
+            self.transport.abort()
 
     def end_stream(self) -> None:
         """Make the streamed answer end where it waits."""
