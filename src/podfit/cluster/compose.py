@@ -17,18 +17,15 @@ from podfit.api.core.nodes import Node
 from podfit.apiserver.context import Context
 from podfit.apiserver.embedded import Store, StoreError, embedded_store
 from podfit.apiserver.server import ApiServer
-from podfit.client.events import EventRecorder
 from podfit.client.kubeconfig import load, remove
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.cluster.access import CONTEXT, Published, admin_access, publish
 from podfit.cluster.certificates import LOOPBACK, serving
 from podfit.cluster.errors import MachineError
-from podfit.cluster.options import KubeletOptions, MakeRoom, NodeChoice, NodeKind, UpOptions, choose_node, node_names
+from podfit.cluster.loops import control_loops
+from podfit.cluster.options import KubeletOptions, NodeChoice, NodeKind, UpOptions, choose_node, node_names
 from podfit.cluster.process import Process, RunningNode, UpState, exclusive, write_state
-from podfit.controllers.namespaces import NamespaceController
-from podfit.controllers.quotas import QuotaController
-from podfit.controllers.serviceaccounts import NamespaceContents
 from podfit.core.clock import Clock
 from podfit.core.times import format_time
 from podfit.net.client_certificates import Trust
@@ -37,8 +34,6 @@ from podfit.net.metrics import Metrics
 from podfit.net.system import SystemClock
 from podfit.net.tls import Authority, server_context
 from podfit.net.wire import Handler, Identity, Request, Response
-from podfit.scheduler.scheduler import NAME as SCHEDULER
-from podfit.scheduler.scheduler import Scheduler
 
 if TYPE_CHECKING:
     from podfit.cluster.leftovers import Traces
@@ -120,7 +115,8 @@ class Cluster:
         api.address = self.server = await self._listen(self._https)
         self._closing.push_async_callback(self._https.close)
         self._handler = api.handler
-        self._start_controllers(authority, metrics)
+        for part in control_loops(self._client, options, clock, metrics, ca=authority.certificate.decode()):
+            self._run(part)
         return authority
 
     async def _listen(self, https: HttpsServer) -> str:
@@ -132,35 +128,6 @@ class Cluster:
                 f"port {port} on {LOOPBACK} is in use by another program",
                 fix=("or take any free port:  podfit up --port 0",),
             ) from error
-
-    def _start_controllers(self, authority: Authority, metrics: Metrics) -> None:
-        """They share the API server's metrics, so that its /metrics shows the whole control plane."""
-        clock, gates = self._clock, self.options.gates
-        manager = self._client("system:kube-controller-manager")
-        scheduling = self._client("system:kube-scheduler")
-        recorder = EventRecorder(scheduling, component=SCHEDULER, clock=clock)
-        scheduler = Scheduler(scheduling, recorder=recorder, clock=clock, gates=gates, metrics=metrics)
-        for part in (
-            NamespaceController(manager, clock=clock).run(),
-            NamespaceContents(manager, clock=clock, ca=authority.certificate.decode()).run(),
-            QuotaController(manager, clock=clock, gates=gates).run(),
-            recorder.run(),
-            scheduler.run(),
-        ):
-            self._run(part)
-        if self.options.make_room is not MakeRoom.NO:
-            self._make_room()
-
-    def _make_room(self) -> None:
-        from podfit.controllers import room
-
-        evict = self.options.make_room is MakeRoom.PREEMPT
-        client = self._client(room.USER, *((room.EVICTORS,) if evict else ()))
-        recorder = EventRecorder(client, component=room.COMPONENT, clock=self._clock)
-        controller = room.RoomController(
-            client, recorder=recorder, clock=self._clock, gates=self.options.gates, evict=evict)
-        self._run(recorder.run())
-        self._run(controller.run())
 
     async def _nodes(self, choice: NodeChoice, machinery: "list[Machinery]", announce: Announce) -> None:
         from podfit.cluster.nodes import ClusterNode
