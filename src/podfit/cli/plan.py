@@ -1,33 +1,27 @@
 """`podfit plan`: what would this resize do?"""
 
-from pathlib import Path
 from typing import Annotated
 
-import yaml
 from cyclopts import Parameter
 
 from podfit.answers.effects import Change
 from podfit.answers.plan import DEFERRED, FITS, Plan, PodPlan
 from podfit.answers.plan import plan as planned
 from podfit.answers.target import POD, WORKLOADS, parse_target
-from podfit.answers.wish import Wish, WishError, from_template, parse_amount
-from podfit.api import codec
-from podfit.api.core.pods import Pod
 from podfit.cli import exits, render
 from podfit.cli.asking import ContextName, Kubeconfig, Namespace, snapshot
 from podfit.cli.output import Output
-
-AMOUNT = "{} (request; a limit keeps its proportion), {} (request:limit) or {} (limit)."
+from podfit.cli.wishing import ContainerName, Cpu, Filename, Memory, wish_of
 
 
 def plan(
     target: Annotated[str, Parameter(help="pod/NAME, deployment/NAME, statefulset/NAME, ...")],
     /,
     *,
-    cpu: Annotated[str, Parameter(help=AMOUNT.format("500m", "500m:1", ":1"))] = "",
-    memory: Annotated[str, Parameter(help=AMOUNT.format("768Mi", "768Mi:1Gi", ":1Gi"))] = "",
-    container: Annotated[str, Parameter(name=["--container", "-c"], help="Which one, when there are several.")] = "",
-    filename: Annotated[Path | None, Parameter(name=["--filename", "-f"], help="Sizes of this manifest.")] = None,
+    cpu: Cpu = "",
+    memory: Memory = "",
+    container: ContainerName = "",
+    filename: Filename = None,
     namespace: Namespace = "",
     context: ContextName = "",
     kubeconfig: Kubeconfig = None,
@@ -45,27 +39,6 @@ def plan(
     else:
         render.document(found, output)
     return exits.DONE if found.good else exits.REFUSED
-
-
-def wish_of(cpu: str, memory: str, container: str, filename: Path | None) -> Wish:
-    if filename is not None:
-        if cpu or memory or container:
-            raise WishError("-f says all sizes; leave out --cpu, --memory and -c")
-        return from_template(_template(filename))
-    amounts = {name: parse_amount(f"--{name}", text) for name, text in (("cpu", cpu), ("memory", memory)) if text}
-    if not amounts:
-        raise WishError("say what to change: --cpu, --memory or -f MANIFEST")
-    return Wish(amounts, container)
-
-
-def _template(path: Path) -> Pod:
-    """The pod of a manifest, or the pod template of a workload's."""
-    try:
-        document = yaml.safe_load(path.read_text())
-        spec = document["spec"]
-        return codec.convert(document if document.get("kind") == "Pod" else spec["template"], Pod)
-    except (OSError, yaml.YAMLError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise WishError(f"{path} is not the manifest of a pod or a workload: {error!r}") from error
 
 
 def show(found: Plan) -> None:

@@ -1,6 +1,5 @@
 """`podfit resize`: plan, then do it, pod by pod."""
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
@@ -14,7 +13,8 @@ from podfit.answers.wish import Wish, WishError
 from podfit.cli import exits, render
 from podfit.cli.asking import ContextName, Kubeconfig, Namespace, asked
 from podfit.cli.output import Output
-from podfit.cli.plan import AMOUNT, show, wish_of
+from podfit.cli.plan import show
+from podfit.cli.wishing import ContainerName, Cpu, Filename, Memory, wish_of
 from podfit.client.rest import Client
 from podfit.net.system import SystemClock
 
@@ -23,10 +23,10 @@ def resize(
     target: Annotated[str, Parameter(help="pod/NAME, deployment/NAME, statefulset/NAME, ...")],
     /,
     *,
-    cpu: Annotated[str, Parameter(help=AMOUNT.format("500m", "500m:1", ":1"))] = "",
-    memory: Annotated[str, Parameter(help=AMOUNT.format("768Mi", "768Mi:1Gi", ":1Gi"))] = "",
-    container: Annotated[str, Parameter(name=["--container", "-c"], help="Which one, when there are several.")] = "",
-    filename: Annotated[Path | None, Parameter(name=["--filename", "-f"], help="Sizes of this manifest.")] = None,
+    cpu: Cpu = "",
+    memory: Memory = "",
+    container: ContainerName = "",
+    filename: Filename = None,
     undo: Annotated[bool, Parameter(negative="", help="Back to what each pod was before podfit resized it.")] = False,
     wait: Annotated[bool, Parameter(negative="", help="Until each resize is complete, or --timeout.")] = False,
     timeout: Annotated[float, Parameter(help="Seconds to wait for one pod.")] = 60.0,
