@@ -5,6 +5,7 @@ not ready; both are made here by hand.
 """
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -72,10 +73,13 @@ class Replay:
         return made
 
     async def step(self, request: dict[str, Any]) -> None:
-        if request.get("action") == "delete pod a":
-            await self.world.client.delete(Pod, "a", NS)
-        elif "action" in request:
-            await self.create(plain("b", cpu="1"))
+        action = request.get("action", "")
+        if gone := re.fullmatch(r"delete pod (\S+)", action):
+            await self.world.client.delete(Pod, gone[1], NS)
+        elif come := re.fullmatch(r"create pod (\S+) requesting (\S+) (\S+)", action):
+            await self.create(plain(come[1], {come[2]: come[3]}))
+        elif action:
+            raise AssertionError(f"an action that this replay does not know: {action}")
         elif request["method"] == "POST":
             await self.create(request["pod"])
         else:
@@ -101,13 +105,13 @@ class Replay:
         return text.replace(f"{NS}/", "{ns}/")
 
 
-def plain(name: str, *, cpu: str) -> dict[str, Any]:
+def plain(name: str, requests: dict[str, str]) -> dict[str, Any]:
     return {
         "metadata": {"name": name},
         "spec": {
             "terminationGracePeriodSeconds": 0, "tolerations": [{"key": "gn", "operator": "Exists"}],
             "nodeSelector": {"gn": NS},
-            "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}]}}  # fmt: skip
+            "containers": [{"name": "c", "image": "i", "resources": {"requests": requests}}]}}  # fmt: skip
 
 
 def shown(state: dict[str, Any]) -> tuple[Any, ...]:
