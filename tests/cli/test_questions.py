@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -97,6 +98,67 @@ async def test_resize_begins_only_what_the_plan_allows(
     assert await ask(tmp_path, conversation, "resize", "pod/web", *arguments) == code
     assert told in capsys.readouterr().out
     assert [path for method, path in conversation.asked if method != "GET"] == [f"{PODS}/web/resize"] * (code == 0)
+
+
+DEPLOYMENT = "/apis/apps/v1/namespaces/shop/deployments/web"
+
+
+def of_a_deployment(*pods: dict[str, Any]) -> Conversation:
+    conversation = Conversation(36, *pods)
+    conversation.documents[PODS] = {"items": pods}
+    selector = {"matchLabels": {"app": "web"}}
+    conversation.documents[DEPLOYMENT] = {"spec": {"selector": selector, "template": {"spec": pod()["spec"]}}}
+    return conversation
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "out", "err"),
+    [
+        ([], 0, "kind: Deployment\nmetadata:\n  name: web\n", "note: pods differ"),
+        (["-o", "json"], 0, '"kind": "Deployment"', "the largest is exported"),
+        (["--to", "helm"], 0, "resources:\n  requests:\n    cpu: '1'\n    memory: 256Mi\n", "note: "),
+        (["--to", "patch"], 0, "spec:\n  template:\n    spec:\n      containers:\n", "note: "),
+        (["--drift"], 1, "web-2   app         cpu request   500m       1         1", ""),
+        (["--drift", "-o", "json"], 1, '"drifted": true', ""),
+        (["--drift", "-o", "yaml"], 1, "drifted: true", ""),
+    ],
+)
+async def test_what_runs_is_exported_or_compared(
+    arguments: list[str], code: int, out: str, err: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conversation = of_a_deployment(pod("web-1"), pod("web-2", cpu="1"))
+    assert await ask(tmp_path, conversation, "export", "deployment/web", *arguments) == code
+    captured = capsys.readouterr()
+    assert out in captured.out
+    assert err in captured.err
+    assert {method for method, _ in conversation.asked} == {"GET"}
+
+
+async def test_an_export_is_no_drift_from_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    manifest = tmp_path / "sizes.yaml"
+    assert await ask(tmp_path, of_a_deployment(pod("web-1", cpu="1")), "export", "deploy/web") == 0
+    manifest.write_text(capsys.readouterr().out)
+    against = ["export", "deploy/web", "--drift", "-f", str(manifest)]
+    assert await ask(tmp_path, of_a_deployment(pod("web-1", cpu="1")), *against) == 0
+    assert f"1 pod runs with the sizes of {manifest}" in capsys.readouterr().out
+    assert await ask(tmp_path, of_a_deployment(pod("web-1", cpu="2")), *against) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["deploy/web"], 1, "deployment/web has no running pod"),
+        (["deploy/web", "-f", "x.yaml"], 2, "or add --drift"),
+        (["deploy/web", "--drift", "-f", "/nowhere.yaml"], 2, "/nowhere.yaml: "),
+        (["node/n1"], 2, '"node/n1" is not one of pod/NAME'),
+    ],
+)
+async def test_an_export_that_cannot_be_says_why(
+    arguments: list[str], code: int, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert await ask(tmp_path, of_a_deployment(), "export", *arguments) == code
+    captured = capsys.readouterr()
+    assert (captured.out, told in captured.err) == ("", True)
 
 
 async def test_undo_knows_all_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

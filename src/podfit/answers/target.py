@@ -9,28 +9,36 @@ class TargetError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """`path` is the API group's, `names` what people type; the first is shown."""
+    """`path` is the API group's, `kind` what manifests say, `names` what people type; the first is shown."""
 
     path: str
     resource: str
+    kind: str
     names: tuple[str, ...]
 
     @property
     def shown(self) -> str:
         return self.names[0]
 
+    @property
+    def api_version(self) -> str:
+        """`v1`, or `apps/v1`."""
+        return self.path.removeprefix("/apis/").removeprefix("/api/")
 
-POD = Kind("/api/v1", "pods", ("pod", "pods", "po"))
-NODE = Kind("/api/v1", "nodes", ("node", "nodes", "no"))
-VPA = Kind("/apis/autoscaling.k8s.io/v1", "verticalpodautoscalers", ("vpa", "verticalpodautoscaler"))
+
+POD = Kind("/api/v1", "pods", "Pod", ("pod", "pods", "po"))
+NODE = Kind("/api/v1", "nodes", "Node", ("node", "nodes", "no"))
+VPA = Kind(
+    "/apis/autoscaling.k8s.io/v1", "verticalpodautoscalers", "VerticalPodAutoscaler", ("vpa", "verticalpodautoscaler"))
 WORKLOADS = (
-    Kind("/apis/apps/v1", "deployments", ("deployment", "deployments", "deploy")),
-    Kind("/apis/apps/v1", "statefulsets", ("statefulset", "statefulsets", "sts")),
-    Kind("/apis/apps/v1", "daemonsets", ("daemonset", "daemonsets", "ds")),
-    Kind("/apis/apps/v1", "replicasets", ("replicaset", "replicasets", "rs")),
-    Kind("/apis/batch/v1", "jobs", ("job", "jobs")),
-    Kind("/api/v1", "replicationcontrollers", ("replicationcontroller", "replicationcontrollers", "rc")),
-)
+    Kind("/apis/apps/v1", "deployments", "Deployment", ("deployment", "deployments", "deploy")),
+    Kind("/apis/apps/v1", "statefulsets", "StatefulSet", ("statefulset", "statefulsets", "sts")),
+    Kind("/apis/apps/v1", "daemonsets", "DaemonSet", ("daemonset", "daemonsets", "ds")),
+    Kind("/apis/apps/v1", "replicasets", "ReplicaSet", ("replicaset", "replicasets", "rs")),
+    Kind("/apis/batch/v1", "jobs", "Job", ("job", "jobs")),
+    Kind("/api/v1", "replicationcontrollers", "ReplicationController",
+         ("replicationcontroller", "replicationcontrollers", "rc")),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from datetime import datetime
 
 import msgspec
 
+from podfit.answers.ages import Age
 from podfit.answers.node_model import Member, NodeModel, short
 from podfit.answers.room import Holder, counted_for, holders_of, promised_to, seen_fuller, texts_of
 from podfit.answers.sizes import Size, sizes_of
@@ -73,7 +74,7 @@ def why_pod(pod: Pod, snapshot: Snapshot, now: datetime) -> PodWhy:
     if not pod.spec.node_name:
         told = next((each.message for each in pod.status.conditions if each.type == "PodScheduled"), "")
         return PodWhy(pod=pod.metadata.name, state=UNSCHEDULED, message=told, sizes=sizes, notes=notes)
-    state, condition = _state(pod, sizes, snapshot)
+    state, condition = state_of(pod, sizes, snapshot.age)
     since = (condition.last_transition_time or "") if condition else ""
     about = PodWhy(
         pod=pod.metadata.name, node=pod.spec.node_name, state=state, generation=pod.metadata.generation,
@@ -129,16 +130,16 @@ def _notes(snapshot: Snapshot) -> tuple[str, ...]:
     return (*caveat, *(f"not read: {line}" for line in snapshot.unread))
 
 
-def _state(pod: Pod, sizes: Sequence[Size], snapshot: Snapshot) -> tuple[str, PodCondition | None]:
+def state_of(pod: Pod, sizes: Sequence[Size], age: Age) -> tuple[str, PodCondition | None]:
     """Pending speaks before in progress, as both may stand; before 1.33 `status.resize` is all there is."""
     conditions = {each.type: each for each in pod.status.conditions}
     pending, progress = conditions.get("PodResizePending"), conditions.get("PodResizeInProgress")
-    if not snapshot.age.has_conditions and pod.status.resize:
+    if not age.has_conditions and pod.status.resize:
         told = {"Deferred": DEFERRED, "Infeasible": INFEASIBLE, "InProgress": IN_PROGRESS, "Proposed": UNSEEN}
         return told.get(pod.status.resize, DEFERRED), None
     if pending is not None:
         return INFEASIBLE if pending.reason == "Infeasible" else DEFERRED, pending
     if progress is not None:
         return FAILING if progress.reason == "Error" else IN_PROGRESS, progress
-    behind = snapshot.age.has_conditions and pod.status.observed_generation < pod.metadata.generation
+    behind = age.has_conditions and pod.status.observed_generation < pod.metadata.generation
     return UNSEEN if behind and not all(each.agrees for each in sizes) else SETTLED, None

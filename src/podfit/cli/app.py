@@ -16,6 +16,7 @@ VERBS = {
     "plan": ("podfit.cli.plan:plan", "Say what a resize would do, before it is done (any cluster)."),
     "resize": ("podfit.cli.resize:resize", "Resize running pods in place, planned first (any cluster)."),
     "why": ("podfit.cli.why:why", "Say why a resize waits, and until when (any cluster)."),
+    "export": ("podfit.cli.export:export_sizes", "Write what runs for the next deploy, or find drift (any cluster)."),
     "demo": ("podfit.cli.demo.command:demo", "Start a cluster, resize real containers in place, stop it again."),
 }
 IMAGE_VERBS = {

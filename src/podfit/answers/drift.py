@@ -1,0 +1,122 @@
+"""Do the pods that run have the sizes that the template says, or has a resize come between?
+
+Compared is what a pod made from the template today would get: defaults of the API and of LimitRanges count as said.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from podfit.answers.effects import RESOURCES
+from podfit.answers.export import held_by, running
+from podfit.answers.snapshot import Snapshot
+from podfit.answers.target import Target
+from podfit.answers.wish import NOTHING, WishError
+from podfit.api import codec
+from podfit.api.core.pods import Pod, PodSpec
+from podfit.api.defaults import apply_defaults
+from podfit.core.quantity import Quantity
+from podfit.decide.limits import add_defaults
+from podfit.decide.overlay import resizable
+
+Place = tuple[str, str, str]
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """Amounts of one pod and value: said by the template, asked for, granted. Empty where there is none."""
+
+    pod: str
+    container: str
+    resource: str
+    side: str
+    template: str
+    desired: str
+    allocated: str
+
+
+class Drift(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """`against` is "template", or the name of the manifest."""
+
+    target: str
+    namespace: str
+    against: str
+    drifted: bool
+    pods: int
+    differences: tuple[Difference, ...]
+    notes: tuple[str, ...] = ()
+
+
+def drift(target: Target, snapshot: Snapshot, *, manifest: PodSpec | None = None, name: str = "") -> Drift:
+    """Compared with the manifest, or with the workload's own template. Raises WishError for a pod without manifest."""
+    template = manifest or snapshot.template
+    if template is None:
+        raise WishError(f"{target} has no template to compare with: name its manifest with -f")
+    pods = running(snapshot)
+    said = dict(_said(template, snapshot))
+    found = tuple(each for pod in pods for each in _differences(pod, said, snapshot))
+    names = {each.name for each in (*template.init_containers, *template.containers)}
+    return Drift(
+        target=str(target), namespace=snapshot.namespace, against=name or "template", drifted=bool(found),
+        pods=len(pods), differences=found, notes=tuple(_notes(pods, names, snapshot)))
+
+
+def _said(template: PodSpec, snapshot: Snapshot) -> Iterator[tuple[Place, str]]:
+    """What a pod of this template would ask for."""
+    gates = snapshot.age.gates
+    pod = add_defaults(apply_defaults(Pod(spec=template), gates), snapshot.limit_ranges)
+    pod = apply_defaults(pod, gates)
+    levels = [("", pod.spec.resources or NOTHING)] + [(each.name, each.resources) for each in resizable(pod, gates)]
+    for name, resources in levels:
+        for resource in RESOURCES:
+            for side in ("requests", "limits"):
+                amount = getattr(resources, side).get(resource)
+                yield (name, resource, side), "" if amount is None else str(amount)
+
+
+def _differences(pod: Pod, said: dict[Place, str], snapshot: Snapshot) -> Iterator[Difference]:
+    held = {(each.container, each.resource, each.side): each for each in held_by(pod, snapshot)}
+    containers = {each.name for each in resizable(pod, snapshot.age.gates)} | {""}
+    for place in dict.fromkeys((*said, *held)):
+        has, template = held.get(place), said.get(place)
+        if template is None or place[0] not in containers:
+            continue  # a container that only one of them has is no size
+        desired, allocated = (has.desired, has.amount) if has else ("", "")
+        if not _same(template, desired) or not _same(template, allocated):
+            name, resource, side = place
+            yield Difference(pod=pod.metadata.name, container=name, resource=resource, side=side, template=template,
+                             desired=desired, allocated=allocated)  # fmt: skip
+
+
+def _same(one: str, other: str) -> bool:
+    return one == other or bool(one and other and Quantity.parse(one) == Quantity.parse(other))
+
+
+def _notes(pods: Sequence[Pod], names: set[str], snapshot: Snapshot) -> Iterator[str]:
+    if not pods:
+        yield "no pod of it runs"
+    run = {each.name for pod in pods for each in (*pod.spec.init_containers, *pod.spec.containers)}
+    for each in sorted(run - names):
+        yield f'container "{each}" runs but is not in the template, and is not compared'
+    for each in sorted(names - run) if pods else ():
+        yield f'container "{each}" of the template does not run yet'
+    yield from (f"not read: {line}" for line in snapshot.unread)
+
+
+def manifest_of(documents: Sequence[Any], target: Target) -> PodSpec:
+    """The template of the target among the documents of a file. Raises WishError when it is not there."""
+    fitting = [each for each in documents if isinstance(each, dict) and _is(each, target)]
+    if len(fitting) != 1:
+        raise WishError(f"{len(fitting) or 'none'} of its {len(documents)} documents is a {target.kind.kind}"
+                        f' "{target.name}"')  # fmt: skip
+    try:
+        spec = fitting[0]["spec"]
+        return codec.convert(spec["template"]["spec"] if target.is_workload else spec, PodSpec)
+    except (KeyError, TypeError, ValueError) as error:
+        raise WishError(f"its {target.kind.kind} cannot be read: {error!r}") from error
+
+
+def _is(document: dict[str, Any], target: Target) -> bool:
+    meta = document.get("metadata")
+    named = meta.get("name") if isinstance(meta, dict) else None
+    return (document.get("kind"), named) == (target.kind.kind, target.name)

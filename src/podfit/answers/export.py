@@ -1,0 +1,197 @@
+"""The accepted sizes of running pods as something to deploy, so that the next rollout does not undo them.
+
+Accepted is what the node has promised. While a resize waits or was found infeasible that is not what the spec says, and
+the promise is taken: a template must not ask for what no node has granted. All amounts of all containers are written,
+not only those that differ from the template, because the template may already hold an earlier export.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from podfit.answers.sizes import Size, sizes_of
+from podfit.answers.snapshot import Snapshot
+from podfit.answers.target import Target
+from podfit.answers.why import FAILING, IN_PROGRESS, SETTLED, state_of
+from podfit.api.core.pods import Pod, PodSpec
+from podfit.core.quantity import Quantity
+
+NAMED = 3  # pods that a note names before it counts
+
+
+class Form(StrEnum):
+    KUSTOMIZE = "kustomize"
+    HELM = "helm"
+    PATCH = "patch"
+
+
+class Held(msgspec.Struct, frozen=True, kw_only=True):
+    """One amount that a pod runs with; `amount` is empty where it has none, `container` for the pod as a whole."""
+
+    pod: str
+    container: str
+    resource: str
+    side: str
+    desired: str
+    amount: str
+
+    @property
+    def value(self) -> str:
+        """`"app" cpu request`"""
+        about = f'"{self.container}"' if self.container else "the pod's"
+        return f"{about} {self.resource} {self.side[:-1]}"
+
+
+class Sized(msgspec.Struct, frozen=True, kw_only=True):
+    """A container's amounts, or the pod's when `container` is empty. A limit is None where the template's has to go."""
+
+    container: str
+    field: str
+    requests: dict[str, str]
+    limits: dict[str, str | None]
+
+    @property
+    def resources(self) -> dict[str, Any]:
+        sides: dict[str, Any] = {"requests": self.requests, "limits": self.limits}
+        return {name: amounts for name, amounts in sides.items() if amounts}
+
+
+class Export(msgspec.Struct, frozen=True, kw_only=True):
+    """`pods` are those it was read from, `notes` what has to be known before it is deployed."""
+
+    target: Target
+    pods: tuple[str, ...]
+    sizes: tuple[Sized, ...]
+    notes: tuple[str, ...]
+
+
+def export(target: Target, snapshot: Snapshot) -> Export:
+    """The largest accepted size of every container that the template has."""
+    pods = running(snapshot)
+    held = [each for pod in pods for each in held_by(pod, snapshot)]
+    template = snapshot.template or (pods[0].spec if pods else PodSpec())
+    sizes, foreign = _merged(held, template, len(pods))
+    return Export(
+        target=target, pods=tuple(pod.metadata.name for pod in pods), sizes=sizes,
+        notes=(*_notes(held, len(pods)), *_foreign(foreign), *(f"not read: {line}" for line in snapshot.unread)))
+
+
+def running(snapshot: Snapshot) -> list[Pod]:
+    """The pods that a node has promised something to and that are not about to go."""
+    return [pod for pod in snapshot.pods if pod.spec.node_name and not pod.metadata.deletion_timestamp]
+
+
+def held_by(pod: Pod, snapshot: Snapshot) -> Iterator[Held]:
+    """What it runs with. Once a node has granted a resize, the spec says what was promised, limits included."""
+    sizes = tuple(sizes_of(pod, snapshot.age.gates))
+    granted = state_of(pod, sizes, snapshot.age)[0] in (SETTLED, IN_PROGRESS, FAILING)
+    for each in sizes:
+        yield Held(pod=pod.metadata.name, container=each.container, resource=each.resource, side=each.side,
+                   desired=each.desired, amount=_accepted(each, granted=granted))  # fmt: skip
+
+
+def _accepted(size: Size, *, granted: bool) -> str:
+    return size.desired if granted else size.allocated
+
+
+def _merged(held: Sequence[Held], template: PodSpec, pods: int) -> tuple[tuple[Sized, ...], list[str]]:
+    """Sizes of what the template has, and the names of containers that it has not."""
+    found: dict[str, dict[tuple[str, str], list[str]]] = {}
+    for each in held:
+        found.setdefault(each.container, {}).setdefault((each.side, each.resource), []).append(each.amount)
+    places = {"": "resources"} if template.resources is not None else {}
+    places |= {each.name: "initContainers" for each in template.init_containers}
+    places |= {each.name: "containers" for each in template.containers}
+    sizes = tuple(_sized(name, field, found[name], template, pods) for name, field in places.items() if name in found)
+    return sizes, [name for name in found if name and name not in places]
+
+
+def _sized(
+    name: str, field: str, amounts: Mapping[tuple[str, str], Sequence[str]], template: PodSpec, pods: int
+) -> Sized:
+    requests = {resource: _largest(each) for (side, resource), each in amounts.items() if side == "requests"}
+    limits: dict[str, str | None] = {}
+    for (side, resource), each in amounts.items():
+        if side != "limits":
+            continue
+        if len(each) == pods and all(each):
+            limits[resource] = _largest(each)
+        elif resource in _limits_of(name, template):
+            limits[resource] = None  # a pod without a limit has the largest one
+    return Sized(container=name, field=field, requests={k: v for k, v in requests.items() if v}, limits=limits)
+
+
+def _limits_of(name: str, template: PodSpec) -> Mapping[str, Quantity]:
+    if not name:
+        return template.resources.limits if template.resources else {}
+    containers = (*template.init_containers, *template.containers)
+    return next(each.resources.limits for each in containers if each.name == name)
+
+
+def _largest(amounts: Sequence[str]) -> str:
+    return max((each for each in amounts if each), key=Quantity.parse, default="")
+
+
+# -------------------------------------------------------------------- what has to be known
+
+
+def _notes(held: Sequence[Held], pods: int) -> Iterator[str]:
+    for each in held:
+        if each.desired != each.amount:
+            yield (f"{each.pod} waits: {each.value} {each.desired or 'none'} is asked for, {each.amount or 'none'} is"
+                   " granted and exported")  # fmt: skip
+    by_value: dict[str, dict[str, list[str]]] = {}
+    for each in held:
+        by_value.setdefault(each.value, {}).setdefault(each.amount or "none", []).append(each.pod)
+    for value, amounts in by_value.items():
+        said = sum(len(names) for names in amounts.values())
+        if len(amounts) > 1 or said < pods:
+            told = ", ".join(f"{amount} ({_named(names)})" for amount, names in amounts.items())
+            rest = f", none ({pods - said} more)" if said < pods else ""
+            yield f"pods differ: {value} is {told}{rest}; the largest is exported"
+
+
+def _named(pods: Sequence[str]) -> str:
+    more = f" and {len(pods) - NAMED} more" if len(pods) > NAMED else ""
+    return ", ".join(pods[:NAMED]) + more
+
+
+def _foreign(names: Sequence[str]) -> Iterator[str]:
+    for name in names:
+        yield f'container "{name}" is not in the template (a webhook adds it?) and is left out'
+
+
+# -------------------------------------------------------------------- forms
+
+
+def document(found: Export, form: Form) -> dict[str, Any]:
+    """As it is to be written to a file."""
+    if form is Form.HELM:
+        return _values(found.sizes)
+    target, spec = found.target, _spec(found.sizes)
+    patch: dict[str, Any] = {"spec": {"template": {"spec": spec}} if target.is_workload else spec}
+    if form is Form.PATCH:
+        return patch
+    return {"apiVersion": target.kind.api_version, "kind": target.kind.kind, "metadata": {"name": target.name}, **patch}
+
+
+def _spec(sizes: Sequence[Sized]) -> dict[str, Any]:
+    spec: dict[str, Any] = {}
+    for each in sizes:
+        if not each.container:
+            spec["resources"] = each.resources
+        else:
+            spec.setdefault(each.field, []).append({"name": each.container, "resources": each.resources})
+    return spec
+
+
+def _values(sizes: Sequence[Sized]) -> dict[str, Any]:
+    """`resources` for a chart with one container, as `helm create` makes it; by container name for several."""
+    named = [each for each in sizes if each.container]
+    values: dict[str, Any] = {each.container: {"resources": each.resources} for each in named}
+    if len(named) == 1:
+        values = {"resources": named[0].resources}
+    level = [each.resources for each in sizes if not each.container]
+    return values | ({"podResources": level[0]} if level else {})
