@@ -17,14 +17,19 @@ from podfit.store.sqlite import sqlite_store
 
 path, run = Path(sys.argv[1]), sys.argv[2]
 
+def say(record, number):
+    # In one piece even when Python does not buffer: print() would write each word by itself.
+    sys.stdout.write(f"{record.key} {record.mod_revision} {number}\\n")
+    sys.stdout.flush()
+
 async def count(store, counter):
     record = await store.get(counter) or await store.create(counter, b"0")
     while True:
         number = int(record.value) + 1
         record = await store.update(counter, b"%d" % number, expected=record.mod_revision)
-        print(record.key, record.mod_revision, number, flush=True)
+        say(record, number)
         unique = await store.create(f"{counter}/{run}/{number}", b"x" * 500)
-        print(unique.key, unique.mod_revision, -1, flush=True)
+        say(unique, -1)
         if number % 50 == 0:
             await store.compact(store.revision - 20)
 
