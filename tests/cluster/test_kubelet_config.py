@@ -1,5 +1,6 @@
 """What the options of `up` tell a kubelet."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,17 @@ import pytest
 from podfit.cluster.errors import MachineError, UsageError
 from podfit.cluster.kubelet_config import check, kubelet_config, node_machine
 from podfit.cluster.layout import DataDir
-from podfit.cluster.options import CpuPolicy, KubeletOptions, MemoryPolicy, SwapBehavior, UpOptions
+from podfit.cluster.options import (
+    CpuPolicy,
+    KubeletOptions,
+    MemoryPolicy,
+    MemoryReservation,
+    MemoryShrink,
+    SwapBehavior,
+    UpOptions,
+)
+from podfit.core.features import FeatureGates
+from podfit.decide.memory_qos import MemoryQoS
 from podfit.decide.pressure import DEFAULT, parse
 from podfit.kubelet.cgroup.memory import MemoryCgroups
 from podfit.kubelet.config import KubeletConfig
@@ -57,7 +68,8 @@ def test_swap_is_the_machines_when_it_is_allowed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("given", [
-    {"reserved_cpus": "x"}, {"reserved_memory": "1Gi"}, {"eviction_hard": "memory.available=1"}])
+    {"reserved_cpus": "x"}, {"reserved_memory": "1Gi"}, {"eviction_hard": "memory.available=1"},
+    {"memory_throttling_factor": 0.0}, {"memory_throttling_factor": 1.5}])
 def test_what_cannot_be_read_is_refused_before_anything_starts(given: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         check(KubeletOptions(**given))
@@ -69,6 +81,25 @@ def test_what_cannot_be_read_is_refused_before_anything_starts(given: dict[str, 
 def test_what_this_machine_cannot_do_is_refused(tmp_path: Path, given: dict[str, Any]) -> None:
     with pytest.raises(MachineError, match="--reserved"):
         config(tmp_path, KubeletOptions(**given))
+
+
+def test_memory_qos_needs_the_gate_and_cgroup_v2(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    tiered = KubeletOptions(memory_reservation_policy=MemoryReservation.TIERED, memory_throttling_factor=0.5)
+    gated = replace(options(tmp_path, tiered), gates=FeatureGates({"MemoryQoS": True}))
+    made = config(tmp_path, tiered)
+    assert node_machine(made, MemoryCgroups(version="v2"), gated).memory_qos == MemoryQoS(
+        allocatable=made.allocatable["memory"].value(), reserve=True, factor=0.5)
+    assert node_machine(made, MemoryCgroups(version="v2"), options(tmp_path, tiered)).memory_qos is None
+    assert node_machine(made, MemoryCgroups(), gated).memory_qos is None
+    assert "no effect on cgroup v1" in caplog.text
+
+
+def test_a_guarded_shrink_is_asked_for_by_the_node_too(tmp_path: Path) -> None:
+    asked = KubeletOptions(memory_shrink=MemoryShrink.GUARDED)
+    made = config(tmp_path, asked)
+    assert node_machine(made, MemoryCgroups(), options(tmp_path, asked)).memory_shrink == "guarded"
+    assert asked.arguments() == ["--memory-shrink", "guarded"]
+    assert node_machine(made, MemoryCgroups(), options(tmp_path, KubeletOptions())).memory_shrink == "checked"
 
 
 def test_a_detached_cluster_gets_the_same_options() -> None:

@@ -1,0 +1,18 @@
+"""The long form on cgroup v2: the demo as users start it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.guest, pytest.mark.node, pytest.mark.campaign]
+
+
+@pytest.mark.kubectl
+def test_the_demo_is_as_told(tmp_path: Path) -> None:
+    podfit = str(Path(sys.executable).with_name("podfit"))
+    done = subprocess.run([podfit, "demo", "--data", str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "cgroup v2, cgroupfs driver" in done.stdout
+    assert "everything was as told" in done.stdout + done.stderr
