@@ -2,12 +2,16 @@
 
 import asyncio
 import json
+from functools import reduce
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from podfit.decide.overlay import PodResources
-from podfit.kubelet.allocation.checkpoint import Checkpoint, CheckpointError, Damaged, checksum, dump, load
+from podfit.kubelet.allocation.checkpoint import Checkpoint, CheckpointError, Damaged, Dumper, checksum, dump, load
+from podfit.kubelet.allocation.checksum import fnv32a, fold
 from support.pods import needs
 
 VECTOR = '{"entries":{"pod1":{"ContainerResources":{"container1":{"requests":{"cpu":"1Ki","memory":"1Ki"}}}}}}'
@@ -32,6 +36,20 @@ def test_what_is_written() -> None:
     )
     assert document["checksum"] == checksum(document["data"].encode())
     assert load(dump({"b": LARGE, "a": SMALL})) == {"a": SMALL, "b": LARGE}
+
+
+@pytest.mark.row("R-090")
+@given(st.lists(st.binary(max_size=40), max_size=12), st.integers(0, 2**32 - 1))
+def test_a_sum_by_pieces_is_the_sum_of_the_whole(pieces: list[bytes], start: int) -> None:
+    assert reduce(fold, pieces, start) == fnv32a(b"".join(pieces), start)
+
+
+def test_texts_that_are_known_are_written_again_as_they_were() -> None:
+    dumper = Dumper()
+    first = dumper.dump({"a": SMALL, "b": LARGE})
+    assert dumper.dump({"b": SMALL, "a": SMALL}) == dump({"a": SMALL, "b": SMALL})
+    assert dumper.dump({}) == dump({})
+    assert dumper.dump({"a": SMALL, "b": LARGE}) == first
 
 
 @pytest.mark.parametrize("content", [

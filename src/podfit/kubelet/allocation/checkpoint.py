@@ -12,6 +12,7 @@ import itertools
 import json
 import logging
 from collections.abc import Callable, Collection, Mapping
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import msgspec
 from podfit.api import codec
 from podfit.api.core.containers import ResourceRequirements
 from podfit.decide.overlay import PodResources
+from podfit.kubelet.allocation.checksum import OFFSET, fnv32a, fold
 from podfit.net.files import write_atomic
 
 log = logging.getLogger(__name__)
@@ -40,17 +42,29 @@ def checksum(data: bytes) -> int:
     return fnv32a(b"(string)" + data)
 
 
-def fnv32a(data: bytes) -> int:
-    """FNV-1a, 32 bits."""
-    value = 2166136261
-    for byte in data:
-        value = (value ^ byte) * 16777619 & 0xFFFFFFFF
-    return value
+class Dumper:
+    """Writes entries as they are in the file. Most of them are as they were the last time, and so is their text."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, tuple[PodResources, bytes]] = {}
+
+    def dump(self, entries: Mapping[str, PodResources]) -> bytes:
+        self._texts = {uid: self._text(uid, entries[uid]) for uid in sorted(entries)}
+        pieces = list(itertools.chain.from_iterable((b",", text) for _, text in self._texts.values()))
+        pieces = [b'(string){"entries":{', *pieces[1:], b"}}"]
+        value = reduce(fold, pieces, OFFSET)
+        data = b"".join(pieces).removeprefix(b"(string)").decode()
+        return _json({"data": data, "checksum": value}).encode()
+
+    def _text(self, uid: str, resources: PodResources) -> tuple[PodResources, bytes]:
+        known = self._texts.get(uid)
+        if known is not None and known[0] is resources:
+            return known
+        return resources, f"{_json(uid)}:{_json(_entry(resources))}".encode()
 
 
 def dump(entries: Mapping[str, PodResources]) -> bytes:
-    data = _json({"entries": {uid: _entry(entries[uid]) for uid in sorted(entries)}})
-    return _json({"data": data, "checksum": checksum(data.encode())}).encode()
+    return Dumper().dump(entries)
 
 
 def load(content: bytes) -> dict[str, PodResources]:
@@ -105,8 +119,9 @@ class Checkpoint:
         self.set_aside: Path | None = None
         """Where the damaged file is now; None when there was none, or it could not be renamed yet."""
         self._write = write
+        self._dumper = Dumper()
         self._entries = self._read()
-        self._written = dump(self._entries)
+        self._written = self._dumper.dump(self._entries)
         self._behind = False
         self._waiting: dict[str, PodResources] = {}
         self._next: asyncio.Task[None] | None = None
@@ -169,7 +184,7 @@ class Checkpoint:
     async def _flush(self) -> None:
         async with self._busy:
             changes, self._waiting, self._next = self._waiting, {}, None
-            content = dump({**self._entries, **changes})
+            content = self._dumper.dump({**self._entries, **changes})
             if content != self._written:
                 try:
                     await asyncio.to_thread(self._replace, content)

@@ -10,7 +10,8 @@ from typing import Any
 
 from podfit.decide.cpusets import Assignments, BadCpuSet, CpuState, parse, show
 from podfit.decide.memory_blocks import Bank, Block, Blocks, MemoryState
-from podfit.kubelet.allocation.checkpoint import Damaged, fnv32a
+from podfit.kubelet.allocation.checkpoint import Damaged
+from podfit.kubelet.allocation.checksum import fnv32a
 
 Document = dict[str, Any]
 
