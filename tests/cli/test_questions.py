@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from answers.conversation import PODS, Conversation, pod
+from answers.conversation import NODE, PODS, Conversation, pod
 from podfit.cli.app import run
 from podfit.client.kubeconfig import Access, standalone
 from podfit.net.http_server import HttpsServer
@@ -67,6 +67,8 @@ async def test_answers_and_their_exit_codes(
         (["plan", "web", "--cpu", "1"], 2, '"web" is not one of pod/NAME'),
         (["plan", "pod/web", "-f", "/nowhere.yaml"], 2, "/nowhere.yaml is not the manifest"),
         (["plan", "pod/web", "--cpu", "1", "-c", "db"], 2, 'no container "db"; it has app'),
+        (["why"], 2, '"" is not one of pod/NAME'),
+        (["why", "-A", "pod/web"], 2, "leave out pod/web"),
         (["why", "pod/none"], 4, "could not find"),
         (["why", "node/none"], 4, 'nodes "none" not found'),
         (["why", "deploy/web"], 4, "does not serve deployments"),
@@ -98,6 +100,41 @@ async def test_resize_begins_only_what_the_plan_allows(
     assert await ask(tmp_path, conversation, "resize", "pod/web", *arguments) == code
     assert told in capsys.readouterr().out
     assert [path for method, path in conversation.asked if method != "GET"] == [f"{PODS}/web/resize"] * (code == 0)
+
+
+@pytest.mark.parametrize(
+    ("waits", "arguments", "code", "told"),
+    [
+        (False, [], 0, "no resize waits"),
+        (False, ["-o", "json"], 0, "[]"),
+        (True, [], 1, "shop        web   n1     deferred   -       1 cpu      Node didn't have enough resource"),
+        (True, ["-o", "json"], 1, '"namespace": "shop"'),
+        (True, ["-o", "yaml"], 1, "shortBy: 1 cpu"),
+    ],
+)
+async def test_what_waits_anywhere(
+    *, waits: bool, arguments: list[str], code: int, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pending: dict[str, Any] = {"conditions": [{"type": "PodResizePending", "status": "True", "reason": "Deferred"}]}
+    waiting = pod(cpu="3", allocated="500m", **pending) if waits else pod()
+    conversation = Conversation(36, waiting, pod("big", cpu="2"), pod("done", cpu="2", phase="Succeeded"))
+    conversation.documents["/api/v1/nodes"] = {"items": [conversation.documents[NODE]]}
+    assert await ask(tmp_path, conversation, "why", "-A", *arguments) == code
+    out = capsys.readouterr().out
+    assert told in out
+    assert "big" not in out.splitlines()[0]
+    assert sorted(conversation.asked) == [("GET", each) for each in ("/api/v1/nodes", "/api/v1/pods", "/version")]
+
+
+async def test_what_waits_is_listed_without_the_right_to_see_nodes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pending = {"type": "PodResizePending", "status": "True", "reason": "Deferred", "message": "full"}
+    conversation = Conversation(36, pod(cpu="3", allocated="500m", conditions=[pending]), forbidden=("/api/v1/nodes",))
+    assert await ask(tmp_path, conversation, "why", "--all-namespaces") == 1
+    out = capsys.readouterr().out
+    assert "deferred   -       -          full" in out
+    assert "not read: Nodes of the cluster: pods is forbidden" in out
 
 
 DEPLOYMENT = "/apis/apps/v1/namespaces/shop/deployments/web"

@@ -77,6 +77,14 @@ class Reader:
             age=age, namespace=self._namespace, pods=pods, neighbours=on_nodes or pods, nodes=nodes,
             limit_ranges=limit_ranges, quotas=quotas, usage=usage, template=template, unread=tuple(self._unread))
 
+    async def everything(self) -> Snapshot:
+        """All namespaces: every pod that has not ended and every node, in one list each."""
+        age, pods, nodes = await asyncio.gather(self._age(), self._client.list(Pod), self._list(Node))
+        alive = tuple(pod for pod in pods.items if pod.status.phase not in ENDED)
+        return Snapshot(
+            age=age, namespace="", pods=alive, neighbours=alive, unread=tuple(self._unread),
+            nodes={each.metadata.name: each for each in nodes})
+
     async def _age(self) -> Age:
         told = msgspec.json.decode(await self._client.request("GET", "/version"), type=dict[str, Any])
         return age_of(str(told.get("minor", "")), str(told.get("gitVersion", "")))
@@ -117,10 +125,11 @@ class Reader:
         return tuple(pod for pod in page.items if pod.status.phase not in ENDED)
 
     async def _list(self, kind: type[T]) -> tuple[T, ...]:
+        where = "" if kind is Node else self._namespace
         try:
-            return (await self._client.list(kind, self._namespace)).items
+            return (await self._client.list(kind, where)).items
         except ApiError as error:
-            self._unread.append(f"{kind.__name__}s of {self._namespace}: {error.message}")
+            self._unread.append(f"{kind.__name__}s of {where or 'the cluster'}: {error.message}")
             return ()
 
     async def _usage(self) -> dict[PodName, dict[str, int]] | None:

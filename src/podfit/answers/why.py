@@ -36,6 +36,7 @@ class PodWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     `holders` have what is short, largest first; `frees` are those of them with a lower priority.
     """
 
+    namespace: str = ""
     pod: str
     node: str = ""
     state: str
@@ -73,11 +74,13 @@ def why_pod(pod: Pod, snapshot: Snapshot, now: datetime) -> PodWhy:
     notes = _notes(snapshot)
     if not pod.spec.node_name:
         told = next((each.message for each in pod.status.conditions if each.type == "PodScheduled"), "")
-        return PodWhy(pod=pod.metadata.name, state=UNSCHEDULED, message=told, sizes=sizes, notes=notes)
+        return PodWhy(namespace=pod.metadata.namespace, pod=pod.metadata.name, state=UNSCHEDULED, message=told,
+                      sizes=sizes, notes=notes)  # fmt: skip
     state, condition = state_of(pod, sizes, snapshot.age)
     since = (condition.last_transition_time or "") if condition else ""
     about = PodWhy(
-        pod=pod.metadata.name, node=pod.spec.node_name, state=state, generation=pod.metadata.generation,
+        namespace=pod.metadata.namespace, pod=pod.metadata.name, node=pod.spec.node_name, state=state,
+        generation=pod.metadata.generation,
         observed=condition.observed_generation if condition else pod.status.observed_generation, since=since,
         waited=int((now - parse_time(since)).total_seconds()) if since else 0,
         message=condition.message if condition else "", sizes=sizes, notes=notes)
@@ -115,6 +118,21 @@ def why_node(name: str, snapshot: Snapshot, now: datetime) -> NodeWhy:
         node=name, allocatable=texts_of(model.view.allocatable), promised=texts_of(promised_to(members)),
         counted=texts_of(counted_for(members)), holders=tuple(holders_of("cpu", members)), waiting=waiting,
         notes=(*_notes(snapshot), *seen_fuller(list(model.members.values()))))
+
+
+def why_waiting(snapshot: Snapshot, now: datetime) -> tuple[PodWhy, ...]:
+    """Every pod whose resize is not done, by node and there in the order of its queue; new pods are no resizes."""
+    found = []
+    for pod in snapshot.pods:
+        state, _ = state_of(pod, tuple(sizes_of(pod, snapshot.age.gates)), snapshot.age)
+        if pod.spec.node_name and state != SETTLED:
+            found.append(why_pod(pod, snapshot, now))
+    return tuple(sorted(found, key=_turn))
+
+
+def _turn(about: PodWhy) -> tuple[str, bool, int, str, str]:
+    """Those that are in the queue of the node come first, in its order."""
+    return about.node, not about.position, about.position, about.namespace, about.pod
 
 
 def _others(model: NodeModel, pod: Pod) -> list[Member]:

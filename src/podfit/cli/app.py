@@ -1,9 +1,13 @@
 """The command line. Each verb is a module that is imported when it is called, so that `podfit --help` stays quick."""
 
 import sys
+from typing import TYPE_CHECKING
 
 from podfit import __version__
 from podfit.cli import exits
+
+if TYPE_CHECKING:
+    from cyclopts import App
 
 HELP = """Kubernetes in-place pod vertical scaling: running pods get more or less CPU and memory without a restart.
 
@@ -17,6 +21,7 @@ VERBS = {
     "resize": ("podfit.cli.resize:resize", "Resize running pods in place, planned first (any cluster)."),
     "why": ("podfit.cli.why:why", "Say why a resize waits, and until when (any cluster)."),
     "export": ("podfit.cli.export:export_sizes", "Write what runs for the next deploy, or find drift (any cluster)."),
+    "completion": ("podfit.cli.completion:completion", "Print a script that completes command lines."),
     "demo": ("podfit.cli.demo.command:demo", "Start a cluster, resize real containers in place, stop it again."),
 }
 IMAGE_VERBS = {
@@ -44,8 +49,9 @@ def run(arguments: list[str]) -> int:
     return _dispatch(arguments)
 
 
-def _dispatch(arguments: list[str]) -> int:
-    from cyclopts import App, CycloptsError
+def program() -> "App":
+    """The verbs, none of them loaded."""
+    from cyclopts import App
 
     app = App(name="podfit", help=HELP, version=f"podfit {__version__}", result_action="return_value")
     for name, (target, text) in VERBS.items():
@@ -54,8 +60,14 @@ def _dispatch(arguments: list[str]) -> int:
     for name, (target, text) in IMAGE_VERBS.items():
         image.command(target, name=name, help=text)
     app.command(image)
+    return app
+
+
+def _dispatch(arguments: list[str]) -> int:
+    from cyclopts import CycloptsError
+
     try:
-        code = app(arguments, exit_on_error=False, print_error=False)
+        code = program()(arguments, exit_on_error=False, print_error=False)
     except CycloptsError as error:
         from podfit.cli import render
 

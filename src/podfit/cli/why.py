@@ -1,28 +1,37 @@
 """`podfit why`: desired, allocated and actual, and what keeps a resize from being done."""
 
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from podfit.answers.target import NODE, POD, WORKLOADS, parse_target
-from podfit.answers.why import SETTLED, NodeWhy, PodWhy, why_node, why_pod
+from podfit.answers.snapshot import Reader, Snapshot
+from podfit.answers.target import NODE, POD, WORKLOADS, TargetError, parse_target
+from podfit.answers.why import SETTLED, NodeWhy, PodWhy, why_node, why_pod, why_waiting
 from podfit.cli import exits, render
-from podfit.cli.asking import ContextName, Kubeconfig, Namespace, snapshot
+from podfit.cli.asking import ContextName, Kubeconfig, Namespace, asked, snapshot
 from podfit.cli.output import Output
+from podfit.client.rest import Client
 from podfit.core.errors import not_found
 from podfit.net.system import SystemClock
 
 
 def why(
-    target: Annotated[str, Parameter(help="pod/NAME, deployment/NAME, statefulset/NAME, ..., node/NAME")],
+    target: Annotated[str, Parameter(help="pod/NAME, deployment/NAME, statefulset/NAME, ..., node/NAME")] = "",
     /,
     *,
+    everywhere: Annotated[bool, Parameter(
+        name=["--all-namespaces", "-A"], negative="", help="All resizes of the cluster that are not done.")] = False,
     namespace: Namespace = "",
     context: ContextName = "",
     kubeconfig: Kubeconfig = None,
     output: Annotated[Output, Parameter(name=["--output", "-o"], help="text, json or yaml.")] = Output.TEXT,
-) -> int:
+) -> int:  # fmt: skip
     """Why is a resize not done, and until when? Exit code 1 when something waits or fails."""
+    if everywhere:
+        if target:
+            raise TargetError(f"-A is about the whole cluster; leave out {target}")
+        return _all(context, kubeconfig, output)
     about = parse_target(target, POD, *WORKLOADS, NODE)
     found = snapshot(about, namespace=namespace, context=context, kubeconfig=kubeconfig)
     now = SystemClock().now()
@@ -43,6 +52,26 @@ def why(
         if not pods:
             render.line(f"{about} has no running pod")
     return exits.DONE if all(pod.state == SETTLED for pod in pods) else exits.REFUSED
+
+
+def _all(context: str, kubeconfig: Path | None, output: Output) -> int:
+    async def read(client: Client, where: str) -> Snapshot:
+        return await Reader(client, where).everything()
+
+    found = asked(read, namespace="", context=context, kubeconfig=kubeconfig)
+    waiting = why_waiting(found, SystemClock().now())
+    if output is not Output.TEXT:
+        render.document(waiting, output)
+        return exits.REFUSED if waiting else exits.DONE
+    if waiting:
+        rows = [(each.namespace, each.pod, each.node, each.state, _duration(each.waited) if each.since else "-",
+                 each.short_by or "-", each.message or each.next) for each in waiting]  # fmt: skip
+        render.table(("NAMESPACE", "POD", "NODE", "RESIZE", "SINCE", "SHORT BY", "BECAUSE"), rows)
+    else:
+        render.line("no resize waits")
+    for line in found.unread:
+        render.fact("note", f"not read: {line}")
+    return exits.REFUSED if waiting else exits.DONE
 
 
 def _tell(node: NodeWhy, output: Output) -> None:
