@@ -35,12 +35,12 @@ class CrashBackoff:
     def remaining(self, key: Key, failed_at: float, now: float) -> float:
         """Seconds still to wait after a failure at `failed_at`; 0 = try now.
 
-        Never more than the delay, also when the time of day was set back since the failure.
+        A failure that lies ahead was before the time of day was set back: its wait would have no end.
         """
         entry = self._entries.get(key)
-        if entry is None or failed_at - entry.since > FORGET_AFTER:
+        if entry is None or failed_at > now or failed_at - entry.since > FORGET_AFTER:
             return 0.0
-        return min(entry.delay, max(0.0, failed_at + entry.delay - now))
+        return max(0.0, failed_at + entry.delay - now)
 
     def tried(self, key: Key, now: float) -> None:
         """Another attempt begins: the next one will have to wait longer."""
