@@ -269,6 +269,20 @@ async def test_identity_belongs_to_the_server(server: Server) -> None:
     assert (status, refused["message"]) == (400, "invalid object type: /v1, Kind=Secret")
 
 
+@pytest.mark.parametrize(
+    "body",
+    [b"{null: 1}", b"[1]", b"apiVersion: [1]\nkind: {a: 1}", b"apiVersion: v1\nkind: ConfigMap\nmetadata: 5",
+     b"apiVersion: v1\nkind: ConfigMap\nmetadata: {labels: {1: a}}", b"{a",
+     b"apiVersion: v1\nkind: ConfigMap\ndata: {a: .nan}",
+     b"apiVersion: v1\nkind: ConfigMap\nmetadata: {finalizers: [{a: b}, {a: b}]}", b"\xff\xfe"],
+)  # fmt: skip
+async def test_a_document_that_is_no_object_is_the_clients_mistake(server: Server, body: bytes) -> None:
+    for _ in ("new", "there already"):
+        answer = await server.ask("PATCH", f"{MAPS}/a?fieldManager=m", body, content_type=APPLY)
+        assert answer.status == 400, await answer.read()
+        await ask(server, f"{MAPS}/a?fieldManager=m", config_map(k="1"))
+
+
 async def test_managers_can_be_handed_over(server: Server) -> None:
     """As kubectl does when it moves an object from client-side to server-side apply."""
     body = json.dumps(config_map(k="1")).encode()

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import msgspec
 
+from podfit.api import codec
 from podfit.api.base import Listing, Struct
 from podfit.core.quantity import Quantity
 
@@ -28,6 +29,8 @@ class Member:
     item: type[Struct] | None
     listing: Listing
     zero: str | None = None
+    keys: tuple[tuple[str, Any], ...] = ()
+    """The keys of a list's items, sorted, each with its value where an item does not give it."""
 
 
 _PLAIN = Listing()
@@ -52,12 +55,19 @@ def _member(attribute: str, hint: Any) -> Member:
     origin = get_origin(hint)
     if origin is tuple:
         item = _without_none(get_args(hint)[0])
-        return Member(attribute, "list", item if _is_struct(item) else None, listing)
+        struct = item if _is_struct(item) else None
+        return Member(attribute, "list", struct, listing, keys=_keys(struct, listing))
     if origin is dict:
         value = _without_none(get_args(hint)[1])
         shape: Shape = "any" if value is Any else "map"
         return Member(attribute, shape, value if _is_struct(value) else None, listing, _ZEROS.get(value))
     return Member(attribute, "any" if hint is Any else "scalar", None, listing)
+
+
+def _keys(item: type[Struct] | None, listing: Listing) -> tuple[tuple[str, Any], ...]:
+    empty = codec.to_dict(item()) if item and listing.keys else {}
+    defaults = empty | dict(listing.key_defaults)
+    return tuple((name, defaults.get(name)) for name in sorted(listing.keys))
 
 
 def _without_none(hint: Any) -> Any:

@@ -91,7 +91,7 @@ class Application:
 def _check(info: ResourceInfo, document: Any) -> None:
     given = document.get("apiVersion") or "", document.get("kind") or ""
     if given != (info.group_version, info.kind):
-        group, _, version = given[0].rpartition("/")
+        group, _, version = str(given[0]).rpartition("/")
         raise bad_request(f"invalid object type: {group}/{version}, Kind={given[1]}")
     meta = document.get("metadata")
     meta = meta if isinstance(meta, dict) else {}

@@ -6,12 +6,10 @@ managedFields: `f:name` for a member, `k:{…}` for an item by its keys, `v:…`
 """
 
 from collections.abc import Iterable, Mapping
-from functools import cache
 from typing import Any, TypeAlias
 
 import msgspec
 
-from podfit.api import codec
 from podfit.api.base import Struct
 from podfit.api.schema import Member, members
 
@@ -69,16 +67,14 @@ def item_name(item: Any, member: Member) -> str:
     """The name of an item of a list that has keys or is a set."""
     if member.listing.set_:
         return f"v:{_text(item)}"
-    keys = {name: item[name] for name in member.listing.keys if item.get(name) is not None}
-    return f"k:{_text(dict(sorted((key_defaults(member) | keys).items())))}"
-
-
-@cache
-def key_defaults(member: Member) -> dict[str, Any]:
-    """The keys that an item has without saying so."""
-    empty = codec.to_dict(member.item()) if member.item else {}
-    known = {name: empty[name] for name in member.listing.keys if name in empty}
-    return known | dict(member.listing.key_defaults)
+    keys: dict[str, Any] = {}
+    for name, default in member.keys:
+        value = item.get(name)
+        if value is None:
+            value = default
+        if value is not None:
+            keys[name] = value
+    return f"k:{_text(keys)}"
 
 
 def _items(value: Iterable[Any], member: Member) -> Parts | None:
