@@ -51,5 +51,6 @@ def data_directory() -> Iterator[Path]:
 def up(data: Path, *options: str) -> None:
     """Start a detached cluster on a real node and wait until it is ready."""
     kubeconfig = str(data / "bench.kubeconfig")
-    command = [PODFIT, "up", "--detach", "--data", str(data), "--port", "0", "--kubeconfig", kubeconfig]
+    command = [PODFIT, "up", "--detach", "--data", str(data), "--port", "0", "--kubeconfig", kubeconfig,
+               "--eviction-hard", ""]
     subprocess.run([*command, *options], check=True, stdout=subprocess.DEVNULL)

@@ -46,6 +46,8 @@ class Up:
     def start(self, *options: str, node: str = "real", timeout: float = 60) -> Answer:
         kubeconfig = ("--kubeconfig", str(self.root / "user.kubeconfig"))
         command = (PODFIT, "up", "--detach", "--data", str(self.root), "--port", "0", "--node", node, *kubeconfig)
+        if "--eviction-hard" not in options:  # whatever the disk here looks like
+            options = (*options, "--eviction-hard", "")
         answer = run(*command, *options, timeout=timeout)
         assert answer.code == 0, answer.err + answer.out + self.log()
         return answer

@@ -144,6 +144,8 @@ class Cluster:
             announce(f"  node      none, {choice.why}")
         for node in self.nodes:
             announce(f"  node      {node.name}: {choice.kind} ({choice.why}); {node.machinery.detail}")
+            for pressure in _pressures(await self.admin_local().get(Node, node.name)):
+                announce(f"  warning   {pressure}; the node takes no new pods (--eviction-hard \"\" switches this off)")
 
     async def _ready(self, name: str) -> None:
         client = self.admin_local()
@@ -267,6 +269,12 @@ def _store(options: UpOptions) -> Store:
         return embedded_store(options.data.store)
     except StoreError as error:
         raise MachineError(str(error), fix=("or choose another directory with --data",)) from error
+
+
+def _pressures(node: Node) -> list[str]:
+    """`DiskPressure: kubelet has disk pressure`, for each condition that is true and should not be."""
+    found = [each for each in node.status.conditions if each.type.endswith("Pressure") and each.status == "True"]
+    return [f"{each.type}: {each.message}" for each in found]
 
 
 def _is_ready(node: Node) -> bool:

@@ -21,7 +21,7 @@ from podfit.client.rest import Client
 from podfit.cluster.compose import Cluster
 from podfit.cluster.foreground import stopping_on_signals
 from podfit.cluster.layout import DataDir, default_data_dir
-from podfit.cluster.options import NodeKind, UpOptions
+from podfit.cluster.options import KubeletOptions, NodeKind, UpOptions
 from podfit.net.system import SystemClock
 
 KUBECONFIG = "demo.kubeconfig"
@@ -40,7 +40,10 @@ def demo(
     """
     logs.configure(LogFormat.TEXT, verbose)
     directory = DataDir.at(data or default_data_dir().with_name(default_data_dir().name + "-demo"))
-    options = UpOptions(data=directory, port=0, kubeconfig=directory.root / KUBECONFIG, node=NodeKind.REAL)
+    fuller_than_it_likes = KubeletOptions(eviction_hard="")  # a disk that is nearly full is no reason to tell nothing
+    options = UpOptions(
+        data=directory, port=0, kubeconfig=directory.root / KUBECONFIG, node=NodeKind.REAL,
+        kubelet=fuller_than_it_likes)
     try:
         asyncio.run(_demo(options))
     except (NotAsTold, NotSeen, Refused) as failure:
