@@ -20,7 +20,7 @@ campaign: dev $(NODE_IF_ROOT) ## the long forms of the crash and load tests
 	$(BIN)/pytest -m campaign $(PYTEST_ARGS)
 
 conformance: dev $(NODE_IF_ROOT) ## docs/conformance.md anew, from a whole run
-	$(BIN)/pytest --conformance docs/conformance.md $(PYTEST_ARGS)
+	$(BIN)/pytest --conformance=docs/conformance.md $(PYTEST_ARGS)
 
 lint: dev ## style, types, who imports whom
 	$(BIN)/ruff check
