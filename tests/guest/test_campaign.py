@@ -10,6 +10,7 @@ pytestmark = [pytest.mark.guest, pytest.mark.node, pytest.mark.campaign]
 
 
 @pytest.mark.kubectl
+@pytest.mark.timeout(400)
 def test_the_demo_is_as_told(tmp_path: Path) -> None:
     podfit = str(Path(sys.executable).with_name("podfit"))
     done = subprocess.run([podfit, "demo", "--data", str(tmp_path)], capture_output=True, text=True, check=False)
