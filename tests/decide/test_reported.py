@@ -72,6 +72,14 @@ def test_pod_totals() -> None:  # PQ-13
     assert pod_allocated(larger, MACHINE) == LARGE.requests
 
 
+def test_a_coarse_weight_that_is_still_the_old_size_reads_as_that() -> None:
+    """While a resize is under way: 100m has weight 4, which alone would read as 79m."""
+    web = placed(pod(container("c1", {"cpu": "100m", "memory": "64Mi"}, {"cpu": "200m", "memory": "128Mi"})))
+    old = pod_config(web, MACHINE)
+    now = PodValues(shares=79, weight=4, quota=old.quota, period=old.period, memory=old.memory)
+    assert pod_resources(resized(web, c1=LARGE), PodResources({"c1": SMALL}), now, MACHINE, SMALL) == SMALL
+
+
 def test_coarse_weight_reads_as_the_allocation() -> None:  # PQ-14
     web = placed(pod(container("c1", {"cpu": "200m"})))
     now = PodValues(shares=185, weight=8, quota=None, period=100_000, memory=None)

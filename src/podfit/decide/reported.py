@@ -83,16 +83,20 @@ def pod_resources(
     """`status.resources` of the allocated `pod`; `values` is what its cgroup holds, None unless it runs.
 
     Built on the effective allocation, so that nothing drops out which the cgroup cannot show; memory requests, which
-    are in no cgroup, are those actuated (PQ-13), and a weight that is the allocation's reads as the allocation (PQ-14).
+    are in no cgroup, are those actuated (PQ-13). A weight says its request only roughly: one that is the allocation's
+    reads as the allocation (PQ-14), and one that is still the actuated size's reads as that.
     """
     requests, limits = (dict(f(pod, gates=machine.gates)) for f in (pod_requests, pod_limits))
     if values is not None:
         was = previous or NOTHING
         target = pod_config(pod, machine)
+        before = overlay(pod, actuated, machine.gates) if actuated.containers else pod
+        real = pod_requests(before, gates=machine.gates)
         if "cpu" in requests and values.shares_change(target):
-            _correct(requests, "cpu", cgroups.milli_from_shares(values.shares), was.requests, smallest=SMALLEST_REQUEST)
+            rough = cpu(real) == 0 or values.shares_change(pod_config(before, machine)) != 0
+            seen = cgroups.milli_from_shares(values.shares) if rough else cpu(real)
+            _correct(requests, "cpu", seen, was.requests, smallest=SMALLEST_REQUEST)
         if "memory" in requests and actuated.containers:
-            real = pod_requests(overlay(pod, actuated, machine.gates), gates=machine.gates)
             _correct(requests, "memory", memory(real), was.requests)
         if target.quota is not None and values.limit_change(target, "cpu"):
             seen = cgroups.milli_from_quota(values.quota or 0, values.period)
