@@ -1,5 +1,6 @@
 """What is exported of pods that were resized, and what counts as drift."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from podfit.answers.wish import WishError
 from podfit.api.codec import convert
 from podfit.api.core.limits import LimitRange
 from podfit.api.core.pods import Pod, PodSpec
+from support.up import run
 
 DEPLOYMENT = Target(WORKLOADS[0], "web")
 WAITS: dict[str, Any] = {"conditions": [{"type": "PodResizePending", "status": "True", "reason": "Deferred"}]}
@@ -116,6 +118,29 @@ def test_an_export_laid_over_the_template_ends_the_drift() -> None:
     patched = document(export(DEPLOYMENT, found), Form.PATCH)["spec"]["template"]["spec"]["containers"][0]
     again = drift(DEPLOYMENT, found, manifest=template({"image": "i", **patched}))
     assert (again.drifted, again.differences, again.pods) == (False, (), 2)
+
+
+@pytest.mark.kubectl
+def test_kustomize_takes_the_patch(tmp_path: Path) -> None:
+    """Also the limit that it takes away, and in a namespace that only the overlay knows."""
+    free = pod("web-2", cpu="700m")
+    free["spec"]["containers"][0]["resources"]["limits"] = {"memory": "256Mi"}
+    free["status"]["containerStatuses"][0]["resources"]["limits"] = {"memory": "256Mi"}
+    container = {"name": "app", "image": "i", "resources": SAID, "args": ["serve"]}
+    base = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+            "spec": {"template": {"spec": {"containers": [container]}}}}  # fmt: skip
+    overlay = {"namespace": "shop", "resources": ["base.yaml"], "patches": [{"path": "sizes.yaml"}]}
+    sizes = document(export(DEPLOYMENT, snapshot(free)), Form.KUSTOMIZE)
+    files = {"base": base, "sizes": sizes, "kustomization": overlay}
+    for name, content in files.items():
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(content))
+    built = run("kubectl", "kustomize", str(tmp_path))
+    assert built.code == 0, built.err
+    made = yaml.safe_load(built.out)
+    assert made["metadata"]["namespace"] == "shop"
+    assert made["spec"]["template"]["spec"]["containers"] == [container | {"resources": {
+        "requests": {"cpu": "700m", "memory": "256Mi"}, "limits": {"memory": "256Mi"}}}]
+    assert not drift(DEPLOYMENT, snapshot(free), manifest=manifest_of([made], DEPLOYMENT)).drifted
 
 
 def test_drift_tells_every_amount_of_every_pod() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from podfit.answers.effects import RESOURCES
 from podfit.answers.sizes import Size, sizes_of
 from podfit.answers.snapshot import Snapshot
 from podfit.answers.target import Target
@@ -113,11 +114,10 @@ def _sized(
 ) -> Sized:
     requests = {resource: _largest(each) for (side, resource), each in amounts.items() if side == "requests"}
     limits: dict[str, str | None] = {}
-    for (side, resource), each in amounts.items():
-        if side != "limits":
-            continue
-        if len(each) == pods and all(each):
-            limits[resource] = _largest(each)
+    for resource in RESOURCES:
+        limited = [each for each in amounts.get(("limits", resource), ()) if each]
+        if len(limited) == pods:
+            limits[resource] = _largest(limited)
         elif resource in _limits_of(name, template):
             limits[resource] = None  # a pod without a limit has the largest one
     return Sized(container=name, field=field, requests={k: v for k, v in requests.items() if v}, limits=limits)
