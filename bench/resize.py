@@ -58,12 +58,12 @@ STEPS = (
 )
 
 
-async def start_pod(client: Client, cgroups: Cgroups, name: str) -> Target:
+async def start_pod(client: Client, cgroups: Cgroups, name: str, *, cpu: str = "100m") -> Target:
     amounts = {"cpu": "200m", "memory": "64Mi"}
     spec = {
         "hostNetwork": True, "terminationGracePeriodSeconds": 0,
         "containers": [{"name": "c", "image": "busybox:1.36", "command": ["sleep", "100000"],
-                        "resources": {"requests": {"cpu": "100m", "memory": "32Mi"}, "limits": amounts}}],
+                        "resources": {"requests": {"cpu": cpu, "memory": "32Mi"}, "limits": amounts}}],
     }  # fmt: skip
     await client.create(convert({"metadata": {"name": name, "namespace": "default"}, "spec": spec}, Pod))
     while True:

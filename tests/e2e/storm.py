@@ -28,7 +28,7 @@ from podfit.kubelet.cgroup.detect import detect
 from support.up import Up, manifest, resources, running, settled
 
 RESIZES = 4  # of each pod by each of two writers, so 20 and more are in flight
-LATEST = 0.4  # seconds after the first PATCH: the disturbance comes somewhere before
+LATEST = 60  # of the 80 resizes: the disturbance comes when so many or fewer were acknowledged
 
 
 class Storm:
@@ -37,6 +37,8 @@ class Storm:
         self.names = [f"p{number}" for number in range(pods)]
         self.resizes = 0
         self._random = random.Random(seed)
+        self._enough = 0
+        self._reached = asyncio.Event()
         self._settled: list[float] = []
         self._first: dict[str, tuple[str, str, int]] = {}
         self._acknowledged: dict[str, int] = {}
@@ -92,7 +94,11 @@ class Storm:
         client = load([self.up.kubeconfig]).client()
         writers = [self._writer(client, name) for name in self.names for _ in range(2)]
         storm = asyncio.gather(*writers, return_exceptions=True)
-        await asyncio.sleep(self._random.uniform(0.01, LATEST))
+        self._enough, self._reached = self.resizes + self._random.randrange(LATEST), asyncio.Event()
+        reached = asyncio.create_task(self._reached.wait())
+        both: tuple[asyncio.Future[Any], ...] = storm, reached
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        reached.cancel()
         await asyncio.to_thread(disturbance)
         for result in await storm:
             assert result is None or isinstance(result, ConnectionError | ApiError), result
@@ -104,6 +110,8 @@ class Storm:
             patch = {"spec": {"containers": [{"name": "app", "resources": size}]}}
             pod = await client.patch(Pod, name, "default", patch, subresource="resize")
             self.resizes += 1
+            if self.resizes > self._enough:
+                self._reached.set()
             self._acknowledged[name] = max(self._acknowledged.get(name, 0), pod.metadata.generation)
 
 

@@ -1,0 +1,213 @@
+"""A node under load: many pods resized at once, pods started, and what a pod costs that does nothing.
+
+    python bench/node.py [--pods 50] [--rounds 10]
+
+Every pod of a burst gets its PATCH at the same moment; times run from there to the kernel's value and to a status
+without any condition. The floor is a burst of as many bare `UpdateContainerResources` on the same containers in the
+same run. Goals: the kernel's value within 1.5 times the floor + 3 ms, the complete status 10 ms later. The peer is
+Kubernetes 1.36 with etcd, containerd 2.4 and runc on a machine of this kind.
+"""
+
+import argparse
+import asyncio
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from measure import data_directory, judge, machine, percentile, table, up
+from resize import PEER, Target, start_pod
+
+from podfit.api.core.pods import Pod
+from podfit.client.kubeconfig import load
+from podfit.client.rest import Client
+from podfit.cluster.layout import DataDir
+from podfit.cluster.nodes import cgroup_layout
+from podfit.kubelet.cgroup.detect import detect
+from podfit.kubelet.cgroup.protocol import Cgroups
+from podfit.kubelet.runtime.cri.client import CRIRuntime
+from podfit.kubelet.runtime.types import LinuxResources
+
+BURSTS = (1, 10, 50)
+GLANCE = 0.001  # seconds between two looks at the kernel's files
+IDLE_SECONDS = 10.0
+HEADER = ("at once", "bare CRI p50", "p99", "kernel p50", "p99", "goal", "", "status p50", "p99", "goal", "", "peer")
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+class Statuses:
+    """When each pod's status last became complete."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._wanted: dict[str, int] = {}
+        self.at: dict[str, float] = {}
+        self._all = asyncio.Event()
+
+    async def run(self, version: str) -> None:
+        async for event in self._client.watch(Pod, "default", resource_version=version):
+            pod: Any = event.object
+            name, now = pod.metadata.name, time.perf_counter()
+            pending = any(each.type.startswith("PodResize") for each in pod.status.conditions)
+            if pending or pod.status.observed_generation < self._wanted.get(name, 1 << 60) or name in self.at:
+                continue
+            self.at[name] = now
+            if self.at.keys() == self._wanted.keys():
+                self._all.set()
+
+    def expect(self, generations: dict[str, int]) -> None:
+        self._wanted, self.at = generations, {}
+        self._all.clear()
+
+    async def wait(self) -> None:
+        await asyncio.wait_for(self._all.wait(), 60)
+
+
+@dataclass
+class Bench:
+    client: Client
+    cgroups: Cgroups
+    targets: list[Target]
+    statuses: Statuses
+    generation: int = 1
+
+    async def burst(self, count: int) -> tuple[list[float], list[float]]:
+        """Milliseconds of each pod to the kernel's value and to the complete status."""
+        chosen = self.targets[:count]
+        cpu = 200 if self.generation % 2 else 150
+        self.generation += 1
+        names = [each.pod.metadata.name for each in chosen]
+        current = {each.metadata.name: each.metadata.generation for each in (await self.client.list(Pod)).items}
+        self.statuses.expect({name: current[name] + 1 for name in names})
+        patch = {"spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": f"{cpu}m"}}}]}}
+        began = time.perf_counter()
+        sending = asyncio.gather(
+            *(self.client.patch(Pod, name, "default", patch, subresource="resize") for name in names))
+        kernel = await self._kernel(chosen, cpu * 100, began)
+        await sending
+        await self.statuses.wait()
+        return kernel, [1000 * (self.statuses.at[name] - began) for name in names]
+
+    async def _kernel(self, chosen: list[Target], quota: int, began: float) -> list[float]:
+        left, found = list(chosen), list[float]()
+        while left:
+            arrived = [each for each in left if self.cgroups.read_cpu(each.path).quota == quota]
+            found += [1000 * (time.perf_counter() - began)] * len(arrived)
+            left = [each for each in left if each not in arrived]
+            await asyncio.sleep(GLANCE)
+        return found
+
+    async def floor(self, runtime: CRIRuntime, count: int, number: int) -> list[float]:
+        """Milliseconds of each of so many bare CRI updates at once; the value is put back by the next burst."""
+        resources = LinuxResources(cpu_quota=14_000 + 500 * (number % 2), cpu_period=100_000)
+
+        async def one(target: Target) -> float:
+            began = time.perf_counter()
+            await runtime.update_container_resources(target.container_id, resources)
+            return 1000 * (time.perf_counter() - began)
+
+        return list(await asyncio.gather(*(one(each) for each in self.targets[:count])))
+
+
+def processes(tag: str) -> list[int]:
+    """The cluster's process, its containerd and their shims."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            command = path.read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        if tag in command and int(path.parent.name) != os.getpid():
+            found.append(int(path.parent.name))
+    return found
+
+
+def cpu_seconds(pids: list[int]) -> float:
+    fields = (Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in pids)
+    return sum(int(each[11]) + int(each[12]) for each in fields) / TICK
+
+
+def memory_kib(pids: list[int]) -> int:
+    """Proportional: what is shared counts once."""
+    lines = (line for pid in pids for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines())
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+
+
+async def idle(pids: list[int]) -> float:
+    """Percent of one CPU."""
+    before = cpu_seconds(pids)
+    await asyncio.sleep(IDLE_SECONDS)
+    return 100 * (cpu_seconds(pids) - before) / IDLE_SECONDS
+
+
+async def costs(client: Client, cgroups: Cgroups, data: Path, state: Any, pods: int) -> list[Target]:
+    """Start the pods, and say what one of them costs."""
+    marks = str(data), str(Path(state["nodes"][0]["runtime_endpoint"]).parent)
+    mine = [state["pid"]]
+
+    def everything() -> list[int]:
+        return sorted({pid for mark in marks for pid in processes(mark)} | set(mine))
+
+    empty = memory_kib(mine), memory_kib(everything())
+    targets, starts = list[Target](), list[float]()
+    for number in range(pods):
+        began = time.perf_counter()
+        targets.append(await start_pod(client, cgroups, f"p{number}", cpu="10m"))
+        starts.append(1000 * (time.perf_counter() - began))
+    full = memory_kib(mine), memory_kib(everything())
+    print(f"pod start, one after the other: p50 {percentile(starts, 50):.0f} ms, p99 {percentile(starts, 99):.0f} ms")
+    print(f"idle with {pods} pods: podfit {await idle(mine):.1f} % of a CPU, with containerd and shims "
+          f"{await idle(everything()):.1f} %")
+    print(f"memory a pod: podfit {(full[0] - empty[0]) / pods:.0f} KiB, with shim and containerd "
+          f"{(full[1] - empty[1]) / pods:.0f} KiB")
+    return targets
+
+
+async def resizes(bench: Bench, runtime: CRIRuntime, count: int, rounds: int) -> tuple[str, ...]:
+    """A row of the table."""
+    bare, kernel, status = list[float](), list[float](), list[float]()
+    for number in range(rounds if count > 1 else 5 * rounds):
+        bare += await bench.floor(runtime, count, number)
+        arrived, complete = await bench.burst(count)
+        kernel, status = kernel + arrived, status + complete
+        await asyncio.sleep(0.05)
+    low, reached, settled = (percentile(each, 50) for each in (bare, kernel, status))
+    goal = 1.5 * low + 3
+    return (
+        f"{count}", f"{low:.1f}", f"{percentile(bare, 99):.1f}", f"{reached:.1f}", f"{percentile(kernel, 99):.1f}",
+        f"{goal:.1f}", judge(reached, goal), f"{settled:.1f}", f"{percentile(status, 99):.1f}",
+        f"{reached + 10:.1f}", judge(settled, reached + 10),
+        f"{PEER['kernel']} / {PEER['status']}" if count == 1 else "not measured",
+    )  # fmt: skip
+
+
+async def run(data: Path, pods: int, rounds: int) -> None:
+    cgroups = detect(cgroup_layout(DataDir(data))).cgroups
+    client = load([data / "admin.kubeconfig"]).client()
+    state = msgspec.json.decode((data / "up.json").read_bytes())
+    targets = await costs(client, cgroups, data, state, pods)
+    statuses = Statuses(client)
+    watching = asyncio.create_task(statuses.run((await client.list(Pod)).resource_version))
+    bench, runtime = Bench(client, cgroups, targets, statuses), CRIRuntime(Path(state["nodes"][0]["runtime_endpoint"]))
+    found = [await resizes(bench, runtime, count, rounds) for count in BURSTS if count <= pods]
+    watching.cancel()
+    await runtime.close()
+    await client.close()
+    table([HEADER, *found])
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--pods", type=int, default=50)
+    arguments.add_argument("--rounds", type=int, default=10)
+    given = arguments.parse_args()
+    print(f"node, milliseconds, {given.rounds} bursts of each size: {machine()}")
+    with data_directory() as data:
+        up(data)
+        asyncio.run(run(data, given.pods, given.rounds))
+
+
+if __name__ == "__main__":
+    main()
