@@ -1,5 +1,6 @@
 """The command line. Each verb is a module that is imported when it is called, so that `podfit --help` stays quick."""
 
+import signal
 import sys
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,11 @@ IMAGE_VERBS = {
 
 
 def main() -> None:
-    """Entry point of the `podfit` program. Ctrl-C may come at any moment, also while modules are loaded."""
+    """Entry point of the `podfit` program. Ctrl-C may come at any moment, also while modules are loaded.
+
+    Shells start background jobs deaf to it, and `podfit down` asks with it.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         code = run(sys.argv[1:])
     except KeyboardInterrupt:
