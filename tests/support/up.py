@@ -43,9 +43,9 @@ class Up:
         state: dict[str, Any] = json.loads((self.root / "up.json").read_text())
         return state
 
-    def start(self, *options: str, node: str = "real", timeout: float = 60) -> Answer:
+    def start(self, *options: str, node: str = "real", port: int = 0, timeout: float = 60) -> Answer:
         kubeconfig = ("--kubeconfig", str(self.root / "user.kubeconfig"))
-        command = (PODFIT, "up", "--detach", "--data", str(self.root), "--port", "0", "--node", node, *kubeconfig)
+        command = (PODFIT, "up", "--detach", "--data", str(self.root), "--port", str(port), "--node", node, *kubeconfig)
         if "--eviction-hard" not in options:  # whatever the disk here looks like
             options = (*options, "--eviction-hard", "")
         answer = run(*command, *options, timeout=timeout)
