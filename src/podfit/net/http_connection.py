@@ -57,7 +57,7 @@ class Connections(web.Server):
 class Connection(web.RequestHandler):
     """One client's connection: who it is, and the stream it is reading, if any."""
 
-    __slots__ = ("_connections", "_stream", "_stream_ended", "peer_certificate", "remote", "untrusted")
+    __slots__ = ("_connections", "_stream", "_stream_ended", "_wire", "peer_certificate", "remote", "untrusted")
 
     def __init__(self, manager: "Connections", **options: Any) -> None:
         super().__init__(manager, **options)
@@ -67,9 +67,11 @@ class Connection(web.RequestHandler):
         self.remote = ""
         self._stream: asyncio.Task[Any] | None = None
         self._stream_ended = False
+        self._wire: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
+        self._wire = cast(asyncio.Transport, transport)
         self._connections.alive.add(self)
         tls: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
         shown = tls.getpeercert(binary_form=True) if tls is not None else None
@@ -86,8 +88,9 @@ class Connection(web.RequestHandler):
         super().connection_lost(exc)
 
     def cut(self) -> None:
-        if self.transport is not None:
-            self.transport.abort()
+        """aiohttp forgets its transport as soon as it has asked it to close."""
+        if self._wire is not None:
+            self._wire.abort()
 
     def end_stream(self) -> None:
         """Make the streamed answer end where it waits."""
