@@ -27,6 +27,9 @@ class Subresource:
     version: str = ""
 
 
+STATUS = Subresource("status")
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column of a Table. `priority` above 0 shows only with `-o wide`."""

@@ -1,7 +1,5 @@
 """Create and update rules of every kind, the entry of this package."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from podfit.api.admissionregistration import MutatingWebhookConfiguration, ValidatingWebhookConfiguration
@@ -21,21 +19,9 @@ from podfit.api.validation import cluster, config, limits, names, rbac, webhooks
 from podfit.api.validation.meta import validate_meta, validate_meta_update
 from podfit.api.validation.pod_updates import validate_pod_update
 from podfit.api.validation.pods import validate_pod_create
+from podfit.api.validation.rules import Rules
 from podfit.core.features import DEFAULT_GATES, FeatureGates
 from podfit.core.fields import FieldError
-
-Create = Callable[[Any], list[FieldError]]
-Update = Callable[[Any, Any], list[FieldError]]
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """`update` is left out where an update has to satisfy no more than a creation."""
-
-    name: Callable[[str], list[str]] = names.dns_subdomain
-    create: Create | None = None
-    update: Update | None = None
-
 
 _RULES: dict[type[Object], Rules] = {
     Namespace: Rules(names.dns_label, cluster.validate_namespace),

@@ -1,8 +1,6 @@
-"""The declarations: one entry a kind. Columns and rows come from `api.columns`."""
+"""The kinds of the core group."""
 
 from podfit.api import columns
-from podfit.api.admissionregistration import MutatingWebhookConfiguration, ValidatingWebhookConfiguration
-from podfit.api.coordination import Lease
 from podfit.api.core.config import ConfigMap, Secret, ServiceAccount
 from podfit.api.core.events import Event
 from podfit.api.core.limits import LimitRange, ResourceQuota
@@ -10,25 +8,19 @@ from podfit.api.core.namespaces import Namespace
 from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod
 from podfit.api.pod_columns import POD, pod_row
-from podfit.api.rbac import ClusterRole, ClusterRoleBinding, Role, RoleBinding
-from podfit.api.registry import ResourceInfo, Subresource
-from podfit.api.scheduling import PriorityClass
+from podfit.api.registry import STATUS, ResourceInfo, Subresource
 
-_RBAC = "rbac.authorization.k8s.io"
-_ADMISSION = "admissionregistration.k8s.io"
-_STATUS = Subresource("status")
-
-DECLARED: tuple[ResourceInfo, ...] = (
+KINDS: tuple[ResourceInfo, ...] = (
     ResourceInfo(
         type=Namespace, resource="namespaces", singular="namespace", short_names=("ns",), namespaced=False,
         verbs=("create", "delete", "get", "list", "patch", "update", "watch"),
-        subresources=(Subresource("finalize", ("update",)), _STATUS),
+        subresources=(Subresource("finalize", ("update",)), STATUS),
         columns=columns.NAMESPACE, row=columns.namespace_row,
         fields={"status.phase": lambda o: o.status.phase},
     ),
     ResourceInfo(
         type=Node, resource="nodes", singular="node", short_names=("no",), namespaced=False,
-        subresources=(Subresource("proxy", ("get",), "NodeProxyOptions"), _STATUS),
+        subresources=(Subresource("proxy", ("get",), "NodeProxyOptions"), STATUS),
         columns=columns.NODE, row=columns.node_row,
         fields={"spec.unschedulable": lambda o: str(o.spec.unschedulable).lower()},
     ),
@@ -40,7 +32,7 @@ DECLARED: tuple[ResourceInfo, ...] = (
             Subresource("ephemeralcontainers"),
             Subresource("log", ("get",)),
             Subresource("resize"),
-            _STATUS,
+            STATUS,
         ),
         fields={
             "spec.nodeName": lambda o: o.spec.node_name,
@@ -91,44 +83,7 @@ DECLARED: tuple[ResourceInfo, ...] = (
     ),
     ResourceInfo(
         type=ResourceQuota, resource="resourcequotas", singular="resourcequota", short_names=("quota",),
-        subresources=(_STATUS,),
+        subresources=(STATUS,),
         columns=columns.QUOTA, row=columns.quota_row,
-    ),
-    ResourceInfo(
-        type=Lease, created_by_update=True, group="coordination.k8s.io", resource="leases", singular="lease",
-        columns=columns.LEASE, row=columns.lease_row,
-    ),
-    ResourceInfo(
-        type=PriorityClass, group="scheduling.k8s.io", resource="priorityclasses", singular="priorityclass",
-        short_names=("pc",), namespaced=False,
-        columns=columns.PRIORITY_CLASS, row=columns.priority_class_row,
-    ),
-    ResourceInfo(
-        type=Role, group=_RBAC, resource="roles", singular="role", columns=columns.DATED, row=columns.dated_row,
-        created_by_update=True,
-    ),
-    ResourceInfo(
-        type=RoleBinding, group=_RBAC, created_by_update=True, resource="rolebindings", singular="rolebinding",
-        columns=columns.BINDING, row=columns.binding_row,
-    ),
-    ResourceInfo(
-        type=ClusterRole, group=_RBAC, resource="clusterroles", singular="clusterrole", namespaced=False,
-        created_by_update=True,
-        columns=columns.DATED, row=columns.dated_row,
-    ),
-    ResourceInfo(
-        type=ClusterRoleBinding, group=_RBAC, resource="clusterrolebindings", singular="clusterrolebinding",
-        created_by_update=True,
-        namespaced=False, columns=columns.BINDING, row=columns.binding_row,
-    ),
-    ResourceInfo(
-        type=MutatingWebhookConfiguration, group=_ADMISSION, resource="mutatingwebhookconfigurations",
-        singular="mutatingwebhookconfiguration", namespaced=False, categories=("api-extensions",),
-        columns=columns.WEBHOOKS, row=columns.webhooks_row,
-    ),
-    ResourceInfo(
-        type=ValidatingWebhookConfiguration, group=_ADMISSION, resource="validatingwebhookconfigurations",
-        singular="validatingwebhookconfiguration", namespaced=False, categories=("api-extensions",),
-        columns=columns.WEBHOOKS, row=columns.webhooks_row,
     ),
 )  # fmt: skip

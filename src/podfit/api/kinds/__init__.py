@@ -1,0 +1,15 @@
+"""The declarations: one entry a kind, one module an API group, in the order in which discovery lists them.
+
+Columns and rows come from `api.columns`; defaults and rules are in the tables of `api.defaults` and `api.validation`.
+"""
+
+from podfit.api.kinds import admissionregistration, coordination, core, rbac, scheduling
+from podfit.api.registry import ResourceInfo
+
+DECLARED: tuple[ResourceInfo, ...] = (
+    *core.KINDS,
+    *coordination.KINDS,
+    *scheduling.KINDS,
+    *rbac.KINDS,
+    *admissionregistration.KINDS,
+)

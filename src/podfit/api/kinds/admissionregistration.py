@@ -1,0 +1,20 @@
+"""The kinds of admissionregistration.k8s.io."""
+
+from podfit.api import columns
+from podfit.api.admissionregistration import MutatingWebhookConfiguration, ValidatingWebhookConfiguration
+from podfit.api.registry import ResourceInfo
+
+_GROUP = "admissionregistration.k8s.io"
+
+KINDS: tuple[ResourceInfo, ...] = (
+    ResourceInfo(
+        type=MutatingWebhookConfiguration, group=_GROUP, resource="mutatingwebhookconfigurations",
+        singular="mutatingwebhookconfiguration", namespaced=False, categories=("api-extensions",),
+        columns=columns.WEBHOOKS, row=columns.webhooks_row,
+    ),
+    ResourceInfo(
+        type=ValidatingWebhookConfiguration, group=_GROUP, resource="validatingwebhookconfigurations",
+        singular="validatingwebhookconfiguration", namespaced=False, categories=("api-extensions",),
+        columns=columns.WEBHOOKS, row=columns.webhooks_row,
+    ),
+)  # fmt: skip

@@ -1,0 +1,20 @@
+"""What a kind's validation consists of."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from podfit.api.validation import names
+from podfit.core.fields import FieldError
+
+Create = Callable[[Any], list[FieldError]]
+Update = Callable[[Any, Any], list[FieldError]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """`update` is left out where an update has to satisfy no more than a creation."""
+
+    name: Callable[[str], list[str]] = names.dns_subdomain
+    create: Create | None = None
+    update: Update | None = None
