@@ -4,6 +4,7 @@
     runtime.fail["pull"] = …  the next calls of that kind are refused with the text
     runtime.vanish("c1")      it is listed once more and cannot be inspected any more
     runtime.silent = True     nothing is told of what containers may use
+    runtime.stats.append(…)   what a container is said to use
     runtime.listens = True    it knows UpdatePodSandboxResources
     runtime.calls             what was asked, in order
 """
@@ -23,6 +24,7 @@ from podfit.kubelet.cgroup.protocol import (
     Layout,
     Missing,
     PodCgroup,
+    Throttling,
     Unsupported,
 )
 from podfit.kubelet.runtime.errors import CRIError, NotFound, Unimplemented
@@ -31,6 +33,7 @@ from podfit.kubelet.runtime.types import (
     ContainerConfig,
     ContainerEvent,
     ContainerState,
+    ContainerStats,
     ContainerStatus,
     Image,
     LinuxResources,
@@ -64,6 +67,7 @@ class FakeRuntime:
         self.ready = True
         self.silent = False
         self.listens = False
+        self.stats: list[ContainerStats] = []
         self._vanished: set[str] = set()
 
     # ------------------------------------------------------------------ levers
@@ -193,8 +197,9 @@ class FakeRuntime:
     async def container_stats(self, container_id: str) -> Any:
         raise Unimplemented("not implemented")
 
-    async def list_container_stats(self) -> tuple[Any, ...]:
-        return ()
+    async def list_container_stats(self) -> tuple[ContainerStats, ...]:
+        self._call("stats", "")
+        return tuple(self.stats)
 
     async def sandbox_stats(self, sandbox_id: str) -> Any:
         raise Unimplemented("not implemented")
@@ -275,6 +280,7 @@ class FakeCgroups:
     enforced: Enforcement = field(default_factory=lambda: Enforcement(cpu=True, memory=True, pids=True))
     groups: dict[str, CgroupConfig] = field(default_factory=dict)
     usage: int = 0  # bytes, of every group alike
+    throttled: dict[str, Throttling] = field(default_factory=dict)  # by the last part of the path
 
     def create(self, path: str, config: CgroupConfig) -> None:
         for parent in PurePosixPath(path).parents:
@@ -309,6 +315,10 @@ class FakeCgroups:
 
     def memory_stall(self, path: str) -> int | None:
         return None
+
+    def throttling(self, path: str) -> Throttling | None:
+        self._group(path)
+        return self.throttled.get(path.rpartition("/")[2])
 
     def set_memory_limit(self, path: str, limit: int) -> None:
         self.groups[path] = replace(self._group(path), memory_limit=None if limit == -1 else limit)

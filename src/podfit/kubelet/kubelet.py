@@ -46,7 +46,9 @@ from podfit.kubelet.pods.starter import RETRY_SECONDS, Starter
 from podfit.kubelet.pods.toolbox import Toolbox
 from podfit.kubelet.pods.watch import RuntimeWatch
 from podfit.kubelet.runtime.protocol import Runtime
+from podfit.kubelet.server.configz import configuration
 from podfit.kubelet.server.handler import NodeServer
+from podfit.kubelet.server.usage import UsageMetrics
 from podfit.kubelet.static.directory import ManifestDirectory
 from podfit.kubelet.static.mirrors import Mirrors
 from podfit.kubelet.volumes.manager import Volumes
@@ -112,7 +114,9 @@ class Kubelet:
             tell=self._tell, active=lambda: self._pods.active(self._allocation))
         self.handler = NodeServer(
             runtime, pods=self._shown, metrics=self.metrics, clock=clock,
-            healthy=lambda: self._watch.healthy and not self._broken)
+            healthy=lambda: self._watch.healthy and not self._broken,
+            usage=UsageMetrics(runtime, cgroups, pods=self._pods.pods, clock=clock, simulated=config.simulated),
+            configuration=lambda: configuration(config, machine))
         self._tasks: list[asyncio.Task[None]] = []
         self._broken = False
         self._again: asyncio.Task[None] | None = None

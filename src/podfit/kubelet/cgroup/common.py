@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
-from podfit.kubelet.cgroup.protocol import QOS, Layout, PodCgroup
+from podfit.kubelet.cgroup.protocol import QOS, Layout, PodCgroup, Throttling
 
 TIERS: tuple[QOS, ...] = ("Guaranteed", "Burstable", "BestEffort")
 
@@ -34,3 +34,13 @@ class Tree:
 
 def inside(mount: Path, path: str) -> Path:
     return mount / path.lstrip("/")
+
+
+def counted(stat: str) -> Throttling | None:
+    """What cpu.stat says of the quota, under either version's names; None while there was no period with one."""
+    values = dict(line.split(maxsplit=1) for line in stat.splitlines() if " " in line)
+    periods = int(values.get("nr_periods", 0))
+    if not periods:
+        return None
+    seconds = int(values["throttled_usec"]) / 1e6 if "throttled_usec" in values else int(values["throttled_time"]) / 1e9
+    return Throttling(periods=periods, throttled=int(values["nr_throttled"]), seconds=seconds)

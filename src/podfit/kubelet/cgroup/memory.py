@@ -20,6 +20,7 @@ from podfit.kubelet.cgroup.protocol import (
     Layout,
     Missing,
     PodCgroup,
+    Throttling,
     Unsupported,
     Version,
 )
@@ -110,6 +111,9 @@ class MemoryCgroups:
         """What simulated containers use is never a cache."""
 
     def memory_stall(self, path: str) -> int | None:
+        return None
+
+    def throttling(self, path: str) -> Throttling | None:
         return None
 
     def read_container(self, path: str) -> ContainerValues:

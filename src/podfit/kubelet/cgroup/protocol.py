@@ -82,6 +82,15 @@ class ContainerValues:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Throttling:
+    """How often a quota held a cgroup back: of so many `periods` in which it ran, and for how many `seconds`."""
+
+    periods: int
+    throttled: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PodCgroup:
     path: str
     uid: str
@@ -170,6 +179,9 @@ class Cgroups(Protocol):
 
     def memory_stall(self, path: str) -> int | None:
         """Microseconds in which everything in it waited for memory, ever (memory.pressure); None without PSI."""
+
+    def throttling(self, path: str) -> Throttling | None:
+        """None when nothing is counted, because there is no quota or no kernel."""
 
     def read_container(self, path: str) -> ContainerValues: ...
 

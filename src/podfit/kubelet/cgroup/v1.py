@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from podfit.kubelet.cgroup import files
-from podfit.kubelet.cgroup.common import Tree, inside
+from podfit.kubelet.cgroup.common import Tree, counted, inside
 from podfit.kubelet.cgroup.protocol import (
     UNLIMITED,
     CgroupConfig,
@@ -19,6 +19,7 @@ from podfit.kubelet.cgroup.protocol import (
     Layout,
     Missing,
     PodCgroup,
+    Throttling,
     Unsupported,
 )
 
@@ -111,6 +112,9 @@ class CgroupsV1(Tree):
 
     def memory_stall(self, path: str) -> int | None:
         return None
+
+    def throttling(self, path: str) -> Throttling | None:
+        return counted(files.read(self._at("cpu", path) / "cpu.stat"))
 
     def read_container(self, path: str) -> ContainerValues:
         known = "memory" in self._mounts

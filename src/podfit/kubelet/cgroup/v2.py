@@ -9,7 +9,7 @@ from typing import Literal
 
 from podfit.decide.cgroups import shares_from_weight, weight_from_shares_linear
 from podfit.kubelet.cgroup import files
-from podfit.kubelet.cgroup.common import Tree, inside
+from podfit.kubelet.cgroup.common import Tree, counted, inside
 from podfit.kubelet.cgroup.protocol import (
     Again,
     CgroupConfig,
@@ -20,6 +20,7 @@ from podfit.kubelet.cgroup.protocol import (
     Layout,
     Missing,
     PodCgroup,
+    Throttling,
     Unsupported,
 )
 
@@ -126,6 +127,9 @@ class CgroupsV2(Tree):
             return None
         full = next((line for line in text.splitlines() if line.startswith("full ")), "")
         return int(full.rpartition("total=")[2]) if full else None
+
+    def throttling(self, path: str) -> Throttling | None:
+        return counted(files.read(self._at("cpu", path) / "cpu.stat"))
 
     def read_container(self, path: str) -> ContainerValues:
         known = "memory" in self._controllers

@@ -28,6 +28,18 @@ def memory_bytes() -> int:
     return int(meminfo()["MemTotal"].split()[0]) * 1024
 
 
+def working_set_bytes() -> int:
+    """Memory in use without file pages that nobody has touched for long, as the kubelet counts it."""
+    sizes = {name: int(text.split()[0]) * 1024 for name, text in meminfo().items()}
+    return sizes["MemTotal"] - sizes["MemFree"] - sizes["Inactive(file)"]
+
+
+def cpu_seconds(stat: Path = Path("/proc/stat")) -> float:
+    """CPU time that was worked since the machine started: neither idle nor waiting for a disk."""
+    user, nice, system, _, _, irq, softirq, steal = map(int, stat.read_text().split("\n", 1)[0].split()[1:9])
+    return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
+
+
 @cache
 def architecture() -> str:
     """In Go's words, which the kubernetes.io/arch label uses."""

@@ -1,13 +1,14 @@
-"""What the node answers itself: health, its pods, container logs, metrics.
+"""What the node answers itself: health, its pods, its configuration, container logs, metrics.
 
 It is a wire handler; whoever serves it verifies client certificates. Everything but health needs a caller that is
 known: a verified certificate, or the identity that an in-process transport carries.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from podfit.api import codec
 from podfit.api.core.pods import Pod
@@ -19,6 +20,7 @@ from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.types import ContainerState, ContainerStatus
 from podfit.kubelet.server.logs import LogOptions, stream
+from podfit.kubelet.server.usage import UsageMetrics
 from podfit.net.metrics import CONTENT_TYPE, Metrics
 from podfit.net.wire import Request, Response
 
@@ -31,13 +33,15 @@ class NodeServer:
 
     def __init__(
         self, runtime: Runtime, *, pods: Callable[[], Iterable[Pod]], metrics: Metrics, clock: Clock,
-        healthy: Callable[[], bool],
+        healthy: Callable[[], bool], usage: UsageMetrics, configuration: Callable[[], Mapping[str, Any]],
     ) -> None:
         self._runtime = runtime
         self._pods = pods
         self._metrics = metrics
         self._clock = clock
         self._healthy = healthy
+        self._usage = usage
+        self._configuration = configuration
 
     async def __call__(self, request: Request) -> Response:
         if request.path in ("/healthz", "/healthz/ping", "/healthz/syncloop"):
@@ -53,9 +57,24 @@ class NodeServer:
             items = list(self._pods())
             body = codec.encode({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items})
             return Response(200, {"content-type": "application/json"}, body)
-        if request.path == "/metrics":
-            return Response(200, {"content-type": CONTENT_TYPE}, self._metrics.exposition())
+        if request.path == "/configz":
+            return Response(200, {"content-type": "application/json"}, codec.encode(self._configuration()))
+        if request.path in ("/metrics", "/metrics/resource", "/metrics/cadvisor"):
+            return await self._exposed(request.path)
         return _text(404, "404 page not found\n")
+
+    async def _exposed(self, path: str) -> Response:
+        try:
+            match path:
+                case "/metrics/resource":
+                    body = await self._usage.resource()
+                case "/metrics/cadvisor":
+                    body = await self._usage.cadvisor()
+                case _:
+                    body = self._metrics.exposition()
+        except CRIError as error:
+            return _text(500, f"{error}\n")
+        return Response(200, {"content-type": CONTENT_TYPE}, body)
 
     async def _container_logs(self, request: Request, namespace: str, name: str, container: str) -> Response:
         pod = next(

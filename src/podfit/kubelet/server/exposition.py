@@ -1,0 +1,50 @@
+"""Prometheus' text format with a time on each sample, which a client library's registry does not give.
+
+    # HELP name text
+    # TYPE name gauge
+    name{label="value"} 1 1795215824619
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+NO_LABELS: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """`time` in milliseconds since 1970; 0 = none is said."""
+
+    value: float
+    labels: Mapping[str, str]
+    time: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    name: str
+    type: str
+    text: str
+    samples: tuple[Sample, ...]
+
+
+def exposition(families: Iterable[Family]) -> bytes:
+    """Those that have samples, by name."""
+    shown = sorted((each for each in families if each.samples), key=lambda each: each.name)
+    return "".join(line for each in shown for line in _lines(each)).encode()
+
+
+def _lines(family: Family) -> Iterable[str]:
+    yield f"# HELP {family.name} {family.text}\n# TYPE {family.name} {family.type}\n"
+    for each in sorted(family.samples, key=lambda sample: sorted(sample.labels.items())):
+        labels = ",".join(f'{name}="{_escaped(text)}"' for name, text in sorted(each.labels.items()))
+        time = f" {each.time}" if each.time else ""
+        yield f"{family.name}{f'{{{labels}}}' if labels else ''} {_number(each.value)}{time}\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)

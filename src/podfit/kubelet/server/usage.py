@@ -1,0 +1,158 @@
+"""What this node's containers use, as monitoring asks a kubelet for it: /metrics/resource and /metrics/cadvisor.
+
+Usage is asked of the runtime when someone scrapes, so two scrapes a second apart give a rate. Nothing is estimated: a
+figure that the runtime does not give has no sample, and a pod is the sum of its containers that have one. Of cadvisor's
+metrics there are those of the CPU quota, which say how a limit is felt; names and labels are upstream's.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from podfit.api.core.pods import Pod
+from podfit.core.clock import Clock
+from podfit.core.times import parse_time
+from podfit.kubelet.cgroup.protocol import QOS, CgroupError, Cgroups, Throttling
+from podfit.kubelet.node import machine
+from podfit.kubelet.pods import labels
+from podfit.kubelet.runtime.errors import CRIError
+from podfit.kubelet.runtime.protocol import Runtime
+from podfit.kubelet.runtime.types import ContainerState, ContainerStats
+from podfit.kubelet.server.exposition import NO_LABELS, Family, Sample, exposition
+
+log = logging.getLogger(__name__)
+
+NANO = 1_000_000_000
+QOS_TIERS: dict[str, QOS] = {"Guaranteed": "Guaranteed", "Burstable": "Burstable", "BestEffort": "BestEffort"}
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A running container of this node, its pod, and what the runtime says of it."""
+
+    pod: Pod
+    stats: ContainerStats
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return {"container": self.stats.name, **self.of_pod}
+
+    @property
+    def of_pod(self) -> dict[str, str]:
+        return {"namespace": self.pod.metadata.namespace, "pod": self.pod.metadata.name}
+
+    @property
+    def started(self) -> float:
+        """Seconds since 1970; 0 when the status does not say yet."""
+        status = self.pod.status
+        known = (*status.container_statuses, *status.init_container_statuses, *status.ephemeral_container_statuses)
+        states = (each.state.running for each in known if each.name == self.stats.name)
+        when = next((each.started_at for each in states if each is not None), None)
+        return parse_time(when).timestamp() if when else 0.0
+
+
+class UsageMetrics:
+    """`simulated` nodes have no machine: what the node uses is what its containers use."""
+
+    def __init__(
+        self, runtime: Runtime, cgroups: Cgroups, *, pods: Callable[[], Iterable[Pod]], clock: Clock, simulated: bool,
+    ) -> None:
+        self._runtime, self._cgroups, self._pods, self._clock = runtime, cgroups, pods, clock
+        self._simulated = simulated
+
+    async def resource(self) -> bytes:
+        """The kubelet's own resource metrics. A runtime that does not answer shows as `resource_scrape_error 1`."""
+        try:
+            running, failed = await self._running(), 0
+        except CRIError as error:
+            log.warning("usage not read error=%s", error)
+            running, failed = [], 1
+        now = int(self._clock.now().timestamp() * 1000)
+        text = "1 if there was an error while getting container metrics, 0 otherwise"
+        error_family = Family("resource_scrape_error", "gauge", text, (Sample(failed, NO_LABELS),))
+        return exposition((*_containers(running), *_pods(running), *self._node(running, now), error_family))
+
+    async def cadvisor(self) -> bytes:
+        """How the quota of each container is felt; raises CRIError."""
+        found = []
+        for each in await self._running():
+            counted = self._throttling(each)
+            if counted is not None:
+                found.append((each, counted))
+        return exposition(_throttled(found))
+
+    async def _running(self) -> list[Running]:
+        pods = {pod.metadata.uid: pod for pod in self._pods()}
+        stats, listed = await asyncio.gather(self._runtime.list_container_stats(), self._runtime.list_containers())
+        alive = {each.id for each in listed if each.state is ContainerState.RUNNING}
+        owned = ((pods.get(each.labels.get(labels.POD_UID, "")), each) for each in stats if each.id in alive)
+        return [Running(pod, each) for pod, each in owned if pod is not None]
+
+    def _throttling(self, each: Running) -> Throttling | None:
+        uid, qos = each.pod.metadata.uid, QOS_TIERS.get(each.pod.status.qos_class, "Burstable")
+        try:
+            return self._cgroups.throttling(self._cgroups.layout.container(uid, qos, each.stats.id))
+        except CgroupError as error:
+            log.debug("throttling not read container=%s error=%s", each.stats.id, error)
+            return None
+
+    def _node(self, running: list[Running], now: int) -> Iterator[Family]:
+        if self._simulated:
+            cpu = sum(each.stats.cpu_usage or 0 for each in running) / NANO
+            memory = sum(each.stats.memory_working_set or 0 for each in running)
+        else:
+            cpu, memory = machine.cpu_seconds(), machine.working_set_bytes()
+        yield Family(
+            "node_cpu_usage_seconds_total", "counter", "Cumulative cpu time consumed by the node in core-seconds",
+            (Sample(cpu, NO_LABELS, now),))
+        yield Family(
+            "node_memory_working_set_bytes", "gauge", "Current working set of the node in bytes",
+            (Sample(memory, NO_LABELS, now),))
+
+
+def _containers(running: list[Running]) -> Iterator[Family]:
+    yield Family(
+        "container_cpu_usage_seconds_total", "counter",
+        "Cumulative cpu time consumed by the container in core-seconds", tuple(
+            Sample(each.stats.cpu_usage / NANO, each.labels, each.stats.timestamp // 1_000_000)
+            for each in running if each.stats.cpu_usage is not None))
+    yield Family(
+        "container_memory_working_set_bytes", "gauge", "Current working set of the container in bytes", tuple(
+            Sample(each.stats.memory_working_set, each.labels, each.stats.timestamp // 1_000_000)
+            for each in running if each.stats.memory_working_set is not None))
+    yield Family(
+        "container_start_time_seconds", "gauge", "Start time of the container since unix epoch in seconds",
+        tuple(Sample(each.started, each.labels) for each in running if each.started))
+
+
+def _pods(running: list[Running]) -> Iterator[Family]:
+    by_pod: dict[str, list[Running]] = {}
+    for each in running:
+        by_pod.setdefault(each.pod.metadata.uid, []).append(each)
+    cpu = [(each, sum(one.stats.cpu_usage or 0 for one in each) / NANO) for each in by_pod.values()]
+    memory = [(each, sum(one.stats.memory_working_set or 0 for one in each)) for each in by_pod.values()]
+    yield Family(
+        "pod_cpu_usage_seconds_total", "counter", "Cumulative cpu time consumed by the pod in core-seconds",
+        tuple(Sample(total, each[0].of_pod, each[0].stats.timestamp // 1_000_000) for each, total in cpu))
+    yield Family(
+        "pod_memory_working_set_bytes", "gauge", "Current working set of the pod in bytes",
+        tuple(Sample(total, each[0].of_pod, each[0].stats.timestamp // 1_000_000) for each, total in memory))
+
+
+def _throttled(found: list[tuple[Running, Throttling]]) -> Iterator[Family]:
+    yield Family(
+        "container_cpu_cfs_periods_total", "counter", "Number of elapsed enforcement period intervals.",
+        tuple(Sample(counted.periods, _cadvisor_labels(each)) for each, counted in found))
+    yield Family(
+        "container_cpu_cfs_throttled_periods_total", "counter", "Number of throttled period intervals.",
+        tuple(Sample(counted.throttled, _cadvisor_labels(each)) for each, counted in found))
+    yield Family(
+        "container_cpu_cfs_throttled_seconds_total", "counter", "Total time duration the container has been throttled.",
+        tuple(Sample(counted.seconds, _cadvisor_labels(each)) for each, counted in found))
+
+
+def _cadvisor_labels(each: Running) -> dict[str, str]:
+    statuses = (*each.pod.status.container_statuses, *each.pod.status.init_container_statuses)
+    image = next((status.image for status in statuses if status.name == each.stats.name), "")
+    return {**each.labels, "id": each.stats.id, "image": image, "name": each.stats.id}
