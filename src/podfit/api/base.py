@@ -49,7 +49,7 @@ class Listing:
     `keys` make a list a map under server-side apply, `merge_key` is the key of strategic merge patch (empty: replace as
     a whole), `set_` marks a list of unique scalars, `retain_keys` a union whose other members a patch drops.
     `patched` says whether strategic merge patch joins a set as well. `key_defaults` are the keys' values where an item
-    does not give them and they are not the Struct's own.
+    does not give them and they are not the Struct's own. `replaced` is a map that strategic merge patch does not merge.
     """
 
     keys: tuple[str, ...] = ()
@@ -59,6 +59,7 @@ class Listing:
     retain_keys: bool = False
     key_defaults: tuple[tuple[str, str], ...] = ()
     patched: bool = True
+    replaced: bool = False
 
 
 def keyed(*keys: str, merge: str = "", patch: bool = True, retain_keys: bool = False, **defaults: str) -> Listing:
@@ -78,6 +79,8 @@ def merged(merge_key: str) -> Listing:
 SET = Listing(set_=True)
 SET_REPLACED = Listing(set_=True, patched=False)
 ATOMIC = Listing(atomic=True)
+RETAIN_KEYS = Listing(retain_keys=True)
+REPLACED = Listing(replaced=True)
 
 _DATE = r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 _CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9]"

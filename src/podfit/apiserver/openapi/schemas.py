@@ -1,5 +1,6 @@
 """Schemas of the Structs: what their fields hold, how they merge, and what stands where nothing is given."""
 
+import re
 from functools import reduce
 from operator import or_
 from types import UnionType
@@ -21,6 +22,7 @@ _SCALARS: dict[Any, Schema] = {
     float: {"type": "number"}, bytes: {"type": "string", "format": "byte"}, Any: {},
 }  # fmt: skip
 _EITHER: list[Schema] = [{"type": "string"}, {"type": "number"}]
+_VERSION = re.compile("v[0-9][a-z0-9]*")
 _TYPE = ("kind", "apiVersion")  # said by every object, defaulted by none
 _SHARED: dict[str, Schema] = {
     "Quantity": {"oneOf": _EITHER, "description": "A resource quantity, such as 500m or 64Mi."},
@@ -35,10 +37,11 @@ _PACKAGES = {
 
 def schema_name(kind: type[Struct]) -> str:
     """`podfit.api.core.pods` → `io.k8s.api.core.v1.Pod`, the names that clients know."""
-    module = kind.__module__.removeprefix("podfit.api.")
-    if module == "meta":
+    group, _, module = kind.__module__.removeprefix("podfit.api.").partition(".")
+    if group == "meta":
         return f"{_MACHINERY}.apis.meta.v1.{kind.__name__}"
-    return f"io.k8s.api.{module.partition('.')[0]}.v1.{kind.__name__}"
+    version = module if _VERSION.fullmatch(module) else "v1"
+    return f"io.k8s.api.{group}.{version}.{kind.__name__}"
 
 
 class Schemas:
@@ -107,7 +110,10 @@ class Schemas:
         if hint is Quantity:
             return self._shared("Quantity")
         if isinstance(hint, type) and issubclass(hint, Struct):
-            return {"allOf": [self._collect(hint)], "default": {}} if default == {} else self._collect(hint)
+            inner, notes = self._collect(hint), _strategy(listing)
+            return {"allOf": [inner], **({"default": {}} if default == {} else {}), **notes} if (
+                default == {} or notes
+            ) else inner
         return _SCALARS[hint] | ({} if default in (None, [], {}) or hint is Any else {"default": default})
 
 
@@ -124,6 +130,12 @@ def _unwrapped(hint: Any) -> tuple[str, Any, Listing]:
             hint = reduce(or_, (each for each in get_args(hint) if each is not type(None)))
         else:
             return "", hint, listing
+
+
+def _strategy(listing: Listing) -> Schema:
+    """How strategic merge patch treats a map that it does not simply merge."""
+    strategy = "replace" if listing.replaced else "retainKeys" if listing.retain_keys else ""
+    return {"x-kubernetes-patch-strategy": strategy} if strategy else {}
 
 
 def _merging(listing: Listing) -> Schema:

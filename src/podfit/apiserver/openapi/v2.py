@@ -56,7 +56,7 @@ def definitions() -> dict[str, dict[str, Any]]:
 def _plain(schema: dict[str, Any]) -> dict[str, Any]:
     """A schema in the words of version 2, which has neither alternatives nor defaults beside references."""
     if "allOf" in schema:
-        return dict(schema["allOf"][0])
+        return {**schema["allOf"][0], **{name: value for name, value in schema.items() if name.startswith("x-")}}
     if "oneOf" in schema:
         return {"type": "string", **{name: each for name, each in schema.items() if name != "oneOf"}}
     plain = {name: each for name, each in schema.items() if name != "default"}

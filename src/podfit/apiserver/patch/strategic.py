@@ -67,6 +67,8 @@ def _listed(value: Any, name: str) -> list[Any]:
 
 def _merge_value(current: Any, value: Any, member: Member | None, order: Any) -> Any:
     item = member.item if member else None
+    if member and member.listing.replaced:
+        return value
     if isinstance(value, dict):
         return _merge_map(current, value, item if member and member.shape == "struct" else None)
     if not isinstance(value, list):

@@ -1,0 +1,42 @@
+"""Persistent volume claims: what a pod, or a stateful set for its pods, asks of storage."""
+
+from typing import Annotated
+
+from msgspec import field
+
+from podfit.api.base import Object, ResourceList, Struct, Time, always, keyed
+from podfit.api.core.volumes import PersistentVolumeClaimSpec
+from podfit.api.meta import ObjectMeta
+
+
+class PersistentVolumeClaimCondition(Struct):
+    last_probe_time: Time | None = always(default=None)
+    last_transition_time: Time | None = always(default=None)
+    message: str = ""
+    reason: str = ""
+    status: str = always(default="")
+    type: str = always(default="")
+
+
+class ModifyVolumeStatus(Struct):
+    status: str = always(default="")
+    target_volume_attributes_class_name: str = ""
+
+
+class PersistentVolumeClaimStatus(Struct):
+    access_modes: tuple[str, ...] = ()
+    allocated_resource_statuses: dict[str, str] = field(default_factory=dict)
+    allocated_resources: ResourceList = field(default_factory=dict)
+    capacity: ResourceList = field(default_factory=dict)
+    conditions: Annotated[tuple[PersistentVolumeClaimCondition, ...], keyed("type")] = ()
+    current_volume_attributes_class_name: str | None = None
+    modify_volume_status: ModifyVolumeStatus | None = None
+    phase: str = ""
+
+
+class PersistentVolumeClaim(Object):
+    kind: str = always(default="PersistentVolumeClaim")
+    api_version: str = always(default="v1")
+    metadata: ObjectMeta = always(default=ObjectMeta())
+    spec: PersistentVolumeClaimSpec = always(default=PersistentVolumeClaimSpec())
+    status: PersistentVolumeClaimStatus = always(default=PersistentVolumeClaimStatus())
