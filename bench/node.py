@@ -5,19 +5,21 @@
 Every pod of a burst gets its PATCH at the same moment; times run from there to the kernel's value and to a status
 without any condition. The floor is a burst of as many bare `UpdateContainerResources` on the same containers in the
 same run. Goals: the kernel's value within 1.5 times the floor + 3 ms, the complete status 10 ms later. The peer is
-Kubernetes 1.36 with etcd, containerd 2.4 and runc on a machine of this kind.
+Kubernetes 1.36 with etcd, containerd 2.4 and runc on a machine of this kind. Each row is printed when it is measured;
+a burst that does not come to its end within a minute says which pods it waits for, and where.
 """
 
 import argparse
 import asyncio
 import os
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
-from measure import data_directory, judge, machine, percentile, table, up
+from measure import data_directory, judge, machine, percentile, up
 from resize import PEER, Target, start_pod
 
 from podfit.api.core.pods import Pod
@@ -31,10 +33,27 @@ from podfit.kubelet.runtime.cri.client import CRIRuntime
 from podfit.kubelet.runtime.types import LinuxResources
 
 BURSTS = (1, 10, 50)
-GLANCE = 0.001  # seconds between two looks at the kernel's files
+LIMITS = (150, 200)  # millicores, in turn; the pods start with the last, so that every burst changes them
+GLANCE = 0.0005  # seconds between two looks at the kernel's files
+PATIENCE = 60.0
+PAUSE = 0.05  # between two bursts: the events of the last are being written
 IDLE_SECONDS = 10.0
 HEADER = ("at once", "bare CRI p50", "p99", "kernel p50", "p99", "goal", "", "status p50", "p99", "goal", "", "peer")
+WIDTHS = (7, 12, 6, 10, 6, 6, 15, 10, 6, 6, 15, 19)
 TICK = os.sysconf("SC_CLK_TCK")
+
+
+class Kernel:
+    """The quotas of containers, read from files that stay open: a look at fifty must not take the server's CPU."""
+
+    def __init__(self, cgroups: Cgroups, targets: list[Target]) -> None:
+        name = "cpu.cfs_quota_us" if cgroups.version == "v1" else "cpu.max"
+        mount = next(each for each in (Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")) if each.is_dir())
+        self._open = {each.container_id: os.open(mount / each.path.strip("/") / name, os.O_RDONLY) for each in targets}
+
+    def quota(self, target: Target) -> int | None:
+        first = os.pread(self._open[target.container_id], 64, 0).split()[0]
+        return None if first == b"max" else int(first)
 
 
 class Statuses:
@@ -62,22 +81,28 @@ class Statuses:
         self._all.clear()
 
     async def wait(self) -> None:
-        await asyncio.wait_for(self._all.wait(), 60)
+        try:
+            await asyncio.wait_for(self._all.wait(), PATIENCE)
+        except TimeoutError:
+            late(self._wanted.keys() - self.at.keys(), "a status without any condition")
+
+
+def late(names: Iterable[str], what: str) -> NoReturn:
+    raise SystemExit(f"after {PATIENCE:.0f} s still without {what}: {', '.join(sorted(names))}")
 
 
 @dataclass
 class Bench:
     client: Client
-    cgroups: Cgroups
+    kernel: Kernel
     targets: list[Target]
     statuses: Statuses
-    generation: int = 1
+    number: int = 0
 
     async def burst(self, count: int) -> tuple[list[float], list[float]]:
         """Milliseconds of each pod to the kernel's value and to the complete status."""
         chosen = self.targets[:count]
-        cpu = 200 if self.generation % 2 else 150
-        self.generation += 1
+        cpu = LIMITS[self.number % 2]
         names = [each.pod.metadata.name for each in chosen]
         current = {each.metadata.name: each.metadata.generation for each in (await self.client.list(Pod)).items}
         self.statuses.expect({name: current[name] + 1 for name in names})
@@ -85,17 +110,21 @@ class Bench:
         began = time.perf_counter()
         sending = asyncio.gather(
             *(self.client.patch(Pod, name, "default", patch, subresource="resize") for name in names))
-        kernel = await self._kernel(chosen, cpu * 100, began)
+        kernel = await self._arrivals(chosen, cpu * 100, began)
         await sending
         await self.statuses.wait()
         return kernel, [1000 * (self.statuses.at[name] - began) for name in names]
 
-    async def _kernel(self, chosen: list[Target], quota: int, began: float) -> list[float]:
-        left, found = list(chosen), list[float]()
+    async def _arrivals(self, chosen: list[Target], quota: int, began: float) -> list[float]:
+        left, found = {each.pod.metadata.name: each for each in chosen}, list[float]()
         while left:
-            arrived = [each for each in left if self.cgroups.read_cpu(each.path).quota == quota]
-            found += [1000 * (time.perf_counter() - began)] * len(arrived)
-            left = [each for each in left if each not in arrived]
+            now = time.perf_counter()
+            if now - began > PATIENCE:
+                late(left, f"a quota of {quota} in the kernel")
+            arrived = [name for name, each in left.items() if self.kernel.quota(each) == quota]
+            found += [1000 * (now - began)] * len(arrived)
+            for name in arrived:
+                del left[name]
             await asyncio.sleep(GLANCE)
         return found
 
@@ -157,11 +186,12 @@ async def costs(client: Client, cgroups: Cgroups, data: Path, state: Any, pods: 
         targets.append(await start_pod(client, cgroups, f"p{number}", cpu="10m"))
         starts.append(1000 * (time.perf_counter() - began))
     full = memory_kib(mine), memory_kib(everything())
-    print(f"pod start, one after the other: p50 {percentile(starts, 50):.0f} ms, p99 {percentile(starts, 99):.0f} ms")
+    print(f"pod start, one after the other: p50 {percentile(starts, 50):.0f} ms, p99 {percentile(starts, 99):.0f} ms",
+          flush=True)
     print(f"idle with {pods} pods: podfit {await idle(mine):.1f} % of a CPU, with containerd and shims "
           f"{await idle(everything()):.1f} %")
     print(f"memory a pod: podfit {(full[0] - empty[0]) / pods:.0f} KiB, with shim and containerd "
-          f"{(full[1] - empty[1]) / pods:.0f} KiB")
+          f"{(full[1] - empty[1]) / pods:.0f} KiB", flush=True)
     return targets
 
 
@@ -171,8 +201,9 @@ async def resizes(bench: Bench, runtime: CRIRuntime, count: int, rounds: int) ->
     for number in range(rounds if count > 1 else 5 * rounds):
         bare += await bench.floor(runtime, count, number)
         arrived, complete = await bench.burst(count)
+        bench.number += 1
         kernel, status = kernel + arrived, status + complete
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(PAUSE)
     low, reached, settled = (percentile(each, 50) for each in (bare, kernel, status))
     goal = 1.5 * low + 3
     return (
@@ -190,12 +221,19 @@ async def run(data: Path, pods: int, rounds: int) -> None:
     targets = await costs(client, cgroups, data, state, pods)
     statuses = Statuses(client)
     watching = asyncio.create_task(statuses.run((await client.list(Pod)).resource_version))
-    bench, runtime = Bench(client, cgroups, targets, statuses), CRIRuntime(Path(state["nodes"][0]["runtime_endpoint"]))
-    found = [await resizes(bench, runtime, count, rounds) for count in BURSTS if count <= pods]
+    bench = Bench(client, Kernel(cgroups, targets), targets, statuses)
+    runtime = CRIRuntime(Path(state["nodes"][0]["runtime_endpoint"]))
+    print_row(HEADER)
+    for count in BURSTS:
+        if count <= pods:
+            print_row(await resizes(bench, runtime, count, rounds))
     watching.cancel()
     await runtime.close()
     await client.close()
-    table([HEADER, *found])
+
+
+def print_row(cells: tuple[str, ...]) -> None:
+    print("  ".join(cell.rjust(width) for cell, width in zip(cells, WIDTHS, strict=True)), flush=True)
 
 
 def main() -> None:
@@ -203,7 +241,7 @@ def main() -> None:
     arguments.add_argument("--pods", type=int, default=50)
     arguments.add_argument("--rounds", type=int, default=10)
     given = arguments.parse_args()
-    print(f"node, milliseconds, {given.rounds} bursts of each size: {machine()}")
+    print(f"node, milliseconds, {given.rounds} bursts of each size: {machine()}", flush=True)
     with data_directory() as data:
         up(data)
         asyncio.run(run(data, given.pods, given.rounds))
