@@ -14,7 +14,9 @@ FEATURES = ["InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalin
 
 
 class Conversation:
-    """A transport. `forbidden` are paths for which the user lacks rights; what is not there is a 404."""
+    """A transport. `forbidden` are paths for which the user lacks rights; what is not there is a 404. A document may be
+    plain text, the code of a refusal, or a list of what is said one time after the other.
+    """
 
     def __init__(self, minor: int, *pods: dict[str, Any], forbidden: tuple[str, ...] = ()) -> None:
         self.asked: list[tuple[str, str]] = []
@@ -37,8 +39,14 @@ class Conversation:
         if request.path in self.forbidden:
             return _status(403, f'pods is forbidden: User "jo" cannot list {request.path}')
         document = self.documents.get(request.path)
+        if isinstance(document, list):  # what is said one time after the other
+            document = document.pop(0) if len(document) > 1 else document[0]
         if document is None:
             return _status(404, "the server could not find the requested resource")
+        if isinstance(document, int):
+            return _status(document, "the server is currently unable to handle the request")
+        if isinstance(document, str):
+            return Response(200, {"content-type": "text/plain"}, document.encode())
         return Response(200, {}, msgspec.json.encode(document))
 
     async def close(self) -> None: ...

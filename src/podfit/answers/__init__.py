@@ -6,10 +6,11 @@
     ages       what servers older than 1.36 do differently
     plan       snapshot and wish to a verdict for each pod
     why        snapshot to the reasons of what is
+    top        usage beside sizes, read by `usage`, `throttling` and `vpas`
     export     snapshot to what the next deploy has to say
     drift      snapshot and template to where they differ
     carry_out  a plan, done; the only one that writes
 
-`plan`, `why`, `export` and `drift` are pure: the same `decide` functions as in the API server and on the node, applied
-to a snapshot.
+`plan`, `why`, `export`, `drift` and the arranging of `top` are pure: the same `decide` functions as in the API server
+and on the node, applied to a snapshot.
 """

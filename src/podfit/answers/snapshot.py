@@ -69,7 +69,7 @@ class Reader:
         self._unread: list[str] = []
 
     async def read(self, target: Target) -> Snapshot:
-        age, (pods, template, node) = await asyncio.gather(self._age(), self._about(target))
+        age, (pods, template, node) = await asyncio.gather(self.age(), self._about(target))
         names = {pod.spec.node_name for pod in pods if pod.spec.node_name} | ({node} if node else set())
         nodes, on_nodes, limit_ranges, quotas, usage = await asyncio.gather(
             self._nodes(names), self._on_nodes(names), self._list(LimitRange), self._list(ResourceQuota), self._usage())
@@ -79,13 +79,13 @@ class Reader:
 
     async def everything(self) -> Snapshot:
         """All namespaces: every pod that has not ended and every node, in one list each."""
-        age, pods, nodes = await asyncio.gather(self._age(), self._client.list(Pod), self._list(Node))
+        age, pods, nodes = await asyncio.gather(self.age(), self._client.list(Pod), self._list(Node))
         alive = tuple(pod for pod in pods.items if pod.status.phase not in ENDED)
         return Snapshot(
             age=age, namespace="", pods=alive, neighbours=alive, unread=tuple(self._unread),
             nodes={each.metadata.name: each for each in nodes})
 
-    async def _age(self) -> Age:
+    async def age(self) -> Age:
         told = msgspec.json.decode(await self._client.request("GET", "/version"), type=dict[str, Any])
         return age_of(str(told.get("minor", "")), str(told.get("gitVersion", "")))
 
@@ -94,6 +94,11 @@ class Reader:
             return (), None, target.name
         if target.kind is POD:
             return (await self._client.get(Pod, target.name, self._namespace),), None, ""
+        pods, template = await self.of_workload(target)
+        return pods, template, ""
+
+    async def of_workload(self, target: Target) -> tuple[tuple[Pod, ...], PodSpec]:
+        """Its pods that have not ended, and the template that they come from."""
         try:
             body = await self._client.request("GET", target.path(self._namespace))
         except ApiError as error:
@@ -101,7 +106,7 @@ class Reader:
         workload = codec.decode(body, _Workload)
         listed = await self._client.list(Pod, self._namespace, labels=query_of(workload.spec.selector))
         pods = tuple(pod for pod in listed.items if pod.status.phase not in ENDED)
-        return tuple(sorted(pods, key=lambda pod: pod.metadata.name)), workload.spec.template.spec, ""
+        return tuple(sorted(pods, key=lambda pod: pod.metadata.name)), workload.spec.template.spec
 
     async def _nodes(self, names: set[str]) -> dict[str, Node]:
         nodes = {}

@@ -19,6 +19,10 @@ Namespace: TypeAlias = Annotated[str, Parameter(name=["--namespace", "-n"], help
 ContextName: TypeAlias = Annotated[str, Parameter(help="Context of the kubeconfig; else the current one.")]
 Kubeconfig: TypeAlias = Annotated[Path | None, Parameter(help="Kubeconfig file; else KUBECONFIG or ~/.kube/config.")]
 
+AllNamespaces: TypeAlias = Annotated[
+    bool, Parameter(name=["--all-namespaces", "-A"], negative="", help="In all namespaces.")]
+Selector: TypeAlias = Annotated[str, Parameter(name=["--selector", "-l"], help="Pods with these labels: app=web,...")]
+
 
 def snapshot(target: Target, *, namespace: str, context: str, kubeconfig: Path | None) -> Snapshot:
     """Read what the question is about. Raises KubeconfigError, ApiError, ConnectionError."""

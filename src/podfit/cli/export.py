@@ -15,7 +15,7 @@ from podfit.answers.wish import WishError
 from podfit.api.core.pods import PodSpec
 from podfit.cli import exits, render
 from podfit.cli.asking import ContextName, Kubeconfig, Namespace, snapshot
-from podfit.cli.output import Output
+from podfit.cli.output import Output, OutputOption
 
 
 def export_sizes(
@@ -30,7 +30,7 @@ def export_sizes(
     namespace: Namespace = "",
     context: ContextName = "",
     kubeconfig: Kubeconfig = None,
-    output: Annotated[Output, Parameter(name=["--output", "-o"], help="text, json or yaml.")] = Output.TEXT,
+    output: OutputOption = Output.TEXT,
 ) -> int:  # fmt: skip
     """The accepted sizes of running pods as a file for the next deploy, on stdout; what to know is on stderr.
 
@@ -63,7 +63,7 @@ def _manifest(path: Path, target: Target) -> PodSpec:
 
 
 def _drift(found: Drift, output: Output) -> int:
-    if output is not Output.TEXT:
+    if not output.for_people:
         render.document(found, output)
     else:
         _show(found)

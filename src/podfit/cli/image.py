@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from podfit.cli import exits, render
-from podfit.cli.output import Output
+from podfit.cli.output import Output, OutputOption
 from podfit.cluster.layout import DataDir, default_data_dir
 
 
@@ -26,13 +26,13 @@ def load(
 def list_images(
     *,
     data: Annotated[Path | None, Parameter(help=f"Data directory. [default: {default_data_dir()}]")] = None,
-    output: Annotated[Output, Parameter(name=["--output", "-o"], help="text, json or yaml.")] = Output.TEXT,
+    output: OutputOption = Output.TEXT,
 ) -> int:
     """List the images of the running cluster."""
     from podfit.cluster.images import list_images as listed
 
     images = asyncio.run(listed(DataDir.at(data)))
-    if output is not Output.TEXT:
+    if not output.for_people:
         render.document(images, output)
     else:
         render.table(

@@ -1,9 +1,22 @@
 """The `-o` of every command that answers something."""
 
 from enum import StrEnum
+from typing import Annotated, TypeAlias
+
+from cyclopts import Parameter
 
 
 class Output(StrEnum):
+    """`wide` is text with more columns, where there are more to show."""
+
     TEXT = "text"
+    WIDE = "wide"
     JSON = "json"
     YAML = "yaml"
+
+    @property
+    def for_people(self) -> bool:
+        return self in (Output.TEXT, Output.WIDE)
+
+
+OutputOption: TypeAlias = Annotated[Output, Parameter(name=["--output", "-o"], help="text, wide, json or yaml.")]

@@ -10,7 +10,7 @@ from podfit.answers.plan import plan as planned
 from podfit.answers.target import POD, WORKLOADS, parse_target
 from podfit.cli import exits, render
 from podfit.cli.asking import ContextName, Kubeconfig, Namespace, snapshot
-from podfit.cli.output import Output
+from podfit.cli.output import Output, OutputOption
 from podfit.cli.wishing import ContainerName, Cpu, Filename, Memory, wish_of
 
 
@@ -25,13 +25,13 @@ def plan(
     namespace: Namespace = "",
     context: ContextName = "",
     kubeconfig: Kubeconfig = None,
-    output: Annotated[Output, Parameter(name=["--output", "-o"], help="text, json or yaml.")] = Output.TEXT,
+    output: OutputOption = Output.TEXT,
 ) -> int:
     """What would this resize do? Read only. Exit code 1 when not every pod can be resized now."""
     about = parse_target(target, POD, *WORKLOADS)
     wish = wish_of(cpu, memory, container, filename)
     found = planned(snapshot(about, namespace=namespace, context=context, kubeconfig=kubeconfig), wish)
-    if output is Output.TEXT:
+    if output.for_people:
         show(found)
         if found.good and any(each.verdict == FITS for each in found.pods):
             options = (("--cpu", cpu), ("--memory", memory), ("-c", container), ("-f", str(filename or "")))

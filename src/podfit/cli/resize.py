@@ -12,7 +12,7 @@ from podfit.answers.target import POD, WORKLOADS, parse_target
 from podfit.answers.wish import Wish, WishError
 from podfit.cli import exits, render
 from podfit.cli.asking import ContextName, Kubeconfig, Namespace, asked
-from podfit.cli.output import Output
+from podfit.cli.output import Output, OutputOption
 from podfit.cli.plan import show
 from podfit.cli.wishing import ContainerName, Cpu, Filename, Memory, wish_of
 from podfit.client.rest import Client
@@ -36,7 +36,7 @@ def resize(
     namespace: Namespace = "",
     context: ContextName = "",
     kubeconfig: Kubeconfig = None,
-    output: Annotated[Output, Parameter(name=["--output", "-o"], help="text, json or yaml.")] = Output.TEXT,
+    output: OutputOption = Output.TEXT,
 ) -> int:
     """Resize running pods in place: planned first, then pod by pod, ended by the first refusal.
 
@@ -56,12 +56,12 @@ def resize(
         deeds = []
         async for deed in carry_out(client, snapshot, wish, plan, how, SystemClock()):
             deeds.append(deed)
-            if output is Output.TEXT:
+            if output.for_people:
                 _progress(deed, len(deeds), len(plan.pods))
         return plan, deeds
 
     plan, deeds = asked(act, namespace=namespace, context=context, kubeconfig=kubeconfig)
-    if output is not Output.TEXT:
+    if not output.for_people:
         render.document({"plan": plan, "deeds": deeds}, output)
     elif not deeds:
         show(plan)

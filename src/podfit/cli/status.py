@@ -7,20 +7,20 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from podfit.cli import exits, render
-from podfit.cli.output import Output
+from podfit.cli.output import Output, OutputOption
 from podfit.cluster.layout import DataDir, default_data_dir
 
 
 def status(
     *,
     data: Annotated[Path | None, Parameter(help=f"Data directory. [default: {default_data_dir()}]")] = None,
-    output: Annotated[Output, Parameter(name=["--output", "-o"], help="text, json or yaml.")] = Output.TEXT,
+    output: OutputOption = Output.TEXT,
 ) -> int:
     """Show the cluster: address, nodes, pods. Exit code 1 when none is running."""
     from podfit.cluster.inspect import inspect
 
     found = asyncio.run(inspect(DataDir.at(data)))
-    if output is not Output.TEXT:
+    if not output.for_people:
         render.document(found, output)
     elif not found.running:
         render.line(f"no cluster is running on {found.data}")

@@ -10,7 +10,7 @@ from podfit.answers.target import NODE, POD, WORKLOADS, TargetError, parse_targe
 from podfit.answers.why import SETTLED, NodeWhy, PodWhy, why_node, why_pod, why_waiting
 from podfit.cli import exits, render
 from podfit.cli.asking import ContextName, Kubeconfig, Namespace, asked, snapshot
-from podfit.cli.output import Output
+from podfit.cli.output import Output, OutputOption
 from podfit.client.rest import Client
 from podfit.core.errors import not_found
 from podfit.net.system import SystemClock
@@ -25,7 +25,7 @@ def why(
     namespace: Namespace = "",
     context: ContextName = "",
     kubeconfig: Kubeconfig = None,
-    output: Annotated[Output, Parameter(name=["--output", "-o"], help="text, json or yaml.")] = Output.TEXT,
+    output: OutputOption = Output.TEXT,
 ) -> int:  # fmt: skip
     """Why is a resize not done, and until when? Exit code 1 when something waits or fails."""
     if everywhere:
@@ -42,7 +42,7 @@ def why(
         _tell(node, output)
         return exits.REFUSED if node.waiting else exits.DONE
     pods = [why_pod(pod, found, now) for pod in found.pods]
-    if output is not Output.TEXT:
+    if not output.for_people:
         render.document(pods if about.is_workload else pods[0], output)
     else:
         for number, pod in enumerate(pods):
@@ -60,7 +60,7 @@ def _all(context: str, kubeconfig: Path | None, output: Output) -> int:
 
     found = asked(read, namespace="", context=context, kubeconfig=kubeconfig)
     waiting = why_waiting(found, SystemClock().now())
-    if output is not Output.TEXT:
+    if not output.for_people:
         render.document(waiting, output)
         return exits.REFUSED if waiting else exits.DONE
     if waiting:
@@ -75,7 +75,7 @@ def _all(context: str, kubeconfig: Path | None, output: Output) -> int:
 
 
 def _tell(node: NodeWhy, output: Output) -> None:
-    if output is not Output.TEXT:
+    if not output.for_people:
         render.document(node, output)
         return
     render.line(f"node {node.node}")

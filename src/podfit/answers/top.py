@@ -1,0 +1,201 @@
+"""What containers use, beside what they may use, what they were promised, what they want, and what a VPA recommends.
+
+`TopReader` reads it, once or again and again; `rows` is pure.
+"""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+
+from podfit.answers.ages import Age
+from podfit.answers.sizes import Size, sizes_of
+from podfit.answers.snapshot import Reader
+from podfit.answers.target import POD, Target
+from podfit.answers.throttling import Throttling, ThrottlingReader
+from podfit.answers.usage import Usage, UsageReader, Used
+from podfit.answers.vpas import Recommended, Vpas, read_vpas
+from podfit.answers.why import SETTLED, state_of
+from podfit.api.core.pods import Pod
+from podfit.client.rest import Client
+from podfit.core.clock import Clock
+from podfit.core.quantity import Quantity
+
+Order = Literal["name", "cpu", "memory", "cpu%", "memory%", "throttled"]
+
+
+class Figures(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One resource of one container; amounts as quantities, empty when not set or not known.
+
+    `used` is now, `limit` what is enforced, `of_limit` the share of it in use. `lower` and `upper` bound the target.
+    """
+
+    used: str = ""
+    desired: str = ""
+    allocated: str = ""
+    limit: str = ""
+    of_limit: float | None = None
+    recommended: str = ""
+    lower: str = ""
+    upper: str = ""
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """`throttled` is the share of periods in which the CPU limit held the container back. `resize` when one is open."""
+
+    namespace: str
+    pod: str
+    container: str
+    node: str
+    cpu: Figures
+    memory: Figures
+    throttled: float | None = None
+    vpa: str = ""
+    resize: str = ""
+
+
+class Top(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """`source` is where usage comes from; `missing` are figures that are not there, each with its reason."""
+
+    server: str
+    source: str = ""
+    rows: tuple[Row, ...] = ()
+    vpas: bool = False
+    throttling: bool = False
+    notes: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """All that was read at one moment."""
+
+    age: Age
+    pods: tuple[Pod, ...]
+    usage: Usage
+    throttling: Throttling
+    vpas: Vpas
+    unread: tuple[str, ...] = ()
+
+
+class TopReader:
+    """`namespace` is empty for all of them; `labels` is a selector for when no target is named."""
+
+    def __init__(self, client: Client, namespace: str, clock: Clock, *, labels: str = "") -> None:
+        self._client, self._namespace, self._labels = client, namespace, labels
+        self._reader = Reader(client, namespace)
+        self._usage, self._throttling = UsageReader(client, clock), ThrottlingReader(client)
+
+    async def read(self, target: Target | None) -> Found:
+        """Raises ApiError for the pods themselves, ConnectionError when there is no answer."""
+        age, pods = await asyncio.gather(self._reader.age(), self._pods(target))
+        running = tuple(pod for pod in pods if pod.spec.node_name and pod.status.phase == "Running")
+        nodes = {pod.spec.node_name for pod in running}
+        usage, throttling, vpas = await asyncio.gather(
+            self._usage.read(self._namespace, nodes), self._throttling.read(running),
+            read_vpas(self._client, self._namespace))
+        return Found(age=age, pods=running, usage=usage, throttling=throttling, vpas=vpas)
+
+    async def _pods(self, target: Target | None) -> tuple[Pod, ...]:
+        if target is None:
+            return (await self._client.list(Pod, self._namespace, labels=self._labels)).items
+        if target.kind is POD:
+            return (await self._client.get(Pod, target.name, self._namespace),)
+        return (await self._reader.of_workload(target))[0]
+
+
+def top(found: Found, order: Order = "name") -> Top:
+    rows = sorted((row for pod in found.pods for row in _rows(pod, found)), key=lambda row: _key(row, order))
+    return Top(
+        server=found.age.version, source=found.usage.source, rows=tuple(rows), vpas=found.vpas.state == "served",
+        throttling=bool(found.throttling.share), notes=tuple(_notes(found)), missing=tuple(_missing(found, rows)),
+        fix=found.usage.fix)
+
+
+def _rows(pod: Pod, found: Found) -> Iterator[Row]:
+    """One a running container, in the order of the spec; those of the pod as a whole have no usage of their own."""
+    sizes = tuple(sizes_of(pod, found.age.gates))
+    state = state_of(pod, sizes, found.age)[0]
+    vpa = found.vpas.of(pod)
+    statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
+    for status in statuses:
+        if status.state.running is None:
+            continue
+        key = (pod.metadata.namespace, pod.metadata.name, status.name)
+        used = found.usage.used.get(key, Used())
+        recommended = vpa.recommended(status.name) if vpa else None
+        mine = [each for each in sizes if each.container == status.name]
+        yield Row(
+            namespace=key[0], pod=key[1], container=key[2], node=pod.spec.node_name,
+            cpu=_figures("cpu", Quantity(used.cpu) if used.cpu is not None else None, mine, recommended),
+            memory=_figures(
+                "memory", Quantity.of_bytes(used.memory) if used.memory is not None else None, mine, recommended),
+            throttled=found.throttling.share.get(key), vpa=vpa.metadata.name if vpa else "",
+            resize=state if state != SETTLED else "")
+
+
+def _figures(resource: str, used: Quantity | None, sizes: Iterable[Size], recommended: Recommended | None) -> Figures:
+    sides = {each.side: each for each in sizes if each.resource == resource}
+    request, limit = sides.get("requests"), sides.get("limits")
+    enforced = limit.actual if limit else ""
+    bounds = {
+        "recommended": recommended.target, "lower": recommended.lower_bound, "upper": recommended.upper_bound,
+    } if recommended else {}  # fmt: skip
+    return Figures(
+        used=str(used) if used is not None else "", desired=request.desired if request else "",
+        allocated=request.allocated if request else "", limit=enforced,
+        of_limit=_share(used, enforced), **{name: str(each[resource]) for name, each in bounds.items()
+                                            if resource in each})  # fmt: skip
+
+
+def _share(used: Quantity | None, limit: str) -> float | None:
+    most = Quantity.parse(limit) if limit else None
+    return round(used.nano / most.nano, 4) if used is not None and most else None
+
+
+def _key(row: Row, order: Order) -> tuple[Any, ...]:
+    """Largest first, what is not known last; names decide between equals."""
+    values = {
+        "name": None, "cpu": _nano(row.cpu.used), "memory": _nano(row.memory.used), "cpu%": row.cpu.of_limit,
+        "memory%": row.memory.of_limit, "throttled": row.throttled,
+    }  # fmt: skip
+    value = values[order]
+    return value is None, -(value or 0), row.namespace, row.pod
+
+
+def _nano(amount: str) -> int | None:
+    return Quantity.parse(amount).nano if amount else None
+
+
+def _notes(found: Found) -> Iterator[str]:
+    if found.age.caveat:
+        yield found.age.caveat
+    yield from found.usage.notes
+    yield from (f"not read: {line}" for line in (*found.unread, *found.vpas.unread))
+
+
+def _missing(found: Found, rows: list[Row]) -> Iterator[str]:
+    """Figures that a reader would look for and that are not there."""
+    if rows and not found.usage.source:
+        yield "usage is not available: nobody here tells it"
+    else:
+        lacking = sorted({row.pod for row in rows if not row.cpu.used or not row.memory.used})
+        if lacking:
+            yield f"no usage yet, or only a part of it, of {_few(lacking)}: the containers are too new to be measured"
+    reasons: dict[str, list[str]] = {}
+    for node, problem in found.throttling.problems.items():
+        reasons.setdefault(problem, []).append(node)
+    for problem, nodes in reasons.items():
+        yield f"throttling is not available on {_few(nodes)}: {problem}"
+    limited = {row.node for row in rows if row.cpu.limit and row.throttled is None} - found.throttling.problems.keys()
+    if limited:
+        yield f"throttling is not available for some containers on {_few(sorted(limited))}: the kubelet counts none"
+
+
+def _few(names: list[str], most: int = 3) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+

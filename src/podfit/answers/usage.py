@@ -1,0 +1,176 @@
+"""What containers use now, from wherever a cluster tells it.
+
+    metrics.k8s.io                   an aggregated API, mostly metrics-server's; nothing else is asked when it answers
+    nodes/proxy .../stats/summary    the kubelet itself, which has measured the rate of CPU
+    nodes/proxy .../metrics/resource the kubelet's counters: two readings give the rate
+
+Which one it was, and why not the one before, is part of the answer. A figure that nobody gives is None.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from podfit.answers.scrape import samples
+from podfit.client.rest import Client
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
+from podfit.core.quantity import Quantity
+
+ContainerKey = tuple[str, str, str]
+"""Namespace, pod, container."""
+METRICS_API, SUMMARY, RESOURCE = "metrics.k8s.io", "stats/summary", "metrics/resource"
+INSTALL = (
+    "kubectl apply -f https://github.com/kubernetes-sigs/metrics-server/releases/latest/download/components.yaml")
+CPU_SECONDS, WORKING_SET = "container_cpu_usage_seconds_total", "container_memory_working_set_bytes"
+BETWEEN = 1.0
+"""Seconds between two readings of a counter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """CPU in billionths of a core, memory (the working set) in bytes."""
+
+    cpu: int | None = None
+    memory: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """`source` is empty when nobody tells. `notes` say why it was not a better one; `fix` is a command that helps."""
+
+    source: str = ""
+    used: Mapping[ContainerKey, Used] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Counter:
+    """CPU seconds at a time in milliseconds."""
+
+    seconds: float
+    time: int
+
+
+@dataclass(slots=True)
+class _Node:
+    """What one kubelet said; `problem` when it said nothing."""
+
+    source: str = ""
+    used: dict[ContainerKey, Used] = field(default_factory=dict)
+    problem: str = ""
+
+
+class UsageReader:
+    """May be asked again, as by `--watch`: then the counters of the last time are the first reading."""
+
+    def __init__(self, client: Client, clock: Clock) -> None:
+        self._client, self._clock = client, clock
+        self._before: dict[str, dict[ContainerKey, _Counter]] = {}
+
+    async def read(self, namespace: str, nodes: Iterable[str]) -> Usage:
+        """Of one namespace, or of all when it is empty; `nodes` are asked when the metrics API is no help."""
+        where = f"namespaces/{namespace}/pods" if namespace else "pods"
+        try:
+            body = await self._client.request("GET", f"/apis/metrics.k8s.io/v1beta1/{where}")
+        except ApiError as error:
+            return await self._from_kubelets(sorted(set(nodes)), _why_not(error))
+        return Usage(source=METRICS_API, used=dict(_of_the_api(msgspec.json.decode(body))))
+
+    async def _from_kubelets(self, nodes: list[str], why: str) -> Usage:
+        asked = await asyncio.gather(*map(self._kubelet, nodes))
+        used = {key: one for each in asked for key, one in each.used.items()}
+        sources = sorted({each.source for each in asked if each.source})
+        notes = [why]
+        if sources:
+            notes.append(f"usage is read from the kubelets themselves ({', '.join(sources)} through nodes/proxy)")
+        problems: dict[str, list[str]] = {}
+        for node, each in zip(nodes, asked, strict=True):
+            if each.problem:
+                problems.setdefault(each.problem, []).append(node)
+        notes += [f"no usage from {_named(names)}: {problem}" for problem, names in problems.items()]
+        fix = INSTALL if "not served" in why else ""
+        return Usage(source=", ".join(sources), used=used, notes=tuple(notes), fix=fix)
+
+    async def _kubelet(self, node: str) -> _Node:
+        proxy = f"/api/v1/nodes/{node}/proxy"
+        try:
+            body = await self._client.request(
+                "GET", f"{proxy}/{SUMMARY}", query={"only_cpu_and_memory": "true"})
+            return _Node(SUMMARY, dict(_of_the_summary(msgspec.json.decode(body))))
+        except ApiError as error:
+            if error.code != 404:
+                return _Node(problem=error.message)
+        except msgspec.DecodeError as error:
+            return _Node(problem=f"its /{SUMMARY} cannot be read: {error}")
+        try:
+            return await self._counted(node, f"{proxy}/{RESOURCE}")
+        except ApiError as error:
+            told = "its kubelet serves neither /stats/summary nor /metrics/resource"
+            return _Node(problem=told if error.code == 404 else error.message)
+
+    async def _counted(self, node: str, path: str) -> _Node:
+        first = self._before.get(node)
+        if first is None:
+            first, _ = await self._counters(path)
+            await self._clock.sleep(BETWEEN)
+        now, memory = await self._counters(path)
+        self._before[node] = now
+        used = {key: Used(_rate(first.get(key), now.get(key)), memory.get(key)) for key in now.keys() | memory.keys()}
+        return _Node(RESOURCE, used)
+
+    async def _counters(self, path: str) -> tuple[dict[ContainerKey, _Counter], dict[ContainerKey, int]]:
+        text = (await self._client.request("GET", path)).decode(errors="replace")
+        read = int(self._clock.now().timestamp() * 1000)
+        counters, memory = {}, {}
+        for each in samples(text, (CPU_SECONDS, WORKING_SET)):
+            key = (each.labels.get("namespace", ""), each.labels.get("pod", ""), each.labels.get("container", ""))
+            if each.name == CPU_SECONDS:
+                counters[key] = _Counter(each.value, each.time or read)
+            else:
+                memory[key] = int(each.value)
+        return counters, memory
+
+
+def _why_not(error: ApiError) -> str:
+    match error.code:
+        case 404:
+            return "metrics.k8s.io is not served here: the cluster has no metrics-server"
+        case 503:
+            return "metrics.k8s.io is registered but does not answer, so it is not served: its metrics-server is down"
+        case _:
+            return f"metrics.k8s.io was not read: {error.message}"
+
+
+def _of_the_api(body: Any) -> Iterable[tuple[ContainerKey, Used]]:
+    for item in body.get("items") or ():
+        meta = item["metadata"]
+        for each in item.get("containers") or ():
+            usage = each.get("usage", {})
+            cpu, memory = (Quantity.parse(usage[name]) if name in usage else None for name in ("cpu", "memory"))
+            yield (meta["namespace"], meta["name"], each["name"]), Used(
+                cpu.nano if cpu is not None else None, memory.value() if memory is not None else None)
+
+
+def _of_the_summary(body: Any) -> Iterable[tuple[ContainerKey, Used]]:
+    for pod in body.get("pods") or ():
+        ref = pod["podRef"]
+        for each in pod.get("containers") or ():
+            cpu, memory = each.get("cpu") or {}, each.get("memory") or {}
+            yield (ref["namespace"], ref["name"], each["name"]), Used(
+                cpu.get("usageNanoCores"), memory.get("workingSetBytes"))
+
+
+def _rate(before: _Counter | None, now: _Counter | None) -> int | None:
+    """None when the counter is new, began anew with its container, or was not measured again in between."""
+    if before is None or now is None or now.time <= before.time or now.seconds < before.seconds:
+        return None
+    return int((now.seconds - before.seconds) / (now.time - before.time) * 1000 * 1e9)
+
+
+def _named(nodes: list[str]) -> str:
+    return f"node {nodes[0]}" if len(nodes) == 1 else f"nodes {', '.join(nodes)}"

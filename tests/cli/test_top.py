@@ -1,0 +1,121 @@
+"""`podfit top` as a user sees it: columns, notes on stderr, exit codes."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from answers.conversation import METRICS, PODS, Conversation, pod
+from answers.test_top import DEPLOYMENT, PROXY, VPAS, metrics, quota, with_vpa
+from cli.test_questions import ask
+
+
+def shop() -> Conversation:
+    pods = [pod("web", allocated="250m"), pod("api")]
+    for each in pods:
+        each["metadata"]["labels"] = {"app": each["metadata"]["name"]}
+    conversation = Conversation(36, *pods)
+    items = [metrics(), metrics("10m", "200Mi", "api")]
+    conversation.documents |= {
+        PODS: {"items": pods}, METRICS: {"items": items}, f"{PROXY}/metrics/cadvisor": quota(200, 50),
+        "/apis/metrics.k8s.io/v1beta1/pods": {"items": items}}
+    return conversation
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "POD   CONTAINER   CPU           CPU REQUEST   CPU LIMIT   THROTTLED   MEM            MEM REQUEST"),
+        ([], "web   app         125m (50 %)   250m→500m     250m        25 %        64Mi (25 %)    256Mi"),
+        (["pod/web"], "web   app         125m (50 %)   250m→500m"),
+        (["-A"], "shop        web   app"),
+        (["-o", "wide"], "web   app         n1     125m (50 %)"),
+        (["-o", "yaml"], "source: metrics.k8s.io"),
+        (["-n", "shop", "-l", "app=web"], "web"),
+    ],
+)
+async def test_columns(
+    arguments: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conversation = shop()
+    assert await ask(tmp_path, conversation, "top", *arguments) == 0
+    assert told in capsys.readouterr().out
+    assert {method for method, _ in conversation.asked} == {"GET"}
+
+
+@pytest.mark.parametrize(("order", "first"), [("name", "api"), ("cpu", "web"), ("memory%", "api")])
+async def test_order(order: str, first: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert await ask(tmp_path, shop(), "top", "--sort", order, "-o", "json") == 0
+    assert json.loads(capsys.readouterr().out)["rows"][0]["pod"] == first
+
+
+async def test_recommendations_have_columns_where_there_are_vpas(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conversation = shop()
+    conversation.documents |= {
+        VPAS: {"items": [with_vpa()]}, DEPLOYMENT: {"spec": {"selector": {"matchLabels": {"app": "web"}}}}}
+    assert await ask(tmp_path, conversation, "top") == 0
+    header, api, web = capsys.readouterr().out.splitlines()
+    at = header.index("CPU VPA")
+    assert (web[at : at + 4], api[at], header.count("VPA")) == ("300m", "-", 2)
+    assert await ask(tmp_path, conversation, "top", "-o", "wide") == 0
+    assert "300m (100m..1)" in capsys.readouterr().out
+
+
+async def test_without_the_metrics_api_it_is_said_loudly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    conversation = shop()
+    del conversation.documents[METRICS]
+    summary: dict[str, Any] = {"pods": []}
+    conversation.documents[f"{PROXY}/stats/summary"] = summary
+    assert await ask(tmp_path, conversation, "top") == 0
+    told = capsys.readouterr().err
+    assert "note: metrics.k8s.io is not served here: the cluster has no metrics-server" in told
+    assert "note: usage is read from the kubelets themselves" in told
+    assert "fix:  kubectl apply -f https://" in told
+
+
+async def test_without_any_usage_the_sizes_are_shown_and_the_exit_code_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conversation = Conversation(36, pod())
+    assert await ask(tmp_path, conversation, "top", "pod/web") == 4
+    captured = capsys.readouterr()
+    assert "web   app         -     500m          500m" in captured.out
+    assert "error: nobody here tells what containers use" in captured.err
+    assert captured.err.count("fix:") == 1
+    assert "Traceback" not in captured.err
+
+
+async def test_watched_until_the_server_goes_away(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    conversation = Conversation(36, pod())
+    conversation.documents |= {METRICS: {"items": [metrics()]}, f"{PODS}/web": [pod(), pod(), 503]}
+    assert await ask(tmp_path, conversation, "top", "pod/web", "--watch", "--interval", "0") == 4
+    assert capsys.readouterr().out.count("125m (25 %)") == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["pod/web", "-A"], 2, "leave out pod/web"),
+        (["pod/web", "-l", "app=web"], 2, "leave out pod/web"),
+        (["node/n1"], 2, '"node/n1" is not one of pod/NAME'),
+        (["--sort", "size"], 2, "--sort"),
+        (["pod/none"], 4, "could not find"),
+    ],
+)
+async def test_what_is_wrong_is_said(
+    arguments: list[str], code: int, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert await ask(tmp_path, shop(), "top", *arguments) == code
+    captured = capsys.readouterr()
+    assert told in captured.err
+    assert (captured.out, "Traceback" in captured.err) == ("", False)
+
+
+async def test_nothing_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    conversation = Conversation(36)
+    conversation.documents[PODS] = {"items": []}
+    assert await ask(tmp_path, conversation, "top") == 0
+    assert capsys.readouterr().out == "no container runs here\n"
