@@ -2,9 +2,9 @@
 
 BIN := .venv/bin
 # Without root the checks that need a container runtime skip, and say so.
-NODE_IF_ROOT := $(if $(filter 0,$(shell id -u)),node guest)
+NODE_IF_ROOT := $(if $(filter 0,$(shell id -u)),node guest etcd)
 
-.PHONY: help demo test campaign conformance lint quick venv dev node guest lock clean
+.PHONY: help demo test campaign conformance lint quick venv dev node guest etcd lock clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -41,6 +41,9 @@ node: ## containerd, runc and CNI plugins from the distribution (root)
 
 guest: ## User-Mode Linux, in which the tests of cgroup v2 run (root)
 	@scripts/setup-guest
+
+etcd: ## an etcd for the tests of the store, in .etcd/
+	@scripts/setup-etcd
 
 UV_COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --upgrade \
 	--annotation-style line --custom-compile-command "make lock" --no-emit-index-url pyproject.toml --extra node --group build

@@ -1,7 +1,8 @@
 """What every test may rely on, and what happens when the machine lacks it.
 
-Markers say what a test needs: `node` (root, containerd, runc, CNI plugins), `kubectl` (1.32 or later). Where that is
-missing the test skips and says why; with `CI=true` it fails instead, so a check cannot go missing unnoticed.
+Markers say what a test needs: `node` (root, containerd, runc, CNI plugins), `kubectl` (1.32 or later), `etcd`.
+Where that is missing the test skips and says why; with `CI=true` it fails instead, so that no check goes missing
+unnoticed.
 `guest` tests need User-Mode Linux and run inside of it (`support.guest`).
 `campaign` tests are left out unless the marker expression asks for them (`make campaign`).
 `--campaign PAGE` has their results written into a page.
@@ -13,13 +14,14 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from support import campaign, guest
+from support import campaign, etcd, guest
 
 pytest_plugins = ["support.conformance"]
 
@@ -54,7 +56,9 @@ def missing_kubectl() -> str:
     return "" if found >= OLDEST_KUBECTL else f"kubectl is {version['gitVersion']}, 1.32 or later is needed"
 
 
-REQUIREMENTS = {"node": missing_node, "kubectl": missing_kubectl, "guest": guest.missing_guest}
+REQUIREMENTS: dict[str, Callable[[], str]] = {
+    "node": missing_node, "kubectl": missing_kubectl, "guest": guest.missing_guest, "etcd": etcd.missing_etcd,
+}  # fmt: skip
 
 
 figure = campaign.figure

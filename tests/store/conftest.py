@@ -1,6 +1,7 @@
-"""The stores that the suite runs over."""
+"""The stores that the suite runs over: `store` each of them, `logged` the two that write their log themselves."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from podfit.store.logged import LoggedStore
 from podfit.store.memory import memory_store
 from podfit.store.sqlite import sqlite_store
+from support.etcd import AnyStore, etcd_cluster, open_etcd
 
 
 @pytest.fixture
@@ -15,8 +17,26 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "store.db"
 
 
+@pytest.fixture(scope="session")
+def etcd_url() -> Iterator[str]:
+    """An etcd that the tests of a session share; each takes a prefix of its own."""
+    with ExitStack() as running:
+        yield running.enter_context(etcd_cluster())[0].client
+
+
+@pytest.fixture(params=["memory", "sqlite", pytest.param("etcd", marks=pytest.mark.etcd)])
+async def store(request: pytest.FixtureRequest, path: Path) -> AsyncIterator[AnyStore]:
+    made: AnyStore
+    if request.param == "etcd":
+        made = await open_etcd(request.getfixturevalue("etcd_url"))
+    else:
+        made = memory_store() if request.param == "memory" else sqlite_store(path)
+    yield made
+    await made.close()
+
+
 @pytest.fixture(params=["memory", "sqlite"])
-async def store(request: pytest.FixtureRequest, path: Path) -> AsyncIterator[LoggedStore]:
+async def logged(request: pytest.FixtureRequest, path: Path) -> AsyncIterator[LoggedStore]:
     made = memory_store() if request.param == "memory" else sqlite_store(path)
     yield made
     await made.close()

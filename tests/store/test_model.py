@@ -1,22 +1,23 @@
-"""The store against a list of everything that ever happened."""
+"""Each durable store against a list of everything that ever happened."""
 
 import asyncio
 import tempfile
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 from unittest import mock
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from podfit.store import hub, logged
 from podfit.store.hub import HubWatch
-from podfit.store.logged import LoggedStore
 from podfit.store.protocol import Change, Compacted, KeyExists, Record, RevisionConflict
 from podfit.store.sqlite import sqlite_store
+from support.etcd import AnyStore, fresh_prefix, open_etcd
 
 T = TypeVar("T")
 
@@ -43,6 +44,8 @@ class Watcher:
 class StoreMachine(RuleBasedStateMachine):
     """`history` is the model: every change that ever happened. The ring holds two changes, so that all joins occur."""
 
+    in_order = True  # writes begun together are done in the order of their beginning
+
     def __init__(self) -> None:
         super().__init__()
         self.loop = asyncio.new_event_loop()
@@ -55,15 +58,15 @@ class StoreMachine(RuleBasedStateMachine):
         for patch in self.patches:
             patch.start()
         self.store = self.run(self.open())
-        self.first = self.store.revision
-        self.compacted = 0
+        self.first = self.newest = self.store.revision
+        self.compacted = self.store.compacted
         self.history: list[Change] = []
         self.watchers: list[Watcher] = []
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return self.loop.run_until_complete(asyncio.wait_for(work, 5))
 
-    async def open(self) -> LoggedStore:
+    async def open(self) -> AnyStore:
         return sqlite_store(Path(self.directory.name) / "store.db")
 
     def state(self, revision: int) -> dict[str, Record]:
@@ -85,6 +88,7 @@ class StoreMachine(RuleBasedStateMachine):
             wanted = self.decide(action, key, value, seen.get(key, 1))
             if isinstance(wanted, Change):
                 self.history.append(wanted)
+                self.newest = wanted.record.mod_revision
                 assert result == wanted.record
             else:
                 assert type(result) is type(wanted)
@@ -100,10 +104,12 @@ class StoreMachine(RuleBasedStateMachine):
                 work.append(self.store.delete(key, expected=expected))
             else:
                 work.append(self.store.update(key, value, expected=expected))
+        if not self.in_order:
+            return [(await asyncio.gather(each, return_exceptions=True))[0] for each in work]
         return await asyncio.gather(*work, return_exceptions=True)
 
     def decide(self, action: str, key: str, value: bytes, seen: int) -> Change | Exception:
-        newest = self.history[-1].record.mod_revision if self.history else self.first
+        newest = self.newest
         current = self.state(newest).get(key)
         if action == "create":
             return KeyExists() if current else Change(False, Record(key, value, newest + 1, newest + 1), None)
@@ -123,6 +129,10 @@ class StoreMachine(RuleBasedStateMachine):
         self.run(self.store.close())
         self.watchers.clear()
         self.store = self.run(self.open())
+        self.reopened()
+
+    def reopened(self) -> None:
+        """A file is as it was."""
 
     @rule(back=BACK, prefix=PREFIXES, after=st.sampled_from(["", "/a", "/b", "/c"]), limit=st.integers(0, 3))
     def list_then(self, back: int, prefix: str, after: str, limit: int) -> None:
@@ -176,7 +186,7 @@ class StoreMachine(RuleBasedStateMachine):
         page = self.run(self.store.list("/"))
         state = self.state(self.store.revision)
         assert list(page.records) == [state[key] for key in sorted(state)]
-        assert self.store.revision == (self.history[-1].record.mod_revision if self.history else self.first)
+        assert self.store.revision == self.newest
         assert self.store.compacted == self.compacted
 
     def teardown(self) -> None:
@@ -187,5 +197,31 @@ class StoreMachine(RuleBasedStateMachine):
         self.directory.cleanup()
 
 
-TestStoreMachine = StoreMachine.TestCase
-TestStoreMachine.settings = settings(max_examples=60, stateful_step_count=30, deadline=None, report_multiple_bugs=False)
+class EtcdMachine(StoreMachine):
+    in_order = False
+    url: ClassVar[str]
+
+    async def open(self) -> AnyStore:
+        self.prefix = getattr(self, "prefix", "") or fresh_prefix()
+        return await open_etcd(self.url, prefix=self.prefix)
+
+    def reopened(self) -> None:
+        """Opening writes the mark."""
+        self.newest = self.store.revision
+
+
+def check(machine: type[StoreMachine], examples: int) -> None:
+    steps = settings(max_examples=examples, stateful_step_count=30, deadline=None, report_multiple_bugs=False)
+    run_state_machine_as_test(machine, settings=steps)
+
+
+def test_sqlite_is_the_model() -> None:
+    check(StoreMachine, 60)
+
+
+@pytest.mark.etcd
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("examples", [2, pytest.param(100, marks=pytest.mark.campaign)])
+def test_etcd_is_the_model(etcd_url: str, monkeypatch: pytest.MonkeyPatch, examples: int) -> None:
+    monkeypatch.setattr(EtcdMachine, "url", etcd_url, raising=False)
+    check(EtcdMachine, examples)

@@ -1,4 +1,4 @@
-"""What the protocol promises of reads and writes, over both stores."""
+"""What the protocol promises of reads and writes, over every store."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podfit.store import logged
+from podfit.store import logged as logged_module
 from podfit.store.index import prefix_end
 from podfit.store.logged import LoggedStore
 from podfit.store.protocol import (
@@ -20,15 +20,16 @@ from podfit.store.protocol import (
     StoreUnavailable,
     Watch,
 )
+from support.etcd import AnyStore
 
 
-def test_it_is_a_store(store: LoggedStore) -> None:
+def test_it_is_a_store(store: AnyStore) -> None:
     as_store: Store = store
-    as_watch: Watch = as_store.watch("/", after=0)
+    as_watch: Watch = as_store.watch("/", after=store.revision)
     as_watch.close()
 
 
-async def test_a_key_lives_from_create_to_delete(store: LoggedStore) -> None:
+async def test_a_key_lives_from_create_to_delete(store: AnyStore) -> None:
     assert store.revision >= 1
     made = await store.create("/a", b"1")
     assert made.create_revision == made.mod_revision == store.revision
@@ -42,7 +43,7 @@ async def test_a_key_lives_from_create_to_delete(store: LoggedStore) -> None:
     assert again.create_revision == again.mod_revision == gone.mod_revision + 1
 
 
-async def test_writes_expect_the_revision_they_saw(store: LoggedStore) -> None:
+async def test_writes_expect_the_revision_they_saw(store: AnyStore) -> None:
     made = await store.create("/a", b"1")
     with pytest.raises(KeyExists):
         await store.create("/a", b"x")
@@ -59,7 +60,7 @@ async def test_writes_expect_the_revision_they_saw(store: LoggedStore) -> None:
     assert store.revision == newer.mod_revision
 
 
-async def test_of_writers_that_saw_the_same_revision_one_wins(store: LoggedStore) -> None:
+async def test_of_writers_that_saw_the_same_revision_one_wins(store: AnyStore) -> None:
     made = await store.create("/a", b"0")
     tries = [store.update("/a", str(n).encode(), expected=made.mod_revision) for n in range(8)]
     results = await asyncio.gather(*tries, return_exceptions=True)
@@ -69,7 +70,7 @@ async def test_of_writers_that_saw_the_same_revision_one_wins(store: LoggedStore
     assert [conflict.current for conflict in conflicts] == [current] * 7
 
 
-async def test_lists_are_ordered_paged_and_prefixed(store: LoggedStore) -> None:
+async def test_lists_are_ordered_paged_and_prefixed(store: AnyStore) -> None:
     for key in ("/p/b", "/p/a", "/q/a", "/p/c", "/p", "/p0"):
         await store.create(key, key.encode())
     page = await store.list("/p/", limit=2)
@@ -81,7 +82,7 @@ async def test_lists_are_ordered_paged_and_prefixed(store: LoggedStore) -> None:
     assert (await store.list("/nothing/", limit=2)) == Page([], store.revision, 0)
 
 
-async def test_a_list_at_an_old_revision_shows_the_store_of_then(store: LoggedStore) -> None:
+async def test_a_list_at_an_old_revision_shows_the_store_of_then(store: AnyStore) -> None:
     for key in ("/p/a", "/p/b", "/p/c", "/q/a"):
         await store.create(key, b"then")
     then = store.revision
@@ -96,14 +97,14 @@ async def test_a_list_at_an_old_revision_shows_the_store_of_then(store: LoggedSt
     assert (await store.list("/p/", revision=then)).records == wanted
 
 
-async def test_a_revision_of_the_future_is_refused(store: LoggedStore) -> None:
+async def test_a_revision_of_the_future_is_refused(store: AnyStore) -> None:
     with pytest.raises(FutureRevision) as refused:
         await store.list("/", revision=store.revision + 1)
     assert refused.value.current == store.revision
 
 
-async def test_compaction_keeps_what_its_revision_shows(store: LoggedStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logged, "SWEEP", 1)
+async def test_compaction_keeps_what_its_revision_shows(store: AnyStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logged_module, "SWEEP", 1)
     a = await store.create("/a", b"1")
     a = await store.update("/a", b"2", expected=a.mod_revision)
     b = await store.create("/b", b"1")
@@ -121,23 +122,23 @@ async def test_compaction_keeps_what_its_revision_shows(store: LoggedStore, monk
     assert store.compacted == kept
 
 
-async def test_compaction_stops_at_the_present(store: LoggedStore) -> None:
+async def test_compaction_stops_at_the_present(store: AnyStore) -> None:
     made = await store.create("/a", b"1")
     await store.compact(made.mod_revision + 100)
     assert store.compacted == store.revision == made.mod_revision
 
 
-async def test_a_list_that_a_compaction_overtakes_is_refused(store: LoggedStore) -> None:
-    made = await store.create("/a", b"1")
-    await store.update("/a", b"2", expected=made.mod_revision)
-    listing = asyncio.ensure_future(store.list("/", revision=made.mod_revision))
-    compacting = asyncio.ensure_future(store.compact(store.revision))
+async def test_a_list_that_a_compaction_overtakes_is_refused(logged: LoggedStore) -> None:
+    made = await logged.create("/a", b"1")
+    await logged.update("/a", b"2", expected=made.mod_revision)
+    listing = asyncio.ensure_future(logged.list("/", revision=made.mod_revision))
+    compacting = asyncio.ensure_future(logged.compact(logged.revision))
     with pytest.raises(Compacted):
         await listing
     await compacting
 
 
-async def test_large_values_pass_unchanged(store: LoggedStore) -> None:
+async def test_large_values_pass_unchanged(store: AnyStore) -> None:
     value = bytes(range(256)) * 4 * 2**12  # 4 MB
     made = await store.create("/large", value)
     gone = await store.delete("/large", expected=made.mod_revision)
@@ -145,14 +146,14 @@ async def test_large_values_pass_unchanged(store: LoggedStore) -> None:
     assert (await store.list("/", revision=made.mod_revision)).records == [made]
 
 
-async def test_a_key_that_is_not_unicode_harms_nobody(store: LoggedStore) -> None:
+async def test_a_key_that_is_not_unicode_harms_nobody(store: AnyStore) -> None:
     neighbour = asyncio.ensure_future(store.create("/a", b""))
     with pytest.raises(UnicodeEncodeError):
         await store.create("/\ud800", b"")
     assert await neighbour == await store.get("/a")
 
 
-async def test_a_closed_store_refuses(store: LoggedStore) -> None:
+async def test_a_closed_store_refuses(store: AnyStore) -> None:
     writing = asyncio.ensure_future(store.create("/a", b""))
     await asyncio.sleep(0)
     await store.close()

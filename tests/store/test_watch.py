@@ -9,6 +9,7 @@ from podfit.store import hub
 from podfit.store.hub import HubWatch
 from podfit.store.logged import LoggedStore
 from podfit.store.protocol import Change, Compacted, Record, SlowWatcher
+from support.etcd import AnyStore
 
 
 async def read(watch: HubWatch, count: int) -> list[Change]:
@@ -32,7 +33,7 @@ def from_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("ring", [True, False])
 async def test_each_change_comes_once_with_what_it_replaced(
-    store: LoggedStore, ring: bool, request: pytest.FixtureRequest
+    store: AnyStore, ring: bool, request: pytest.FixtureRequest
 ) -> None:
     if not ring:
         request.getfixturevalue("from_the_log")
@@ -55,7 +56,7 @@ async def test_each_change_comes_once_with_what_it_replaced(
 
 
 @pytest.mark.usefixtures("from_the_log")
-async def test_history_joins_the_present_while_it_is_being_read(store: LoggedStore) -> None:
+async def test_history_joins_the_present_while_it_is_being_read(store: AnyStore) -> None:
     begin = store.revision
     for number in range(5):
         await store.create(f"/w/{number}", b"")
@@ -69,7 +70,7 @@ async def test_history_joins_the_present_while_it_is_being_read(store: LoggedSto
 
 
 @pytest.mark.usefixtures("from_the_log")
-async def test_a_cancelled_reader_loses_nothing(store: LoggedStore) -> None:
+async def test_a_cancelled_reader_loses_nothing(store: AnyStore) -> None:
     begin = store.revision
     await store.create("/a", b"")
     watch = store.watch("/", after=begin)
@@ -86,7 +87,7 @@ async def test_a_cancelled_reader_loses_nothing(store: LoggedStore) -> None:
 
 
 @pytest.mark.usefixtures("from_the_log")
-async def test_history_that_is_compacted_before_it_was_read_is_no_gap(store: LoggedStore) -> None:
+async def test_history_that_is_compacted_before_it_was_read_is_no_gap(store: AnyStore) -> None:
     made = await store.create("/a", b"1")
     watch = store.watch("/", after=made.mod_revision - 1)
     await store.update("/a", b"2", expected=made.mod_revision)
@@ -95,7 +96,7 @@ async def test_history_that_is_compacted_before_it_was_read_is_no_gap(store: Log
         await anext(watch)
 
 
-async def test_a_watch_from_before_the_compaction_is_refused(store: LoggedStore) -> None:
+async def test_a_watch_from_before_the_compaction_is_refused(store: AnyStore) -> None:
     made = await store.create("/a", b"1")
     await store.compact(made.mod_revision)
     with pytest.raises(Compacted) as refused:
@@ -106,7 +107,7 @@ async def test_a_watch_from_before_the_compaction_is_refused(store: LoggedStore)
     assert change.previous == made
 
 
-async def test_a_watch_after_a_revision_still_ahead_waits_for_it(store: LoggedStore) -> None:
+async def test_a_watch_after_a_revision_still_ahead_waits_for_it(store: AnyStore) -> None:
     watch = store.watch("/", after=store.revision + 2)
     for name in "abcd":
         await store.create(name, b"")
@@ -114,13 +115,13 @@ async def test_a_watch_after_a_revision_still_ahead_waits_for_it(store: LoggedSt
     assert keys(await read(watch, 1)) == ["/c"]
 
 
-async def test_writers_of_one_batch_reach_a_watcher_as_one_batch(store: LoggedStore) -> None:
-    watch = store.watch("/", after=store.revision)
-    made = await asyncio.gather(*(store.create(f"/{number}", b"") for number in range(5)))
+async def test_writers_of_one_batch_reach_a_watcher_as_one_batch(logged: LoggedStore) -> None:
+    watch = logged.watch("/", after=logged.revision)
+    made = await asyncio.gather(*(logged.create(f"/{number}", b"") for number in range(5)))
     assert [change.record for change in await anext(watch)] == made
 
 
-async def test_what_a_bookmark_may_say(store: LoggedStore) -> None:
+async def test_what_a_bookmark_may_say(store: AnyStore) -> None:
     watch = store.watch("/w/", after=store.revision)
     begin = watch.revision
     made = await store.create("/w/a", b"")
@@ -131,7 +132,7 @@ async def test_what_a_bookmark_may_say(store: LoggedStore) -> None:
 
 
 async def test_a_slow_watcher_is_dropped_and_others_are_not(
-    store: LoggedStore, monkeypatch: pytest.MonkeyPatch
+    store: AnyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hub, "BEHIND", 3 * hub.OVERHEAD)
     slow, fast = (store.watch("/", after=store.revision) for _ in range(2))
@@ -146,7 +147,7 @@ async def test_a_slow_watcher_is_dropped_and_others_are_not(
 
 
 async def test_a_watcher_that_stays_a_little_behind_is_kept(
-    store: LoggedStore, monkeypatch: pytest.MonkeyPatch
+    store: AnyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hub, "BEHIND", 2 * hub.OVERHEAD)
     watch = store.watch("/", after=store.revision)
@@ -156,7 +157,7 @@ async def test_a_watcher_that_stays_a_little_behind_is_kept(
         assert len(await anext(watch)) == 1
 
 
-async def test_a_large_change_alone_drops_nobody(store: LoggedStore, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_large_change_alone_drops_nobody(store: AnyStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub, "BEHIND", 10)
     watch = store.watch("/", after=store.revision)
     for name in ("/a", "/b"):
@@ -164,14 +165,14 @@ async def test_a_large_change_alone_drops_nobody(store: LoggedStore, monkeypatch
         assert keys(await anext(watch)) == [name]
 
 
-async def test_the_ring_is_bounded_by_bytes(monkeypatch: pytest.MonkeyPatch, store: LoggedStore) -> None:
+async def test_the_ring_is_bounded_by_bytes(monkeypatch: pytest.MonkeyPatch, store: AnyStore) -> None:
     monkeypatch.setattr(hub, "RECENT", 3 * (hub.OVERHEAD + 100))
     asked: list[int] = []
-    real = LoggedStore._history
+    real = store._hub.history
 
     async def history(prefix: str, after: int, until: int, limit: int) -> Sequence[Change]:
         asked.append(after)
-        return await real(store, prefix, after, until, limit)
+        return await real(prefix, after, until, limit)
 
     monkeypatch.setattr(store._hub, "history", history)
     begin = store.revision
@@ -183,7 +184,7 @@ async def test_the_ring_is_bounded_by_bytes(monkeypatch: pytest.MonkeyPatch, sto
 
 
 @pytest.mark.parametrize("closes", ["watch", "store"])
-async def test_a_closed_watch_ends(store: LoggedStore, closes: str) -> None:
+async def test_a_closed_watch_ends(store: AnyStore, closes: str) -> None:
     watch = store.watch("/", after=store.revision)
 
     async def collect() -> list[Record]:

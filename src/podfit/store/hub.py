@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
-from podfit.store.protocol import Change, SlowWatcher
+from podfit.store.protocol import Change, SlowWatcher, StoreError
 
 RECENT = 32 * 2**20  # bytes of changes kept for watches that resume
 BEHIND = 16 * 2**20  # bytes a watcher may be behind before it is dropped; one batch is always accepted
@@ -33,7 +33,8 @@ class HubWatch:
         self._waiting: deque[Sequence[Change]] = deque([recent] if recent else ())
         self._size = 0  # of what waits, without the history it began with
         self._wake = asyncio.Event()
-        self._lost = self._closed = False
+        self._lost: StoreError | None = None
+        self._closed = False
 
     @property
     def revision(self) -> int:
@@ -47,7 +48,7 @@ class HubWatch:
     async def __anext__(self) -> Sequence[Change]:
         while True:
             if self._lost:
-                raise SlowWatcher("the watcher fell behind and was dropped")
+                raise self._lost
             if self._history_until and not self._closed:
                 if changes := await self._read_history():
                     return changes
@@ -80,17 +81,20 @@ class HubWatch:
             if not changes:
                 return
         if self._waiting and self._size + size > BEHIND:
-            self._lost = True
-            self.close()
+            self.lose(SlowWatcher("the watcher fell behind and was dropped"))
             return
         self._waiting.append(changes)
         self._size += size
         self._wake.set()
 
+    def lose(self, reason: StoreError) -> None:
+        """Drop the reader: it is told so instead of what it has not read yet."""
+        self._lost = reason
+        self._waiting.clear()
+        self.close()
+
     def close(self) -> None:
         self._closed = True
-        if self._lost:
-            self._waiting.clear()
         self._hub.discard(self)
         self._wake.set()
 
@@ -116,6 +120,19 @@ class Hub:
                 size = weight(mine)
                 for watch in tuple(watches):
                     watch.offer(mine, size)
+
+    def advance(self, revision: int) -> None:
+        """Nothing more happened up to this revision than was published."""
+        self.revision = max(self.revision, revision)
+
+    def restart(self, revision: int, reason: StoreError) -> None:
+        """What happened up to this revision was missed: every watcher is dropped, and the ring begins anew."""
+        for watches in tuple(self._watches.values()):
+            for watch in tuple(watches):
+                watch.lose(reason)
+        self._recent.clear()
+        self._recent_size = 0
+        self._oldest = self.revision = revision
 
     def watch(self, prefix: str, after: int) -> HubWatch:
         recent = self._since(prefix, after) if after >= self._oldest else None

@@ -84,6 +84,9 @@ class LoggedStore:
     def compacted(self) -> int:
         return self._compacted
 
+    async def newest(self) -> int:
+        return self.revision
+
     async def get(self, key: str) -> Record | None:
         return self._index.get(key)
 

@@ -2,7 +2,8 @@
 
 Keys are paths (`/registry/pods/default/web`), values opaque bytes. Every write gets the next revision of one counter;
 a key remembers the revision that created it and the one that wrote it last. A write is acknowledged only when it would
-survive the machine losing power. Implementations: `sqlite` (embedded default), `memory` (tests), later `etcd`.
+survive the machine losing power. Implementations: `sqlite` (embedded default), `etcd` (shared by several API servers),
+`memory` (tests).
 
     StoreError
      ├─ KeyExists         create of a key that is there
@@ -10,7 +11,9 @@ survive the machine losing power. Implementations: `sqlite` (embedded default), 
      ├─ Compacted         history that is gone; `.revision` is the oldest that can still be asked for
      ├─ FutureRevision    a list at a revision that is not written yet
      ├─ SlowWatcher       this reader fell behind and was dropped
-     └─ StoreUnavailable  disk full, I/O error, closed: nothing of the call is visible, and a later one may succeed
+     ├─ TooLarge          a value larger than the store takes
+     └─ StoreUnavailable  disk full, I/O error, no etcd, closed: nothing of the call is visible, and a later one may
+                          succeed; only etcd can lose the answer to a write that it did, and says so
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -72,6 +75,10 @@ class SlowWatcher(StoreError):
     pass
 
 
+class TooLarge(StoreError):
+    pass
+
+
 class StoreUnavailable(StoreError):
     pass
 
@@ -95,11 +102,14 @@ class Watch(Protocol):
 class Store(Protocol):
     @property
     def revision(self) -> int:
-        """The newest revision whose write is durable."""
+        """The newest revision whose write is durable and that watchers here can have seen."""
 
     @property
     def compacted(self) -> int:
         """Reads at, and watches from, revisions below this one raise `Compacted`."""
+
+    async def newest(self) -> int:
+        """The newest revision there is, also when another server wrote it."""
 
     async def get(self, key: str) -> Record | None: ...
 

@@ -1,0 +1,115 @@
+"""The one watch of etcd that every watcher of this process is fed from.
+
+It follows the whole prefix, so its revision says up to where everything is known. Where other programs write other
+keys of the same etcd, that revision would stand still while etcd's goes on, and what clients were told to continue from
+would be compacted away under them. etcd tells of its progress by itself every ten minutes; in between, the mark of the
+prefix is written again when the feed is found behind. (etcd can be asked for its progress, but before 3.4.25 the answer
+may overtake changes.) A feed that then does not come to the mark hangs, and is begun anew at another member.
+
+A stream that broke is resumed at the revision reached, never behind it: etcd refuses the former when it is compacted,
+and only then is the latter complete. After a gap watchers are told that their history is gone, and read anew.
+"""
+
+import asyncio
+import logging
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from podfit.store.etcd.members import PAUSE_SECONDS, Member, Members
+from podfit.store.etcd.messages import Incomplete, Keys, watching
+from podfit.store.hub import Hub
+from podfit.store.protocol import Compacted
+
+logger = logging.getLogger(__name__)
+
+
+class Feed:
+    """`first` is a revision of the mark: the store is known up to it, and something happened at it."""
+
+    def __init__(self, members: Members, keys: Keys, hub: Hub, first: int) -> None:
+        self._members = members
+        self._keys = keys
+        self._hub = hub
+        self._moved = asyncio.Event()
+        self._stream: Any = None
+        self.last = first  # of the newest change or mark
+        self._start = first + 1
+
+    @property
+    def revision(self) -> int:
+        return self._hub.revision
+
+    async def reach(self, revision: int) -> None:
+        """Until everything up to the revision was published."""
+        while self.revision < revision:
+            await self._moved.wait()
+
+    async def run(self) -> None:
+        """Follow etcd, for ever."""
+        while True:
+            member = self._members.current
+            try:
+                unreachable = await member.connect()
+                if not unreachable:
+                    await self._follow(member)
+                self._members.leave(member, unreachable or "its watch ended")
+            except grpc.aio.AioRpcError as error:
+                self._members.leave(member, error.details())
+            except (Compacted, Incomplete) as gap:
+                await self._skip(gap)
+                continue
+            self._start = self.revision
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    def again(self) -> None:
+        """The stream hangs: begin anew."""
+        self._members.leave(self._members.current, "its watch hangs")
+        if self._stream is not None:
+            self._stream.cancel()
+
+    async def _follow(self, member: Member) -> None:
+        """Until the stream ends."""
+        self._stream = member.watch()
+        try:
+            await self._stream.write(watching(self._keys.mark, self._keys.end, self._start))
+            while (answer := await self._stream.read()) is not grpc.aio.EOF:
+                if answer.canceled:
+                    if answer.compact_revision:
+                        raise Compacted(answer.compact_revision)
+                    return
+                if not answer.created:
+                    self._take(answer)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise  # else it was `again`
+        finally:
+            self._stream.cancel()
+
+    def _take(self, answer: Any) -> None:
+        """Changes, or etcd's word that there were none up to a revision."""
+        known = self.revision
+        if answer.events:
+            newest = answer.events[-1].kv.mod_revision
+            new = [event for event in answer.events if event.kv.mod_revision > known]
+            if changes := self._keys.changes(new):
+                self._hub.publish(changes)
+            self.last = max(self.last, newest)
+            self._move(newest)
+        else:
+            self._move(answer.header.revision)
+
+    async def _skip(self, gap: Compacted | Incomplete) -> None:
+        """Go on behind what is lost."""
+        logger.warning("etcd history lost after=%d until=%d", self.revision, gap.revision)
+        self._hub.restart(gap.revision, Compacted(gap.revision))
+        self._start = gap.revision + 1
+        self._move(gap.revision)
+        await asyncio.sleep(PAUSE_SECONDS)
+
+    def _move(self, revision: int) -> None:
+        self._hub.advance(revision)
+        moved, self._moved = self._moved, asyncio.Event()
+        moved.set()
