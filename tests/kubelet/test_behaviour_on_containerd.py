@@ -26,7 +26,7 @@ from support.behaviour import NODE, Replay, allocatable, scenarios
 from support.golden import Case
 from support.server import running_server
 
-pytestmark = pytest.mark.node
+pytestmark = [pytest.mark.node]
 SECONDS = 30
 USED = 150_000_000
 

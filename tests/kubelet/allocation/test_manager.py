@@ -309,6 +309,24 @@ async def test_restart_between_allocation_and_actuation(node: Allocating) -> Non
     assert after.condition(wanted, "PodResizeInProgress") is None
 
 
+@pytest.mark.row("R-146", "R-165")
+async def test_a_sync_during_a_decision_sees_all_of_it_or_nothing(node: Allocating) -> None:
+    """The promise is on disk, and readable, a moment before its condition is set."""
+    web, hog = make("web", "500m"), make("hog", "3")
+    await node.start(web, hog)
+    await node.wants(web, c1=needs({"cpu": "2"}))
+    deciding = asyncio.create_task(node.wants(web, c1=needs({"cpu": "1"})))
+    seen: list[tuple[str, list[tuple[str, int]]]] = []
+    while not deciding.done():
+        await node.manager.settled()
+        allocated = node.manager.begin_sync(node.desired["web"], ["c1"])
+        conditions = [(each.type, each.observed_generation) for each in node.manager.conditions("web")]
+        seen.append((str(allocated.spec.containers[0].resources.requests["cpu"]), conditions))
+        await asyncio.sleep(0)
+    states = [each for number, each in enumerate(seen) if each not in seen[:number]]
+    assert states == [("500m", [("PodResizePending", 2)]), ("1", [("PodResizeInProgress", 3)])]
+
+
 @pytest.mark.row("R-172")
 async def test_pods_with_a_promise_are_admitted_while_nothing_can_be_saved(tmp_path: Path) -> None:
     disk = Disk()

@@ -12,6 +12,7 @@ visible, so whoever reads `allocated` sees a promise that survives a crash (spec
     await manager.reconcile(uid, status)      after a status was generated: did it end, or shrink? wakes those that wait
     await manager.sources_ready()             every pod of this node is known now; no resize is decided before
     manager.allocated(pod) -> Pod             the only pod that a worker may see
+    await manager.settled()                   what is read next belongs to one decision
     manager.begin_sync(pod, running) -> Pod   the same, and keeps PodResizeInProgress true to what is left to do
     manager.report(pod, error)                the outcome of an actuation, "" when all went well
     manager.conditions(uid)                   Pending, then InProgress, as they stand

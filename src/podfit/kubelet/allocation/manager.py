@@ -66,6 +66,13 @@ class AllocationManager:
     def conditions(self, uid: str) -> tuple[PodCondition, ...]:
         return self._conditions.of(uid)
 
+    async def settled(self) -> None:
+        """Returns when no decision is half told: being written, with the conditions that follow from it still to come.
+        What is read before the next `await` belongs together.
+        """
+        async with self._deciding:
+            return
+
     def begin_sync(self, pod: Pod, running: Collection[str]) -> Pod:
         """The allocated pod for one sync. In the same breath PodResizeInProgress comes, stays or goes (pitfall 10).
 

@@ -44,7 +44,7 @@ class PodEnd:
         allocated = self._tools.allocation.allocated(pod)
         reporting = not gone and not self._reporter.ended
         if reporting:
-            await self._reporter.report(pod, facts, ending=True)
+            await self._reporter.report(lambda: pod, facts, ending=True)
         await killer.stop_pod(allocated, facts, self._grace(pod, gone=gone))
         facts = await observe(self._tools.runtime, uid)
         await self._free(pod, facts)
@@ -59,7 +59,7 @@ class PodEnd:
         Of a pod that was rejected there is nothing to add.
         """
         if not self._reporter.was_rejected:
-            await self._reporter.report(pod, facts, ending=True)
+            await self._reporter.report(lambda: pod, facts, ending=True)
 
     async def delete(self, pod: Pod, *, gone: bool) -> None:
         """After `stop`: remove what is left, and let the API object go."""

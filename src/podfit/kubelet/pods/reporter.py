@@ -1,6 +1,7 @@
 """What a worker says about its pod: the status to the API, the room it holds to allocation."""
 
 import dataclasses
+from collections.abc import Callable
 
 from msgspec.structs import replace
 
@@ -37,12 +38,15 @@ class Reporter:
         """Whether the node never took it in: its status tells of no container."""
         return self.ended and not self.writer.status.container_statuses
 
-    async def report(self, desired: Pod, facts: PodFacts, *, ending: bool = False) -> Pod:
-        """Say what is; answers the allocated pod with the status just made. `ending`: nothing will be started again.
+    async def report(self, newest: Callable[[], Pod], facts: PodFacts, *, ending: bool = False) -> Pod:
+        """Say what is; answers the allocated pod with the status just made. `newest` is the API's pod, as it is known
+        once no decision is half told. `ending`: nothing will be started again.
 
         Allocation hears of it before the API does, so room that came free is given away at once. A pod that is over
         keeps the size with which it ended, whatever is asked of it afterwards.
         """
+        await self._tools.allocation.settled()
+        desired = newest()
         allocated = self._tools.allocation.begin_sync(desired, [each.name for each in facts.running])
         if self.ended and self._sized is not None:
             allocated = self._sized

@@ -63,7 +63,7 @@ class PodSync:
         facts = await observe(self._tools.runtime, desired.metadata.uid)
         retries: list[float] = []
         for _ in range(ROUNDS):
-            pod = await self._reporter.report(newest(), facts)
+            pod = await self._reporter.report(newest, facts)
             if self._reporter.ended or plan(pod, facts).over:
                 return Turn(over=True)
             try:
@@ -77,7 +77,7 @@ class PodSync:
             facts = await observe(self._tools.runtime, desired.metadata.uid)
             if not progress:
                 break
-        await self._reporter.report(newest(), facts)
+        await self._reporter.report(newest, facts)
         return Turn(over=self._reporter.ended, again=min(retries, default=None))
 
     # ------------------------------------------------------------------ one round
