@@ -9,6 +9,7 @@ from podfit.net.wire import Request, Response
 
 PODS = "/api/v1/namespaces/shop/pods"
 NODE = "/api/v1/nodes/n1"
+CONFIGZ = f"{NODE}/proxy/configz"
 METRICS = "/apis/metrics.k8s.io/v1beta1/namespaces/shop/pods"
 FEATURES = ["InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers"]
 
@@ -27,7 +28,7 @@ class Conversation:
         self.documents: dict[str, Any] = {
             "/version": {"major": "1", "minor": f"{minor}+", "gitVersion": f"v1.{minor}.4-vendor"},
             NODE: node, "/api/v1/pods": {"items": pods}, "/api/v1/namespaces/shop/limitranges": {"items": []},
-            "/api/v1/namespaces/shop/resourcequotas": {"items": []},
+            "/api/v1/namespaces/shop/resourcequotas": {"items": []}, CONFIGZ: configz(),
         } | {f"{PODS}/{pod['metadata']['name']}": pod for pod in pods}  # fmt: skip
 
     @property
@@ -50,6 +51,12 @@ class Conversation:
         return Response(200, {}, msgspec.json.encode(document))
 
     async def close(self) -> None: ...
+
+
+def configz(**fields: Any) -> dict[str, Any]:
+    """What a kubelet tells of its configuration, some of it."""
+    usual = {"cpuManagerPolicy": "none", "memoryManagerPolicy": "None", "memorySwap": {}, "maxPods": 110}
+    return {"kubeletconfig": {"kind": "KubeletConfiguration", **usual, **fields}}
 
 
 def _status(code: int, message: str) -> Response:

@@ -102,6 +102,20 @@ async def test_resize_begins_only_what_the_plan_allows(
     assert [path for method, path in conversation.asked if method != "GET"] == [f"{PODS}/web/resize"] * (code == 0)
 
 
+@pytest.mark.parametrize(("more", "written"), [([], 0), (["--allow-disruption"], 1)])
+async def test_no_pod_is_ended_for_a_critical_one_unless_that_was_allowed(
+    more: list[str], written: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conversation = Conversation(36, pod(spec={"priority": 2_000_000_000}), pod("batch", cpu="3"))
+    conversation.documents[f"{PODS}/web/resize"] = pod()
+    arguments = ["resize", "pod/web", "--cpu", "2", "--dry-run", *more]
+    assert await ask(tmp_path, conversation, *arguments) == 1 - written
+    captured = capsys.readouterr()
+    assert sum(method != "GET" for method, _ in conversation.asked) == written
+    assert ("short of 1 cpu; would end shop/batch" in captured.out) == (not written)
+    assert ("add:  --allow-disruption" in captured.err) == (not written)
+
+
 @pytest.mark.parametrize(
     ("waits", "arguments", "code", "told"),
     [

@@ -52,12 +52,23 @@ class Deed(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class How:
-    """`timeout` in seconds for each pod; `guarded` lowers memory limits step by step on podfit's own nodes."""
+    """`timeout` in seconds for each pod; `guarded` lowers memory limits step by step on podfit's own nodes; `disrupt`
+    goes on when that ends other pods or begins a rollout.
+    """
 
     wait: bool = False
     dry_run: bool = False
     timeout: float = 60.0
     guarded: bool = False
+    disrupt: bool = False
+
+
+def disruption(plan: Plan, how: How) -> str:
+    """What speaks against beginning at all, unless it was allowed; empty when nothing does."""
+    ended = sorted({name for each in plan.pods for name in each.ends})
+    if how.disrupt or not ended:
+        return ""
+    return f"the node would end {', '.join(ended)} to make room for critical pods"
 
 
 async def carry_out(

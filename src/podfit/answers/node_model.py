@@ -10,19 +10,23 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from podfit.answers.ages import Age
+from podfit.answers.policies import Policies
+from podfit.answers.snapshot import Snapshot
 from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod
 from podfit.core.quantity import ZERO
 from podfit.core.times import parse_time
-from podfit.decide import fit
+from podfit.decide import critical, fit
 from podfit.decide.by_status import promised
 from podfit.decide.container_resources import Machine
+from podfit.decide.critical import Occupant, Preempts
 from podfit.decide.fit import Deferred, Fits, Infeasible, Neighbour, NodeView, Verdict
 from podfit.decide.order import queue_key
 from podfit.decide.overlay import overlay
 from podfit.decide.requests import pod_requests
 
 PENDING = "PodResizePending"
+NO_POLICIES = Policies()
 PRESSURES = ("DiskPressure", "MemoryPressure", "PIDPressure")
 
 
@@ -44,6 +48,10 @@ class Member:
     def waits(self) -> bool:
         return self.desired is not self.allocated
 
+    @property
+    def leaves(self) -> bool:
+        return self.desired.metadata.deletion_timestamp is not None
+
 
 def member(pod: Pod, age: Age) -> Member:
     gates = age.gates
@@ -57,10 +65,11 @@ def member(pod: Pod, age: Age) -> Member:
 class NodeModel:
     """`ask` for a resize and learn what becomes of it and of all that waits."""
 
-    def __init__(self, node: Node, pods: Iterable[Pod], age: Age) -> None:
+    def __init__(self, node: Node, pods: Iterable[Pod], age: Age, policies: Policies = NO_POLICIES) -> None:
         self._age = age
-        self.view = _view(node, age)
+        self.view = _view(node, age, policies)
         self.members = {pod.metadata.uid: member(pod, age) for pod in pods}
+        self._victims: dict[str, tuple[Pod, ...]] = {}
 
     def others(self, uid: str) -> list[Neighbour]:
         return [each.counts for other, each in self.members.items() if other != uid]
@@ -80,6 +89,22 @@ class NodeModel:
         too_big = self._too_big(mine.desired)
         return too_big or fit.resize(mine.desired, mine.allocated, self.view, self.others(uid))
 
+    def ends(self, uid: str) -> tuple[str, ...]:
+        """Names of the pods that the node ends so that this one, a critical pod, gets the room that it lacks (R-117).
+        """
+        verdict = self.verdict(uid)
+        if uid not in self._victims and isinstance(verdict, Deferred):
+            answer = self._preemption(uid, verdict)
+            self._victims[uid] = answer.victims if answer else ()
+        return tuple(f"{each.metadata.namespace}/{each.metadata.name}" for each in self._victims.get(uid, ()))
+
+    def _preemption(self, uid: str, refusal: Deferred) -> Preempts | None:
+        ending = {victim.metadata.uid for victims in self._victims.values() for victim in victims}
+        occupants = [
+            Occupant(each.allocated, each.counts, going=other in ending or each.leaves)
+            for other, each in self.members.items() if other != uid]
+        return critical.preemption(self.members[uid].desired, refusal, self.view, occupants)
+
     def queue(self) -> list[Member]:
         """What waits, in the order in which it is tried."""
         waiting = (each for each in self.members.values() if each.waits and not each.infeasible)
@@ -91,12 +116,18 @@ class NodeModel:
             uid = each.desired.metadata.uid
             verdict = self.verdict(uid)
             if isinstance(verdict, Fits):
-                held = Neighbour(each.name, pod_requests(each.desired, gates=self.view.gates))
-                self.members[uid] = Member(each.desired, each.desired, held)
+                self.members[uid] = Member(each.desired, each.desired, self._claim(each))
                 granted.append(uid)
             elif isinstance(verdict, Infeasible):
                 self.members[uid] = replace(each, infeasible=True)
+            elif answer := self._preemption(uid, verdict):
+                self._victims[uid] = (*self._victims.get(uid, ()), *answer.victims)
+                self.members[uid] = replace(each, counts=self._claim(each))
         return tuple(granted)
+
+    def _claim(self, each: Member) -> Neighbour:
+        """What it holds at its desired size, or what is kept for it until others have ended for it."""
+        return Neighbour(each.name, pod_requests(each.desired, gates=self.view.gates))
 
     def _too_big(self, desired: Pod) -> Infeasible | None:
         """Up to 1.35 it was the node, not the API, that refused what it can never hold; memory is named over CPU."""
@@ -116,13 +147,25 @@ def _kept(desired: Pod, allocated: Pod) -> Pod:
     return allocated if desired.spec == allocated.spec else desired
 
 
-def _view(node: Node, age: Age) -> NodeView:
-    """What the API tells. CPU and memory manager policies, swap and a shutdown are known to the kubelet alone."""
-    status = node.status
-    capacity = status.capacity.get("memory", ZERO).value()
+def model_of(name: str, snapshot: Snapshot) -> NodeModel:
+    """KeyError: the node was not read."""
+    pods = [pod for pod in snapshot.neighbours if pod.spec.node_name == name]
+    return NodeModel(snapshot.nodes[name], pods, snapshot.age, snapshot.policies.get(name, NO_POLICIES))
+
+
+def _view(node: Node, age: Age, policies: Policies) -> NodeView:
+    """What the API tells, with the kubelet's configuration. Only the kubelet knows whose CPUs are whose, and whether it
+    is about to shut down. A node that swaps is taken for one with cgroup v2, as others cannot.
+    """
+    status, gates = node.status, policies.on(age.gates)
+    swap = status.node_info.swap.capacity if status.node_info.swap else 0
+    machine = Machine(
+        memory=status.capacity.get("memory", ZERO).value(), gates=gates, swap=swap if policies.swap else 0,
+        cgroup="v2" if policies.swap else "v1", static_cpus=policies.cpu_manager == "static")
     return NodeView(
-        allocatable=status.allocatable, node=node, machine=Machine(memory=capacity, gates=age.gates),
-        platform=node.metadata.labels.get("kubernetes.io/os", "linux"),
+        allocatable=status.allocatable, node=node, machine=machine,
+        platform=node.metadata.labels.get("kubernetes.io/os", "linux"), cpu_manager=policies.cpu_manager,
+        memory_manager=policies.memory_manager,
         pressure=tuple(each.type for each in status.conditions if each.type in PRESSURES and each.status == "True"),
     )
 

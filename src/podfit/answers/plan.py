@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import msgspec
 
 from podfit.answers.effects import Change, Effects, Restart, changes
-from podfit.answers.node_model import NodeModel, short
+from podfit.answers.node_model import NodeModel, model_of, short
 from podfit.answers.refusals import Accepted, charged_with, judge
 from podfit.answers.snapshot import ENDED, Snapshot
 from podfit.answers.wish import Wish, apply
@@ -27,6 +27,7 @@ class PodPlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     """`text` is the reason in the API's or the node's own words, `code` the API's status for a refusal.
 
     `after` are pods that are tried before this one while it waits, `blocked_by` who holds what is short, largest first.
+    `ends` are pods that its node ends to make room for it, as it does for critical pods.
     `shrink` says what lowering a memory limit risks; empty when no limit is lowered.
     """
 
@@ -40,6 +41,7 @@ class PodPlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     short_by: str = ""
     blocked_by: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    ends: tuple[str, ...] = ()
     qos: str = ""
     shrink: str = ""
     unsafe: bool = False
@@ -87,10 +89,7 @@ class _Planner:
         self._snapshot, self._wish = snapshot, wish
         self.quotas: tuple[ResourceQuota, ...] = snapshot.quotas
         self.granted: list[str] = []
-        self._nodes = {
-            name: NodeModel(node, [pod for pod in snapshot.neighbours if pod.spec.node_name == name], snapshot.age)
-            for name, node in snapshot.nodes.items()
-        }
+        self._nodes = {name: model_of(name, snapshot) for name in snapshot.nodes}
 
     def ask(self, pod: Pod) -> _Asked:
         """Send the wish to the API, and what it stores to the node."""
@@ -151,7 +150,7 @@ def _decided(told: PodPlan, model: NodeModel, uid: str) -> PodPlan:
         mine = next(index for index, each in enumerate(model.queue()) if each.desired.metadata.uid == uid)
         return msgspec.structs.replace(
             told, verdict=DEFERRED, text=verdict.message, short_by=short(verdict), blocked_by=verdict.blocked_by,
-            after=tuple(ahead[:mine]))
+            after=tuple(ahead[:mine]), ends=model.ends(uid))
     return told
 
 
@@ -161,9 +160,19 @@ def _notes(snapshot: Snapshot, wish: Wish, planner: _Planner) -> Iterator[str]:
     if not snapshot.pods:
         yield "no pod of it runs"
     yield from _quota_notes(snapshot.quotas, planner.quotas)
+    yield from _policy_notes(snapshot)
     if snapshot.template is not None and not wish.undo and _undone(snapshot.template, wish):
         yield "the template is not changed: the next rollout goes back to its sizes"
     yield from (f"not read: {line}" for line in snapshot.unread)
+
+
+def _policy_notes(snapshot: Snapshot) -> Iterator[str]:
+    """They decide about Guaranteed pods only."""
+    for name in sorted({pod.spec.node_name for pod in snapshot.pods if pod.status.qos_class == "Guaranteed"}):
+        policies = snapshot.policies.get(name)
+        if policies is not None and policies.problem:
+            yield (f"node {name} is taken for one without static CPU and memory managers, as its configuration was not "
+                   f"read: {policies.problem}")  # fmt: skip
 
 
 def _undone(template: PodSpec, wish: Wish) -> bool:

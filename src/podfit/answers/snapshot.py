@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from podfit.answers.ages import Age, age_of
+from podfit.answers.policies import Policies, read_policies
 from podfit.answers.target import NODE, POD, Target
 from podfit.api import codec
 from podfit.api.core.limits import LimitRange, ResourceQuota
@@ -32,7 +33,7 @@ class Snapshot:
     """`pods` are those the question is about, by name; `neighbours` all pods of their nodes that have not ended.
 
     `usage` is memory in bytes by pod and container, None where no metrics are served. `template` is the pod spec of the
-    workload that the pods come from. `unread` are lines for people.
+    workload that the pods come from. `unread` are lines for people. `policies` are those of the nodes' kubelets.
     """
 
     age: Age
@@ -45,6 +46,7 @@ class Snapshot:
     usage: Mapping[PodName, Mapping[str, int]] | None = None
     template: PodSpec | None = None
     unread: tuple[str, ...] = ()
+    policies: Mapping[str, Policies] = field(default_factory=dict)
 
 
 class _Workload(msgspec.Struct, rename="camel"):
@@ -71,11 +73,13 @@ class Reader:
     async def read(self, target: Target) -> Snapshot:
         age, (pods, template, node) = await asyncio.gather(self.age(), self._about(target))
         names = {pod.spec.node_name for pod in pods if pod.spec.node_name} | ({node} if node else set())
-        nodes, on_nodes, limit_ranges, quotas, usage = await asyncio.gather(
-            self._nodes(names), self._on_nodes(names), self._list(LimitRange), self._list(ResourceQuota), self._usage())
+        nodes, on_nodes, limit_ranges, quotas, usage, policies = await asyncio.gather(
+            self._nodes(names), self._on_nodes(names), self._list(LimitRange), self._list(ResourceQuota), self._usage(),
+            self._policies(names))
         return Snapshot(
             age=age, namespace=self._namespace, pods=pods, neighbours=on_nodes or pods, nodes=nodes,
-            limit_ranges=limit_ranges, quotas=quotas, usage=usage, template=template, unread=tuple(self._unread))
+            limit_ranges=limit_ranges, quotas=quotas, usage=usage, template=template, unread=tuple(self._unread),
+            policies=policies)
 
     async def everything(self) -> Snapshot:
         """All namespaces: every pod that has not ended and every node, in one list each."""
@@ -116,6 +120,11 @@ class Reader:
             except ApiError as error:
                 self._unread.append(f"node {name}: {error.message}")
         return nodes
+
+    async def _policies(self, names: set[str]) -> dict[str, Policies]:
+        nodes = sorted(names)
+        told = await asyncio.gather(*(read_policies(self._client, name) for name in nodes))
+        return dict(zip(nodes, told, strict=True))
 
     async def _on_nodes(self, names: set[str]) -> tuple[Pod, ...]:
         found = await asyncio.gather(*map(self._on_node, sorted(names)))

@@ -10,7 +10,7 @@ from datetime import datetime
 import msgspec
 
 from podfit.answers.ages import Age
-from podfit.answers.node_model import Member, NodeModel, short
+from podfit.answers.node_model import Member, NodeModel, model_of, short
 from podfit.answers.room import Holder, counted_for, holders_of, promised_to, seen_fuller, texts_of
 from podfit.answers.sizes import Size, sizes_of
 from podfit.answers.snapshot import Snapshot
@@ -34,6 +34,7 @@ class PodWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     """`since` and `waited` (seconds) of the condition that says so; `position` counts from 1 in a queue of `queued`.
 
     `holders` have what is short, largest first; `frees` are those of them with a lower priority.
+    `ends` are pods that the node ends for this one, because it is critical.
     """
 
     namespace: str = ""
@@ -52,6 +53,7 @@ class PodWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     ahead: tuple[str, ...] = ()
     holders: tuple[Holder, ...] = ()
     frees: tuple[str, ...] = ()
+    ends: tuple[str, ...] = ()
     next: str = ""
     notes: tuple[str, ...] = ()
 
@@ -87,7 +89,7 @@ def why_pod(pod: Pod, snapshot: Snapshot, now: datetime) -> PodWhy:
     about = msgspec.structs.replace(about, next=_NEXT.get(state, ""))
     if node is None or state not in (DEFERRED, INFEASIBLE):
         return about
-    model = NodeModel(node, _on(node.metadata.name, snapshot), snapshot.age)
+    model = model_of(node.metadata.name, snapshot)
     return _explained(about, model, pod) if pod.metadata.uid in model.members else about
 
 
@@ -106,12 +108,13 @@ def _explained(about: PodWhy, model: NodeModel, pod: Pod) -> PodWhy:
     return msgspec.structs.replace(
         about, message=verdict.message, short_by=short(verdict), position=index + 1, queued=len(queue),
         ahead=tuple(each.name for each in queue[:index]), holders=holders[:HOLDERS], frees=frees[:HOLDERS],
+        ends=model.ends(pod.metadata.uid),
         notes=(*about.notes, *seen_fuller(list(model.members.values()))))
 
 
 def why_node(name: str, snapshot: Snapshot, now: datetime) -> NodeWhy:
     """Who holds it, what waits on it, and why the scheduler sees it fuller than it is. KeyError: it was not read."""
-    model = NodeModel(snapshot.nodes[name], _on(name, snapshot), snapshot.age)
+    model = model_of(name, snapshot)
     members = list(model.members.values())
     waiting = tuple(why_pod(each.desired, snapshot, now) for each in model.queue())
     return NodeWhy(
@@ -137,10 +140,6 @@ def _turn(about: PodWhy) -> tuple[str, bool, int, str, str]:
 
 def _others(model: NodeModel, pod: Pod) -> list[Member]:
     return [each for uid, each in model.members.items() if uid != pod.metadata.uid]
-
-
-def _on(name: str, snapshot: Snapshot) -> list[Pod]:
-    return [pod for pod in snapshot.neighbours if pod.spec.node_name == name]
 
 
 def _notes(snapshot: Snapshot) -> tuple[str, ...]:

@@ -54,6 +54,8 @@ def show(found: Plan) -> None:
                 render.line(f"  tried after {', '.join(each.after)}")
             if each.blocked_by:
                 render.line(f"  the room is held by {', '.join(each.blocked_by[:5])}")
+            if each.ends:
+                render.line(f"  would end {', '.join(each.ends)}: the node makes room for critical pods")
     for note in found.notes:
         render.line(note)
 
@@ -72,6 +74,7 @@ def _column(changes: tuple[Change, ...], resource: str) -> str:
 
 def _what(each: PodPlan) -> str:
     if each.verdict != FITS:
-        return f"short of {each.short_by}" if each.short_by else each.text or "-"
+        ends = f"; would end {', '.join(each.ends)}" if each.ends else ""
+        return (f"short of {each.short_by}" if each.short_by else each.text or "-") + ends
     parts = [f'restarts "{one.container}" ({one.why})' for one in each.restarts] or ["in place, no restart"]
     return "; ".join([*parts, *filter(None, (each.text, each.shrink))])

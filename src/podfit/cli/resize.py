@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from podfit.answers.carry_out import Deed, How, carry_out
+from podfit.answers.carry_out import Deed, How, carry_out, disruption
 from podfit.answers.plan import DEFERRED, Plan
 from podfit.answers.plan import plan as planned
 from podfit.answers.snapshot import Reader
@@ -33,11 +33,13 @@ def resize(
     dry_run: Annotated[bool, Parameter(negative="", help="Let the API server judge, and store nothing.")] = False,
     shrink: Annotated[
         Literal["plain", "guarded"], Parameter(help="guarded lowers memory step by step (podfit's nodes).")] = "plain",
+    allow_disruption: Annotated[bool, Parameter(
+        negative="", help="Also when it ends other pods (critical ones have room made for them).")] = False,
     namespace: Namespace = "",
     context: ContextName = "",
     kubeconfig: Kubeconfig = None,
     output: OutputOption = Output.TEXT,
-) -> int:
+) -> int:  # fmt: skip
     """Resize running pods in place: planned first, then pod by pod, ended by the first refusal.
 
     Nothing is begun when the plan has a refusal. Exit code 1 when not every pod was resized, or one still waits.
@@ -46,12 +48,12 @@ def resize(
     if undo and (cpu or memory or container or filename):
         raise WishError("--undo knows all sizes; leave out --cpu, --memory, -c and -f")
     wish = Wish(undo=True) if undo else wish_of(cpu, memory, container, filename)
-    how = How(wait=wait, dry_run=dry_run, timeout=timeout, guarded=shrink == "guarded")
+    how = How(wait=wait, dry_run=dry_run, timeout=timeout, guarded=shrink == "guarded", disrupt=allow_disruption)
 
     async def act(client: Client, where: str) -> tuple[Plan, list[Deed]]:
         snapshot = await Reader(client, where).read(about)
         plan = planned(snapshot, wish)
-        if not all(each.good or each.verdict == DEFERRED for each in plan.pods):
+        if not all(each.good or each.verdict == DEFERRED for each in plan.pods) or disruption(plan, how):
             return plan, []
         deeds = []
         async for deed in carry_out(client, snapshot, wish, plan, how, SystemClock()):
@@ -66,6 +68,8 @@ def resize(
     elif not deeds:
         show(plan)
         render.line("nothing was changed" if plan.pods else "there is nothing to resize")
+    if not deeds and (against := disruption(plan, how)):
+        render.error(against, fix=("to do it all the same, add:  --allow-disruption",))
     done = len(deeds) == len(plan.pods) and all(each.good for each in deeds)
     return exits.DONE if done else exits.REFUSED
 

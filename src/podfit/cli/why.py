@@ -104,6 +104,7 @@ def _show(pod: PodWhy) -> None:
         ("queue", _queue(pod)),
         ("held by", ", ".join(f"{each.pod} {each.amount} (priority {each.priority})" for each in pod.holders)),
         ("would free", ", ".join(pod.frees)),
+        ("ends", ", ".join(pod.ends)),
         ("retried", pod.next),
         *(("note", note) for note in pod.notes),
     )
