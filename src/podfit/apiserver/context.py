@@ -10,6 +10,7 @@ from podfit.api.registry import ResourceInfo, info_for
 from podfit.apiserver import stored
 from podfit.apiserver.admission.rounds import Rounds
 from podfit.apiserver.legacy_options import OFF, Legacy
+from podfit.apiserver.listed import Lists
 from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
 from podfit.net.wire import Handler, Identity, Request, Response
@@ -32,6 +33,7 @@ class Context:
     kubelet: NodeConnection
     legacy: Legacy = OFF
     services: Services = lambda _: None
+    lists: Lists = field(default_factory=Lists)
 
     async def find(self, kind: type[T], name: str, namespace: str = "") -> T | None:
         info = info_for(kind)

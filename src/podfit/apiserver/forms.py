@@ -5,6 +5,7 @@ Tables are for `kubectl get`; metadata alone is for clients that watch many obje
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 from podfit.api.registry import ResourceInfo
@@ -44,7 +45,12 @@ WHOLE = Form()
 
 def wanted_form(request: Request) -> Form:
     """The first form of the Accept header that this server has; 406 when it has none of them."""
-    for offer in request.headers.get("accept", "").split(","):
+    return _form_of(request.headers.get("accept", ""))
+
+
+@lru_cache(maxsize=256)
+def _form_of(accept: str) -> Form:
+    for offer in accept.split(","):
         kind, *parameters = [part.strip() for part in offer.split(";")]
         asked = dict(part.partition("=")[::2] for part in parameters)
         if kind not in _ANY:

@@ -30,6 +30,8 @@ async def impersonated(identity: Identity, request: Request, authorizer: Authori
 
 def _wanted(request: Request) -> Identity | None:
     headers = request.headers
+    if not any(name.startswith("impersonate-") for name in headers):
+        return None
     groups = tuple(group.strip() for group in headers.get(_GROUP, "").split(",") if group.strip())
     extra = {
         unquote(name.removeprefix(_EXTRA)).lower(): tuple(value.strip() for value in values.split(","))

@@ -221,6 +221,8 @@ def _labels(target: Target | None) -> tuple[str, str, str]:
 def _check_text(request: Request) -> None:
     """Raises 400 for what no answer could quote: bytes that are not UTF-8 arrive as lone surrogates."""
     texts = (request.path, request.headers.get("content-type", ""), *chain.from_iterable(request.query.values()))
+    if all(map(str.isascii, texts)):
+        return
     try:
         "".join(texts).encode()
     except UnicodeEncodeError:

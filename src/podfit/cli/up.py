@@ -113,9 +113,10 @@ def up(
         start_detached(options, log_format=log_format, verbose=verbose, announce=render.line)
         return exits.DONE
     from podfit.cluster.foreground import run_until_stopped
+    from podfit.net.event_loop import run
 
     try:
-        asyncio.run(run_until_stopped(options, announce=render.line))
+        run(run_until_stopped(options, announce=render.line))
     except asyncio.CancelledError:
         render.error("interrupted before the cluster was ready")
         return exits.INTERRUPTED

@@ -97,4 +97,4 @@ async def delete_collection(
         except ApiError as error:
             if error.code != 404:
                 raise
-    return page.response()
+    return page.response(context.lists)

@@ -6,7 +6,7 @@ when that moment has been compacted away the client gets 410 and begins anew.
 
 import base64
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -15,6 +15,7 @@ from podfit.api.registry import ResourceInfo
 from podfit.apiserver import stored
 from podfit.apiserver.context import Context
 from podfit.apiserver.forms import WHOLE, Shape, check_form, partial, partial_list, wanted_form
+from podfit.apiserver.listed import Lists
 from podfit.apiserver.selection import Selection
 from podfit.apiserver.stored import Stored
 from podfit.apiserver.tables import list_table
@@ -51,6 +52,8 @@ class Page:
     revision: int
     continue_: str = ""
     remaining: int | None = None
+    place: str | None = None
+    """What was asked for, when that is all there is from somewhere on; None where a selector thinned it out."""
 
     def metadata(self) -> dict[str, Any]:
         meta: dict[str, Any] = {"resourceVersion": str(self.revision)}
@@ -60,10 +63,12 @@ class Page:
                 meta["remainingItemCount"] = self.remaining
         return meta
 
-    def response(self) -> Response:
+    def response(self, lists: Lists) -> Response:
         info = self.info
         start = {"kind": f"{info.kind}List", "apiVersion": info.group_version, "metadata": self.metadata()}
         opening = msgspec.json.encode(start)[:-1] + b',"items":['
+        if self.place is not None:
+            return Response(200, JSON, lists.body(info, self.place, self.records, opening))
         return Response(200, JSON, b"".join((opening, *stored.items(info, self.records), b"]}\n")))
 
 
@@ -88,7 +93,7 @@ async def list_(context: Context, target: Target, request: Request) -> Response:
     check_form(form, target.info, of_list=True)
     page = await matching(context, target, request)
     if form == WHOLE:
-        return page.response()
+        return page.response(context.lists)
     if form.shape is Shape.PARTIAL_LIST:
         objects = [stored.decoded(page.info, each) for each in page.records]
         return object_response(partial_list(objects, page.metadata(), form))
@@ -112,7 +117,8 @@ async def matching(context: Context, target: Target, request: Request) -> Page:
     revision, after = _start(options, prefix)
     if not selection:
         page = await _page(context, prefix, after=after, limit=limit, revision=revision)
-        return _finished(info, prefix, page.records, page.revision, page.remaining)
+        found_all = _finished(info, prefix, page.records, page.revision, page.remaining)
+        return replace(found_all, place=f"{prefix} {after} {limit}")
     found: list[Record] = []
     while True:
         page = await _page(context, prefix, after=after, limit=BATCH if limit else 0, revision=revision)

@@ -1,0 +1,264 @@
+"""The API server under load: CPU for each request first, then rates, watches and memory.
+
+    python bench/api.py [--requests 4000] [--profile create|get|list|resize]
+
+The server is a process of its own: the handler behind HTTPS with client certificates, on a store that syncs every write
+to disk before it answers. No controllers, no scheduler, no nodes. The load comes from another process
+(`api_client`), whose own share of a CPU is printed. The two share the machine's cores, so CPU per request of the
+server's process is the figure that counts. The peer is Kubernetes 1.36 with etcd; its rates were measured with a client
+in Python.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from api_client import Load, Run, encoded
+from measure import judge, machine, percentile, table
+
+PODS = "/api/v1/namespaces/default/pods"
+STRATEGIC = "application/strategic-merge-patch+json"
+LISTED, STORED, WATCHERS = 1000, 10_000, 100
+HEADER = ("request", "CPU", "goal", "", "per s", "goal", "peer", "p50", "p99", "client's CPU")
+CPU_GOALS = {"create": 300.0, "get": 60.0, "list of 1,000": 3000.0, "resize": 500.0}  # microseconds
+RATE_GOALS = {("create", 32): "3,000", ("get", 32): "15,000", ("list of 1,000", 8): "300", ("resize", 32): "2,000"}
+PEER = {("create", 8): "310", ("create", 32): "449", ("get", 8): "827", ("get", 32): "1,221",
+        ("list of 1,000", 8): "22", ("resize", 8): "237", ("resize", 32): "373"}  # fmt: skip
+
+
+def pod(name: str, *, node: str = "n1") -> bytes:
+    """About 2.4 KB when it is stored, as a pod of a Deployment is."""
+    requests = {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"cpu": "200m", "memory": "128Mi"}}
+    containers = [
+        {"name": each, "image": f"registry.example/{each}:1.2.3", "command": ["/bin/serve", "--port=8080"],
+         "env": [{"name": f"SETTING_{number}", "value": f"value-{number}"} for number in range(4)],
+         "ports": [{"containerPort": 8080, "name": "http"}], "resources": requests}
+        for each in ("app",)
+    ]  # fmt: skip
+    return json.dumps({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": name, "labels": {"app": "web", "pod-template-hash": "5d89bdb4f7"},
+                     "annotations": {"example.org/checksum": "0123456789abcdef" * 4}},
+        "spec": {"nodeName": node, "containers": containers, "terminationGracePeriodSeconds": 30},
+    }).encode()  # fmt: skip
+
+
+def resize(number: int) -> bytes:
+    wanted = {"requests": {"cpu": f"{100 + number % 50}m"}}
+    return json.dumps({"spec": {"containers": [{"name": "app", "resources": wanted}]}}).encode()
+
+
+# ---------------------------------------------------------------------- the server's process
+
+
+async def serve(directory: Path, profile: bool) -> None:
+    """Until SIGTERM; says its port on standard output."""
+    from podfit.api.core.config import ServiceAccount
+    from podfit.api.meta import ObjectMeta
+    from podfit.apiserver.context import Context
+    from podfit.apiserver.embedded import embedded_store
+    from podfit.apiserver.server import ApiServer
+    from podfit.client.rest import Client
+    from podfit.client.transport import Local
+    from podfit.core.features import FeatureGates
+    from podfit.net.client_certificates import Trust
+    from podfit.net.http_server import HttpsServer
+    from podfit.net.system import SystemClock
+    from podfit.net.tls import Authority, server_context
+    from podfit.net.wire import Identity
+
+    clock, stop = SystemClock(), asyncio.Event()
+    authority = Authority.load(directory / "pki", clock=clock)
+    authority.client("admin", user="kubernetes-admin", groups=("system:masters",))
+    store = embedded_store(directory / "store.db")
+    api = ApiServer(Context(store, clock, FeatureGates(), lambda _: None), signing_key=directory / "sa.key")
+    await api.start()
+    admin = Client(Local(api.handler, Identity("admin", ("system:masters",))))
+    await admin.create(ServiceAccount(metadata=ObjectMeta(name="default", namespace="default")))
+    https = HttpsServer(api.handler, server_context(authority.server("server", hosts=("127.0.0.1",))),
+                        clients=Trust(authority.certificate))  # fmt: skip
+    print(await https.listen("127.0.0.1", 0), flush=True)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    with profiled(profile) as begin:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, begin)
+        await stop.wait()
+    await https.close(deadline=1)
+    await api.stop()
+    await store.close()
+
+
+@contextmanager
+def profiled(wanted: bool) -> Iterator[Callable[[], None]]:
+    """What is given begins to look; the findings are printed at the end."""
+    if not wanted:
+        yield lambda: None
+        return
+    import cProfile
+    import pstats
+
+    found = cProfile.Profile()
+    yield found.enable
+    found.disable()
+    pstats.Stats(found, stream=sys.stderr).sort_stats("tottime").print_stats(60)
+
+
+@contextmanager
+def server(directory: Path, *, profile: bool = False) -> Iterator[tuple[int, Load]]:
+    """The server's process id, and a client of it."""
+    command = [sys.executable, __file__, "--serve", str(directory), *(("--profile", "all") if profile else ())]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        port = int(process.stdout.readline())
+        yield process.pid, Load(port, tls(directory / "pki"), lambda: cpu_of(process.pid))
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def tls(pki: Path) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=str(pki / "ca.crt"))
+    context.load_cert_chain(pki / "admin.crt", pki / "admin.key")
+    return context
+
+
+def cpu_of(pid: int) -> float:
+    """Seconds that all threads of a process took: Linux' CPU clock of another process."""
+    return time.clock_gettime((~pid << 3) | 2)
+
+
+def memory_of(pid: int) -> int:
+    """Bytes, proportional."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+
+
+# ---------------------------------------------------------------------- the load
+
+
+def creations(prefix: str, count: int) -> Iterator[bytes]:
+    return iter([encoded("POST", PODS, pod(f"{prefix}-{number}")) for number in range(count)])
+
+
+def gets(count: int) -> Iterator[bytes]:
+    return iter([encoded("GET", f"{PODS}/listed-{number % LISTED}") for number in range(count)])
+
+
+def lists(count: int) -> Iterator[bytes]:
+    return iter([encoded("GET", f"{PODS}?limit={LISTED}")] * count)
+
+
+def resizes(count: int, *, start: int = 0) -> Iterator[bytes]:
+    return iter([encoded("PATCH", f"{PODS}/listed-{number % LISTED}/resize", resize(number // LISTED + start),
+                         STRATEGIC) for number in range(count)])  # fmt: skip
+
+
+def row(name: str, connections: int, run: Run) -> tuple[str, ...]:
+    cpu, key = 1e6 * run.server / run.requests, (name, connections)
+    goal, milliseconds = CPU_GOALS[name], [1000 * each for each in run.latencies]
+    return (
+        f"{name}, {connections} connections", f"{cpu:.0f} us", f"{goal:.0f}", judge(cpu, goal),
+        f"{run.requests / run.seconds:,.0f}", RATE_GOALS.get(key, ""), PEER.get(key, ""),
+        f"{percentile(milliseconds, 50):.1f} ms", f"{percentile(milliseconds, 99):.1f} ms",
+        f"{100 * run.own / run.seconds:.0f} %",
+    )  # fmt: skip
+
+
+def prepare(load: Load) -> None:
+    """A node with room, and the pods that are read and resized."""
+    status = b'{"status":{"allocatable":{"cpu":"9k","memory":"9Ti","pods":"99k"}}}'
+    requests = [encoded("POST", "/api/v1/nodes", b'{"metadata":{"name":"n1"}}'),
+                encoded("PATCH", "/api/v1/nodes/n1/status", status, STRATEGIC)]  # fmt: skip
+    load.run(iter(requests), connections=1)
+    load.run(creations("listed", LISTED), connections=8)
+
+
+def measure(load: Load, pid: int, requests: int) -> None:
+    prepare(load)
+    load.run(gets(200), connections=8)
+    print("requests: CPU of the server's process for each, then how many a second")
+    rows = [HEADER]
+    for connections in (8, 32):
+        rows.append(row("get", connections, load.run(gets(2 * requests), connections=connections)))
+        rows.append(row("list of 1,000", connections, load.run(lists(requests // 20), connections=connections)))
+        rows.append(row("resize", connections,
+                        load.run(resizes(requests, start=100 + connections), connections=connections)))  # fmt: skip
+        rows.append(row("create", connections, load.run(creations(f"c{connections}", requests),
+                                                        connections=connections)))  # fmt: skip
+    table(rows)
+    watching = encoded("GET", f"{PODS}?watch=1&resourceVersion={version(load)}")
+    load.fan_out(watching, list(resizes(10, start=708)), watchers=WATCHERS)
+    before = cpu_of(pid)
+    first, last = load.fan_out(encoded("GET", f"{PODS}?watch=1&resourceVersion={version(load)}"),
+                               list(resizes(100, start=911)), watchers=WATCHERS)  # fmt: skip
+    each = 1e6 * (cpu_of(pid) - before) / (100 * WATCHERS)
+    print(f"\nwatch, {WATCHERS} watchers: first / last receives p50 {1000 * percentile(first, 50):.1f} / "
+          f"{1000 * percentile(last, 50):.1f} ms, p99 {1000 * percentile(first, 99):.1f} / "
+          f"{1000 * percentile(last, 99):.1f} ms (goal 1 / 5, peer 4.6 / 10); "
+          f"{each:.0f} us of the server's CPU for each event and watcher, connecting included")
+
+
+def version(load: Load) -> str:
+    """The resource version of now."""
+    client = load.connect()
+    client.sock.sendall(encoded("GET", f"{PODS}?limit=1"))
+    text = client.sock.recv(1 << 16)
+    while b"resourceVersion" not in text:
+        text += client.sock.recv(1 << 16)
+    client.sock.close()
+    return text.partition(b'"resourceVersion":"')[2].partition(b'"')[0].decode()
+
+
+def weigh(load: Load, pid: int) -> None:
+    before = memory_of(pid)
+    load.run(creations("stored", STORED), connections=8)
+    size = len(pod("stored-0"))
+    grown = memory_of(pid) - before
+    print(f"\nmemory: {before / 1e6:.0f} MB empty, {grown / 1e6:.0f} MB for {STORED:,} pods of {size / 1000:.1f} KB as "
+          f"sent ({grown / STORED / 1000:.1f} KB each)")
+
+
+def profile(load: Load, pid: int, what: str, requests: int) -> None:
+    prepare(load)
+    os.kill(pid, signal.SIGUSR1)
+    wanted: dict[str, Any] = {"get": gets, "list": lists, "resize": resizes, "create": lambda n: creations("c", n)}
+    load.run(wanted[what](requests), connections=8)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--requests", type=int, default=4000)
+    parser.add_argument("--profile", default="", help="what the server does for one kind of request, by function")
+    parser.add_argument("--serve", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    if options.serve:
+        from podfit.net.event_loop import run
+
+        run(serve(options.serve, bool(options.profile)))
+        return
+    wanted = bool(options.profile)
+    with tempfile.TemporaryDirectory(prefix="podfit-bench-") as made, server(Path(made), profile=wanted) as (pid, load):
+        if wanted:
+            profile(load, pid, options.profile, options.requests)
+            return
+        print(f"API server: {machine()}")
+        measure(load, pid, options.requests)
+    with tempfile.TemporaryDirectory(prefix="podfit-bench-") as made, server(Path(made)) as (pid, load):
+        weigh(load, pid)
+
+
+if __name__ == "__main__":
+    main()
