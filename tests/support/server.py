@@ -18,6 +18,7 @@ from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
+from podfit.decide.services import ServiceRanges
 from podfit.net.guard import answer
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.memory import memory_store
@@ -66,10 +67,12 @@ async def running_server(
     kubelet: NodeConnection | None = None,
     legacy: Legacy = OFF,
     services: Services = lambda _: None,
+    ranges: ServiceRanges = ServiceRanges(),  # noqa: B008  (frozen)
 ) -> AsyncIterator[Server]:
     store = memory_store()
     context = Context(
-        store, clock or FakeClock(), gates or FeatureGates(), kubelet or (lambda _: None), legacy, services
+        store, clock or FakeClock(), gates or FeatureGates(), kubelet or (lambda _: None), legacy, services,
+        ranges=ranges,
     )
     api = ApiServer(context, signing_key=directory / "sa.key")
     await api.start()

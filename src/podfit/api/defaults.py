@@ -28,6 +28,7 @@ from podfit.api.filling import change, completed, fill, inside, rounded
 from podfit.api.meta import LabelSelector
 from podfit.api.rbac import ClusterRoleBinding, RoleBinding, RoleRef, Subject
 from podfit.api.scheduling import PriorityClass
+from podfit.api.service_defaults import DEFAULTS as OF_SERVICES
 from podfit.core.features import DEFAULT_GATES, FeatureGates
 
 Kind = TypeVar("Kind", bound=Object)
@@ -152,4 +153,5 @@ _DEFAULTS: Mapping[type[Object], Callable[[Any], Any]] = {
     ClusterRoleBinding: _binding,
     MutatingWebhookConfiguration: _webhooks,
     ValidatingWebhookConfiguration: _webhooks,
+    **OF_SERVICES,
 }

@@ -13,6 +13,7 @@ from podfit.apiserver.legacy_options import OFF, Legacy
 from podfit.apiserver.listed import Lists
 from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
+from podfit.decide.services import ServiceRanges
 from podfit.net.wire import Handler, Identity, Request, Response
 from podfit.store.protocol import Store
 
@@ -34,6 +35,7 @@ class Context:
     legacy: Legacy = OFF
     services: Services = lambda _: None
     lists: Lists = field(default_factory=Lists)
+    ranges: ServiceRanges = ServiceRanges()  # noqa: RUF009  (frozen)
 
     async def find(self, kind: type[T], name: str, namespace: str = "") -> T | None:
         info = info_for(kind)

@@ -13,6 +13,8 @@ from msgspec.structs import replace
 from podfit.api.admissionregistration import MutatingWebhookConfiguration, ValidatingWebhookConfiguration
 from podfit.api.core.namespaces import Namespace, NamespaceStatus
 from podfit.api.core.pods import Pod, PodCondition, PodStatus
+from podfit.api.core.services import Service
+from podfit.api.discovery import EndpointSlice
 from podfit.api.registry import ResourceInfo
 from podfit.api.scheduling import PriorityClass
 from podfit.api.validation import pod_updates
@@ -22,6 +24,7 @@ from podfit.core.features import FeatureGates
 from podfit.core.fields import FieldError
 from podfit.decide.qos import qos_class
 from podfit.decide.resize_rules import prepare_resize, validate_resize
+from podfit.decide.services import created, updated
 
 NAMESPACE_FINALIZER = "kubernetes"
 
@@ -49,7 +52,9 @@ def prepare_create(info: ResourceInfo, obj: Any, gates: FeatureGates) -> Any:
             finalizers = tuple(dict.fromkeys((*obj.spec.finalizers, NAMESPACE_FINALIZER)))
             spec = replace(obj.spec, finalizers=finalizers)
             return replace(obj, spec=spec, status=NamespaceStatus(phase="Active"))
-        case MutatingWebhookConfiguration() | ValidatingWebhookConfiguration():
+        case Service():
+            return created(obj)
+        case MutatingWebhookConfiguration() | ValidatingWebhookConfiguration() | EndpointSlice():
             return replace(obj, metadata=replace(obj.metadata, generation=1))
         case PriorityClass():
             return replace(obj, metadata=replace(obj.metadata, generation=1))
@@ -97,6 +102,12 @@ def _webhooks(new: Any, old: Any, _gates: FeatureGates) -> Any:
     return replace(new, metadata=replace(new.metadata, generation=generation))
 
 
+def _counted(new: Any, old: Any, _gates: FeatureGates) -> Any:
+    """The generation counts changes of anything but metadata."""
+    generation = old.metadata.generation + (replace(new, metadata=old.metadata) != old)
+    return replace(new, metadata=replace(new.metadata, generation=generation))
+
+
 def _finalize(new: Namespace, old: Namespace, _gates: FeatureGates) -> Namespace:
     return replace(old, spec=replace(old.spec, finalizers=new.spec.finalizers))
 
@@ -123,6 +134,8 @@ _DOORS: dict[tuple[type, str], Door] = {
     ),
     (MutatingWebhookConfiguration, ""): Door(_webhooks, validate_update),
     (ValidatingWebhookConfiguration, ""): Door(_webhooks, validate_update),
+    (Service, ""): Door(lambda new, old, _: updated(new, old), validate_update),
+    (EndpointSlice, ""): Door(_counted, validate_update),
     (Namespace, ""): Door(_namespace, validate_update),
     (Namespace, "finalize"): Door(_finalize, lambda *_: []),
 }

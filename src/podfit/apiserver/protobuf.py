@@ -138,6 +138,13 @@ def _time(data: bytes) -> str | None:
         raise _Malformed("a time is out of range") from None
 
 
+def _int_or_string(data: bytes) -> int | str:
+    """Which of the two a value is stands in its first field."""
+    found = _read({1: ("text", _FLAG), 2: ("number", _NUMBER), 3: ("words", _TEXT)}, data)
+    chosen: int | str = found.get("words", "") if found.get("text") else found.get("number", 0)
+    return chosen
+
+
 def _message(fields: _Message) -> _Type:
     return _Type(_BYTES, lambda data: _read(fields, data))
 
@@ -173,6 +180,7 @@ _FLAG = _Type(_VARINT, bool, empty=False)
 _BINARY = _Type(_BYTES, _base64, empty="")
 _TIME = _Type(_BYTES, _time)
 _TEXTS = _many(_TEXT)
+_INT_OR_STRING = _Type(_BYTES, _int_or_string)
 _QUANTITIES = _map(_only(_TEXT, "0"), "0")
 
 _MANAGED: _Message = {
@@ -213,6 +221,21 @@ _SUBJECT = _message({1: ("kind", _TEXT), 2: ("apiGroup", _TEXT), 3: ("name", _TE
 _ROLE_REF = _message({1: ("apiGroup", _TEXT), 2: ("kind", _TEXT), 3: ("name", _TEXT)})
 _BINDING: _Message = {1: ("metadata", _META), 2: ("subjects", _many(_SUBJECT)), 3: ("roleRef", _ROLE_REF)}
 _BOUND_OBJECT = _message({1: ("kind", _TEXT), 2: ("apiVersion", _TEXT), 3: ("name", _TEXT), 4: ("uid", _TEXT)})
+_SERVICE_PORT = _message({
+    1: ("name", _TEXT), 2: ("protocol", _TEXT), 3: ("port", _NUMBER), 4: ("targetPort", _INT_OR_STRING),
+    5: ("nodePort", _NUMBER), 6: ("appProtocol", _pointer(_TEXT)),
+})  # fmt: skip
+_AFFINITY = _message({1: ("clientIP", _message({1: ("timeoutSeconds", _pointer(_NUMBER))}))})
+_SERVICE = _message({
+    1: ("ports", _many(_SERVICE_PORT)), 2: ("selector", _map(_TEXT)), 3: ("clusterIP", _TEXT), 4: ("type", _TEXT),
+    5: ("externalIPs", _TEXTS), 7: ("sessionAffinity", _TEXT), 8: ("loadBalancerIP", _TEXT),
+    9: ("loadBalancerSourceRanges", _TEXTS), 10: ("externalName", _TEXT), 11: ("externalTrafficPolicy", _TEXT),
+    12: ("healthCheckNodePort", _NUMBER), 13: ("publishNotReadyAddresses", _FLAG),
+    14: ("sessionAffinityConfig", _AFFINITY), 17: ("ipFamilyPolicy", _pointer(_TEXT)), 18: ("clusterIPs", _TEXTS),
+    19: ("ipFamilies", _TEXTS), 20: ("allocateLoadBalancerNodePorts", _pointer(_FLAG)),
+    21: ("loadBalancerClass", _pointer(_TEXT)), 22: ("internalTrafficPolicy", _pointer(_TEXT)),
+    23: ("trafficDistribution", _pointer(_TEXT)),
+})  # fmt: skip
 
 _RBAC = "rbac.authorization.k8s.io/v1"
 _KINDS: Mapping[tuple[str, str], _Message] = {
@@ -237,6 +260,7 @@ _KINDS: Mapping[tuple[str, str], _Message] = {
         1: ("metadata", _META), 2: ("spec", _QUOTA),
         3: ("status", _message({1: ("hard", _QUANTITIES), 2: ("used", _QUANTITIES)})),
     },
+    ("v1", "Service"): {1: ("metadata", _META), 2: ("spec", _SERVICE)},
     (_RBAC, "Role"): {1: ("metadata", _META), 2: ("rules", _many(_RULE))},
     (_RBAC, "RoleBinding"): _BINDING,
     (_RBAC, "ClusterRole"): {

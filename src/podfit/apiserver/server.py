@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from podfit.api.registry import ALL_VERBS
-from podfit.apiserver import connect, discovery
+from podfit.apiserver import connect, discovery, own_service
 from podfit.apiserver.admission.default import default_chain
 from podfit.apiserver.admission.webhook_client import WebhookClient
 from podfit.apiserver.authenticate import Authenticator
@@ -85,6 +85,11 @@ class ApiServer:
         self._webhooks.metrics.declare(self.metrics)
         self._cleaning = asyncio.create_task(self._janitor.run())
         self.ready = True
+
+    async def publish(self, address: str) -> None:
+        """Say in discovery, and in the service `kubernetes`, where this server listens."""
+        self.address = address
+        await own_service.publish(self._context, address)
 
     async def stop(self) -> None:
         self.ready = False

@@ -112,8 +112,9 @@ class Cluster:
         await api.start()
         self._closing.push_async_callback(api.stop)
         self._https = HttpsServer(api.handler, server_context(serving(authority)), clients=Trust(authority.certificate))
-        api.address = self.server = await self._listen(self._https)
+        self.server = await self._listen(self._https)
         self._closing.push_async_callback(self._https.close)
+        await api.publish(self.server)
         self._handler = api.handler
         for part in control_loops(self._client, options, clock, metrics, ca=authority.certificate.decode()):
             self._run(part)

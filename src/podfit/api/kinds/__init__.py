@@ -3,7 +3,7 @@
 Columns and rows come from `api.columns`; defaults and rules are in the tables of `api.defaults` and `api.validation`.
 """
 
-from podfit.api.kinds import admissionregistration, coordination, core, rbac, scheduling
+from podfit.api.kinds import admissionregistration, coordination, core, discovery, rbac, scheduling
 from podfit.api.registry import ResourceInfo
 
 DECLARED: tuple[ResourceInfo, ...] = (
@@ -12,4 +12,5 @@ DECLARED: tuple[ResourceInfo, ...] = (
     *scheduling.KINDS,
     *rbac.KINDS,
     *admissionregistration.KINDS,
+    *discovery.KINDS,
 )

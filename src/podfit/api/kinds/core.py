@@ -7,6 +7,8 @@ from podfit.api.core.limits import LimitRange, ResourceQuota
 from podfit.api.core.namespaces import Namespace
 from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod
+from podfit.api.core.services import Endpoints, Service
+from podfit.api.network_columns import ENDPOINTS, SERVICE, endpoints_row, service_row
 from podfit.api.pod_columns import POD, pod_row
 from podfit.api.registry import STATUS, ResourceInfo, Subresource
 
@@ -85,5 +87,15 @@ KINDS: tuple[ResourceInfo, ...] = (
         type=ResourceQuota, resource="resourcequotas", singular="resourcequota", short_names=("quota",),
         subresources=(STATUS,),
         columns=columns.QUOTA, row=columns.quota_row,
+    ),
+    ResourceInfo(
+        type=Service, created_by_update=True, resource="services", singular="service", short_names=("svc",),
+        categories=("all",), subresources=(STATUS,),
+        columns=SERVICE, row=service_row,
+        fields={"spec.clusterIP": lambda o: o.spec.cluster_ip, "spec.type": lambda o: o.spec.type},
+    ),
+    ResourceInfo(
+        type=Endpoints, created_by_update=True, resource="endpoints", singular="endpoints", short_names=("ep",),
+        columns=ENDPOINTS, row=endpoints_row,
     ),
 )  # fmt: skip

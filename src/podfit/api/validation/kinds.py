@@ -15,7 +15,7 @@ from podfit.api.meta import ObjectMeta
 from podfit.api.rbac import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 from podfit.api.registry import info_for
 from podfit.api.scheduling import PriorityClass
-from podfit.api.validation import cluster, config, limits, names, rbac, webhooks
+from podfit.api.validation import cluster, config, endpoints, limits, names, rbac, services, webhooks
 from podfit.api.validation.meta import validate_meta, validate_meta_update
 from podfit.api.validation.pod_updates import validate_pod_update
 from podfit.api.validation.pods import validate_pod_create
@@ -40,6 +40,8 @@ _RULES: dict[type[Object], Rules] = {
     MutatingWebhookConfiguration: Rules(create=webhooks.validate_configuration),
     ValidatingWebhookConfiguration: Rules(create=webhooks.validate_configuration),
     ClusterRoleBinding: Rules(names.path_segment, rbac.validate_cluster_role_binding, rbac.validate_binding_update),
+    **services.RULES,
+    **endpoints.RULES,
 }
 
 

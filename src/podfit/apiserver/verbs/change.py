@@ -21,6 +21,7 @@ from podfit.api.schema import unknown_fields
 from podfit.api.validation.meta import validate_meta_update
 from podfit.apiserver import bodies, stored
 from podfit.apiserver.admission.chain import Chain
+from podfit.apiserver.allocations import allocated
 from podfit.apiserver.authorize import Authorizer
 from podfit.apiserver.bodies import Strictness, read_object, todays, typed_object
 from podfit.apiserver.context import Attributes, Context
@@ -162,13 +163,15 @@ async def change(
             info, new, old, manager=manager_of(request), subresource=subresource,
             now=format_time(context.clock.now()),
         )  # fmt: skip
-    if dry:
-        return object_response(new, warnings=warnings)
     objects = Stored[Any](context.store, info)
-    if released(new):
-        await objects.delete(target.namespace, target.name, expected=record.mod_revision)
+    if released(new) and not dry:
+        async with allocated(context, None, old, dry=dry):
+            await objects.delete(target.namespace, target.name, expected=record.mod_revision)
         return object_response(new, warnings=warnings)
-    written = await objects.update(new, expected=record.mod_revision)
+    async with allocated(context, new, old, dry=dry) as complete:
+        if dry:
+            return object_response(complete, warnings=warnings)
+        written = await objects.update(complete, expected=record.mod_revision)
     return record_response(info, written, warnings=warnings)
 
 

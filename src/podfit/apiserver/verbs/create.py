@@ -7,6 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from podfit.apiserver.admission.chain import Chain
+from podfit.apiserver.allocations import allocated
 from podfit.apiserver.bodies import read_object
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.doors import check_create, prepare_create
@@ -58,11 +59,12 @@ async def create_object(
         await chain.validate(attributes, admitted)
         said = [*warnings, *attributes.rounds.warnings]
         objects = Stored[Any](context.store, info)
-        if dry:
-            await objects.check_free(target.namespace, named.metadata.name)
-            return object_response(admitted, status=201, warnings=said)
         try:
-            record = await objects.create(admitted)
+            async with allocated(context, admitted, None, dry=dry) as complete:
+                if dry:
+                    await objects.check_free(target.namespace, named.metadata.name)
+                    return object_response(complete, status=201, warnings=said)
+                record = await objects.create(complete)
         except ApiError as error:
             if error.reason == "AlreadyExists" and not obj.metadata.name and attempt < ATTEMPTS - 1:
                 continue

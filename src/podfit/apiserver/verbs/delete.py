@@ -13,6 +13,7 @@ from podfit.api.meta import DeleteOptions
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver import stored
 from podfit.apiserver.admission.chain import Chain
+from podfit.apiserver.allocations import allocated
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.removal import check_preconditions, grace_of, held, marked
 from podfit.apiserver.stored import Stored
@@ -69,7 +70,8 @@ async def _remove(
         )
     if not dry:
         expected = record.mod_revision
-        record = await Stored[Any](context.store, info).delete(meta.namespace, meta.name, expected=expected)
+        async with allocated(context, None, obj, dry=dry):
+            record = await Stored[Any](context.store, info).delete(meta.namespace, meta.name, expected=expected)
     if isinstance(obj, ANSWERED_WITH_OBJECT):
         if meta.deletion_timestamp and meta.deletion_grace_period_seconds:
             now = replace(meta, deletion_grace_period_seconds=0, resource_version=str(record.mod_revision))

@@ -1,0 +1,12 @@
+"""The kinds of discovery.k8s.io."""
+
+from podfit.api.discovery import EndpointSlice
+from podfit.api.network_columns import SLICE, slice_row
+from podfit.api.registry import ResourceInfo
+
+KINDS: tuple[ResourceInfo, ...] = (
+    ResourceInfo(
+        type=EndpointSlice, group="discovery.k8s.io", resource="endpointslices", singular="endpointslice",
+        columns=SLICE, row=slice_row,
+    ),
+)  # fmt: skip

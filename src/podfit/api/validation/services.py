@@ -1,0 +1,309 @@
+"""Services: what a type allows, which addresses fit their families, and what an update may not change."""
+
+from podfit.api.base import Object
+from podfit.api.core.services import Service, ServicePort, ServiceSpec, SessionAffinityConfig
+from podfit.api.service_defaults import CLUSTER_IP, EXTERNAL_NAME, LOAD_BALANCER, NODE_PORT, reachable_from_outside
+from podfit.api.validation import names
+from podfit.api.validation.addresses import address, family, network, ordinary
+from podfit.api.validation.meta import validate_labels
+from podfit.api.validation.rules import Rules
+from podfit.core.fields import FieldError, duplicate, forbidden, invalid, required, unsupported
+
+HEADLESS = "None"
+FAMILIES = ("IPv4", "IPv6")
+_POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
+_TYPES = (CLUSTER_IP, EXTERNAL_NAME, LOAD_BALANCER, NODE_PORT)
+_PROTOCOLS = ("SCTP", "TCP", "UDP")
+_TRAFFIC = ("Cluster", "Local")
+_DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
+_RANGES_ANNOTATION = "service.beta.kubernetes.io/load-balancer-source-ranges"
+_KUBELET_PORT = 10250
+_LONGEST_AFFINITY = 86400
+_OF_LOAD_BALANCERS = "may only be used when `type` is 'LoadBalancer'"
+_ONCE = "may not change once set"
+
+
+def is_headless(spec: ServiceSpec) -> bool:
+    return spec.cluster_ip == HEADLESS or spec.cluster_ips[:1] == (HEADLESS,)
+
+
+def needs_health_check(spec: ServiceSpec) -> bool:
+    return spec.type == LOAD_BALANCER and spec.external_traffic_policy == "Local"
+
+
+def validate_service(service: Service) -> list[FieldError]:
+    spec = service.spec
+    errors = []
+    if not spec.ports and not is_headless(spec) and spec.type != EXTERNAL_NAME:
+        errors.append(required("spec.ports"))
+    errors += _type_rules(spec) + _ports(spec.ports)
+    errors += validate_labels(spec.selector, "spec.selector")
+    errors += _affinity(spec) + validate_addresses(service)
+    for index, text in enumerate(spec.external_ips):
+        path = f"spec.externalIPs[{index}]"
+        errors += address(text, path) or ordinary(text, path)
+    if spec.type not in _TYPES:
+        errors.append(unsupported("spec.type", spec.type, _TYPES) if spec.type else required("spec.type"))
+    return errors + _node_ports(spec) + _same_ports(spec.ports) + _load_balancing(service) + _traffic(spec)
+
+
+def _type_rules(spec: ServiceSpec) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if spec.type == LOAD_BALANCER:
+        text = f"may not expose port {_KUBELET_PORT} externally since it is used by kubelet"
+        errors += [
+            invalid(f"spec.ports[{index}]", port.port, text)
+            for index, port in enumerate(spec.ports)
+            if port.port == _KUBELET_PORT
+        ]
+    if spec.type in (LOAD_BALANCER, NODE_PORT) and is_headless(spec):
+        errors.append(invalid("spec.clusterIPs[0]", HEADLESS, f"may not be set to 'None' for {spec.type} services"))
+    if spec.type == EXTERNAL_NAME:
+        errors += _external_name(spec)
+    return errors
+
+
+def _external_name(spec: ServiceSpec) -> list[FieldError]:
+    given = (("clusterIPs", spec.cluster_ips), ("ipFamilies", spec.ip_families),
+             ("ipFamilyPolicy", spec.ip_family_policy))  # fmt: skip
+    text = "may not be set for ExternalName services"
+    errors = [forbidden(f"spec.{name}", text) for name, value in given if value]
+    name = spec.external_name.removesuffix(".")
+    if not name:
+        return [*errors, required("spec.externalName")]
+    return errors + [invalid("spec.externalName", name, each) for each in names.dns_subdomain(name)]
+
+
+def _ports(ports: tuple[ServicePort, ...]) -> list[FieldError]:
+    errors = []
+    seen: set[str] = set()
+    for index, port in enumerate(ports):
+        path = f"spec.ports[{index}]"
+        if port.name:
+            errors += [invalid(f"{path}.name", port.name, text) for text in names.dns_label(port.name)]
+            if port.name in seen:
+                errors.append(duplicate(f"{path}.name", port.name))
+            seen.add(port.name)
+        elif len(ports) > 1:
+            errors.append(required(f"{path}.name"))
+        errors += [invalid(f"{path}.port", port.port, text) for text in names.port_number(port.port)]
+        errors += protocol(port.protocol, f"{path}.protocol")
+        target = port.target_port
+        wrong = names.port_number(target) if isinstance(target, int) else names.port_name(target)
+        errors += [invalid(f"{path}.targetPort", target, text) for text in wrong]
+        if port.app_protocol is not None:
+            bad = names.qualified(port.app_protocol)
+            errors += [invalid(f"{path}.appProtocol", port.app_protocol, text) for text in bad]
+    return errors
+
+
+def protocol(text: str, path: str) -> list[FieldError]:
+    if not text:
+        return [required(path)]
+    return [] if text in _PROTOCOLS else [unsupported(path, text, _PROTOCOLS)]
+
+
+def _affinity(spec: ServiceSpec) -> list[FieldError]:
+    match spec.session_affinity:
+        case "":
+            return [required("spec.sessionAffinity")]
+        case "ClientIP":
+            return _client_affinity(spec.session_affinity_config, "spec.sessionAffinityConfig")
+        case "None":
+            given = spec.session_affinity_config is not None
+            text = "must not be set when session affinity is None"
+            return [forbidden("spec.sessionAffinityConfig", text)] if given else []
+        case other:
+            return [unsupported("spec.sessionAffinity", other, ("ClientIP", "None"))]
+
+
+def _client_affinity(config: SessionAffinityConfig | None, path: str) -> list[FieldError]:
+    text = "when session affinity type is ClientIP"
+    if config is None:
+        return [required(path, text)]
+    if config.client_ip is None:
+        return [required(f"{path}.clientIP", text)]
+    seconds = config.client_ip.timeout_seconds
+    if seconds is None:
+        return [required(f"{path}.clientIP.timeoutSeconds", text)]
+    if 0 < seconds <= _LONGEST_AFFINITY:
+        return []
+    bounds = f"must be greater than 0 and less than {_LONGEST_AFFINITY}"
+    return [invalid(f"{path}.clientIP.timeoutSeconds", seconds, bounds)]
+
+
+def validate_addresses(service: Service) -> list[FieldError]:
+    """Addresses, families and the policy about them, which a service of every type but ExternalName has."""
+    spec = service.spec
+    if spec.type == EXTERNAL_NAME:
+        return []
+    ips, path = spec.cluster_ips, "spec.clusterIPs"
+    errors = _agreement(spec) + _families(spec.ip_families)
+    if spec.ip_family_policy is not None and spec.ip_family_policy not in _POLICIES:
+        errors.append(unsupported("spec.ipFamilyPolicy", spec.ip_family_policy, _POLICIES))
+    misplaced = HEADLESS in ips[:1] and len(ips) > 1
+    if misplaced:
+        errors.append(invalid(path, list(ips), "'None' must be the first and only value"))
+    bad = [each for index, text in enumerate(ips) if index or text != HEADLESS
+           for each in address(text, f"{path}[{index}]")]  # fmt: skip
+    errors += bad
+    if len(ips) > 2:
+        errors.append(invalid(path, list(ips), "may only hold up to 2 values"))
+    if misplaced or bad:
+        return errors
+    if len(ips) > 1 and len({family(text) for text in ips}) < len(ips):
+        errors.append(invalid(path, list(ips), "may specify no more than one IP for each IP family"))
+    return errors or _matching(spec)
+
+
+def _agreement(spec: ServiceSpec) -> list[FieldError]:
+    path, ips = "spec.clusterIPs", list(spec.cluster_ips)
+    if spec.cluster_ip and not ips:
+        return [required(path)]
+    if ips and not spec.cluster_ip:
+        return [invalid(path, ips, "must be empty when `clusterIP` is not specified")]
+    return [invalid(path, ips, "first value must match `clusterIP`")] if ips and ips[0] != spec.cluster_ip else []
+
+
+def _families(families: tuple[str, ...]) -> list[FieldError]:
+    errors = []
+    for index, each in enumerate(families):
+        path = f"spec.ipFamilies[{index}]"
+        if each not in FAMILIES:
+            errors.append(unsupported(path, each, FAMILIES))
+        if each in families[:index]:
+            errors.append(duplicate(path, each))
+    return errors
+
+
+def _matching(spec: ServiceSpec) -> list[FieldError]:
+    if is_headless(spec):
+        return []
+    return [
+        invalid(f"spec.clusterIPs[{index}]", text,
+                f"expected an {wanted} value as indicated by `ipFamilies[{index}]`")
+        for index, (text, wanted) in enumerate(zip(spec.cluster_ips, spec.ip_families, strict=False))
+        if family(text) != wanted
+    ]  # fmt: skip
+
+
+def _node_ports(spec: ServiceSpec) -> list[FieldError]:
+    errors = []
+    seen: set[tuple[str, int]] = set()
+    for index, port in enumerate(spec.ports):
+        path = f"spec.ports[{index}].nodePort"
+        if not port.node_port:
+            continue
+        if spec.type == CLUSTER_IP:
+            errors.append(forbidden(path, "may not be used when `type` is 'ClusterIP'"))
+        if (port.protocol, port.node_port) in seen:
+            errors.append(duplicate(path, port.node_port))
+        seen.add((port.protocol, port.node_port))
+    return errors
+
+
+def _same_ports(ports: tuple[ServicePort, ...]) -> list[FieldError]:
+    errors = []
+    seen: set[tuple[str, int]] = set()
+    for index, port in enumerate(ports):
+        if (port.protocol, port.port) in seen:
+            shown = {"Name": "", "Protocol": port.protocol, "AppProtocol": None, "Port": port.port, "TargetPort": 0,
+                     "NodePort": 0}  # fmt: skip
+            errors.append(duplicate(f"spec.ports[{index}]", shown))
+        seen.add((port.protocol, port.port))
+    return errors
+
+
+def _load_balancing(service: Service) -> list[FieldError]:
+    spec = service.spec
+    balanced = spec.type == LOAD_BALANCER
+    errors = []
+    path = "spec.LoadBalancerSourceRanges"
+    if spec.load_balancer_source_ranges and not balanced:
+        errors.append(forbidden(path, _OF_LOAD_BALANCERS))
+    for index, text in enumerate(spec.load_balancer_source_ranges):
+        errors += network(text.strip(), f"{path}[{index}]")
+    annotated = service.metadata.annotations.get(_RANGES_ANNOTATION)
+    if annotated is not None and not spec.load_balancer_source_ranges:
+        errors += _annotated_ranges(annotated, balanced=balanced)
+    given = spec.allocate_load_balancer_node_ports is not None
+    where = "spec.allocateLoadBalancerNodePorts"
+    if given and not balanced:
+        errors.append(forbidden(where, _OF_LOAD_BALANCERS))
+    elif balanced and not given:
+        errors.append(required(where))
+    return errors + _class(spec)
+
+
+def _annotated_ranges(text: str, *, balanced: bool) -> list[FieldError]:
+    path = f"metadata.annotations[{_RANGES_ANNOTATION}]"
+    errors = [] if balanced else [forbidden(path, _OF_LOAD_BALANCERS)]
+    if text.strip() and any(network(each.strip(), path) for each in text.strip().split(",")):
+        errors.append(invalid(path, text, "must be a list of IP ranges. For example, 10.240.0.0/24,10.250.0.0/24"))
+    return errors
+
+
+def _class(spec: ServiceSpec) -> list[FieldError]:
+    if spec.load_balancer_class is None:
+        return []
+    if spec.type != LOAD_BALANCER:
+        return [forbidden("spec.loadBalancerClass", _OF_LOAD_BALANCERS)]
+    wrong = names.qualified(spec.load_balancer_class)
+    return [invalid("spec.loadBalancerClass", spec.load_balancer_class, text) for text in wrong]
+
+
+def _traffic(spec: ServiceSpec) -> list[FieldError]:
+    errors = []
+    outside, external = reachable_from_outside(spec), spec.external_traffic_policy
+    path = "spec.externalTrafficPolicy"
+    if external and not outside:
+        errors.append(invalid(path, external, "may only be set for externally-accessible services"))
+    elif outside and external not in _TRAFFIC:
+        errors.append(unsupported(path, external, _TRAFFIC) if external else required(path))
+    errors += _health_check(spec)
+    internal = spec.internal_traffic_policy
+    if internal is None and spec.type in (CLUSTER_IP, NODE_PORT, LOAD_BALANCER):
+        errors.append(required("spec.internalTrafficPolicy"))
+    elif internal is not None and internal not in _TRAFFIC:
+        errors.append(unsupported("spec.internalTrafficPolicy", internal, _TRAFFIC))
+    if spec.traffic_distribution is not None and spec.traffic_distribution not in _DISTRIBUTIONS:
+        errors.append(unsupported("spec.trafficDistribution", spec.traffic_distribution, _DISTRIBUTIONS))
+    return errors
+
+
+def _health_check(spec: ServiceSpec) -> list[FieldError]:
+    """A service that needs the port and names none is given one after validation."""
+    port = spec.health_check_node_port
+    if not port:
+        return []
+    if needs_health_check(spec):
+        return [invalid("spec.healthCheckNodePort", port, text) for text in names.port_number(port)]
+    text = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+    return [invalid("spec.healthCheckNodePort", port, text)]
+
+
+def validate_service_update(new: Service, old: Service) -> list[FieldError]:
+    errors = _addresses_kept(new.spec, old.spec)
+    if errors:
+        return errors
+    before, after = old.spec.load_balancer_class, new.spec.load_balancer_class
+    if old.spec.type == new.spec.type == LOAD_BALANCER and before != after:
+        errors.append(invalid("spec.loadBalancerClass", after, _ONCE))
+    return errors + validate_service(new)
+
+
+def _addresses_kept(new: ServiceSpec, old: ServiceSpec) -> list[FieldError]:
+    if EXTERNAL_NAME in (new.type, old.type) or (is_headless(new) and is_headless(old)):
+        return []
+    after, before = new.cluster_ips, old.cluster_ips
+    path = "spec.clusterIPs"
+    if before and not after:
+        return [invalid(f"{path}[0]", list(after), "primary clusterIP can not be unset")]
+    changed = [index for index, text in enumerate(before[: len(after)]) if text != after[index]]
+    errors = [invalid(f"{path}[{index}]", list(after), _ONCE) for index in changed]
+    moved = [index for index, each in enumerate(old.ip_families[: len(new.ip_families)])
+             if each != new.ip_families[index]]  # fmt: skip
+    return errors + [invalid(f"spec.ipFamilies[{index}]", list(new.ip_families), _ONCE) for index in moved]
+
+
+RULES: dict[type[Object], Rules] = {Service: Rules(names.dns_label, validate_service, validate_service_update)}

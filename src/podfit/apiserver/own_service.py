@@ -1,0 +1,100 @@
+"""The service `kubernetes` in `default`: how whoever runs in the cluster finds its API server.
+
+Its address is the first of the services' range. Where it leads is known when the server listens; of several servers on
+one store the last that started is the one that is named.
+"""
+
+import uuid
+from typing import Any
+from urllib.parse import urlsplit
+
+from msgspec.structs import replace
+
+from podfit.api.base import Object
+from podfit.api.core.services import (
+    EndpointAddress,
+    EndpointPort,
+    Endpoints,
+    EndpointSubset,
+    Service,
+    ServicePort,
+    ServiceSpec,
+)
+from podfit.api.defaults import apply_defaults
+from podfit.api.discovery import SERVICE_NAME_LABEL, Endpoint, EndpointConditions, EndpointSlice
+from podfit.api.discovery import EndpointPort as SlicePort
+from podfit.api.meta import ObjectMeta
+from podfit.api.registry import info_for
+from podfit.api.validation.addresses import family
+from podfit.apiserver.allocations import allocated
+from podfit.apiserver.context import Context
+from podfit.apiserver.doors import prepare_create
+from podfit.apiserver.stored import Stored
+from podfit.core.errors import ApiError
+from podfit.core.times import format_time
+
+NAME, NAMESPACE, PORT = "kubernetes", "default", "https"
+
+
+async def publish(context: Context, address: str) -> None:
+    """Service, Endpoints and EndpointSlice, as they have to be for a server that listens at this URL."""
+    host, port = urlsplit(address).hostname or "", urlsplit(address).port or 443
+    if await context.find(Service, NAME, NAMESPACE) is None:
+        await _create_service(context, port)
+    if family(host):
+        await _put(context, _endpoints(host, port))
+        await _put(context, _slice(host, port))
+
+
+async def _create_service(context: Context, port: int) -> None:
+    labels = {"component": "apiserver", "provider": "kubernetes"}
+    spec = ServiceSpec(
+        cluster_ip=context.ranges.address(0), ip_family_policy="SingleStack",
+        ports=(ServicePort(name=PORT, port=443, target_port=port),),
+    )  # fmt: skip
+    new = _completed(context, Service(metadata=_meta(labels), spec=spec))
+    try:
+        async with allocated(context, new, None, dry=False) as complete:
+            await Stored[Service](context.store, info_for(Service)).create(complete)
+    except ApiError as error:
+        if error.reason != "AlreadyExists":  # another server was quicker
+            raise
+
+
+def _endpoints(host: str, port: int) -> Endpoints:
+    subset = EndpointSubset(addresses=(EndpointAddress(ip=host),), ports=(EndpointPort(name=PORT, port=port),))
+    return Endpoints(metadata=_meta({"endpointslice.kubernetes.io/skip-mirror": "true"}), subsets=(subset,))
+
+
+def _slice(host: str, port: int) -> EndpointSlice:
+    ready = Endpoint(addresses=(host,), conditions=EndpointConditions(ready=True))
+    return EndpointSlice(
+        metadata=_meta({SERVICE_NAME_LABEL: NAME}), address_type=family(host), endpoints=(ready,),
+        ports=(SlicePort(name=PORT, port=port),),
+    )  # fmt: skip
+
+
+def _meta(labels: dict[str, str]) -> ObjectMeta:
+    return ObjectMeta(name=NAME, namespace=NAMESPACE, labels=labels)
+
+
+def _completed(context: Context, obj: Any) -> Any:
+    now = format_time(context.clock.now())
+    meta = replace(obj.metadata, uid=str(uuid.uuid4()), creation_timestamp=now)
+    return prepare_create(info_for(type(obj)), apply_defaults(replace(obj, metadata=meta)), context.gates)
+
+
+async def _put(context: Context, obj: Object) -> None:
+    """Create it, or make of the one that is there what this one says; what else people wrote on it stays."""
+    stored = Stored[Any](context.store, info_for(type(obj)))
+    new = _completed(context, obj)
+    try:
+        await stored.create(new)
+        return
+    except ApiError as error:
+        if error.reason != "AlreadyExists":
+            raise
+    old: Any = await stored.get(NAMESPACE, NAME)
+    kept = replace(new, metadata=replace(old.metadata, labels=old.metadata.labels | new.metadata.labels))
+    if kept != old:
+        await stored.update(kept, expected=int(old.metadata.resource_version))
