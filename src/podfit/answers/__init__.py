@@ -9,7 +9,8 @@
     top        usage beside sizes, read by `usage`, `throttling` and `vpas`
     export     snapshot to what the next deploy has to say
     drift      snapshot and template to where they differ
-    carry_out  a plan, done; the only one that writes
+    template   what a change of a workload's template would come to
+    carry_out  a plan, done; with `retemplate` the only one that writes
 
 `plan`, `why`, `export`, `drift` and the arranging of `top` are pure: the same `decide` functions as in the API server
 and on the node, applied to a snapshot.

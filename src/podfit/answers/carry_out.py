@@ -1,4 +1,4 @@
-"""Carry out a plan: the one module here that writes. Resizes, and an annotation that knows what was before.
+"""Carry out a plan on its pods. Resizes, and an annotation that knows what was before.
 
 Pods are resized one after the other. The first that is refused, or that a disruption budget protects from the restart
 it needs, ends it: what is done is done and told, what is left is left as it was.
@@ -18,6 +18,7 @@ import msgspec
 from podfit.answers.budgets import Budget, budgets_of
 from podfit.answers.plan import DEFERRED, FITS, UNCHANGED, Plan, PodPlan
 from podfit.answers.snapshot import Snapshot
+from podfit.answers.template import REFUSED as TEMPLATE_REFUSED
 from podfit.answers.why import FAILING, INFEASIBLE, SETTLED, why_pod
 from podfit.answers.wish import BEFORE, Wish, apply, remembered
 from podfit.api import codec
@@ -63,12 +64,17 @@ class How:
     disrupt: bool = False
 
 
-def disruption(plan: Plan, how: How) -> str:
-    """What speaks against beginning at all, unless it was allowed; empty when nothing does."""
+def objection(plan: Plan, how: How) -> tuple[str, str]:
+    """What speaks against beginning at all, and what helps; empty when nothing does. What a plan's pods say is seen."""
     ended = sorted({name for each in plan.pods for name in each.ends})
-    if how.disrupt or not ended:
-        return ""
-    return f"the node would end {', '.join(ended)} to make room for critical pods"
+    template, allow = plan.template, "to do it all the same, add:  --allow-disruption"
+    if template is not None and template.verdict == TEMPLATE_REFUSED:
+        return f"the template of {template.target} cannot be changed: {template.text}", template.fix
+    if ended and not how.disrupt:
+        return f"the node would end {', '.join(ended)} to make room for critical pods", allow
+    if template is not None and not template.good and not how.disrupt:
+        return f"the template of {template.target}: {template.text}", template.fix or allow
+    return "", ""
 
 
 async def carry_out(

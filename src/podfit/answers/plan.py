@@ -13,6 +13,7 @@ from podfit.answers.effects import Change, Effects, Restart, changes
 from podfit.answers.node_model import NodeModel, model_of, short
 from podfit.answers.refusals import Accepted, charged_with, judge
 from podfit.answers.snapshot import ENDED, Snapshot
+from podfit.answers.template import TemplatePlan
 from podfit.answers.wish import Wish, apply
 from podfit.api.core.limits import ResourceQuota
 from podfit.api.core.pods import Pod, PodSpec
@@ -53,26 +54,30 @@ class PodPlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """`order` are pods in the order in which their resizes would be granted; `notes` is what else there is to know."""
+    """`order` are pods in the order in which their resizes would be granted; `notes` is what else there is to know;
+    `template` what becomes of the workload's own sizes, where that was asked.
+    """
 
     server: str
     namespace: str
     pods: tuple[PodPlan, ...]
     order: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    template: TemplatePlan | None = None
 
     @property
     def good(self) -> bool:
-        return all(each.good for each in self.pods)
+        return all(each.good for each in self.pods) and (self.template is None or self.template.good)
 
 
-def plan(snapshot: Snapshot, wish: Wish) -> Plan:
+def plan(snapshot: Snapshot, wish: Wish, template: TemplatePlan | None = None) -> Plan:
     """Raises WishError when the wish fits none of a pod's containers."""
     planner = _Planner(snapshot, wish)
     asked = [planner.ask(pod) for pod in snapshot.pods]
     return Plan(
         server=snapshot.age.version, namespace=snapshot.namespace, pods=tuple(planner.told(each) for each in asked),
-        order=tuple(planner.granted), notes=tuple(_notes(snapshot, wish, planner)))
+        order=tuple(planner.granted), template=template,
+        notes=tuple(_notes(snapshot, wish, planner, also_template=template is not None)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,14 +159,14 @@ def _decided(told: PodPlan, model: NodeModel, uid: str) -> PodPlan:
     return told
 
 
-def _notes(snapshot: Snapshot, wish: Wish, planner: _Planner) -> Iterator[str]:
+def _notes(snapshot: Snapshot, wish: Wish, planner: _Planner, *, also_template: bool) -> Iterator[str]:
     if snapshot.age.caveat:
         yield snapshot.age.caveat
     if not snapshot.pods:
         yield "no pod of it runs"
     yield from _quota_notes(snapshot.quotas, planner.quotas)
     yield from _policy_notes(snapshot)
-    if snapshot.template is not None and not wish.undo and _undone(snapshot.template, wish):
+    if snapshot.template is not None and not also_template and not wish.undo and _undone(snapshot.template, wish):
         yield "the template is not changed: the next rollout goes back to its sizes"
     yield from (f"not read: {line}" for line in snapshot.unread)
 

@@ -4,14 +4,17 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from podfit.answers.effects import Change
+from podfit.answers.effects import RESOURCES, Change
 from podfit.answers.plan import DEFERRED, FITS, Plan, PodPlan
 from podfit.answers.plan import plan as planned
+from podfit.answers.snapshot import Reader
 from podfit.answers.target import POD, WORKLOADS, parse_target
+from podfit.answers.template import TemplatePlan, read_workload, template_plan
 from podfit.cli import exits, render
-from podfit.cli.asking import ContextName, Kubeconfig, Namespace, snapshot
+from podfit.cli.asking import ContextName, Kubeconfig, Namespace, asked
 from podfit.cli.output import Output, OutputOption
-from podfit.cli.wishing import ContainerName, Cpu, Filename, Memory, wish_of
+from podfit.cli.wishing import AlsoTemplate, ContainerName, Cpu, Filename, Memory, check_template, wish_of
+from podfit.client.rest import Client
 
 
 def plan(
@@ -22,6 +25,7 @@ def plan(
     memory: Memory = "",
     container: ContainerName = "",
     filename: Filename = None,
+    also_template: AlsoTemplate = False,
     namespace: Namespace = "",
     context: ContextName = "",
     kubeconfig: Kubeconfig = None,
@@ -30,12 +34,20 @@ def plan(
     """What would this resize do? Read only. Exit code 1 when not every pod can be resized now."""
     about = parse_target(target, POD, *WORKLOADS)
     wish = wish_of(cpu, memory, container, filename)
-    found = planned(snapshot(about, namespace=namespace, context=context, kubeconfig=kubeconfig), wish)
+    check_template(about, also_template=also_template)
+
+    async def read(client: Client, where: str) -> Plan:
+        seen = await Reader(client, where).read(about)
+        workload = await read_workload(client, about, where) if also_template else None
+        return planned(seen, wish, template_plan(workload, wish) if workload else None)
+
+    found = asked(read, namespace=namespace, context=context, kubeconfig=kubeconfig)
     if output.for_people:
         show(found)
         if found.good and any(each.verdict == FITS for each in found.pods):
             options = (("--cpu", cpu), ("--memory", memory), ("-c", container), ("-f", str(filename or "")))
-            render.line(f"next: podfit resize {about}{''.join(f' {name} {text}' for name, text in options if text)}")
+            typed = [f" {name} {text}" for name, text in options if text] + [" --also-template"] * also_template
+            render.line(f"next: podfit resize {about}{''.join(typed)}")
     else:
         render.document(found, output)
     return exits.DONE if found.good else exits.REFUSED
@@ -56,8 +68,18 @@ def show(found: Plan) -> None:
                 render.line(f"  the room is held by {', '.join(each.blocked_by[:5])}")
             if each.ends:
                 render.line(f"  would end {', '.join(each.ends)}: the node makes room for critical pods")
+    if found.template is not None:
+        _template(found.template)
     for note in found.notes:
         render.line(note)
+
+
+def _template(found: TemplatePlan) -> None:
+    sizes = [f"{name} {text}" for name, text in zip(RESOURCES, _columns(found.changes), strict=True) if text != "-"]
+    what = ", ".join(sizes) or "nothing to change"
+    render.line(f"template of {found.target}: {'; '.join(filter(None, (what, found.text)))}")
+    if found.fix:
+        render.line(f"  fix:  {found.fix}")
 
 
 def _columns(changes: tuple[Change, ...]) -> tuple[str, str]:

@@ -1,22 +1,41 @@
 """`podfit resize`: plan, then do it, pod by pod."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from podfit.answers.carry_out import Deed, How, carry_out, disruption
+from podfit.answers.carry_out import Deed, How, carry_out, objection
 from podfit.answers.plan import DEFERRED, Plan
 from podfit.answers.plan import plan as planned
+from podfit.answers.retemplate import rehearse, retemplate
 from podfit.answers.snapshot import Reader
 from podfit.answers.target import POD, WORKLOADS, parse_target
+from podfit.answers.template import read_workload, template_plan
 from podfit.answers.wish import Wish, WishError
 from podfit.cli import exits, render
 from podfit.cli.asking import ContextName, Kubeconfig, Namespace, asked
 from podfit.cli.output import Output, OutputOption
 from podfit.cli.plan import show
-from podfit.cli.wishing import ContainerName, Cpu, Filename, Memory, wish_of
+from podfit.cli.wishing import AlsoTemplate, ContainerName, Cpu, Filename, Memory, check_template, wish_of
 from podfit.client.rest import Client
 from podfit.net.system import SystemClock
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """`against` is what spoke against beginning, and what helps."""
+
+    plan: Plan
+    deeds: Sequence[Deed] = ()
+    template: Deed | None = None
+    against: tuple[str, str] = ("", "")
+
+    @property
+    def good(self) -> bool:
+        every = len(self.deeds) == len(self.plan.pods) and all(each.good for each in self.deeds)
+        return every and not self.against[0] and (self.template is None or self.template.good)
 
 
 def resize(
@@ -33,8 +52,9 @@ def resize(
     dry_run: Annotated[bool, Parameter(negative="", help="Let the API server judge, and store nothing.")] = False,
     shrink: Annotated[
         Literal["plain", "guarded"], Parameter(help="guarded lowers memory step by step (podfit's nodes).")] = "plain",
+    also_template: AlsoTemplate = False,
     allow_disruption: Annotated[bool, Parameter(
-        negative="", help="Also when it ends other pods (critical ones have room made for them).")] = False,
+        negative="", help="Also when it ends other pods (a critical one has room made), or begins a rollout.")] = False,
     namespace: Namespace = "",
     context: ContextName = "",
     kubeconfig: Kubeconfig = None,
@@ -47,34 +67,47 @@ def resize(
     about = parse_target(target, POD, *WORKLOADS)
     if undo and (cpu or memory or container or filename):
         raise WishError("--undo knows all sizes; leave out --cpu, --memory, -c and -f")
+    check_template(about, also_template=also_template)
     wish = Wish(undo=True) if undo else wish_of(cpu, memory, container, filename)
     how = How(wait=wait, dry_run=dry_run, timeout=timeout, guarded=shrink == "guarded", disrupt=allow_disruption)
 
-    async def act(client: Client, where: str) -> tuple[Plan, list[Deed]]:
+    async def act(client: Client, where: str) -> Done:
         snapshot = await Reader(client, where).read(about)
-        plan = planned(snapshot, wish)
-        if not all(each.good or each.verdict == DEFERRED for each in plan.pods) or disruption(plan, how):
-            return plan, []
+        workload = await read_workload(client, about, where) if also_template else None
+        plan = planned(snapshot, wish, template_plan(workload, wish) if workload else None)
+        against = objection(plan, how)
+        if against[0] or not all(each.good or each.verdict == DEFERRED for each in plan.pods):
+            return Done(plan, against=against)
+        changes = plan.template is not None and plan.template.changes
+        if workload and changes and (text := await rehearse(client, workload, wish, where)):
+            return Done(plan, against=(f"the template of {about} would be refused: {text}", ""))
         deeds = []
         async for deed in carry_out(client, snapshot, wish, plan, how, SystemClock()):
             deeds.append(deed)
             if output.for_people:
-                _progress(deed, len(deeds), len(plan.pods))
-        return plan, deeds
+                _progress(deed, f"{len(deeds)}/{len(plan.pods)}")
+        if not workload or not plan.template:
+            return Done(plan, deeds)
+        if any(each.ends for each in deeds):
+            return Done(plan, deeds, Deed(pod=str(about), state="refused", text="not every pod was resized"))
+        template = await retemplate(client, workload, wish, plan.template, where, how)
+        if output.for_people:
+            _progress(template, "template")
+        return Done(plan, deeds, template)
 
-    plan, deeds = asked(act, namespace=namespace, context=context, kubeconfig=kubeconfig)
+    done = asked(act, namespace=namespace, context=context, kubeconfig=kubeconfig)
     if not output.for_people:
-        render.document({"plan": plan, "deeds": deeds}, output)
-    elif not deeds:
-        show(plan)
-        render.line("nothing was changed" if plan.pods else "there is nothing to resize")
-    if not deeds and (against := disruption(plan, how)):
-        render.error(against, fix=("to do it all the same, add:  --allow-disruption",))
-    done = len(deeds) == len(plan.pods) and all(each.good for each in deeds)
-    return exits.DONE if done else exits.REFUSED
+        template = {"template": done.template} if done.template else {}
+        render.document({"plan": done.plan, "deeds": done.deeds, **template}, output)
+    elif not done.deeds:
+        show(done.plan)
+        render.line("nothing was changed" if done.plan.pods else "there is nothing to resize")
+    if done.against[0]:
+        render.error(done.against[0], fix=filter(None, (done.against[1],)))
+    return exits.DONE if done.good else exits.REFUSED
 
 
-def _progress(deed: Deed, number: int, total: int) -> None:
+def _progress(deed: Deed, which: str) -> None:
     took = f" after {deed.seconds:.2f} s" if deed.seconds else ""
     why = f": {deed.text}" if deed.text else ""
-    render.line(f"{number}/{total}  {deed.pod}  {deed.state}{took}{why}")
+    render.line(f"{which}  {deed.pod}  {deed.state}{took}{why}")

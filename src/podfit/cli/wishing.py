@@ -6,6 +6,7 @@ from typing import Annotated, TypeAlias
 import yaml
 from cyclopts import Parameter
 
+from podfit.answers.target import Target
 from podfit.answers.wish import Wish, WishError, from_template, parse_amount
 from podfit.api import codec
 from podfit.api.core.pods import Pod
@@ -16,6 +17,14 @@ Memory: TypeAlias = Annotated[str, Parameter(help=_AMOUNT.format("768Mi", "768Mi
 ContainerName: TypeAlias = Annotated[
     str, Parameter(name=["--container", "-c"], help="Which one, when there are several.")]
 Filename: TypeAlias = Annotated[Path | None, Parameter(name=["--filename", "-f"], help="Sizes of this manifest.")]
+
+AlsoTemplate: TypeAlias = Annotated[bool, Parameter(
+    negative="", help="The workload's template as well, so that the next rollout keeps the sizes.")]  # fmt: skip
+
+
+def check_template(target: Target, *, also_template: bool) -> None:
+    if also_template and not target.is_workload:
+        raise WishError(f"{target} has no template; name the workload that makes it, such as deployment/NAME")
 
 
 def wish_of(cpu: str, memory: str, container: str, filename: Path | None) -> Wish:

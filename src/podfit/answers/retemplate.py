@@ -1,0 +1,164 @@
+"""Carry out what `template` has planned: the only other module here that writes.
+
+A Deployment is left as it was found when anything goes wrong on the way: the template goes back, and so does the pause.
+"""
+
+from typing import Any
+
+from podfit.answers.carry_out import Deed, How, difference
+from podfit.answers.target import Target
+from podfit.answers.template import (
+    REFUSED,
+    REPLICA_SETS,
+    ROLLS_OUT,
+    STORED,
+    UNCHANGED,
+    TemplatePlan,
+    Workload,
+    bare,
+    read_workload,
+)
+from podfit.answers.wish import BEFORE, Wish, apply, remembered
+from podfit.api import codec
+from podfit.api.core.containers import ResourceRequirements
+from podfit.client.rest import STRATEGIC_PATCH, Client
+from podfit.core.errors import ApiError
+
+Patch = dict[str, Any]
+
+
+async def rehearse(client: Client, workload: Workload, wish: Wish, namespace: str) -> str:
+    """What the API server has against the change, rights and webhooks included; nothing is stored. Empty: nothing."""
+    try:
+        await _send(client, workload.target, namespace, _template(workload, wish), dry_run=True)
+        if current := _twin(workload):
+            await _send(client, current, namespace, _sizes(workload, wish), dry_run=True)
+    except ApiError as error:
+        return error.message
+    return ""
+
+
+async def retemplate(
+    client: Client, workload: Workload, wish: Wish, plan: TemplatePlan, namespace: str, how: How
+) -> Deed:
+    """Raises ConnectionError when the server goes away."""
+    name = plan.target
+    if plan.verdict == UNCHANGED:
+        return Deed(pod=name, state="unchanged")
+    if plan.verdict == REFUSED or (plan.verdict == ROLLS_OUT and not how.disrupt):
+        return Deed(pod=name, state="refused", text=plan.text)
+    if how.dry_run:
+        problem = await rehearse(client, workload, wish, namespace)
+        return Deed(pod=name, state="refused" if problem else "accepted", text=problem)
+    try:
+        if plan.verdict == STORED and (twin := _twin(workload)):
+            return await _with_twin(client, workload, twin, wish, namespace, name)
+        await _send(client, workload.target, namespace, _template(workload, wish))
+    except ApiError as error:
+        return Deed(pod=name, state="refused", text=error.message)
+    return Deed(pod=name, state="done", text=plan.text)
+
+
+def _twin(workload: Workload) -> Target | None:
+    current = workload.current
+    return Target(REPLICA_SETS, current["metadata"]["name"]) if current is not None else None
+
+
+async def _with_twin(client: Client, workload: Workload, twin: Target, wish: Wish, namespace: str, name: str) -> Deed:
+    """A Deployment, and the ReplicaSet that is to go on being its newest. The controller does not look meanwhile."""
+    target = workload.target
+    first = _template(workload, wish)
+    first["spec"]["paused"] = True
+    first["metadata"]["resourceVersion"] = workload.document["metadata"].get("resourceVersion", "")
+    await _send(client, target, namespace, first)
+    try:
+        await _send(client, twin, namespace, _sizes(workload, wish))
+        problem = await _differs(client, target, twin, namespace)
+    except ApiError as error:
+        problem = error.message
+    if problem:
+        return await _back(client, workload, twin, namespace, problem)
+    if workload.document["spec"].get("paused"):
+        return Deed(pod=name, state="done", text="no rollout; it is paused, as it was")
+    try:
+        await _send(client, target, namespace, {"spec": {"paused": None}})
+    except ApiError as error:
+        text = f"the template has the sizes, but {name} is left paused ({error.message}): kubectl rollout resume {name}"
+        return Deed(pod=name, state="failed", text=text)
+    return Deed(pod=name, state="done", text="no rollout")
+
+
+async def _differs(client: Client, target: Target, twin: Target, namespace: str) -> str:
+    """Webhooks may have made something else of either, and then a rollout would begin."""
+    now = await read_workload(client, target, namespace)
+    mine = bare(now.document["spec"]["template"])
+    same = [each for each in now.replica_sets if bare(each["spec"]["template"]) == mine]
+    if any(each["metadata"]["name"] == twin.name for each in same):
+        return ""
+    return f"{target} and {twin} were not stored with the same template, so a rollout would begin"
+
+
+async def _back(client: Client, workload: Workload, twin: Target, namespace: str, problem: str) -> Deed:
+    name = str(workload.target)
+    old = workload.document
+    annotations = {BEFORE: (old["metadata"].get("annotations") or {}).get(BEFORE)}
+    before: Patch = {"spec": {"template": _whole(workload)}}
+    try:
+        await _send(client, twin, namespace, before)
+        restored: Patch = {
+            "metadata": {"annotations": annotations}, "spec": {**before["spec"], "paused": old["spec"].get("paused")}}
+        await _send(client, workload.target, namespace, restored)
+    except ApiError as error:
+        fix = f"it is left paused, look at it and then: kubectl rollout resume {name}"
+        return Deed(pod=name, state="failed", text=f"{problem}; going back failed too ({error.message}); {fix}")
+    return Deed(pod=name, state="refused", text=f"{problem}; the template is as it was")
+
+
+def _template(workload: Workload, wish: Wish) -> Patch:
+    """The sizes, and the note of what was before, on the workload itself; on the template it would begin a rollout."""
+    old = workload.template
+    note: str | None = old.metadata.annotations.get(BEFORE, remembered(old))
+    return {"metadata": {"annotations": {BEFORE: None if wish.undo else note}}, **_sizes(workload, wish)}
+
+
+def _sizes(workload: Workload, wish: Wish) -> Patch:
+    return {"spec": {"template": _exactly(apply(wish, workload.template), workload.template)}}
+
+
+def _exactly(wanted: Any, stored: Any) -> Patch:
+    """As a strategic merge adds to what is there, amounts that are to go are said to."""
+    patch = difference(wanted, stored)
+    old = {each.name: each.resources for each in (*stored.spec.init_containers, *stored.spec.containers)}
+    for field in ("initContainers", "containers"):
+        for each in patch["spec"].get(field, ()):
+            _clear(each["resources"], codec.to_dict(old[each["name"]]))
+    if "resources" in patch["spec"] and stored.spec.resources is not None:
+        _clear(patch["spec"]["resources"], codec.to_dict(stored.spec.resources))
+    return patch
+
+
+def _clear(resources: Patch, before: Patch) -> None:
+    for side in ("requests", "limits"):
+        gone = before.get(side, {}).keys() - resources.get(side, {}).keys()
+        if gone:
+            resources.setdefault(side, {}).update(dict.fromkeys(gone))
+
+
+def _whole(workload: Workload) -> Patch:
+    """Every size of the template as it was found."""
+    spec = workload.template.spec
+    found: Patch = {}
+    for wire, containers in (("initContainers", spec.init_containers), ("containers", spec.containers)):
+        if containers:
+            found[wire] = [{"name": each.name, "resources": _replaced(each.resources)} for each in containers]
+    return {"spec": found | ({"resources": _replaced(spec.resources)} if spec.resources else {})}
+
+
+def _replaced(resources: ResourceRequirements) -> Patch:
+    return {"$patch": "replace", **codec.to_dict(resources)}
+
+
+async def _send(client: Client, target: Target, namespace: str, patch: Patch, *, dry_run: bool = False) -> None:
+    query = {"fieldManager": "podfit", **({"dryRun": "All"} if dry_run else {})}
+    await client.request(
+        "PATCH", target.path(namespace), codec.encode(patch), query=query, content_type=STRATEGIC_PATCH)

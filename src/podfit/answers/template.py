@@ -1,0 +1,178 @@
+"""The template of a workload gets the sizes that its pods were resized to, so that the next rollout keeps them.
+
+To change a template is what begins a rollout, and a rollout replaces every pod: what a resize in place is there to
+avoid. So each kind is asked first whether it comes to that.
+
+    Deployment    no rollout, if its ReplicaSet gets the same template before the controller looks: the controller takes
+                  a ReplicaSet for the newest when the templates are equal. It does not look while it is paused:
+                      template and pause, in one write ─▶ ReplicaSet ─▶ both compared ─▶ resume
+    StatefulSet   a rollout, unless OnDelete or a partition above all pods holds it back
+    DaemonSet     a rollout, unless OnDelete
+    ReplicaSet, ReplicationController    none ever; but one that is owned is its owner's business
+    Job           its template cannot be changed
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from podfit.answers.effects import Change, changes
+from podfit.answers.snapshot import query_of
+from podfit.answers.target import WORKLOADS, Target
+from podfit.answers.wish import BEFORE, Wish, WishError, apply
+from podfit.api import codec
+from podfit.api.core.pods import Pod
+from podfit.api.meta import ObjectMeta
+from podfit.client.rest import Client
+from podfit.core.errors import ApiError
+
+Document = Mapping[str, Any]
+HASH = "pod-template-hash"
+STORED, ROLLS_OUT, REFUSED, UNCHANGED = "stored", "rolls out", "refused", "unchanged"
+REPLICA_SETS = next(each for each in WORKLOADS if each.kind == "ReplicaSet")
+
+
+class TemplatePlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """`text` says how a rollout is avoided, what one would do, or why the template cannot be changed."""
+
+    target: str
+    verdict: str
+    text: str = ""
+    changes: tuple[Change, ...] = ()
+    fix: str = ""
+
+    @property
+    def good(self) -> bool:
+        """Whether it can be done without a rollout."""
+        return self.verdict in (STORED, UNCHANGED)
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """As the API has it. `replica_sets` are a Deployment's; `problem` says why they were not read."""
+
+    target: Target
+    document: Document
+    replica_sets: tuple[Document, ...] = ()
+    problem: str = ""
+
+    @property
+    def template(self) -> Pod:
+        """The pod that it makes, with the notes of the workload itself, which know what it was before."""
+        annotations = self.document["metadata"].get("annotations") or {}
+        spec = codec.convert({"spec": self.document["spec"]["template"].get("spec") or {}}, Pod).spec
+        return Pod(metadata=ObjectMeta(name=self.target.name, annotations=annotations), spec=spec)
+
+    @property
+    def current(self) -> Document | None:
+        """The ReplicaSet that a Deployment's controller takes for the newest: the oldest of those with its template."""
+        mine = bare(self.document["spec"]["template"])
+        same = [each for each in self.replica_sets if bare(each["spec"]["template"]) == mine]
+        return min(same, key=lambda each: str(each["metadata"].get("creationTimestamp", "")), default=None)
+
+
+async def read_workload(client: Client, target: Target, namespace: str) -> Workload:
+    document = msgspec.json.decode(await client.request("GET", target.path(namespace)))
+    if target.kind.kind != "Deployment":
+        return Workload(target, document)
+    try:
+        path = f"{REPLICA_SETS.path}/namespaces/{namespace}/{REPLICA_SETS.resource}"
+        body = await client.request("GET", path, query={"labelSelector": query_of(document["spec"].get("selector"))})
+    except ApiError as error:
+        return Workload(target, document, problem=error.message)
+    uid = document["metadata"].get("uid", "")
+    owned = [each for each in msgspec.json.decode(body).get("items") or () if _controller(each).get("uid") == uid]
+    return Workload(target, document, tuple(owned))
+
+
+def template_plan(workload: Workload, wish: Wish) -> TemplatePlan:
+    """What a change of the template would bring about; nothing is written."""
+    target, old = workload.target, workload.template
+    if wish.undo and BEFORE not in old.metadata.annotations:
+        return TemplatePlan(target=str(target), verdict=UNCHANGED, text="podfit has not changed it")
+    try:
+        new = apply(wish, old)
+    except WishError as error:
+        return TemplatePlan(target=str(target), verdict=REFUSED, text=f"its template: {error}")
+    changed = tuple(changes(new, old))
+    if not changed:
+        return TemplatePlan(target=str(target), verdict=UNCHANGED)
+    verdict, text, fix = _consequence(workload)
+    return TemplatePlan(target=str(target), verdict=verdict, text=text, changes=changed, fix=fix)
+
+
+def _consequence(workload: Workload) -> tuple[str, str, str]:
+    spec, target = workload.document["spec"], workload.target
+    strategy = spec.get("updateStrategy") or {}
+    match target.kind.kind:
+        case "Deployment":
+            return _of_a_deployment(workload)
+        case "StatefulSet" | "DaemonSet" if strategy.get("type") == "OnDelete":
+            return STORED, "no rollout: its update strategy is OnDelete", ""
+        case "StatefulSet":
+            return _of_a_stateful_set(spec, target)
+        case "DaemonSet":
+            fix = _patch(target, '{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}')
+            return ROLLS_OUT, "a rollout replaces every pod; it waits with updateStrategy OnDelete", fix
+        case "Job":
+            return REFUSED, "the template of a Job cannot be changed", ""
+        case _:
+            owner = _controller(workload.document)
+            if owner:
+                known = next((each.shown for each in WORKLOADS if each.kind == owner["kind"]), owner["kind"].lower())
+                return REFUSED, f"its template is made by {known}/{owner['name']}: ask for that", ""
+            return STORED, f"no rollout: a {target.kind.kind} never replaces pods", ""
+
+
+def _of_a_deployment(workload: Workload) -> tuple[str, str, str]:
+    spec, status = workload.document["spec"], workload.document.get("status") or {}
+    wanted = spec.get("replicas", 1)
+    moved = status.get("observedGeneration", 0) < workload.document["metadata"].get("generation", 0)
+    settled = not moved and status.get("updatedReplicas", 0) == wanted == status.get("replicas", 0)
+    if not settled and not spec.get("paused"):
+        return REFUSED, "a rollout is under way", f"kubectl rollout status {workload.target}"
+    current = workload.current
+    if current is None:
+        why = f": {workload.problem}" if workload.problem else ""
+        return ROLLS_OUT, f"a rollout replaces every pod, as the ReplicaSet behind it is not known{why}", ""
+    name = current["metadata"]["name"]
+    after = "it stays paused" if spec.get("paused") else "paused for that moment"
+    return STORED, f"no rollout: replicaset/{name} gets the same template ({after})", ""
+
+
+def _of_a_stateful_set(spec: Document, target: Target) -> tuple[str, str, str]:
+    replicas, first = spec.get("replicas", 1), (spec.get("ordinals") or {}).get("start", 0)
+    partition = ((spec.get("updateStrategy") or {}).get("rollingUpdate") or {}).get("partition") or 0
+    if partition >= first + replicas:
+        return STORED, f"no rollout: partition {partition} holds all pods back", ""
+    fix = _patch(target, f'{{"spec":{{"updateStrategy":{{"rollingUpdate":{{"partition":{first + replicas}}}}}}}}}')
+    whom = "every pod" if partition <= first else f"the pods from ordinal {partition} on"
+    return ROLLS_OUT, f"a rollout replaces {whom}; a partition above all pods holds it back", fix
+
+
+def _patch(target: Target, patch: str) -> str:
+    return f"kubectl patch {target} --type merge -p '{patch}'"
+
+
+def bare(template: Document) -> Any:
+    """Without the hash that a controller adds, and without nulls: how a Deployment's controller compares them."""
+    plain = _plain(template)
+    labels = (plain.get("metadata") or {}).get("labels") or {}
+    labels.pop(HASH, None)
+    return plain
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items() if each is not None}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(each) for each in value]
+    return value
+
+
+def _controller(document: Document) -> Document:
+    """The reference to what controls it; empty when nothing does."""
+    owners = document["metadata"].get("ownerReferences") or ()
+    return next((each for each in owners if each.get("controller")), {})

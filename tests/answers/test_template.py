@@ -1,0 +1,212 @@
+"""The template gets the sizes of its pods, with or without a rollout, and it is known which before anything is done."""
+
+from typing import Any
+
+import pytest
+
+from answers.conversation import pod
+from answers.workshop import APPS, SIZES, Workshop, template
+from podfit.answers.carry_out import Deed, How
+from podfit.answers.retemplate import rehearse, retemplate
+from podfit.answers.target import WORKLOADS, parse_target
+from podfit.answers.template import REFUSED, ROLLS_OUT, STORED, UNCHANGED, TemplatePlan, read_workload, template_plan
+from podfit.answers.wish import BEFORE, Wish, parse_amount
+
+CPU = Wish({"cpu": parse_amount("--cpu", "700m")})
+GROWN = {"requests": {"cpu": "700m", "memory": "256Mi"}, "limits": {"cpu": "700m", "memory": "256Mi"}}
+
+
+async def planned(shop: Workshop, target: str = "deploy/web", wish: Wish = CPU) -> TemplatePlan:
+    return template_plan(await read_workload(shop.client, parse_target(target, *WORKLOADS), "shop"), wish)
+
+
+async def done(
+    shop: Workshop, target: str = "deploy/web", wish: Wish = CPU, *, disrupt: bool = False, dry_run: bool = False
+) -> Deed:
+    workload = await read_workload(shop.client, parse_target(target, *WORKLOADS), "shop")
+    how = How(disrupt=disrupt, dry_run=dry_run)
+    return await retemplate(shop.client, workload, wish, template_plan(workload, wish), "shop", how)
+
+
+@pytest.fixture
+def shop() -> Workshop:
+    shop = Workshop()
+    shop.add_deployment()
+    return shop
+
+
+async def test_a_deployment_keeps_its_pods(shop: Workshop) -> None:
+    told = await planned(shop)
+    assert (told.verdict, told.good) == (STORED, True)
+    assert "no rollout: replicaset/web-abc gets the same template" in told.text
+    assert [(each.side, each.before, each.after) for each in told.changes] == [
+        ("requests", "500m", "700m"), ("limits", "500m", "700m")]
+    assert shop.writes == [], "a plan writes nothing"
+    assert (await done(shop)).state == "done"
+    assert shop.sizes("deployments") == shop.sizes("replicasets", "web-abc") == GROWN
+    assert (shop.rollouts, shop.at("deployments")["spec"].get("paused")) == (0, None)
+    assert BEFORE in shop.at("deployments")["metadata"]["annotations"]
+    assert "annotations" not in shop.at("deployments")["spec"]["template"]["metadata"]
+    assert shop.writes[0][1]["metadata"]["resourceVersion"] == "7", "not over somebody else's change"
+
+
+async def test_there_and_back_again(shop: Workshop) -> None:
+    await done(shop)
+    undo = Wish(undo=True)
+    assert (await planned(shop, wish=undo)).verdict == STORED
+    assert (await done(shop, wish=undo)).state == "done"
+    assert shop.sizes("deployments") == shop.sizes("replicasets", "web-abc") == SIZES
+    assert (shop.rollouts, shop.at("deployments")["metadata"]["annotations"]) == (0, {})
+    assert (await planned(shop, wish=undo)).text == "podfit has not changed it"
+
+
+async def test_amounts_that_were_not_there_before_go_again(shop: Workshop) -> None:
+    for kind, name in (("deployments", "web"), ("replicasets", "web-abc")):
+        del shop.sizes(kind, name)["limits"]
+    await done(shop, wish=Wish({"cpu": parse_amount("--cpu", "700m:1")}))
+    assert shop.sizes("deployments")["limits"] == {"cpu": "1"}
+    await done(shop, wish=Wish(undo=True))
+    assert shop.sizes("deployments").get("limits", {}) == shop.sizes("replicasets", "web-abc").get("limits", {}) == {}
+    assert shop.rollouts == 0
+
+
+async def test_a_paused_deployment_stays_paused(shop: Workshop) -> None:
+    shop.at("deployments")["spec"]["paused"] = True
+    shop.at("deployments")["status"]["updatedReplicas"] = 0
+    assert (await done(shop)).state == "done"
+    assert shop.at("deployments")["spec"]["paused"] is True
+    shop.at("deployments")["spec"]["paused"] = None
+    shop.control()
+    assert shop.rollouts == 0, "resuming it later begins none either"
+
+
+@pytest.mark.parametrize("refused", ["web-abc", "web"])
+async def test_what_goes_wrong_leaves_things_as_they_were(shop: Workshop, refused: str) -> None:
+    shop.refuse[refused] = "not allowed by policy"
+    deed = await done(shop)
+    assert (deed.state, "not allowed by policy" in deed.text) == ("refused", True)
+    assert shop.sizes("deployments") == shop.sizes("replicasets", "web-abc") == SIZES
+    assert (shop.rollouts, shop.at("deployments")["spec"].get("paused")) == (0, None)
+    assert BEFORE not in shop.at("deployments")["metadata"].get("annotations", {})
+
+
+async def test_a_webhook_that_changes_one_of_them_is_noticed_before_the_controller_looks(shop: Workshop) -> None:
+    class Meddled(Workshop):
+        async def send(self, request: Any) -> Any:
+            answer = await super().send(request)
+            if request.method == "PATCH" and request.path.endswith("replicasets/web-abc") and b"700m" in request.body:
+                self.sizes("replicasets", "web-abc")["limits"]["cpu"] = "9"
+            return answer
+
+    meddled = Meddled()
+    meddled.add_deployment()
+    deed = await done(meddled)
+    assert (deed.state, "not stored with the same template" in deed.text) == ("refused", True)
+    assert meddled.sizes("deployments") == meddled.sizes("replicasets", "web-abc") == SIZES
+    assert meddled.rollouts == 0
+
+
+async def test_a_deployment_that_cannot_be_resumed_is_said_to_be_paused(shop: Workshop) -> None:
+    class Stubborn(Workshop):
+        async def send(self, request: Any) -> Any:
+            if request.method == "PATCH" and b'"paused":null' in request.body:
+                self.refuse["web"] = "gone away"
+            return await super().send(request)
+
+    stubborn = Stubborn()
+    stubborn.add_deployment()
+    deed = await done(stubborn)
+    assert deed.state == "failed"
+    assert "is left paused (gone away): kubectl rollout resume deployment/web" in deed.text
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "verdict", "text"),
+    [
+        ({}, {"updatedReplicas": 1}, REFUSED, "a rollout is under way"),
+        ({}, {"replicas": 3}, REFUSED, "a rollout is under way"),
+        ({}, {"observedGeneration": 0}, REFUSED, "a rollout is under way"),
+        ({"template": template(hostNetwork=True)}, {}, ROLLS_OUT, "the ReplicaSet behind it is not known"),
+    ],
+)
+async def test_deployments_that_are_not_at_rest(
+    shop: Workshop, spec: dict[str, Any], status: dict[str, Any], verdict: str, text: str
+) -> None:
+    shop.at("deployments")["spec"].update(spec)
+    shop.at("deployments")["status"].update(status)
+    told = await planned(shop)
+    assert (told.verdict, text in told.text) == (verdict, True)
+
+
+async def test_without_the_right_to_see_replica_sets_it_would_be_a_rollout() -> None:
+    shop = Workshop(forbidden=(f"{APPS}/replicasets",))
+    shop.add_deployment()
+    told = await planned(shop)
+    assert (told.verdict, "pods is forbidden" in told.text) == (ROLLS_OUT, True)
+    assert (await done(shop)).state == "refused"
+    assert shop.rollouts == 0
+    assert (await done(shop, disrupt=True)).state == "done"
+    assert (shop.rollouts, shop.sizes("deployments")) == (1, GROWN)
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "verdict", "text"),
+    [
+        ("statefulsets", {}, ROLLS_OUT, "a rollout replaces every pod"),
+        ("statefulsets", {"updateStrategy": {"type": "OnDelete"}}, STORED, "OnDelete"),
+        ("statefulsets", {"updateStrategy": {"rollingUpdate": {"partition": 2}}}, STORED, "partition 2 holds all pods"),
+        ("statefulsets", {"updateStrategy": {"rollingUpdate": {"partition": 1}}}, ROLLS_OUT, "from ordinal 1 on"),
+        ("statefulsets", {"updateStrategy": {"rollingUpdate": {"partition": 2}}, "ordinals": {"start": 1}}, ROLLS_OUT,
+         "from ordinal 2 on"),
+        ("daemonsets", {}, ROLLS_OUT, "a rollout replaces every pod"),
+        ("daemonsets", {"updateStrategy": {"type": "OnDelete"}}, STORED, "OnDelete"),
+        ("replicasets", {}, STORED, "a ReplicaSet never replaces pods"),
+    ],
+)
+async def test_other_kinds(kind: str, spec: dict[str, Any], verdict: str, text: str) -> None:
+    shop = Workshop()
+    document = {"metadata": {"name": "web"}, "spec": {"replicas": 2, "selector": {}, "template": template(), **spec}}
+    shop.add(kind, document)
+    target = f"{kind}/web"
+    told = await planned(shop, target)
+    assert (told.verdict, text in told.text) == (verdict, True)
+    assert bool(told.fix) == (verdict == ROLLS_OUT), "one command that holds it back"
+    assert (await done(shop, target)).state == ("done" if verdict == STORED else "refused")
+    assert (shop.sizes(kind) == GROWN) == (verdict == STORED)
+    assert (await done(shop, target, disrupt=True)).good
+
+
+async def test_what_cannot_be_changed_at_all(shop: Workshop) -> None:
+    told = await planned(shop, "rs/web-abc")
+    assert (told.verdict, told.text) == (REFUSED, "its template is made by deployment/web: ask for that")
+    document = {"metadata": {"name": "web"}, "spec": {"template": template()}}
+    shop.documents["/apis/batch/v1/namespaces/shop/jobs/web"] = document
+    assert (await planned(shop, "job/web")).text == "the template of a Job cannot be changed"
+    other = await planned(shop, wish=Wish({"cpu": parse_amount("--cpu", "1")}, "sidecar"))
+    assert (other.verdict, 'no container "sidecar"' in other.text) == (REFUSED, True)
+    same = await planned(shop, wish=Wish({"cpu": parse_amount("--cpu", "500m")}))
+    assert same.verdict == UNCHANGED
+    assert (await done(shop, wish=Wish({"cpu": parse_amount("--cpu", "500m")}))).state == "unchanged"
+    assert shop.writes == []
+
+
+async def test_a_rehearsal_stores_nothing_and_hears_every_refusal(shop: Workshop) -> None:
+    workload = await read_workload(shop.client, parse_target("deploy/web", *WORKLOADS), "shop")
+    assert await rehearse(shop.client, workload, CPU, "shop") == ""
+    assert (await done(shop, dry_run=True)).state == "accepted"
+    assert [dry for _, _, dry in shop.writes] == [True] * 4
+    assert shop.sizes("deployments") == SIZES
+    shop.forbidden = (f"{APPS}/replicasets/web-abc",)
+    assert "is forbidden" in await rehearse(shop.client, workload, CPU, "shop")
+
+
+async def test_a_pod_of_the_whole_has_a_template_of_the_whole() -> None:
+    level = {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}
+    shop = Workshop(36, pod("web-1", spec={"resources": level}))
+    shop.add_deployment(template=template(resources=level))
+    shop.at("replicasets", "web-abc")["spec"]["template"]["spec"]["resources"] = {
+        "requests": {"cpu": "1"}, "limits": {"cpu": "1"}}
+    assert (await done(shop, wish=Wish({"cpu": parse_amount("--cpu", "2")}))).state == "done"
+    for kind, name in (("deployments", "web"), ("replicasets", "web-abc")):
+        assert shop.at(kind, name)["spec"]["template"]["spec"]["resources"]["limits"] == {"cpu": "2"}
+    assert shop.rollouts == 0

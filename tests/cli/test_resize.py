@@ -1,0 +1,79 @@
+"""`podfit resize --also-template` as a user sees it."""
+
+from pathlib import Path
+
+import pytest
+
+from answers.workshop import APPS, SIZES, Workshop, template
+from cli.test_questions import ask
+
+CPU = ["deployment/web", "--cpu", "700m", "--also-template"]
+
+
+def workshop(**more: object) -> Workshop:
+    shop = Workshop()
+    shop.add_deployment(**more)
+    return shop
+
+
+async def test_the_plan_says_what_becomes_of_the_template(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shop = workshop()
+    assert await ask(tmp_path, shop, "plan", *CPU) == 0
+    out = capsys.readouterr().out
+    assert "template of deployment/web: cpu 500m → 700m; no rollout: replicaset/web-abc gets the same" in out
+    assert "the next rollout goes back" not in out
+    assert "next: podfit resize deployment/web --cpu 700m --also-template" in out
+    assert {method for method, _ in shop.asked} == {"GET"}
+    assert await ask(tmp_path, shop, "plan", "deployment/web", "--cpu", "700m") == 0
+    assert "the next rollout goes back" in capsys.readouterr().out
+
+
+async def test_pods_first_then_their_template(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shop = workshop()
+    assert await ask(tmp_path, shop, "resize", *CPU) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert [line.partition(" after")[0] for line in out] == [
+        "1/2  web-1  accepted", "2/2  web-2  accepted", "template  deployment/web  done: no rollout"]
+    stored = [path.rpartition("/")[2] for path, _, dry in shop.writes if not dry and path.startswith(APPS)]
+    assert (stored, shop.rollouts) == (["web", "web-abc", "web"], 0)
+
+
+async def test_a_rollout_is_begun_only_when_that_was_allowed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop = Workshop()
+    document = {"metadata": {"name": "web"}, "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "web"}},
+                                                      "template": template()}}  # fmt: skip
+    shop.add("statefulsets", document)
+    arguments = ["resize", "sts/web", "--cpu", "700m", "--also-template"]
+    assert await ask(tmp_path, shop, *arguments) == 1
+    captured = capsys.readouterr()
+    assert (shop.writes, "nothing was changed" in captured.out) == ([], True)
+    assert "error: the template of statefulset/web: a rollout replaces every pod" in captured.err
+    assert 'kubectl patch statefulset/web --type merge -p \'{"spec":{"updateStrategy"' in captured.err
+    assert await ask(tmp_path, shop, *arguments, "--allow-disruption") == 0
+    assert shop.sizes("statefulsets")["limits"]["cpu"] == "700m"
+
+
+async def test_a_template_that_would_be_refused_is_known_before_a_pod_is_touched(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop = workshop()
+    shop.forbidden = (f"{APPS}/deployments/none", f"{APPS}/replicasets/web-abc")
+    assert await ask(tmp_path, shop, "resize", *CPU) == 1
+    assert "the template of deployment/web would be refused: pods is forbidden" in capsys.readouterr().err
+    assert not [path for path, _, dry in shop.writes if not dry]
+
+
+async def test_the_template_stays_when_a_pod_was_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shop = workshop()
+    shop.refuse["resize"] = "quota exceeded"
+    assert await ask(tmp_path, shop, "resize", *CPU, "-o", "json") == 1
+    assert '"text": "not every pod was resized"' in capsys.readouterr().out
+    assert shop.sizes("deployments") == SIZES
+
+
+async def test_a_pod_has_no_template(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for verb in ("plan", "resize"):
+        assert await ask(tmp_path, workshop(), verb, "pod/web-1", "--cpu", "1", "--also-template") == 2
+        assert "pod/web-1 has no template; name the workload that makes it" in capsys.readouterr().err
