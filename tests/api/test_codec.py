@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podfit.api.base import json_name
-from podfit.api.codec import convert, decode, encode, to_dict
+from podfit.api.codec import LARGE, convert, decode, decode_shared, encode, to_dict
 from podfit.api.core.events import Event
 from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod
+from podfit.api.meta import ObjectMeta
 from podfit.core.quantity import Quantity
 
 
@@ -59,3 +60,16 @@ def test_resources_survive_the_wire(requests: dict[str, Quantity]) -> None:
     pod = convert(shape, Pod)
     assert decode(encode(pod), Pod) == pod
     assert pod.spec.containers[0].resources.requests == requests
+
+
+def test_the_same_bytes_are_one_object_for_everybody() -> None:
+    data = encode(Pod(metadata=ObjectMeta(name="web")))
+    assert decode_shared(data, Pod) is decode_shared(bytes(bytearray(data)), Pod)
+    assert decode_shared(data, Pod) == decode(data, Pod)
+
+
+def test_what_could_be_changed_or_is_large_is_not_shared() -> None:
+    data = encode(Pod(metadata=ObjectMeta(name="web")))
+    assert decode_shared(data, dict) is not decode_shared(data, dict)
+    large = encode(Pod(metadata=ObjectMeta(name="web", annotations={"a": "x" * LARGE})))
+    assert decode_shared(large, Pod) is not decode_shared(large, Pod)

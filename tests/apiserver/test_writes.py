@@ -159,6 +159,19 @@ async def test_unknown_fields_of_a_patch(server: Server) -> None:
     assert refused["details"]["causes"][0]["field"] == "patch"
 
 
+async def test_directives_of_a_patch_are_no_unknown_fields(server: Server) -> None:
+    await made(server, PODS, POD)
+    path = f"{PODS}/p?fieldValidation=Strict"
+    order = {"metadata": {"$retainKeys": ["name", "labels"], "labels": {"a": "b"}}}
+    assert (await send(server, "PATCH", path, order, STRATEGIC_PATCH))[0] == 200
+    inside = {"spec": {"$setElementOrder/containers": [{"name": "c"}], "containers": [{"name": "c", "colour": "red"}]}}
+    status, refused = await send(server, "PATCH", path, inside, STRATEGIC_PATCH)
+    assert status == 422
+    assert refused["message"].endswith('unknown field "spec.containers[0].colour"')
+    status, refused = await send(server, "PATCH", path, {"metadata": {"$retainKeys": []}}, MERGE_PATCH)
+    assert status == 400 or "$retainKeys" in refused["message"]
+
+
 async def test_status_and_spec_have_doors_of_their_own(server: Server) -> None:
     await made(server, PODS, {**POD, "status": {"phase": "Running"}})
     _, main = await send(server, "PATCH", f"{PODS}/p", {"status": {"phase": "Failed"}}, MERGE_PATCH)

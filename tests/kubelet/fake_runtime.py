@@ -10,7 +10,7 @@
 """
 
 import itertools
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
@@ -121,9 +121,10 @@ class FakeRuntime:
         self.boxes.pop(sandbox_id, None)
         self.containers = {key: each for key, each in self.containers.items() if each[0] != sandbox_id}
 
-    async def list_sandboxes(self) -> tuple[Sandbox, ...]:
+    async def list_sandboxes(self, *, labelled: Mapping[str, str] | None = None) -> tuple[Sandbox, ...]:
         self._call("list", "")
-        return tuple(box.sandbox for box in self.boxes.values())
+        wanted = (labelled or {}).items()
+        return tuple(box.sandbox for box in self.boxes.values() if wanted <= box.sandbox.labels.items())
 
     async def sandbox_status(self, sandbox_id: str) -> SandboxStatus:
         if sandbox_id not in self.boxes:
@@ -173,11 +174,12 @@ class FakeRuntime:
     async def remove_container(self, container_id: str) -> None:
         self.containers.pop(container_id, None)
 
-    async def list_containers(self, *, sandbox_id: str = "") -> tuple[Container, ...]:
+    async def list_containers(self, *, labelled: Mapping[str, str] | None = None) -> tuple[Container, ...]:
+        wanted = (labelled or {}).items()
         return tuple(
             Container(id=key, sandbox_id=box, name=s.name, attempt=s.attempt, image=s.image, image_id=s.image_id,
                       state=s.state, created_at=s.created_at, labels=s.labels, annotations=s.annotations)
-            for key, (box, s, _) in self.containers.items() if sandbox_id in ("", box))
+            for key, (box, s, _) in self.containers.items() if wanted <= s.labels.items())
 
     async def container_status(self, container_id: str) -> ContainerStatus:
         if container_id in self._vanished:

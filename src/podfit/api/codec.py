@@ -1,11 +1,12 @@
 """Bytes to objects and back, in one place, so that custom scalars are known everywhere.
 
 Decoding is typed and strict. JSON `null` means "not given" in Kubernetes, whatever the field's type, so a document that
-does not fit at once is tried again without its nulls.
+does not fit at once is tried again without its nulls. Objects are immutable, so those that are told of the same bytes
+may share one: a write is heard by everybody who watches, and costs one decoding in a process.
 """
 
 from collections.abc import Hashable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -13,6 +14,7 @@ import msgspec
 from podfit.core.quantity import Quantity
 
 T = TypeVar("T")
+LARGE = 16_384  # bytes that are not kept to be shared
 
 
 def _encode_scalar(value: Any) -> Any:
@@ -51,9 +53,26 @@ def decode(data: bytes, kind: type[T]) -> T:
     return decoded
 
 
+@lru_cache(maxsize=256)
+def _shared(data: bytes, kind: Any) -> Any:
+    return decode(data, kind)
+
+
+def decode_shared(data: bytes, kind: type[T]) -> T:
+    """As `decode`; whoever decodes the same bytes soon after gets the same object, unless it is large, or plain dicts.
+    """
+    if len(data) > LARGE or not issubclass(kind, msgspec.Struct):
+        return decode(data, kind)
+    decoded: T = _shared(data, cast(Hashable, kind))
+    return decoded
+
+
 def convert(document: Any, kind: type[T]) -> T:
     """Typed object from decoded JSON."""
-    return msgspec.convert(without_nulls(document), kind, dec_hook=_decode_scalar)
+    try:
+        return msgspec.convert(document, kind, dec_hook=_decode_scalar)
+    except msgspec.ValidationError:
+        return msgspec.convert(without_nulls(document), kind, dec_hook=_decode_scalar)
 
 
 def to_dict(value: Any) -> Any:

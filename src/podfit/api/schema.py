@@ -81,9 +81,12 @@ def _is_struct(hint: Any) -> bool:
     return isinstance(hint, type) and issubclass(hint, Struct)
 
 
-def unknown_fields(document: Any, kind: type[Struct], path: str = "", *, first: bool = False) -> list[str]:
+def unknown_fields(
+    document: Any, kind: type[Struct], path: str = "", *, first: bool = False, directives: bool = False
+) -> list[str]:
     """The paths of members that the kind does not have, in the document's order; with `first` an object's own come
-    before what is inside its members."""
+    before what is inside its members. `directives`: it is a strategic merge patch, where `$patch` and its like are
+    known."""
     if not isinstance(document, dict):
         return []
     found: list[str] = []
@@ -93,22 +96,25 @@ def unknown_fields(document: Any, kind: type[Struct], path: str = "", *, first: 
         here = f"{path}.{name}" if path else name
         member = known.get(name)
         if member is None:
-            found.append(here)
+            if not (directives and name.startswith("$")):
+                found.append(here)
         elif member.item is not None:
-            inside += _unknown_inside(value, member, here, first=first)
+            inside += _unknown_inside(value, member, here, first=first, directives=directives)
             if not first:
                 found, inside = found + inside, []
     return found + inside
 
 
-def _unknown_inside(value: Any, member: Member, path: str, *, first: bool) -> list[str]:
+def _unknown_inside(value: Any, member: Member, path: str, *, first: bool, directives: bool) -> list[str]:
     assert member.item is not None
     if member.shape == "struct":
-        return unknown_fields(value, member.item, path, first=first)
+        return unknown_fields(value, member.item, path, first=first, directives=directives)
     if member.shape == "list" and isinstance(value, list):
         pairs = [(f"{path}[{index}]", each) for index, each in enumerate(value)]
     elif member.shape == "map" and isinstance(value, dict):
         pairs = [(f"{path}.{name}", each) for name, each in value.items()]
     else:
         return []
-    return [found for here, each in pairs for found in unknown_fields(each, member.item, here, first=first)]
+    return [
+        found for here, each in pairs
+        for found in unknown_fields(each, member.item, here, first=first, directives=directives)]

@@ -54,13 +54,13 @@ def tracked(info: ResourceInfo, new: Any, old: Any, *, manager: str, subresource
     entries: Entries = () if old is None else new.metadata.managed_fields
     if old is not None and not entries:
         return new
-    before = _blank(info) if old is None else codec.to_dict(old)
-    after = codec.to_dict(new)
+    before, after = _apart(info, old, new)
     written = tracked_part(changed(before, after, info.type))
     if old is None and info.has_status:
         written.pop("f:status", None)  # not the client's to write
     if lost(before, after, info.type):
-        entries = tuple(replace(each, fields_v1=existing(each.fields_v1 or {}, after, info.type)) for each in entries)
+        whole = codec.to_dict(new)
+        entries = tuple(replace(each, fields_v1=existing(each.fields_v1 or {}, whole, info.type)) for each in entries)
     writer = entry_of(info, manager, UPDATE, subresource, time=now)
     fields = in_order(_capped(_settled(entries, written, writer)))
     return replace(new, metadata=replace(new.metadata, managed_fields=fields))
@@ -108,6 +108,17 @@ def given(entries: Entries) -> Entries | None:
         for each in entries
     )  # fmt: skip
     return entries if fine and entries else None
+
+
+def _apart(info: ResourceInfo, old: Any, new: Any) -> tuple[Any, Any]:
+    """Both as documents, without what is the same in both, which is most of an object, and without their managers."""
+    if old is None:
+        return _blank(info), codec.to_dict(new)
+    empty = info.type()
+    same = {name: getattr(empty, name) for name in empty.__struct_fields__ if getattr(old, name) == getattr(new, name)}
+    without = (replace(each, **{"metadata": replace(each.metadata, managed_fields=()), **same}) for each in (old, new))
+    before, after = map(codec.to_dict, without)
+    return before, after
 
 
 @cache

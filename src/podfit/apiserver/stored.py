@@ -50,6 +50,11 @@ def whole(info: ResourceInfo, record: Record) -> bytes:
     return b"".join((*pieces(info, record), b"\n"))
 
 
+def unended(info: ResourceInfo, record: Record) -> bytes:
+    """The object as watchers and other clients in this process decode it, which is done once for all of them."""
+    return b"".join(pieces(info, record))
+
+
 def items(info: ResourceInfo, records: Iterable[Record]) -> list[bytes]:
     """The records as list items, in parts, commas included."""
     parts: list[bytes] = []
@@ -66,7 +71,7 @@ def decoded(info: ResourceInfo, record: Record) -> Any:
 @lru_cache(maxsize=4096)
 def _decoded(info: ResourceInfo, value: bytes, revision: int) -> Any:
     """Objects never change, so one decoding serves every reader: admission, tables, and each watcher's selector."""
-    return codec.decode(whole(info, Record("", value, 0, revision)), info.type)
+    return codec.decode_shared(unended(info, Record("", value, 0, revision)), info.type)
 
 
 def encoded(obj: Object) -> bytes:

@@ -10,7 +10,7 @@
       ConnectionError   no answer (`net.http_client.Unreachable`), or one that cannot be read (`Unreadable`)
 """
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -67,7 +67,7 @@ class Client:
 
     async def get(self, kind: Kind[T], name: str, namespace: str = "") -> T:
         resource = resource_of(kind)
-        return _decode(await self.request("GET", resource.info.path(namespace, name)), resource.type)
+        return _object(await self.request("GET", resource.info.path(namespace, name)), resource.type)
 
     async def list(
         self, kind: Kind[T], namespace: str = "", *, labels: str = "", fields: str = "", limit: int = 0,
@@ -91,13 +91,13 @@ class Client:
         """The same for a dict, which does not know its resource."""
         resource = resource_of(kind)
         path = resource.info.path(namespace or identify(obj)[0])
-        return _decode(await self.request("POST", path, codec.encode(obj), query=_query(dryRun=dry_run)), resource.type)
+        return _object(await self.request("POST", path, codec.encode(obj), query=_query(dryRun=dry_run)), resource.type)
 
     async def update(self, obj: T, *, kind: Kind[T] | None = None, subresource: str = "", dry_run: bool = False) -> T:
         """Replace an object; its resource version, if it has one, must be the current one (else 409 Conflict)."""
         resource = resource_of(kind or type(obj))
         path = resource.info.path(*identify(obj), subresource)
-        return _decode(await self.request("PUT", path, codec.encode(obj), query=_query(dryRun=dry_run)), resource.type)
+        return _object(await self.request("PUT", path, codec.encode(obj), query=_query(dryRun=dry_run)), resource.type)
 
     async def update_status(self, obj: T, *, kind: Kind[T] | None = None) -> T:
         return await self.update(obj, kind=kind, subresource="status")
@@ -112,7 +112,7 @@ class Client:
             "PATCH", resource.info.path(namespace, name, subresource),
             patch if isinstance(patch, bytes) else codec.encode(patch),
             query=_query(dryRun=dry_run, fieldManager=field_manager, force=force), content_type=content_type)
-        return _decode(body, resource.type)
+        return _object(body, resource.type)
 
     async def delete(
         self, kind: Kind[T], name: str, namespace: str = "", *, grace: int | None = None, uid: str | None = None,
@@ -151,7 +151,7 @@ class Client:
                 event = _decode(line, _Event)
                 if event.type == "ERROR":
                     raise ApiError.from_status(_decode(event.object, dict))
-                yield WatchEvent(event.type, _decode(event.object, resource.type))
+                yield WatchEvent(event.type, _object(bytes(event.object), resource.type))
 
     async def request(
         self, method: str, path: str, body: bytes = b"", *, query: Mapping[str, str] | None = None,
@@ -183,9 +183,14 @@ class _Event(Struct):
     object: msgspec.Raw
 
 
-def _decode(data: bytes | msgspec.Raw, kind: type[T]) -> T:
+def _object(data: bytes, kind: type[T]) -> T:
+    """An answer and an event that tell the same are one object, however many are told."""
+    return _decode(data.removesuffix(b"\n"), kind, codec.decode_shared)
+
+
+def _decode(data: bytes | msgspec.Raw, kind: type[T], decode: Callable[[bytes, type[T]], T] = codec.decode) -> T:
     try:
-        return codec.decode(bytes(data), kind)
+        return decode(bytes(data), kind)
     except (msgspec.DecodeError, ValueError) as error:
         raise Unreadable(f"the server's answer is not a {getattr(kind, '__name__', kind)}: {error}") from error
 

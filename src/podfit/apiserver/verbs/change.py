@@ -104,10 +104,13 @@ def _patcher(context: Context, info: ResourceInfo, request: Request) -> Make:
         raise ApiError(415, "UnsupportedMediaType", text)
     strictness = Strictness.of(request)
     changes, problems = parse_json(request.body)
-    sent = shown_map(changes) if kind == STRATEGIC_PATCH else request.body.decode(errors="replace")
 
     def refuse(text: str) -> ApiError:
+        sent = shown_map(changes) if kind == STRATEGIC_PATCH else request.body.decode(errors="replace")
         return refusal("", "", [invalid("patch", sent[:_SHOWN], text)])
+
+    # What is stored has no unknown fields, so after a merge only those of the patch have to be looked for.
+    doubtful = kind == JSON_PATCH or bool(unknown_fields(changes, info.type, directives=kind == STRATEGIC_PATCH))
 
     def make(record: Record) -> Wanted:
         document = msgspec.json.decode(stored.whole(info, record))
@@ -117,12 +120,13 @@ def _patcher(context: Context, info: ResourceInfo, request: Request) -> Make:
             patched = mergepatch.apply(document, changes)
         else:
             patched = strategic.apply(document, changes, info.type)
-        check_depth(patched)
+        if kind == JSON_PATCH:  # it alone can put a copy of something inside of itself
+            check_depth(patched)
         try:
             obj = typed_object(todays(patched, info.type, context.legacy), info.type, version=info.version)
         except ApiError as error:
             raise refuse(unfit(error.message, info.type, from_map=kind == STRATEGIC_PATCH)) from None
-        paths = unknown_fields(patched, info.type, first=kind == STRATEGIC_PATCH)
+        paths = unknown_fields(patched, info.type, first=kind == STRATEGIC_PATCH) if doubtful else []
         unknown = (f'unknown field "{path}"' for path in paths)
         return Wanted(apply_defaults(obj, context.gates), strictness.check([*problems, *unknown], refuse))
 

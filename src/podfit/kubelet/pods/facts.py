@@ -59,15 +59,16 @@ class PodFacts:
 
 async def observe(runtime: Runtime, uid: str) -> PodFacts:
     """Ask the runtime. A container that vanishes between list and inspect is not there (spec R-181)."""
-    found = [each for each in await runtime.list_sandboxes() if each.uid == uid]
+    mine = {labels.POD_UID: uid}
+    found, listed = await asyncio.gather(runtime.list_sandboxes(labelled=mine), runtime.list_containers(labelled=mine))
     sandboxes = tuple(sorted(found, key=lambda each: (each.attempt, each.created_at), reverse=True))
     if not sandboxes:
         return PodFacts(uid)
-    status, listed = await asyncio.gather(
+    homes = {each.id for each in sandboxes}
+    entries = [each for each in listed if each.sandbox_id in homes]
+    status, statuses = await asyncio.gather(
         _sandbox_status(runtime, sandboxes[0].id),
-        asyncio.gather(*(runtime.list_containers(sandbox_id=each.id) for each in sandboxes)))
-    entries = [each for one in listed for each in one]
-    statuses = await asyncio.gather(*(_container_status(runtime, each.id) for each in entries))
+        asyncio.gather(*(_container_status(runtime, each.id) for each in entries)))
     known = [(entry, one) for entry, one in zip(entries, statuses, strict=True) if one is not None]
     known.sort(key=lambda pair: (pair[1].attempt, pair[1].created_at), reverse=True)
     return PodFacts(

@@ -17,6 +17,8 @@ _SERVER_OWNED = ("qosClass", "resize", "nominatedNodeName")
 
 def status_patch(old: PodStatus, new: PodStatus) -> Document:
     """Empty when there is nothing to write."""
+    if old == new:
+        return {}
     before, after = codec.to_dict(old), codec.to_dict(new)
     for name in _SERVER_OWNED:
         after.pop(name, None)

@@ -14,7 +14,7 @@ from podfit.client.backoff import Backoff
 from podfit.client.rest import STRATEGIC_PATCH, Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-from podfit.kubelet.pods.status_patch import status_patch
+from podfit.kubelet.pods.status_patch import Document, status_patch
 from podfit.kubelet.status.conditions import keeping_foreign
 
 log = logging.getLogger(__name__)
@@ -32,6 +32,7 @@ class StatusWriter:
         self._known = pod.status
         self._version = _version(pod)
         self._wanted: PodStatus | None = None
+        self._patch: Document = {}
         self._wake = asyncio.Event()
         self._written = asyncio.Event()
         self._written.set()
@@ -46,12 +47,13 @@ class StatusWriter:
         generation = max(status.observed_generation, self._known.observed_generation)
         self._wanted = keeping_foreign(replace(status, observed_generation=generation), self._known)
         self._compare()
+        self._tell()
 
     def seen(self, pod: Pod) -> None:
         """The API's own version, as a watch event brought it."""
         if _version(pod) > self._version:
             self._learn(pod)
-            self._compare()
+            self._tell()
 
     async def written(self) -> None:
         """Wait until the API has what was set last, or the pod is gone."""
@@ -79,7 +81,7 @@ class StatusWriter:
 
     def _forgotten(self) -> None:
         """The pod does not exist any more: what was to be written has no reader."""
-        self._known, self._wanted = self.status, None
+        self._known, self._wanted, self._patch = self.status, None, {}
         self._written.set()
 
     async def _is_gone(self, error: Exception) -> bool:
@@ -94,12 +96,12 @@ class StatusWriter:
             return isinstance(unknown, ApiError) and unknown.code == _NOT_FOUND
 
     async def _write(self) -> None:
-        while self._wanted is not None and (patch := status_patch(self._known, self._wanted)):
+        while patch := self._patch:
             answer = await self._client.patch(
                 Pod, self._meta.name, self._meta.namespace, {"metadata": {"uid": self._meta.uid}, "status": patch},
                 content_type=STRATEGIC_PATCH, subresource="status")
             self._learn(answer)
-            if status_patch(self._known, self._wanted) == patch:
+            if self._patch == patch:
                 log.warning("the API keeps another pod status pod=%s/%s differs=%s",
                             self._meta.namespace, self._meta.name, sorted(patch))
                 break
@@ -110,9 +112,13 @@ class StatusWriter:
         self._known, self._version = pod.status, max(self._version, _version(pod))
         if self._wanted is not None:
             self._wanted = keeping_foreign(self._wanted, self._known)
+        self._compare()
 
     def _compare(self) -> None:
-        if self._wanted is not None and status_patch(self._known, self._wanted):
+        self._patch = {} if self._wanted is None else status_patch(self._known, self._wanted)
+
+    def _tell(self) -> None:
+        if self._patch:
             self._written.clear()
             self._wake.set()
         else:

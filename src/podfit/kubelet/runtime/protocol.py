@@ -4,7 +4,7 @@ CRI's calls, one method each, in our own types. Every method may raise `CRIError
 Stop and remove are idempotent: an id that is gone is not an error.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -36,7 +36,8 @@ class Sandboxes(Protocol):
     async def remove_sandbox(self, sandbox_id: str) -> None:
         """Remove it with all its containers."""
 
-    async def list_sandboxes(self) -> tuple[Sandbox, ...]: ...
+    async def list_sandboxes(self, *, labelled: Mapping[str, str] | None = None) -> tuple[Sandbox, ...]:
+        """All sandboxes; those with all of these labels if given."""
 
     async def sandbox_status(self, sandbox_id: str) -> SandboxStatus: ...
 
@@ -59,8 +60,8 @@ class Containers(Protocol):
 
     async def remove_container(self, container_id: str) -> None: ...
 
-    async def list_containers(self, *, sandbox_id: str = "") -> tuple[Container, ...]:
-        """All containers, exited ones too; those of one sandbox if given."""
+    async def list_containers(self, *, labelled: Mapping[str, str] | None = None) -> tuple[Container, ...]:
+        """All containers, exited ones too; those with all of these labels if given."""
 
     async def container_status(self, container_id: str) -> ContainerStatus: ...
 

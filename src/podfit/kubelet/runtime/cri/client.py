@@ -6,7 +6,7 @@ module is imported only where a CRI socket is used.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -112,8 +112,9 @@ class CRIRuntime:
     async def remove_sandbox(self, sandbox_id: str) -> None:
         await self._gone_is_fine("RemovePodSandbox", pb.RemovePodSandboxRequest(pod_sandbox_id=sandbox_id))
 
-    async def list_sandboxes(self) -> tuple[Sandbox, ...]:
-        answer = await self._call("ListPodSandbox", pb.ListPodSandboxRequest(), pb.ListPodSandboxResponse)
+    async def list_sandboxes(self, *, labelled: Mapping[str, str] | None = None) -> tuple[Sandbox, ...]:
+        request = pb.ListPodSandboxRequest(filter=pb.PodSandboxFilter(label_selector=labelled))
+        answer = await self._call("ListPodSandbox", request, pb.ListPodSandboxResponse)
         return tuple(convert.sandbox(each) for each in answer.items)
 
     async def sandbox_status(self, sandbox_id: str) -> SandboxStatus:
@@ -153,8 +154,8 @@ class CRIRuntime:
     async def remove_container(self, container_id: str) -> None:
         await self._gone_is_fine("RemoveContainer", pb.RemoveContainerRequest(container_id=container_id))
 
-    async def list_containers(self, *, sandbox_id: str = "") -> tuple[Container, ...]:
-        request = pb.ListContainersRequest(filter=pb.ContainerFilter(pod_sandbox_id=sandbox_id))
+    async def list_containers(self, *, labelled: Mapping[str, str] | None = None) -> tuple[Container, ...]:
+        request = pb.ListContainersRequest(filter=pb.ContainerFilter(label_selector=labelled))
         answer = await self._call("ListContainers", request, pb.ListContainersResponse)
         return tuple(convert.container(each) for each in answer.containers)
 

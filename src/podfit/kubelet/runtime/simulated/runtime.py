@@ -11,7 +11,7 @@ on every run.
 
 import asyncio
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -79,9 +79,10 @@ class SimulatedRuntime(SimulatedState):
             self._remove(container_id)
         self._sandboxes.pop(sandbox_id, None)
 
-    async def list_sandboxes(self) -> tuple[Sandbox, ...]:
+    async def list_sandboxes(self, *, labelled: Mapping[str, str] | None = None) -> tuple[Sandbox, ...]:
         await self._may("list_sandboxes")
-        return tuple(status for status, _ in self._sandboxes.values())
+        wanted = (labelled or {}).items()
+        return tuple(status for status, _ in self._sandboxes.values() if wanted <= status.labels.items())
 
     async def sandbox_status(self, sandbox_id: str) -> SandboxStatus:
         await self._may("sandbox_status")
@@ -140,8 +141,9 @@ class SimulatedRuntime(SimulatedState):
         await self._may("remove_container")
         self._remove(container_id)
 
-    async def list_containers(self, *, sandbox_id: str = "") -> tuple[Container, ...]:
+    async def list_containers(self, *, labelled: Mapping[str, str] | None = None) -> tuple[Container, ...]:
         await self._may("list_containers")
+        wanted = (labelled or {}).items()
         return tuple(
             Container(
                 id=each.id, sandbox_id=owner, name=each.name, attempt=each.attempt, image=each.image,
@@ -149,7 +151,7 @@ class SimulatedRuntime(SimulatedState):
                 annotations=each.annotations,
             )
             for each, _, owner in self._containers.values()
-            if sandbox_id in ("", owner)
+            if wanted <= each.labels.items()
         )  # fmt: skip
 
     async def container_status(self, container_id: str) -> ContainerStatus:
