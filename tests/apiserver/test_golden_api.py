@@ -14,7 +14,15 @@ from podfit.apiserver.documents import parse_yaml
 from podfit.net.wire import Response
 from support.clock import TURNS, FakeClock
 from support.golden import Case, parametrize
-from support.replay import Replay, comparable, differences, projected, served
+from support.replay import (
+    CONTROLLER_MANAGER,
+    Replay,
+    comparable,
+    differences,
+    projected,
+    served,
+    without_controllers,
+)
 from support.server import Server
 
 _COMPACTED = "the recorded server had compacted its history, a new one has not"
@@ -26,6 +34,7 @@ _VERSION = "the server says what it is"
 _ROLES = "only the roles of what is served exist"
 _RECORDED_ON = "made by a controller of the recorded cluster"
 _EMPTY = "rules that are an empty list are as good as none, so nobody owns them"
+_QUOTED = "code and reason agree; upstream quotes the whole patched object and its decoder, we quote the patch"
 _IMPERSONATE = "impersonation is judged by the verb impersonate, not by the finer verbs of 1.36's new feature"
 
 DEVIATIONS = {
@@ -47,6 +56,8 @@ DEVIATIONS = {
     "denied-impersonate-group": _IMPERSONATE, "denied-impersonate-uid": _IMPERSONATE,
     "denied-impersonate-node": _IMPERSONATE,
     "node-get": "a node that asks for a pod that is gone is told so, which a 403 would hide from it",
+    "mp-wrong-type": _QUOTED, "mp-number-string": _QUOTED, "jp-wrong-type": _QUOTED,
+    "table-list-daemonsets": "upstream's tables lack the annotation that counts templates, its objects have it",
     "propagation-orphan-delete": "there is no garbage collector: an object goes at once, and alone",
 }  # fmt: skip
 
@@ -90,6 +101,8 @@ async def _read(answer: Response) -> str:
 
 
 def _compare(expected: Any, got: Any) -> None:
+    if CONTROLLER_MANAGER in str(expected):
+        expected, got = without_controllers(expected), without_controllers(got)
     assert not list(differences(comparable(expected), comparable(projected(expected, got))))
 
 

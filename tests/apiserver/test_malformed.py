@@ -65,7 +65,7 @@ async def test_each_mistake_has_its_status(
 
 
 @pytest.mark.parametrize(
-    "path", ["/nope", "/api/v2", "/apis/apps/v1/deployments", "/apis/apps", "/openapi", "/api/v1/pods/a"]
+    "path", ["/nope", "/api/v2", "/apis/nothing.io/v1/deployments", "/apis/nothing.io", "/openapi", "/api/v1/pods/a"]
 )
 async def test_a_path_of_nothing_is_a_plain_404(server: Server, path: str) -> None:
     answer = await server.ask("GET", path)

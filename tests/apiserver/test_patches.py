@@ -11,7 +11,7 @@ from podfit.api.core.config import ConfigMap, ServiceAccount
 from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod
 from podfit.apiserver.bodies import typed_object
-from podfit.apiserver.patch import jsonpatch, mergepatch, strategic
+from podfit.apiserver.patch import decoding, jsonpatch, mergepatch, strategic
 from podfit.apiserver.patch.words import unfit
 from podfit.core.errors import ApiError
 
@@ -46,6 +46,8 @@ def op(kind: str, path: str, **more: Json) -> Json:
         ({"a": {"b": 1}}, [op("copy", "/c", **{"from": "/a"})], {"a": {"b": 1}, "c": {"b": 1}}),
         ({"a/b": 1, "m~n": 2}, [op("remove", "/a~1b"), op("test", "/m~0n", value=2)], {"m~n": 2}),
         ({"": 1}, [op("replace", "/", value=2)], {"": 2}),
+        ({}, [op("test", "/absent", value=None), op("replace", "/absent", value=1)], {"absent": 1}),
+        ({"a": 1}, None, {"a": 1}),
     ],
 )
 def test_json_patch(document: Json, operations: Json, expected: Json) -> None:
@@ -55,7 +57,7 @@ def test_json_patch(document: Json, operations: Json, expected: Json) -> None:
 @pytest.mark.parametrize(
     "operation",
     [
-        op("remove", "/absent"), op("replace", "/absent", value=1), op("add", "/absent/x", value=1),
+        op("remove", "/absent"), op("replace", "/list/9", value=1), op("add", "/absent/x", value=1),
         op("add", "/list/9", value=1), op("add", "/list/01", value=1), op("remove", "/list/-"), op("remove", ""),
         op("test", "/one", value=2), op("move", "/one/deep", **{"from": "/one"}), op("copy", "/x"), op("jump", "/one"),
         {"op": "add"}, op("add", "one", value=1), {}, 7, op("remove", "/list/\u0661"),
@@ -67,7 +69,7 @@ def test_a_json_patch_that_does_not_fit_is_unprocessable(operation: Json) -> Non
     assert refused.value.code == 422
 
 
-@pytest.mark.parametrize("patch", [{}, "x", 3, None])
+@pytest.mark.parametrize("patch", [{}, "x", 3])
 def test_a_json_patch_is_a_list(patch: Json) -> None:
     with pytest.raises(ApiError) as refused:
         jsonpatch.apply({}, patch)
@@ -228,6 +230,9 @@ def test_documents_are_never_changed_in_place(document: Json, patch: Json) -> No
         ({"spec": {"containers": [{"name": "c", "command": [{}]}]}}, "unrecognized type: string"),
         ({"spec": {"containers": [{"name": "c", "image": 5}]}}, "cannot convert int64 to string"),
         ({"spec": {"nodeSelector": [1]}}, "cannot restore map from slice"),
+        ({"spec": {"priority": "x"}}, "unrecognized type: int32"),
+        ({"spec": {"terminationGracePeriodSeconds": "x"}}, "unrecognized type: int64"),
+        ({"spec": {"hostNetwork": "x"}}, "unrecognized type: bool"),
         ({"spec": {"tolerations": [7]}}, "cannot restore struct from: int64"),
         ({"spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": True}}}]}}, "quantities must match"),
     ],
@@ -239,3 +244,23 @@ def test_an_outcome_that_does_not_fit_the_kind_is_named_by_its_shape(patch: Json
     assert unfit(refused.value.message, Pod, from_map=True).startswith(text)
     said = unfit(refused.value.message, Pod, from_map=False)
     assert said.startswith(("quantities must match", "Pod in version"))
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (b"", "unexpected end of JSON input"),
+        (b"{", "unexpected end of JSON input"),
+        (b'{"a": "b', "unexpected end of JSON input"),
+        (b"spec: x", "invalid character 's' looking for beginning of value"),
+        (b"{a: 1}", "invalid character 'a' looking for beginning of object key string"),
+        (b'{"a" 1}', "invalid character '1' after object key"),
+        (b'{"a": 1 "b": 2}', "invalid character '\"' after object key:value pair"),
+        (b'{"a": [1 2]}', "invalid character '2' after array element"),
+        (b"{} x", "invalid character 'x' after top-level value"),
+    ],
+)
+def test_what_is_no_json_is_refused_in_the_words_of_upstreams_decoder(body: bytes, text: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        decoding.decoded(body, prefix="error decoding patch: ")
+    assert refused.value.message == f"error decoding patch: {text}"

@@ -21,6 +21,8 @@ ADMIN_AGENT = "golden/v1.36 (linux/amd64)"
 _PLACEHOLDER = re.compile(r"\{([a-zA-Z0-9]+)\}")
 _AGE = re.compile(r"^\d+s$")
 _NODE_PORT = re.compile(r":3\d{4}/")
+CONTROLLER_MANAGER = "kube-controller-manager"
+_REVISION = "deployment.kubernetes.io/revision"
 _MOUNTED_TOKEN = "kube-api-access-"  # a volume that we do not give to pods
 
 
@@ -52,7 +54,7 @@ class Replay:
                 self._save(step, body)
 
     async def send(self, step: dict[str, Any], *, anonymous: bool = False) -> Response:
-        body = self.filled(step.get("body"))
+        body = _repeated(self.filled(step.get("body")))
         data = b"" if body is None else body.encode() if isinstance(body, str) else json.dumps(body).encode()
         headers = {name.lower(): self.filled(value) for name, value in (step.get("headers") or {}).items()}
         headers.setdefault("user-agent", step.get("ua") or ADMIN_AGENT)
@@ -93,6 +95,11 @@ class Replay:
             for part in path.split("."):
                 found = found.get(part, "")
             self._names[name] = found
+
+
+def _repeated(body: Any) -> Any:
+    """`{"$repeat": n, "item": …}` is a list of that many."""
+    return [body["item"]] * body["$repeat"] if isinstance(body, dict) and "$repeat" in body else body
 
 
 def projected(expected: Any, got: Any) -> Any:
@@ -166,6 +173,34 @@ def comparable(body: Any) -> Any:
 
 def _cell(cell: Any) -> Any:
     return _NODE_PORT.sub(":30000/", _AGE.sub("0s", cell)) if isinstance(cell, str) else cell
+
+
+def without_controllers(body: Any) -> Any:
+    """An answer without what the controller manager of the recorded cluster had written by then."""
+    if isinstance(body, list):
+        return [without_controllers(each) for each in body]
+    if not isinstance(body, dict):
+        return body
+    kept = {name: without_controllers(value) for name, value in body.items() if name not in ("status", "metadata")}
+    if isinstance(body.get("metadata"), dict):
+        kept["metadata"] = _own(body["metadata"])
+    return kept
+
+
+def _own(metadata: dict[str, Any]) -> dict[str, Any]:
+    kept = dict(metadata)
+    annotations = {name: text for name, text in metadata.get("annotations", {}).items() if name != _REVISION}
+    kept["annotations"] = annotations
+    entries = [each for each in metadata.get("managedFields", []) if each["manager"] != CONTROLLER_MANAGER]
+    kept["managedFields"] = [each | {"fieldsV1": _owned(each["fieldsV1"])} for each in entries]
+    return kept
+
+
+def _owned(fields: dict[str, Any]) -> dict[str, Any]:
+    """Who was first to write an annotation owns that there are any."""
+    meta = fields.get("f:metadata", {})
+    annotations = {name: inner for name, inner in meta.get("f:annotations", {}).items() if name != "."}
+    return fields | ({"f:metadata": meta | {"f:annotations": annotations}} if "f:annotations" in meta else {})
 
 
 def _mounts_token(item: Any) -> bool:

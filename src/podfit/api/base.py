@@ -60,6 +60,8 @@ class Listing:
     key_defaults: tuple[tuple[str, str], ...] = ()
     patched: bool = True
     replaced: bool = False
+    granular: bool = False
+    """Whether the schema says of a map that it is owned key by key, as all are that are not atomic."""
 
 
 def keyed(*keys: str, merge: str = "", patch: bool = True, retain_keys: bool = False, **defaults: str) -> Listing:
@@ -81,6 +83,7 @@ SET_REPLACED = Listing(set_=True, patched=False)
 ATOMIC = Listing(atomic=True)
 RETAIN_KEYS = Listing(retain_keys=True)
 REPLACED = Listing(replaced=True)
+GRANULAR = Listing(granular=True)
 
 _DATE = r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 _CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9]"

@@ -29,6 +29,7 @@ from podfit.api.meta import LabelSelector
 from podfit.api.rbac import ClusterRoleBinding, RoleBinding, RoleRef, Subject
 from podfit.api.scheduling import PriorityClass
 from podfit.api.service_defaults import DEFAULTS as OF_SERVICES
+from podfit.api.workload_defaults import DEFAULTS as OF_WORKLOADS
 from podfit.core.features import DEFAULT_GATES, FeatureGates
 
 Kind = TypeVar("Kind", bound=Object)
@@ -154,4 +155,5 @@ _DEFAULTS: Mapping[type[Object], Callable[[Any], Any]] = {
     MutatingWebhookConfiguration: _webhooks,
     ValidatingWebhookConfiguration: _webhooks,
     **OF_SERVICES,
+    **OF_WORKLOADS,
 }

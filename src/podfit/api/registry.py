@@ -18,13 +18,15 @@ EDIT = ("get", "patch", "update")
 
 @dataclass(frozen=True, slots=True)
 class Subresource:
-    """`kind` (with group and version) is what travels, when it is not the parent's own."""
+    """`kind` (with group and version) is what travels, when it is not the parent's own; `struct` says where it
+    is an object that documents describe."""
 
     name: str
     verbs: tuple[str, ...] = EDIT
     kind: str = ""
     group: str = ""
     version: str = ""
+    struct: type[Object] | None = None
 
 
 STATUS = Subresource("status")
@@ -60,6 +62,8 @@ class ResourceInfo:
     """Cells of one object under `columns`; the second argument is the present, RFC 3339, for ages."""
     fields: Mapping[str, Callable[[Any], str]] = field(default_factory=dict)
     """Field selectors beyond metadata.name and metadata.namespace."""
+    counted: Callable[[Any], Any] | None = None
+    """The part of an object whose changes its generation counts; None for a kind without a generation."""
 
     @property
     def kind(self) -> str:

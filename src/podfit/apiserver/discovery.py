@@ -18,8 +18,10 @@ PAGES = (
     "/healthz", "/livez", "/metrics", OPENID, "/openapi/v2", "/openapi/v3", JWKS, "/readyz", "/version",
 )  # fmt: skip
 _ORDER = (
-    "", "authentication.k8s.io", "authorization.k8s.io", "policy", "rbac.authorization.k8s.io",
-    "admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io", "coordination.k8s.io",
+    "", "apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io",
+    "autoscaling", "batch", "certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io",
+    "storage.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io",
+    "coordination.k8s.io", "node.k8s.io", "discovery.k8s.io", "resource.k8s.io", "flowcontrol.apiserver.k8s.io",
 )  # fmt: skip
 AGGREGATED = "apidiscovery.k8s.io"
 

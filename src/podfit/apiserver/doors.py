@@ -6,25 +6,25 @@ A kind has one main door and one for each subresource that takes objects. The ru
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
 
-from podfit.api.admissionregistration import MutatingWebhookConfiguration, ValidatingWebhookConfiguration
+from podfit.api.apps.daemonsets import DaemonSet
+from podfit.api.apps.deployments import Deployment
 from podfit.api.core.namespaces import Namespace, NamespaceStatus
 from podfit.api.core.pods import Pod, PodCondition, PodStatus
 from podfit.api.core.services import Service
-from podfit.api.discovery import EndpointSlice
 from podfit.api.registry import ResourceInfo
-from podfit.api.scheduling import PriorityClass
 from podfit.api.validation import pod_updates
-from podfit.api.validation.kinds import validate_create, validate_update
-from podfit.api.validation.meta import validate_meta_update
+from podfit.api.validation.kinds import validate_create, validate_status, validate_update
 from podfit.core.features import FeatureGates
 from podfit.core.fields import FieldError
 from podfit.decide.qos import qos_class
 from podfit.decide.resize_rules import prepare_resize, validate_resize
 from podfit.decide.services import created, updated
+from podfit.decide.workloads import changed_daemon_set, new_daemon_set
 
 NAMESPACE_FINALIZER = "kubernetes"
 
@@ -54,13 +54,11 @@ def prepare_create(info: ResourceInfo, obj: Any, gates: FeatureGates) -> Any:
             return replace(obj, spec=spec, status=NamespaceStatus(phase="Active"))
         case Service():
             return created(obj)
-        case MutatingWebhookConfiguration() | ValidatingWebhookConfiguration() | EndpointSlice():
-            return replace(obj, metadata=replace(obj.metadata, generation=1))
-        case PriorityClass():
-            return replace(obj, metadata=replace(obj.metadata, generation=1))
-    if info.has_status:
-        return replace(obj, status=type(obj.status)())
-    return obj
+        case DaemonSet():
+            obj = new_daemon_set(obj)
+    if info.counted is not None:
+        obj = replace(obj, metadata=replace(obj.metadata, generation=1))
+    return replace(obj, status=type(obj.status)()) if info.has_status else obj
 
 
 def _held_back(pod: Pod) -> tuple[PodCondition, ...]:
@@ -77,35 +75,33 @@ def check_create(obj: Any, gates: FeatureGates) -> list[FieldError]:
 
 def door(info: ResourceInfo, subresource: str) -> Door:
     """The door of a kind or of its subresource."""
-    own = _DOORS.get((info.type, subresource))
-    if own is not None:
+    if own := _DOORS.get((info.type, subresource)):
         return own
-    if subresource == "status":
-        return _STATUS
-    return Door(_main_of_status, validate_update) if info.has_status else Door(_unchanged, validate_update)
+    if subresource == "scale":
+        return Door(partial(_scale, info), validate_update)
+    return _STATUS if subresource == "status" else Door(partial(_main, info), validate_update)
 
 
-def _unchanged(new: Any, _old: Any, _gates: FeatureGates) -> Any:
-    return new
+def _main(info: ResourceInfo, new: Any, old: Any, _gates: FeatureGates) -> Any:
+    """All but the status, which has a door of its own; the generation counts changes of what it is about."""
+    if info.has_status:
+        new = replace(new, status=old.status)
+    if isinstance(new, DaemonSet):
+        new = changed_daemon_set(new, old)
+    if info.counted is None:
+        return new
+    generation = old.metadata.generation + (info.counted(new) != info.counted(old))
+    return replace(new, metadata=replace(new.metadata, generation=generation))
 
 
-def _main_of_status(new: Any, old: Any, _gates: FeatureGates) -> Any:
-    return replace(new, status=old.status)
+def _scale(info: ResourceInfo, new: Any, old: Any, gates: FeatureGates) -> Any:
+    """The number of pods and nothing else."""
+    kept = replace(old.metadata, managed_fields=new.metadata.managed_fields)
+    return _main(info, replace(old, metadata=kept, spec=replace(old.spec, replicas=new.spec.replicas)), old, gates)
 
 
 def _namespace(new: Namespace, old: Namespace, _gates: FeatureGates) -> Namespace:
     return replace(new, spec=old.spec, status=old.status)
-
-
-def _webhooks(new: Any, old: Any, _gates: FeatureGates) -> Any:
-    generation = old.metadata.generation + (new.webhooks != old.webhooks)
-    return replace(new, metadata=replace(new.metadata, generation=generation))
-
-
-def _counted(new: Any, old: Any, _gates: FeatureGates) -> Any:
-    """The generation counts changes of anything but metadata."""
-    generation = old.metadata.generation + (replace(new, metadata=old.metadata) != old)
-    return replace(new, metadata=replace(new.metadata, generation=generation))
 
 
 def _finalize(new: Namespace, old: Namespace, _gates: FeatureGates) -> Namespace:
@@ -117,11 +113,12 @@ def _status(new: Any, old: Any, _gates: FeatureGates) -> Any:
     return replace(new, metadata=kept, spec=old.spec)
 
 
-def _status_errors(new: Any, old: Any, _gates: FeatureGates) -> list[FieldError]:
-    return validate_meta_update(new.metadata, old.metadata)
+def _deployment_status(new: Deployment, old: Deployment, gates: FeatureGates) -> Any:
+    labels = replace(new.metadata, labels=old.metadata.labels)
+    return _status(replace(new, metadata=labels), old, gates)
 
 
-_STATUS = Door(_status, _status_errors)
+_STATUS = Door(_status, lambda new, old, _: validate_status(new, old))
 _DOORS: dict[tuple[type, str], Door] = {
     (Pod, ""): Door(lambda new, old, _: pod_updates.prepare_pod_update(new, old), validate_update),
     (Pod, "resize"): Door(prepare_resize, validate_resize, writes_dropped=True),
@@ -132,10 +129,8 @@ _DOORS: dict[tuple[type, str], Door] = {
     (Pod, "ephemeralcontainers"): Door(
         lambda new, old, _: pod_updates.prepare_ephemeral_update(new, old), pod_updates.validate_ephemeral_update
     ),
-    (MutatingWebhookConfiguration, ""): Door(_webhooks, validate_update),
-    (ValidatingWebhookConfiguration, ""): Door(_webhooks, validate_update),
     (Service, ""): Door(lambda new, old, _: updated(new, old), validate_update),
-    (EndpointSlice, ""): Door(_counted, validate_update),
+    (Deployment, "status"): Door(_deployment_status, lambda new, old, _: validate_status(new, old)),
     (Namespace, ""): Door(_namespace, validate_update),
     (Namespace, "finalize"): Door(_finalize, lambda *_: []),
 }

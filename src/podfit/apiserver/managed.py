@@ -12,9 +12,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from podfit.api import codec
-from podfit.api.core.pods import Pod
+from podfit.api.base import Struct
+from podfit.api.core.pods import PodSpec
 from podfit.api.meta import ManagedFieldsEntry
 from podfit.api.registry import ResourceInfo
+from podfit.api.schema import members
 from podfit.apiserver.bodies import options_kind
 from podfit.apiserver.fields.compare import changed, existing, lost
 from podfit.apiserver.fields.sets import Tree, union, union_of, well_formed, without
@@ -124,10 +126,16 @@ def _apart(info: ResourceInfo, old: Any, new: Any) -> tuple[Any, Any]:
 @cache
 def _blank(info: ResourceInfo) -> Any:
     """What a new object is compared with: members that upstream writes even when empty are there, so not owned."""
-    document = codec.to_dict(info.type())
-    if info.type is Pod:
-        document["spec"]["containers"] = None
-    return document
+    return _with_containers(info.type, codec.to_dict(info.type()))
+
+
+def _with_containers(kind: type[Struct], document: Any) -> Any:
+    """Upstream writes the containers of a pod, or of a template, even when there are none."""
+    if kind is PodSpec:
+        return {**document, "containers": None}
+    known = members(kind)
+    inside = {name: known[name].item for name, value in document.items() if isinstance(value, dict)}
+    return document | {name: _with_containers(item, document[name]) for name, item in inside.items() if item}
 
 
 def _settled(

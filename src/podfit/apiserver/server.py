@@ -33,6 +33,7 @@ from podfit.apiserver.janitor import Janitor
 from podfit.apiserver.legacy import shown
 from podfit.apiserver.openapi import openapi
 from podfit.apiserver.presentation import presented
+from podfit.apiserver.scale import scale
 from podfit.apiserver.stored import unavailable
 from podfit.apiserver.target import Target, target_of
 from podfit.apiserver.token_requests import create_token
@@ -148,6 +149,8 @@ class ApiServer:
                 return await connect.bind(self._context, target, request)
             case "log":
                 return await connect.pod_log(self._context, target, request)
+            case "scale":
+                return await asyncio.shield(scale(self._context, self._chain, target, request, identity))
             case "proxy":
                 return await connect.node_proxy(self._context, target, request)
             case "token":

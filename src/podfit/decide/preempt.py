@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from podfit.api.core.pods import Pod
 from podfit.api.meta import LabelSelector
+from podfit.api.selectors import holds, requirements
 from podfit.decide.place import (
     NO_NAMESPACES,
     Surroundings,
@@ -19,7 +20,6 @@ from podfit.decide.place import (
     sentence,
     survey,
 )
-from podfit.decide.placing.terms import holds, requirements
 from podfit.decide.placing.view import NamespaceLabels, NodeView, Refusal, Resident
 
 PREEMPTED = "PreemptionByScheduler"

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from podfit.api.base import ResourceList
 from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod
+from podfit.api.selectors import holds
 from podfit.core.quantity import ZERO
 from podfit.decide.place import NO_NAMESPACES, Unschedulable
 from podfit.decide.placing.node_filters import admits, has_features, has_room, needed_features
 from podfit.decide.placing.pod_affinity import matches_all, required_affinity, required_anti_affinity
 from podfit.decide.placing.spread import constraints
-from podfit.decide.placing.terms import holds
 from podfit.decide.placing.view import NamespaceLabels, NodeView, Resident
 
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import field
 
-from podfit.api.base import Object, ResourceList, Struct, Time, always, keyed
+from podfit.api.base import GRANULAR, Object, ResourceList, Struct, Time, always, keyed
 from podfit.api.core.volumes import PersistentVolumeClaimSpec
 from podfit.api.meta import ObjectMeta
 
@@ -25,7 +25,7 @@ class ModifyVolumeStatus(Struct):
 
 class PersistentVolumeClaimStatus(Struct):
     access_modes: tuple[str, ...] = ()
-    allocated_resource_statuses: dict[str, str] = field(default_factory=dict)
+    allocated_resource_statuses: Annotated[dict[str, str], GRANULAR] = field(default_factory=dict)
     allocated_resources: ResourceList = field(default_factory=dict)
     capacity: ResourceList = field(default_factory=dict)
     conditions: Annotated[tuple[PersistentVolumeClaimCondition, ...], keyed("type")] = ()

@@ -16,6 +16,7 @@ from podfit.api.core.containers import (
 from podfit.api.core.pods import Pod, PodSpec, PodStatus
 from podfit.api.core.probes import GRPCAction, HTTPGetAction, Lifecycle, LifecycleHandler, Probe
 from podfit.api.core.security import PodSecurityContext
+from podfit.api.core.templates import PodTemplateSpec
 from podfit.api.core.volume_defaults import default_volume, field_ref, pull_policy
 from podfit.api.filling import change, completed, fill, inside, rounded
 from podfit.core.features import FeatureGates
@@ -31,6 +32,18 @@ def default_pod(pod: Pod, gates: FeatureGates) -> Pod:
 
 
 def default_pod_spec(spec: PodSpec, gates: FeatureGates) -> PodSpec:
+    container = _container_of(spec)
+    spec = fill(default_template_spec(spec), enable_service_links=True)
+    spec = inside(spec, init_containers=container, containers=container)
+    return change(spec, resources=_pod_level(spec)) if gates["PodLevelResources"] else spec
+
+
+def default_template(template: PodTemplateSpec) -> PodTemplateSpec:
+    return inside(template, spec=default_template_spec)
+
+
+def default_template_spec(spec: PodSpec) -> PodSpec:
+    """Of a pod to be: what follows from the others of its fields is left to the pod's own creation."""
     account = spec.service_account_name or spec.service_account
     spec = fill(
         change(spec, service_account_name=account, service_account=account),
@@ -39,19 +52,16 @@ def default_pod_spec(spec: PodSpec, gates: FeatureGates) -> PodSpec:
         termination_grace_period_seconds=30,
         security_context=PodSecurityContext(),
         scheduler_name="default-scheduler",
-        enable_service_links=True,
     )
-    container = _container_of(spec)
-    spec = inside(
+    return inside(
         spec,
         volumes=default_volume,
-        init_containers=container,
-        containers=container,
+        init_containers=_container,
+        containers=_container,
         ephemeral_containers=_container,
         resources=_rounded,
         overhead=rounded,
     )
-    return change(spec, resources=_pod_level(spec)) if gates["PodLevelResources"] else spec
 
 
 def _container_of(spec: PodSpec) -> Callable[[Container], Container]:
@@ -61,7 +71,7 @@ def _container_of(spec: PodSpec) -> Callable[[Container], Container]:
         return fill(port, host_port=port.container_port)
 
     def default(container: Container) -> Container:
-        container = inside(_container(container), resources=_requests_from_limits)
+        container = inside(container, resources=_requests_from_limits)
         return inside(container, ports=bound) if spec.host_network else container
 
     return default

@@ -89,10 +89,10 @@ def _ephemeral(source: EphemeralVolumeSource) -> EphemeralVolumeSource:
 
 
 def _claim_template(template: PersistentVolumeClaimTemplate) -> PersistentVolumeClaimTemplate:
-    return inside(template, spec=_claim)
+    return inside(template, spec=default_claim)
 
 
-def _claim(spec: PersistentVolumeClaimSpec) -> PersistentVolumeClaimSpec:
+def default_claim(spec: PersistentVolumeClaimSpec) -> PersistentVolumeClaimSpec:
     return inside(fill(spec, volume_mode="Filesystem"), resources=_claim_resources)
 
 

@@ -3,7 +3,7 @@
 Columns and rows come from `api.columns`; defaults and rules are in the tables of `api.defaults` and `api.validation`.
 """
 
-from podfit.api.kinds import admissionregistration, coordination, core, discovery, rbac, scheduling
+from podfit.api.kinds import admissionregistration, apps, coordination, core, discovery, rbac, scheduling
 from podfit.api.registry import ResourceInfo
 
 DECLARED: tuple[ResourceInfo, ...] = (
@@ -13,4 +13,5 @@ DECLARED: tuple[ResourceInfo, ...] = (
     *rbac.KINDS,
     *admissionregistration.KINDS,
     *discovery.KINDS,
+    *apps.KINDS,
 )

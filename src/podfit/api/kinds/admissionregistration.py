@@ -10,11 +10,11 @@ KINDS: tuple[ResourceInfo, ...] = (
     ResourceInfo(
         type=MutatingWebhookConfiguration, group=_GROUP, resource="mutatingwebhookconfigurations",
         singular="mutatingwebhookconfiguration", namespaced=False, categories=("api-extensions",),
-        columns=columns.WEBHOOKS, row=columns.webhooks_row,
+        counted=lambda o: o.webhooks, columns=columns.WEBHOOKS, row=columns.webhooks_row,
     ),
     ResourceInfo(
         type=ValidatingWebhookConfiguration, group=_GROUP, resource="validatingwebhookconfigurations",
         singular="validatingwebhookconfiguration", namespaced=False, categories=("api-extensions",),
-        columns=columns.WEBHOOKS, row=columns.webhooks_row,
+        counted=lambda o: o.webhooks, columns=columns.WEBHOOKS, row=columns.webhooks_row,
     ),
 )  # fmt: skip

@@ -15,7 +15,19 @@ from podfit.api.meta import ObjectMeta
 from podfit.api.rbac import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 from podfit.api.registry import info_for
 from podfit.api.scheduling import PriorityClass
-from podfit.api.validation import cluster, config, endpoints, limits, names, rbac, services, webhooks
+from podfit.api.validation import (
+    cluster,
+    config,
+    daemonsets,
+    deployments,
+    endpoints,
+    limits,
+    names,
+    rbac,
+    services,
+    statefulsets,
+    webhooks,
+)
 from podfit.api.validation.meta import validate_meta, validate_meta_update
 from podfit.api.validation.pod_updates import validate_pod_update
 from podfit.api.validation.pods import validate_pod_create
@@ -42,6 +54,9 @@ _RULES: dict[type[Object], Rules] = {
     ClusterRoleBinding: Rules(names.path_segment, rbac.validate_cluster_role_binding, rbac.validate_binding_update),
     **services.RULES,
     **endpoints.RULES,
+    **deployments.RULES,
+    **statefulsets.RULES,
+    **daemonsets.RULES,
 }
 
 
@@ -64,3 +79,10 @@ def validate_update(new: Any, old: Any, gates: FeatureGates = DEFAULT_GATES) -> 
     if rules.update:
         return errors + rules.update(new, old)
     return errors + (rules.create(new) if rules.create else [])
+
+
+def validate_status(new: Any, old: Any) -> list[FieldError]:
+    """What is wrong with a status, written through its own endpoint; a pod's has rules of its own."""
+    rules = _RULES.get(type(new), Rules())
+    errors = validate_meta_update(new.metadata, old.metadata)
+    return errors + (rules.status(new, old) if rules.status else [])

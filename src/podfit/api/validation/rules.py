@@ -18,3 +18,5 @@ class Rules:
     name: Callable[[str], list[str]] = names.dns_subdomain
     create: Create | None = None
     update: Update | None = None
+    status: Update | None = None
+    """Of a status that is written apart; metadata is looked at anyway."""

@@ -53,6 +53,11 @@ class Schemas:
 
     def add(self, info: ResourceInfo) -> None:
         """A kind, all that it holds, and the list of it."""
+        for sub in info.subresources:
+            if sub.struct is not None:
+                self._collect(sub.struct)
+                of = {"group": sub.group, "version": sub.version, "kind": sub.kind}
+                self.found[schema_name(sub.struct)]["x-kubernetes-group-version-kind"] = [of]
         self._collect(info.type)
         name = schema_name(info.type)
         of = {"group": info.group, "version": info.version}
@@ -104,7 +109,8 @@ class Schemas:
             return {"type": "array", "items": items, **_merging(listing)}
         if origin is dict:
             inner = {} if arguments[1] is Any else {"additionalProperties": self._property(arguments[1])}
-            return {"type": "object"} | inner | ({"x-kubernetes-map-type": "atomic"} if listing.atomic else {})
+            owned = "atomic" if listing.atomic else "granular" if listing.granular else ""
+            return {"type": "object"} | inner | ({"x-kubernetes-map-type": owned} if owned else {})
         if origin in (Union, UnionType):
             return self._shared("IntOrString")
         if hint is Quantity:

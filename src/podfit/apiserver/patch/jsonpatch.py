@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from podfit.apiserver.patch.decoding import unmarshalled
 from podfit.core.errors import ApiError, bad_request
 
 OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
@@ -16,19 +17,19 @@ class _Failed(Exception):
 
 def apply(document: Any, patch: Any) -> Any:
     """The document after all operations. ApiError 400 when the patch is none, 422 when it does not fit the document."""
+    if patch is None:
+        return document
     if not isinstance(patch, list):
-        kind = "object" if isinstance(patch, dict) else type(patch).__name__
-        raise bad_request(f"error decoding patch: a JSON patch is a list of operations, not an {kind}")
+        raise bad_request(f"error decoding patch: {unmarshalled(patch, 'jsonpatch.Patch')}")
     if len(patch) > MOST_OPERATIONS:
-        raise ApiError(
-            413, "RequestEntityTooLarge", f"The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}"
-        )
+        limit = f"The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {len(patch)}"
+        raise ApiError(413, "RequestEntityTooLarge", f"Request entity too large: {limit}")
     try:
         for operation in patch:
             document = _operate(document, operation)
     except _Failed:
         message = "the server rejected our request due to an error in our request"
-        raise ApiError(422, "Invalid", message) from None
+        raise ApiError(422, "Invalid", message, {}) from None
     return document
 
 
@@ -42,10 +43,9 @@ def _operate(document: Any, operation: Any) -> Any:
         case "remove":
             return _remove(document, path)
         case "replace":
-            _get(document, path)
-            return _add(_remove(document, path), path, operation.get("value")) if path else operation.get("value")
+            return _replace(document, path, operation.get("value"))
         case "test":
-            if _get(document, path) != operation.get("value"):
+            if _tested(document, path) != operation.get("value"):
                 raise _Failed
             return document
     source = _pointer(operation.get("from"))
@@ -55,6 +55,21 @@ def _operate(document: Any, operation: Any) -> Any:
             raise _Failed
         document = _remove(document, source)
     return _add(document, path, value)
+
+
+def _replace(document: Any, path: list[str], value: Any) -> Any:
+    """A member that an object does not have is added, as upstream does."""
+    holder = _get(document, path[:-1])
+    if isinstance(holder, list):
+        _index(path[-1], len(holder) - 1)
+        document = _remove(document, path)
+    return _add(document, path, value) if path else value
+
+
+def _tested(document: Any, path: list[str]) -> Any:
+    """A member that an object does not have is null."""
+    holder = _get(document, path[:-1])
+    return holder.get(path[-1]) if path and isinstance(holder, dict) else _get(document, path)
 
 
 def _pointer(text: Any) -> list[str]:

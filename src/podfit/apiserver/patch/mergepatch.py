@@ -2,13 +2,16 @@
 
 from typing import Any
 
+from podfit.apiserver.patch.decoding import unmarshalled
 from podfit.core.errors import bad_request
 
 
 def apply(document: Any, patch: Any) -> Any:
     """The merged document. ApiError 400 when the patch is not an object."""
+    if patch is None:
+        raise bad_request("Invalid JSON Patch")
     if not isinstance(patch, dict):
-        raise bad_request("a merge patch must be a JSON object")
+        raise bad_request(f"error decoding patch: {unmarshalled(patch, 'map[string]interface {}')}")
     return _merge(document, patch)
 
 

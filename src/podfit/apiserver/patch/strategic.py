@@ -14,6 +14,7 @@ from typing import Any
 
 from podfit.api.base import Struct
 from podfit.api.schema import Member, members
+from podfit.apiserver.patch.decoding import unmarshalled
 from podfit.core.errors import bad_request
 
 DIRECTIVE, RETAIN = "$patch", "$retainKeys"
@@ -21,9 +22,11 @@ DELETE_PREFIX, ORDER_PREFIX = "$deleteFromPrimitiveList/", "$setElementOrder/"
 
 
 def apply(document: Any, patch: Any, kind: type[Struct]) -> Any:
-    """The merged document. ApiError 400 for a patch that makes no sense."""
+    """The merged document. ApiError 400 for a patch that makes no sense; null is one that changes nothing."""
+    if patch is None:
+        return document
     if not isinstance(patch, dict):
-        raise bad_request("a strategic merge patch must be a JSON object")
+        raise bad_request(unmarshalled(patch, "map[string]interface {}"))
     return _merge_map(document, patch, kind)
 
 

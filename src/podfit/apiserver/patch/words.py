@@ -8,8 +8,14 @@ from podfit.api.schema import members
 from podfit.core.quantity import MALFORMED
 
 _MISFIT = re.compile(
-    r"Expected `(?P<wanted>object|array|str)[^`]*`, got `(?P<given>\w+)`( - at `\$\.?(?P<path>[^`]*)`)?"
+    r"Expected `(?P<wanted>object|array|str|int|bool)[^`]*`, got `(?P<given>\w+)`( - at `\$\.?(?P<path>[^`]*)`)?"
 )
+_LONG = (
+    "activeDeadlineSeconds", "deletionGracePeriodSeconds", "expirationSeconds", "fsGroup", "generation",
+    "observedGeneration", "revision", "runAsGroup", "runAsUser", "startingDeadlineSeconds", "supplementalGroups",
+    "terminationGracePeriodSeconds", "tolerationSeconds",
+)  # fmt: skip
+"""Numbers that are wider than 32 bits upstream."""
 _GO_KINDS = {
     "object": "map", "array": "slice", "str": "string", "int": "int64", "float": "float64", "bool": "bool",
 }  # fmt: skip
@@ -44,7 +50,12 @@ def unfit(text: str, kind: type[Struct], *, from_map: bool) -> str:
         case "object":
             is_struct = _is_struct(kind, found["path"] or "")
             return f"cannot restore struct from: {given}" if is_struct else f"cannot restore map from {given}"
-    return f"cannot convert {given} to string" if given == "int64" else "unrecognized type: string"
+        case "str":
+            return f"cannot convert {given} to string" if given == "int64" else "unrecognized type: string"
+        case "bool":
+            return "unrecognized type: bool"
+    name = (found["path"] or "").rpartition(".")[2].partition("[")[0]
+    return f"unrecognized type: {'int64' if name in _LONG else 'int32'}"
 
 
 def _is_struct(kind: type[Struct], path: str) -> bool:

@@ -38,7 +38,7 @@ async def apply(
     """The object as the manager wants it. `may_create` raises 403 when the client may only change what is there."""
     info = target.info
     assert info is not None
-    application = _application(context, info, target, request)
+    application = application_of(context, info, target, request)
 
     def make(record: Record) -> Wanted:
         old = stored.decoded(info, record)
@@ -64,7 +64,8 @@ async def apply(
     raise AssertionError("the last attempt returns or raises")
 
 
-def _application(context: Context, info: ResourceInfo, target: Target, request: Request) -> Application:
+def application_of(context: Context, info: ResourceInfo, target: Target, request: Request) -> Application:
+    """What the request applies. Raises 422 without a manager's name, 400 for what is no object."""
     if not request.param("fieldManager"):
         errors = [required("fieldManager", "is required for apply patch")]
         raise refusal("PatchOptions", "", errors, group="meta.k8s.io")

@@ -25,11 +25,12 @@ from podfit.apiserver.allocations import allocated
 from podfit.apiserver.authorize import Authorizer
 from podfit.apiserver.bodies import Strictness, read_object, todays, typed_object
 from podfit.apiserver.context import Attributes, Context
-from podfit.apiserver.documents import check_depth, parse_json
+from podfit.apiserver.documents import check_depth
 from podfit.apiserver.doors import door
 from podfit.apiserver.legacy import door_of, without_echo
 from podfit.apiserver.managed import NO_MANAGERS, Entries, given, manager_of, tracked, without_times
 from podfit.apiserver.patch import jsonpatch, mergepatch, strategic
+from podfit.apiserver.patch.decoding import decoded
 from podfit.apiserver.patch.words import shown_map, unfit
 from podfit.apiserver.removal import released
 from podfit.apiserver.stored import Stored
@@ -85,11 +86,16 @@ async def update(
 async def patch(context: Context, chain: Chain, target: Target, request: Request, identity: Identity) -> Response:
     """Apply a patch; 415 for a kind of patch that this server does not have."""
     info = _info(target)
+    check_not_forced(request)
+    make = patcher(context, info, request, lambda record: msgspec.json.decode(stored.whole(info, record)))
+    return await until_unchanged(partial(change, context, chain, target, request, identity, make))
+
+
+def check_not_forced(request: Request) -> None:
+    """Raises 422: only who applies can force."""
     if request.query.get("force"):
         errors = [forbidden("force", "may not be specified for non-apply patch")]
         raise refusal("PatchOptions", "", errors, group="meta.k8s.io")
-    make = _patcher(context, info, request)
-    return await until_unchanged(partial(change, context, chain, target, request, identity, make))
 
 
 def _info(target: Target) -> ResourceInfo:
@@ -97,13 +103,14 @@ def _info(target: Target) -> ResourceInfo:
     return target.info
 
 
-def _patcher(context: Context, info: ResourceInfo, request: Request) -> Make:
+def patcher(context: Context, info: ResourceInfo, request: Request, shown: Callable[[Record], Any]) -> Make:
+    """What the request's patch makes of the document that is `shown` of a record, as an object of the kind."""
     kind = bodies.media_type(request)
     if kind not in PATCHES:
         text = "the body of the request was in an unknown format - accepted media types include: " + ", ".join(PATCHES)
         raise ApiError(415, "UnsupportedMediaType", text)
     strictness = Strictness.of(request)
-    changes, problems = parse_json(request.body)
+    changes, problems = decoded(request.body, prefix="" if kind == STRATEGIC_PATCH else "error decoding patch: ")
 
     def refuse(text: str) -> ApiError:
         sent = shown_map(changes) if kind == STRATEGIC_PATCH else request.body.decode(errors="replace")
@@ -113,7 +120,7 @@ def _patcher(context: Context, info: ResourceInfo, request: Request) -> Make:
     doubtful = kind == JSON_PATCH or bool(unknown_fields(changes, info.type, directives=kind == STRATEGIC_PATCH))
 
     def make(record: Record) -> Wanted:
-        document = msgspec.json.decode(stored.whole(info, record))
+        document = shown(record)
         if kind == JSON_PATCH:
             patched = jsonpatch.apply(document, changes)
         elif kind == MERGE_PATCH:
@@ -196,7 +203,10 @@ def _check_identity(info: ResourceInfo, target: Target, wanted: Any, old: Any, *
 
 
 def _check_place(target: Target, meta: Any) -> None:
-    if meta.name and meta.name != target.name:
+    if not meta.name:
+        where = f"{target.name} based on URL"
+        raise bad_request(f"the name of the object ({where}) was undeterminable: name must be provided")
+    if meta.name != target.name:
         raise bad_request(f"the name of the object ({meta.name}) does not match the name on the URL ({target.name})")
     if meta.namespace and meta.namespace != target.namespace:
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")

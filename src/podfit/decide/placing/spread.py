@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from podfit.api.core.affinity import TopologySpreadConstraint
 from podfit.api.core.pods import Pod
+from podfit.api.selectors import holds, requirements
 from podfit.core.selectors import Requirement
 from podfit.decide.placing.node_filters import hard_taints, matches_node, tolerated
-from podfit.decide.placing.terms import holds, requirements, same_keys
+from podfit.decide.placing.terms import same_keys
 from podfit.decide.placing.view import NodeView, Refusal
 
 _TEXT = "node(s) didn't match pod topology spread constraints"

@@ -1,31 +1,19 @@
 """Label selectors of pods about pods: of affinity terms and of spread constraints."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from podfit.api.core.affinity import PodAffinityTerm
 from podfit.api.core.pods import Pod
-from podfit.api.meta import LabelSelector
+from podfit.api.selectors import holds, requirements
 from podfit.core.selectors import Requirement
 from podfit.decide.placing.view import NamespaceLabels
-
-
-def requirements(selector: LabelSelector | None) -> tuple[Requirement, ...] | None:
-    """None for a selector that selects nothing; an empty one selects everything."""
-    if selector is None:
-        return None
-    exact = tuple(Requirement(key, "In", (value,)) for key, value in selector.match_labels.items())
-    return exact + tuple(Requirement(each.key, each.operator, each.values) for each in selector.match_expressions)
 
 
 def same_keys(keys: Iterable[str], pod: Pod, operator: str = "In") -> Iterator[Requirement]:
     """The values that the pod itself has of these labels; one that it lacks asks for nothing."""
     labels = pod.metadata.labels
     return (Requirement(key, operator, (labels[key],)) for key in keys if key in labels)
-
-
-def holds(wanted: tuple[Requirement, ...] | None, labels: Mapping[str, str]) -> bool:
-    return wanted is not None and all(each.matches(labels) for each in wanted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""The kinds of the group autoscaling, a module each version."""

@@ -1,0 +1,92 @@
+"""Pod templates inside of controllers: the rules of pods, and that selectors find what is made from the template."""
+
+from podfit.api.base import IntOrString
+from podfit.api.core.pods import PodSpec
+from podfit.api.core.templates import PodTemplateSpec
+from podfit.api.meta import LabelSelector
+from podfit.api.selectors import holds, is_empty, is_usable, requirements
+from podfit.api.validation.meta import nonnegative, validate_annotations, validate_labels, validate_selector
+from podfit.api.validation.pods import validate_pod_spec
+from podfit.core.features import DEFAULT_GATES
+from podfit.core.fields import FieldError, forbidden, invalid, required, unsupported
+
+NO_MATCH = "`selector` does not match template `labels`"
+_SHARED_DISK = (
+    "must be read-only for replicated pods > 1; GCE PD can only be mounted on multiple machines if it is read-only"
+)
+_NOT_PERCENT = (
+    "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', "
+    "regex used for validation is '[0-9]+%')"
+)
+
+
+def validate_template(template: PodTemplateSpec, path: str) -> list[FieldError]:
+    errors = validate_labels(template.metadata.labels, f"{path}.labels")
+    errors += validate_annotations(template.metadata.annotations, f"{path}.annotations")
+    errors += validate_pod_spec(template.spec, f"{path}.spec", DEFAULT_GATES)
+    if template.spec.ephemeral_containers:
+        text = "ephemeral containers not allowed in pod template"
+        errors.append(forbidden(f"{path}.spec.ephemeralContainers", text))
+    return errors
+
+
+def validate_own_selector(selector: LabelSelector | None, path: str, *, owner: str) -> list[FieldError]:
+    """A selector that has to be there and to say something; `owner` is the kind that the refusal names."""
+    if selector is None:
+        return [required(path)]
+    errors = validate_selector(selector, path)
+    if is_empty(selector):
+        errors.append(invalid(path, selector, f"empty selector is invalid for {owner}"))
+    return errors
+
+
+def matches(selector: LabelSelector | None, template: PodTemplateSpec) -> bool:
+    """Also true of a selector that cannot be matched, which is wrong for another reason."""
+    return not is_usable(selector) or holds(requirements(selector), template.metadata.labels)
+
+
+def unmatched(template: PodTemplateSpec, path: str) -> FieldError:
+    labels = dict(sorted(template.metadata.labels.items())) or None
+    return invalid(f"{path}.metadata.labels", labels, NO_MATCH)
+
+
+def always_restarted(spec: PodSpec, path: str, *, owner: str) -> list[FieldError]:
+    """Pods that are to stay restart whatever happens, and have no deadline."""
+    errors = []
+    if spec.restart_policy != "Always":
+        errors.append(unsupported(f"{path}.restartPolicy", spec.restart_policy, ("Always",)))
+    if spec.active_deadline_seconds is not None:
+        text = f"activeDeadlineSeconds in {owner} is not Supported"
+        errors.append(forbidden(f"{path}.activeDeadlineSeconds", text))
+    return errors
+
+
+def shared_disks(spec: PodSpec, path: str) -> list[FieldError]:
+    """Disks that several pods would have to write to at the same time."""
+    return [
+        invalid(f"{path}[{index}].gcePersistentDisk.readOnly", False, _SHARED_DISK)
+        for index, volume in enumerate(spec.volumes)
+        if volume.gce_persistent_disk is not None and not volume.gce_persistent_disk.read_only
+    ]
+
+
+def int_or_percent(value: IntOrString | None, path: str) -> list[FieldError]:
+    if isinstance(value, str):
+        return [] if _is_percent(value) else [invalid(path, value, _NOT_PERCENT)]
+    return nonnegative(value, path)
+
+
+def at_most_all(value: IntOrString | None, path: str) -> list[FieldError]:
+    over = isinstance(value, str) and _is_percent(value) and int(value[:-1]) > 100
+    return [invalid(path, value, "must not be greater than 100%")] if over else []
+
+
+def number_of(value: IntOrString | None) -> int:
+    """The number, percent or not; 0 for what is neither."""
+    if isinstance(value, str):
+        return int(value[:-1]) if _is_percent(value) else int(value) if value.isdecimal() and value.isascii() else 0
+    return value or 0
+
+
+def _is_percent(text: str) -> bool:
+    return text.endswith("%") and text[:-1].isdecimal() and text.isascii()
