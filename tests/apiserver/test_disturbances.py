@@ -107,7 +107,8 @@ async def test_many_at_once_lose_nothing(server: Server) -> None:
     ("call", "method", "path", "body"),
     [
         ("get", "GET", f"{MAPS}/a", None), ("list", "GET", MAPS, None), ("list", "GET", f"{MAPS}?watch=1", None),
-        ("create", "POST", MAPS, {"metadata": {"name": "b"}}), ("update", "PUT", f"{MAPS}/a", {"data": {"k": "1"}}),
+        ("create", "POST", MAPS, {"metadata": {"name": "b"}}),
+        ("update", "PUT", f"{MAPS}/a", {"metadata": {"name": "a"}, "data": {"k": "1"}}),
         ("delete", "DELETE", f"{MAPS}/a", None), ("delete", "DELETE", MAPS, None),
     ],
 )  # fmt: skip
