@@ -1,13 +1,14 @@
-"""The stores that an API server has in its own process, so that whoever composes one need not know any store."""
+"""The stores that there are, so that whoever composes an API server need not know any of them."""
 
 from pathlib import Path
 
 from podfit.net.inline import InlineExecutor
+from podfit.store.etcd.options import PREFIX, EtcdOptions
 from podfit.store.memory import memory_store
 from podfit.store.protocol import Store, StoreError
 from podfit.store.sqlite import sqlite_store
 
-__all__ = ["Store", "StoreError", "embedded_store", "passing_store"]
+__all__ = ["EtcdOptions", "Store", "StoreError", "embedded_store", "etcd_store", "passing_store"]
 
 
 def embedded_store(path: Path) -> Store:
@@ -18,3 +19,12 @@ def embedded_store(path: Path) -> Store:
 def passing_store() -> Store:
     """A store that ends with the process, without a thread of its own."""
     return memory_store(InlineExecutor)
+
+
+async def etcd_store(options: EtcdOptions) -> Store:
+    """Open the store on etcd, with upstream's prefix unless the options say another. Raises StoreError."""
+    try:
+        from podfit.store.etcd.opening import etcd_store as open_etcd
+    except ImportError as error:
+        raise StoreError(f"etcd needs gRPC: pip install 'podfit[node]' ({error})") from error
+    return await open_etcd(options, root=f"{PREFIX}/")

@@ -29,7 +29,7 @@ from podfit.api.validation.addresses import family
 from podfit.apiserver.allocations import allocated
 from podfit.apiserver.context import Context
 from podfit.apiserver.doors import prepare_create
-from podfit.apiserver.stored import Stored
+from podfit.apiserver.stored import Changed, Stored
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 
@@ -96,5 +96,9 @@ async def _put(context: Context, obj: Object) -> None:
             raise
     old: Any = await stored.get(NAMESPACE, NAME)
     kept = replace(new, metadata=replace(old.metadata, labels=old.metadata.labels | new.metadata.labels))
-    if kept != old:
+    if kept == old:
+        return
+    try:
         await stored.update(kept, expected=int(old.metadata.resource_version))
+    except Changed:  # another server starts as well, and one of them is named
+        return

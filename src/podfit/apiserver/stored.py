@@ -15,7 +15,7 @@ from podfit.api import codec
 from podfit.api.base import Object
 from podfit.api.registry import ResourceInfo
 from podfit.core.errors import ApiError, already_exists, conflict, not_found
-from podfit.store.protocol import KeyExists, Record, RevisionConflict, Store, StoreError
+from podfit.store.protocol import KeyExists, Record, RevisionConflict, Store, StoreError, TooLarge
 
 T = TypeVar("T", bound=Object)
 ROOT = "/registry"
@@ -141,5 +141,10 @@ class Changed(ApiError):
 
 
 def unavailable(error: StoreError) -> ApiError:
-    """What the store could not do, such as a write that the disk refused: not the client's fault, worth another try."""
+    """What the store could not do, such as a write that the disk refused: not the client's fault, worth another try.
+
+    Only what is too large for it will not become smaller.
+    """
+    if isinstance(error, TooLarge):
+        return ApiError(413, "RequestEntityTooLarge", str(error))
     return ApiError(503, "ServiceUnavailable", f"the store is not available: {error}", {"retryAfterSeconds": 1})

@@ -16,6 +16,7 @@ Exit codes: 0 done, 1 refused, 2 usage, 3 this machine lacks something, 4 the AP
 
 VERBS = {
     "up": ("podfit.cli.up:up", "Start API server, scheduler and node in one process."),
+    "apiserver": ("podfit.cli.apiserver:apiserver", "Serve the API alone, also on an etcd that several share."),
     "down": ("podfit.cli.down:down", "Stop the cluster of a data directory, containers too."),
     "status": ("podfit.cli.status:status", "Show what runs: address, nodes, pods."),
     "plan": ("podfit.cli.plan:plan", "Say what a resize would do, before it is done (any cluster)."),

@@ -111,8 +111,7 @@ async def matching(context: Context, target: Target, request: Request) -> Page:
     selection = Selection.of(info, request)
     options = ListOptions.of(request, watch=False)
     # The "present" of a client that has seen a later one is not the present yet.
-    if options.version > context.store.revision:
-        raise too_large(options.version, context.store.revision)
+    await check_reached(context, options.version)
     limit, prefix = options.limit, stored.prefix(info, target.namespace)
     revision, after = _start(options, prefix)
     if not selection:
@@ -152,6 +151,12 @@ def _start(options: ListOptions, prefix: str) -> tuple[int, str]:
         token = _read_token(options.continue_)
         return token.rv, prefix + token.start
     return (options.version if options.exact else 0), ""
+
+
+async def check_reached(context: Context, version: int) -> None:
+    """Raises when the version is none yet, whichever server of this store would have written it."""
+    if version > context.store.revision and version > (newest := await context.store.newest()):
+        raise too_large(version, newest)
 
 
 def too_large(wanted: int, current: int) -> ApiError:

@@ -24,7 +24,7 @@ from podfit.apiserver.tables import definitions, included, rows, table
 from podfit.apiserver.target import Target
 from podfit.apiserver.verbs.answers import JSON
 from podfit.apiserver.verbs.options import ListOptions
-from podfit.apiserver.verbs.read import too_large
+from podfit.apiserver.verbs.read import check_reached, too_large
 from podfit.core.clock import Timer
 from podfit.core.errors import ApiError, gone
 from podfit.core.times import format_time
@@ -48,8 +48,7 @@ async def watch(context: Context, target: Target, request: Request) -> Response:
     prefix = stored.prefix(info, target.namespace)
     first: Page | None = None
     if options.initial or (options.initial is None and not options.version):
-        if options.version > context.store.revision:
-            raise too_large(options.version, context.store.revision)
+        await check_reached(context, options.version)
         first = await context.store.list(prefix)
     try:
         changes = context.store.watch(prefix, after=first.revision if first else options.version)

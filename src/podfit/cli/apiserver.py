@@ -1,0 +1,75 @@
+"""`podfit apiserver`: the API server alone, on its own file or on etcd."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from podfit.cli import exits, logs, render
+from podfit.cli.logs import LogFormat
+from podfit.cluster.layout import DEFAULT_PORT, DataDir, default_data_dir
+from podfit.core.features import FeatureGates
+
+
+def apiserver(
+    *,
+    data: Annotated[
+        Path | None, Parameter(help=f"Data directory: certificates, and the store without etcd. [default: "
+                                    f"{default_data_dir()}]")
+    ] = None,
+    etcd_servers: Annotated[
+        tuple[str, ...], Parameter(help="URLs of etcd, separated by commas. [default: a file in the data directory]")
+    ] = (),
+    etcd_cafile: Annotated[Path | None, Parameter(help="Who signed etcd's certificates.")] = None,
+    etcd_certfile: Annotated[Path | None, Parameter(help="Certificate to show to etcd.")] = None,
+    etcd_keyfile: Annotated[Path | None, Parameter(help="Its key.")] = None,
+    etcd_prefix: Annotated[str, Parameter(help="Where in etcd the keys are.")] = "/registry",
+    port: Annotated[int, Parameter(name=["--port", "--secure-port"], help="0 takes a free one.")] = DEFAULT_PORT,
+    bind_address: Annotated[str, Parameter(help="IP address to listen on.")] = "127.0.0.1",
+    kubeconfig: Annotated[
+        Path | None, Parameter(help="Where to write an administrator's. [default: DATA/admin.kubeconfig]")
+    ] = None,
+    tls_cert_file: Annotated[Path | None, Parameter(help="Certificate to serve with. [default: issued]")] = None,
+    tls_private_key_file: Annotated[Path | None, Parameter(help="Its key.")] = None,
+    client_ca_file: Annotated[Path | None, Parameter(help="Who else may sign clients' certificates.")] = None,
+    service_account_signing_key_file: Annotated[
+        Path | None, Parameter(help="EC key that signs tokens. [default: made in the data directory]")
+    ] = None,
+    feature_gates: Annotated[str, Parameter(help="NAME=true,OTHER=false; upstream's names, defaults of 1.36.")] = "",
+    log_format: Annotated[LogFormat, Parameter(help="text or json, on stderr.")] = LogFormat.TEXT,
+    verbose: Annotated[int, Parameter(name=["--verbose", "-v"], count=True, help="Say more; twice: everything.")] = 0,
+) -> int:
+    """Serve the API and nothing else, until SIGINT or SIGTERM. Several may share one etcd (docs/store.md)."""
+    from podfit.apiserver.embedded import EtcdOptions
+    from podfit.cluster.alone import AloneOptions, serve
+    from podfit.cluster.errors import UsageError
+    from podfit.cluster.foreground import stopping_on_signals
+    from podfit.net import event_loop
+    from podfit.net.system import SystemClock
+    from podfit.net.tls import KeyPair
+
+    servers = tuple(part for each in etcd_servers for part in each.split(",") if part)
+    if not servers and any((etcd_cafile, etcd_certfile, etcd_keyfile)):
+        raise UsageError("certificates for etcd were given, but no --etcd-servers")
+    if (tls_cert_file is None) is not (tls_private_key_file is None):
+        raise UsageError("--tls-cert-file and --tls-private-key-file belong together")
+    options = AloneOptions(
+        data=DataDir.at(data), port=port, bind_address=bind_address, kubeconfig=kubeconfig, client_ca=client_ca_file,
+        etcd=EtcdOptions(servers=servers, ca_file=etcd_cafile, cert_file=etcd_certfile, key_file=etcd_keyfile,
+                         prefix=etcd_prefix.rstrip("/")) if servers else None,
+        tls=KeyPair(tls_cert_file, tls_private_key_file) if tls_cert_file and tls_private_key_file else None,
+        signing_key=service_account_signing_key_file, gates=FeatureGates.parse(feature_gates),
+    )  # fmt: skip
+    options.check()
+    logs.configure(log_format, verbose)
+
+    async def run() -> None:
+        async with stopping_on_signals():
+            await serve(options, announce=render.line, clock=SystemClock(), until=asyncio.Event().wait)
+
+    try:
+        event_loop.run(run())
+    except asyncio.CancelledError:
+        render.line("stopped")
+    return exits.DONE

@@ -1,0 +1,196 @@
+"""The API server alone in its process: over its own file, or over an etcd that several of them share.
+
+Those that share an etcd have to issue and trust the same certificates and tokens. They do when they use one data
+directory, which holds the authority and the signing key (made by whoever comes first), or when the flags name the same
+files. Nothing else is kept outside the store, so any of them can be killed and replaced.
+"""
+
+import fcntl
+import ipaddress
+import os
+import ssl
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from podfit import __version__
+from podfit.apiserver.context import Context
+from podfit.apiserver.embedded import EtcdOptions, Store, StoreError, embedded_store, etcd_store
+from podfit.apiserver.server import ApiServer
+from podfit.apiserver.tokens import SigningKey
+from podfit.client import kubeconfig
+from podfit.client.kubeconfig import Access
+from podfit.cluster.access import CONTEXT, admin_access
+from podfit.cluster.certificates import HOSTS, LOOPBACK
+from podfit.cluster.errors import MachineError, UsageError
+from podfit.cluster.layout import DEFAULT_PORT, DataDir
+from podfit.core.clock import Clock
+from podfit.core.features import FeatureGates
+from podfit.net.client_certificates import Trust
+from podfit.net.files import write_atomic
+from podfit.net.http_server import HttpsServer, PortInUse
+from podfit.net.metrics import Metrics
+from podfit.net.tls import Authority, KeyPair, server_context
+
+Announce = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AloneOptions:
+    """What is not named lives in the data directory."""
+
+    data: DataDir
+    etcd: EtcdOptions | None = None
+    port: int = DEFAULT_PORT
+    bind_address: str = LOOPBACK
+    kubeconfig: Path | None = None
+    tls: KeyPair | None = None
+    client_ca: Path | None = None
+    signing_key: Path | None = None
+    gates: FeatureGates = field(default_factory=FeatureGates)
+
+    def check(self) -> None:
+        """UsageError when the options contradict each other."""
+        if not 0 <= self.port <= 65535:
+            raise UsageError(f"--port {self.port} is not a port (0 to 65535; 0 takes a free one)")
+        try:
+            ipaddress.ip_address(self.bind_address)
+        except ValueError:
+            raise UsageError(f"--bind-address {self.bind_address!r} is not an IP address") from None
+        if self.etcd is not None:
+            try:
+                self.etcd.check()
+            except StoreError as error:
+                raise UsageError(f"--etcd-servers: {error}") from None
+
+    @property
+    def reachable(self) -> str:
+        """An address at which this machine reaches the server, as a URL has it."""
+        address = ipaddress.ip_address(self.bind_address)
+        if address.is_unspecified:
+            return LOOPBACK if address.version == 4 else "[::1]"
+        return str(address) if address.version == 4 else f"[{address}]"
+
+
+class Alone:
+    """`start` makes one that serves, `stop` ends it."""
+
+    def __init__(self, options: AloneOptions, clock: Clock) -> None:
+        self.options = options
+        self.server = ""
+        self._clock = clock
+        self._closing = AsyncExitStack()
+
+    @classmethod
+    async def start(cls, options: AloneOptions, *, announce: Announce, clock: Clock) -> "Alone":
+        """Returns when the API serves. Raises ClusterError, and then nothing runs."""
+        alone = cls(options, clock)
+        try:
+            await alone._start(announce)
+        except BaseException:
+            await alone.stop()
+            raise
+        return alone
+
+    async def stop(self) -> None:
+        await self._closing.aclose()
+
+    async def _start(self, announce: Announce) -> None:
+        options, clock = self.options, self._clock
+        began = clock.monotonic()
+        announce(f"podfit {__version__}: Kubernetes API 1.36")
+        options.data.create()
+        with _one_at_a_time(options.data):
+            authority = Authority.load(options.data.pki, clock=clock)
+            pair = options.tls or self._serving(authority)
+            signing_key = options.signing_key or options.data.pki / "service-accounts.key"
+            SigningKey(signing_key)
+            access = admin_access(authority, "")
+        trusted, tls = _trusted(options, authority), _tls(pair)
+        store = await self._open_store()
+        self._closing.push_async_callback(store.close)
+        context = Context(store, clock, options.gates, lambda _: None)
+        api = ApiServer(context, signing_key=signing_key, metrics=Metrics())
+        try:
+            await api.start()
+        except StoreError as error:
+            raise MachineError(str(error)) from error
+        self._closing.push_async_callback(api.stop)
+        https = HttpsServer(api.handler, tls, clients=Trust(trusted))
+        self.server = await self._listen(https)
+        self._closing.push_async_callback(https.close)
+        await api.publish(self.server)
+        where = options.kubeconfig or options.data.kubeconfig
+        write_atomic(where, kubeconfig.standalone(CONTEXT, Access(
+            self.server, access.authorities, access.certificate, access.key)))  # fmt: skip
+        announce(f"  api       {self.server}, ready in {1000 * (clock.monotonic() - began):.0f} ms")
+        announce(f"  store     {_place(options)}")
+        announce(f"  kubectl   {where}")
+
+    def _serving(self, authority: Authority) -> KeyPair:
+        """Those that share a directory and listen on different addresses have a certificate each."""
+        address = self.options.bind_address
+        if address in HOSTS or ipaddress.ip_address(address).is_unspecified:
+            return authority.server("apiserver", hosts=HOSTS)
+        return authority.server(f"apiserver-{address.replace(':', '-')}", hosts=(*HOSTS, address))
+
+    async def _open_store(self) -> Store:
+        options = self.options
+        try:
+            return embedded_store(options.data.store) if options.etcd is None else await etcd_store(options.etcd)
+        except StoreError as error:
+            advice = "or choose another directory with --data" if options.etcd is None else "is etcd running?"
+            raise MachineError(str(error), fix=(advice,)) from error
+
+    async def _listen(self, https: HttpsServer) -> str:
+        host, port = self.options.bind_address, self.options.port
+        try:
+            return f"https://{self.options.reachable}:{await https.listen(host, port)}"
+        except PortInUse as error:
+            fix = ("or take any free port:  podfit apiserver --port 0",)
+            raise MachineError(f"port {port} on {host} is in use by another program", fix=fix) from error
+        except OSError as error:
+            raise MachineError(f"cannot listen on {host}: {error}") from error
+
+
+async def serve(options: AloneOptions, *, announce: Announce, clock: Clock,
+                until: Callable[[], Awaitable[object]]) -> None:  # fmt: skip
+    """Serve until `until` returns or is cancelled."""
+    alone = await Alone.start(options, announce=announce, clock=clock)
+    try:
+        await until()
+    finally:
+        await alone.stop()
+
+
+def _trusted(options: AloneOptions, authority: Authority) -> bytes:
+    """Who may vouch for clients: always the own authority, which signed the administrator."""
+    if options.client_ca is None:
+        return authority.certificate
+    try:
+        return authority.certificate + b"\n" + options.client_ca.read_bytes()
+    except OSError as error:
+        raise MachineError(f"--client-ca-file cannot be read: {error}") from error
+
+
+def _tls(pair: KeyPair) -> ssl.SSLContext:
+    try:
+        return server_context(pair)
+    except (OSError, ssl.SSLError) as error:
+        raise MachineError(f"the server's certificate cannot be used: {pair.certificate_file}: {error}") from error
+
+
+def _place(options: AloneOptions) -> str:
+    return f"etcd at {', '.join(options.etcd.servers)}" if options.etcd else str(options.data.store)
+
+
+@contextmanager
+def _one_at_a_time(data: DataDir) -> Iterator[None]:
+    """Of servers that start together on one directory, the first makes the authority and the others find it."""
+    handle = os.open(data.root / "pki.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

@@ -1,0 +1,260 @@
+"""Three API servers on one etcd while any one of them is killed: nothing lost, nothing twice, nothing stale.
+
+A writer goes from server to server; watchers follow servers too and go on elsewhere when theirs dies. What happened in
+truth is read from etcd itself at the end.
+"""
+
+import asyncio
+import json
+import random
+import re
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from podfit.api.core.config import ConfigMap, ServiceAccount
+from podfit.api.meta import ObjectMeta
+from podfit.apiserver.embedded import EtcdOptions, etcd_store
+from podfit.client.kubeconfig import Access, load
+from podfit.client.rest import Client
+from podfit.core.errors import ApiError
+from podfit.store.protocol import Change
+from support.alone import ApiProcess
+from support.etcd import etcd_cluster
+
+pytestmark = pytest.mark.etcd
+
+NAMES = tuple(f"name-{number}" for number in range(5))
+PREFIX = "/registry/configmaps/default/"
+Figure = Callable[[str, object], None]
+
+
+@dataclass(frozen=True)
+class Seen:
+    deleted: bool
+    name: str
+    version: int
+    value: str
+    uid: str
+
+
+@dataclass
+class Servers:
+    """Those that run, with a client for each."""
+
+    all: list[ApiProcess]
+    clients: dict[str, Client] = field(default_factory=dict)
+
+    def alive(self, but: str = "") -> list[str]:
+        return [name for name in self.clients if name != but]
+
+    async def kill(self, server: ApiProcess) -> None:
+        client = self.clients.pop(server.name)
+        await asyncio.to_thread(server.kill)
+        await client.close()
+
+    async def start(self, *servers: ApiProcess) -> None:
+        for server in servers:
+            server.start()
+        for server in servers:
+            await asyncio.to_thread(server.await_ready)
+            self.clients[server.name] = server.client()
+
+
+class Writer:
+    """Creates, changes and deletes; after each acknowledged write reads it through another server."""
+
+    def __init__(self, servers: Servers, seed: int) -> None:
+        self.servers = servers
+        self.acknowledged: list[Seen] = []
+        self.attempted: set[str] = set()  # values
+        self._random = random.Random(seed)
+        self._numbers = count(1)
+
+    async def run(self) -> None:
+        while True:
+            with suppress(ConnectionError, TimeoutError):
+                await self._step()
+
+    async def _step(self) -> None:
+        name, value = self._random.choice(NAMES), str(next(self._numbers))
+        through = self._random.choice(self.servers.alive())
+        client = self.servers.clients[through]
+        self.attempted.add(value)
+        wanted = ConfigMap(metadata=ObjectMeta(name=name, namespace="default"), data={"value": value})
+        try:
+            if self._random.random() < 0.2:
+                old = await client.get(ConfigMap, name, "default")
+                await client.delete(ConfigMap, name, "default", uid=old.metadata.uid)
+                done = None
+            elif self._random.random() < 0.5:
+                done = await client.create(wanted)
+            else:
+                done = await client.patch(ConfigMap, name, "default", {"data": {"value": value}})
+        except ApiError as error:
+            if error.code not in (404, 409, 503):
+                raise
+            return
+        await self._read_back(name, done, but=through)
+
+    async def _read_back(self, name: str, done: ConfigMap | None, *, but: str) -> None:
+        if done is not None:
+            self.acknowledged.append(_seen(done))
+        other = self.servers.clients[self._random.choice(self.servers.alive(but))]
+        try:
+            found = await other.get(ConfigMap, name, "default")
+        except ApiError as error:
+            if error.code != 404 or done is not None:
+                raise
+            return
+        assert done is not None, f"{name} was deleted"
+        assert _seen(found) == _seen(done)
+        page = await other.list(ConfigMap, "default")
+        assert _seen(done) in [_seen(each) for each in page.items]
+
+
+class Watcher:
+    """Goes on from the last version that it saw, wherever it can."""
+
+    def __init__(self, servers: Servers, seed: int, since: str) -> None:
+        self.servers = servers
+        self.seen: list[Seen] = []
+        self.joined = 0
+        self._random = random.Random(seed)
+        self._version = since
+
+    async def run(self) -> None:
+        while True:
+            with suppress(ConnectionError, TimeoutError):
+                client = self.servers.clients[self._random.choice(self.servers.alive())]
+                self.joined += 1
+                async for event in client.watch(ConfigMap, "default", resource_version=self._version, timeout=20):
+                    self._version = event.object.metadata.resource_version
+                    if event.type != "BOOKMARK":
+                        self.seen.append(_seen(event.object, deleted=event.type == "DELETED"))
+
+
+def _seen(obj: ConfigMap, *, deleted: bool = False) -> Seen:
+    meta = obj.metadata
+    return Seen(deleted, meta.name, int(meta.resource_version), obj.data.get("value", ""), meta.uid)
+
+
+async def _truth(url: str, since: int) -> list[Seen]:
+    """What etcd itself says that happened."""
+    store = await etcd_store(EtcdOptions(servers=(url,)))
+    until, watch = store.revision, store.watch(PREFIX, after=since)
+    changes: list[Change] = []
+    async with asyncio.timeout(20):
+        while watch.revision < until:
+            changes += await anext(watch)
+    await store.close()
+    return [_happened(change) for change in changes]
+
+
+def _happened(change: Change) -> Seen:
+    text = change.record.value.decode()
+    value, uid = (re.search(rf'"{key}":"([^"]*)"', text) for key in ("value", "uid"))
+    assert value is not None
+    assert uid is not None
+    name = change.record.key.rpartition("/")[2]
+    return Seen(change.deleted, name, change.record.mod_revision, value[1], uid[1])
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Iterator[tuple[str, list[ApiProcess]]]:
+    with etcd_cluster() as (member,):
+        options = ("--etcd-servers", member.client)
+        servers = [ApiProcess(tmp_path / "data", name, options) for name in "abc"]
+        try:
+            yield member.client, servers
+        finally:
+            for server in servers:
+                server.kill()
+
+
+async def _storm(url: str, processes: list[ApiProcess], kills: int, pause: float) -> tuple[Writer, list[Watcher]]:
+    servers = Servers(processes)
+    await servers.start(*processes)  # all at once: they make one authority
+    since = (await servers.clients["a"].list(ConfigMap, "default")).resource_version
+    writer = Writer(servers, 5)
+    watchers = [Watcher(servers, seed, since) for seed in range(4)]
+    tasks = [asyncio.create_task(writer.run()), *(asyncio.create_task(each.run()) for each in watchers)]
+    for number in range(kills):
+        await asyncio.sleep(pause)
+        victim = processes[number % len(processes)]
+        await servers.kill(victim)
+        await asyncio.sleep(pause)
+        await servers.start(victim)
+    await asyncio.sleep(pause)
+    tasks[0].cancel()
+    await asyncio.wait(tasks[:1])
+    truth = await _truth(url, int(since))
+    async with asyncio.timeout(20):
+        while any(len(watcher.seen) < len(truth) for watcher in watchers):
+            assert not any(task.done() for task in tasks[1:])
+            await asyncio.sleep(0.05)
+    for task in tasks[1:]:
+        task.cancel()
+    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [each for each in outcomes if not isinstance(each, asyncio.CancelledError)] == []
+    for name in servers.alive():
+        await servers.clients[name].close()
+    for watcher in watchers:
+        assert watcher.seen == truth
+    assert [each for each in writer.acknowledged if truth.count(each) != 1] == []
+    assert {each.value for each in truth} <= writer.attempted
+    assert len({each.version for each in truth}) == len(truth)
+    return writer, watchers
+
+
+async def test_any_one_of_three_may_be_killed(shared: tuple[str, list[ApiProcess]]) -> None:
+    writer, watchers = await _storm(*shared, kills=2, pause=0.3)
+    assert len(writer.acknowledged) > 10
+    assert sum(watcher.joined for watcher in watchers) > len(watchers), "somebody had to go on elsewhere"
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(900)
+async def test_any_one_of_three_is_killed_again_and_again(
+    shared: tuple[str, list[ApiProcess]], figure: Figure
+) -> None:
+    """30 rounds: one of three API servers on one etcd is killed and started while one client writes and four watch."""
+    writer, watchers = await _storm(*shared, kills=30, pause=2.0)
+    figure("acknowledged writes", len(writer.acknowledged))
+    figure("watches resumed", sum(watcher.joined - 1 for watcher in watchers))
+
+
+async def test_servers_that_share_a_directory_trust_the_same(shared: tuple[str, list[ApiProcess]]) -> None:
+    """An administrator's certificate and a service account's token that one gave are good for another."""
+    _, (one, other, _) = shared
+    servers = Servers([one, other])
+    await servers.start(one, other)
+    by_one, by_other = load([one.kubeconfig]), load([other.kubeconfig])
+    swapped = replace(by_one, server=by_other.server).client()
+    await swapped.create(ServiceAccount(metadata=ObjectMeta(name="robot", namespace="default")))
+    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    path = "/api/v1/namespaces/default/serviceaccounts/robot/token"
+    answer = json.loads(await swapped.request("POST", path, json.dumps(asked).encode()))
+    assert await asyncio.to_thread(_bearer, by_one, answer["status"]["token"]) == 403
+    assert await asyncio.to_thread(_bearer, by_one, "invalid") == 401
+    for client in (swapped, *servers.clients.values()):
+        await client.close()
+
+
+def _bearer(access: Access, token: str) -> int:
+    """What a server says to a token that may read nothing."""
+    trust = ssl.create_default_context(cadata=(access.authorities or b"").decode())
+    asked = urllib.request.Request(f"{access.server}/api/v1/secrets", headers={"authorization": f"Bearer {token}"})
+    try:
+        with urllib.request.urlopen(asked, context=trust, timeout=10) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code

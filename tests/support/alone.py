@@ -1,0 +1,67 @@
+"""`podfit apiserver` in processes of its own, several of them on one data directory."""
+
+import signal
+import subprocess
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from podfit.client.kubeconfig import load
+from podfit.client.rest import Client
+from support.etcd import free_ports
+from support.up import PODFIT
+
+START_SECONDS = 60.0
+
+
+@dataclass
+class ApiProcess:
+    """One server; it keeps its port, also when it is killed and started again."""
+
+    data: Path
+    name: str
+    options: tuple[str, ...] = ()
+    port: int = field(default_factory=lambda: free_ports(1)[0])
+    process: subprocess.Popen[str] | None = field(default=None, repr=False)
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.data / f"{self.name}.kubeconfig"
+
+    @property
+    def log(self) -> Path:
+        return self.data / f"{self.name}.log"
+
+    def start(self) -> None:
+        """Begin; `await_ready` waits until it serves."""
+        self.data.mkdir(exist_ok=True)
+        self.kubeconfig.unlink(missing_ok=True)
+        command = [PODFIT, "apiserver", "--data", str(self.data), "--port", str(self.port), "--kubeconfig",
+                   str(self.kubeconfig), *self.options]  # fmt: skip
+        with self.log.open("a") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, text=True)
+
+    def await_ready(self) -> None:
+        end = time.monotonic() + START_SECONDS
+        assert self.process is not None
+        while not self.kubeconfig.exists():  # written when it serves
+            assert self.process.poll() is None, self.log.read_text()
+            assert time.monotonic() < end, self.log.read_text()
+            time.sleep(0.02)
+
+    def kill(self) -> None:
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> int:
+        return self._end(signal.SIGTERM)
+
+    def _end(self, number: signal.Signals) -> int:
+        if self.process is None:
+            return 0
+        self.process.send_signal(number)
+        code = self.process.wait(30)
+        self.process = None
+        return code
+
+    def client(self) -> Client:
+        return load([self.kubeconfig]).client()
