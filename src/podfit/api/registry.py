@@ -56,6 +56,8 @@ class ResourceInfo:
     verbs: tuple[str, ...] = ALL_VERBS
     created_by_update: bool = False
     """Whether a PUT to a name that is free creates the object."""
+    propagation: str = "Background"
+    """What a deletion that does not say so itself does about dependents: Background, or Orphan for old kinds."""
     subresources: tuple[Subresource, ...] = ()
     columns: tuple[Column, ...] = ()
     row: Callable[[Any, str], list[Any]] | None = None

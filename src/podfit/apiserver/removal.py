@@ -16,6 +16,7 @@ from podfit.api.registry import ResourceInfo
 from podfit.apiserver.context import Context
 from podfit.core.errors import conflict
 from podfit.core.times import format_time
+from podfit.decide.propagation import wanted_finalizers
 
 TERMINAL = ("Succeeded", "Failed")
 DEFAULT_GRACE = 30
@@ -62,6 +63,18 @@ def marked(context: Context, obj: Any, grace: int) -> Any:
         return replace(obj, metadata=replace(meta, deletion_grace_period_seconds=None),
                        status=replace(obj.status, phase="Terminating"))  # fmt: skip
     return replace(obj, metadata=meta)
+
+
+def propagating(info: ResourceInfo, obj: Any, options: DeleteOptions) -> Any:
+    """The object with the finalizers that its deletion has to wait for; the same object when nothing changes.
+
+    Namespaces take everything in them along by themselves, and events belong to nobody.
+    """
+    if info.resource in ("namespaces", "events"):
+        return obj
+    meta = obj.metadata
+    wanted = wanted_finalizers(options, meta.finalizers, default=info.propagation)
+    return obj if wanted == meta.finalizers else replace(obj, metadata=replace(meta, finalizers=wanted))
 
 
 def held(obj: Any) -> bool:

@@ -6,6 +6,8 @@ from typing import Any
 from podfit.client.events import EventRecorder
 from podfit.client.rest import Client
 from podfit.cluster.options import MakeRoom, UpOptions
+from podfit.controllers.garbage import GarbageCollector
+from podfit.controllers.garbage.collector import COMPONENT as GARBAGE_COLLECTOR
 from podfit.controllers.namespaces import NamespaceController
 from podfit.controllers.quotas import QuotaController
 from podfit.controllers.serviceaccounts import NamespaceContents
@@ -28,6 +30,9 @@ def control_loops(
     yield NamespaceContents(manager, clock=clock, ca=ca).run()
     yield QuotaController(manager, clock=clock, gates=options.gates).run()
     yield recorder.run()
+    collecting = EventRecorder(manager, component=GARBAGE_COLLECTOR, clock=clock)
+    yield collecting.run()
+    yield GarbageCollector(manager, recorder=collecting, clock=clock).run()
     yield Scheduler(scheduling, recorder=recorder, clock=clock, gates=options.gates, metrics=metrics).run()
     if options.make_room is not MakeRoom.NO:
         yield from _room(client_of, options, clock)

@@ -1,17 +1,18 @@
 """Deleting a namespace means emptying it first.
 
-A namespace that is being deleted keeps its `kubernetes` finalizer until nothing is left in it. Pods go gracefully, so
+A namespace that is being deleted keeps its `kubernetes` finalizer until nothing is left in it, of any kind that the
+server has by then, custom resources included. Pods go gracefully, so
 the controller looks again until they are gone; then it takes the finalizer away and the API server removes the object.
 """
 
 import msgspec
 
 from podfit.api.core.namespaces import Namespace
-from podfit.api.core.pods import Pod
-from podfit.api.registry import ResourceInfo, resources
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller
+from podfit.controllers.garbage.graph import Marked
+from podfit.controllers.served import Served, served
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 
@@ -34,21 +35,23 @@ class NamespaceController(Controller[str]):
         namespace = self._namespaces.get(key)
         if namespace is None or not namespace.metadata.deletion_timestamp:
             return None
-        left = [await self._empty(info, key) for info in _deletable()]
+        kinds = await served(self._client, "delete", "list")
+        left = [await self._empty(each, key) for each in kinds if each.namespaced]
         if any(left):
             return LOOK_AGAIN
         await self._finalize(namespace)
         return None
 
-    async def _empty(self, info: ResourceInfo, namespace: str) -> bool:
+    async def _empty(self, kind: Served, namespace: str) -> bool:
         """Ask for everything of one kind to go; True while something is still there."""
-        found = (await self._client.list(info.type, namespace, limit=500)).items
+        objects = kind.decoded_as(Marked)
+        found = (await self._client.list(objects, namespace, limit=500)).items
         for obj in found:
-            meta = obj.metadata  # type: ignore[attr-defined]  # every kind has metadata
-            if meta.deletion_timestamp and (meta.finalizers or info.type is Pod):
+            meta = obj.metadata
+            if meta.deletion_timestamp and (meta.finalizers or meta.deletion_grace_period_seconds):
                 continue
             try:
-                await self._client.delete(info.type, meta.name, namespace, uid=meta.uid)
+                await self._client.delete(objects, meta.name, namespace, uid=meta.uid)
             except ApiError as error:
                 if error.code not in (404, 409):
                     raise
@@ -62,7 +65,3 @@ class NamespaceController(Controller[str]):
         except ApiError as error:
             if error.code != 404:
                 raise
-
-
-def _deletable() -> list[ResourceInfo]:
-    return [info for info in resources() if info.namespaced and "delete" in info.verbs]

@@ -15,7 +15,7 @@ from podfit.apiserver import stored
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.allocations import allocated
 from podfit.apiserver.context import Attributes, Context
-from podfit.apiserver.removal import check_preconditions, grace_of, held, marked
+from podfit.apiserver.removal import check_preconditions, grace_of, held, marked, propagating
 from podfit.apiserver.stored import Stored
 from podfit.apiserver.target import Target
 from podfit.apiserver.verbs.answers import object_response, record_response, success
@@ -58,9 +58,10 @@ async def _remove(
     context: Context, info: ResourceInfo, obj: Any, record: Record, options: DeleteOptions, *, dry: bool
 ) -> Response:
     grace = grace_of(obj, options)
+    waiting = propagating(info, obj, options)
     meta = obj.metadata
-    if grace or held(obj):
-        leaving = marked(context, obj, grace)
+    if grace or held(waiting):
+        leaving = marked(context, waiting, grace)
         if leaving is obj:
             return record_response(info, record)
         if dry:

@@ -1,0 +1,77 @@
+"""The watches of the garbage collector: one a kind, for as long as the server has the kind.
+
+Kinds come and go with their definitions, so the server's own list of them is read again whenever a definition changes;
+nothing is asked for on a timer. Objects come whole, but only the marks of their metadata are decoded: in one process
+the line of a watch is encoded once for everybody who watches the kind, while metadata alone would be made for us.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from podfit.client.informer import Informer
+from podfit.client.rest import Client
+from podfit.controllers.garbage.graph import Item, Marked
+from podfit.controllers.served import Served, served
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
+
+log = logging.getLogger(__name__)
+
+IGNORED = "events"  # in whichever group: they belong to nobody, and are many
+DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
+PAUSE = 1.0  # seconds, after a definition changed or the server could not be asked
+VERBS = ("delete", "list", "watch")
+
+
+class Follower:
+    """`seen(old, new)` is called for each change; `new` is None for a deletion, `old` for what was not known."""
+
+    def __init__(self, client: Client, clock: Clock, seen: Callable[[Item | None, Item | None], None]) -> None:
+        self._client, self._clock, self._seen = client, clock, seen
+        self._followed: dict[Served, tuple[Informer[Marked], asyncio.Task[None]]] = {}
+        self._stale = asyncio.Event()
+        self.ready = asyncio.Event()  # all kinds have been listed once
+
+    def find(self, group: str, kind: str) -> Served | None:
+        """The kind that an owner reference names; references outlive versions, so the version does not matter."""
+        return next((each for each in self._followed if (each.group, each.kind) == (group, kind)), None)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                self._stale.clear()
+                if await self._refresh(group):
+                    await asyncio.gather(*(informer.synced.wait() for informer, _ in self._followed.values()))
+                    self.ready.set()
+                    await self._stale.wait()
+                await self._clock.sleep(PAUSE)
+
+    async def _refresh(self, group: asyncio.TaskGroup) -> bool:
+        try:
+            wanted = {each for each in await served(self._client, *VERBS) if each.resource != IGNORED}
+        except (ApiError, ConnectionError) as error:
+            log.warning("cannot ask which kinds there are error=%s", error)
+            return False
+        for each in self._followed.keys() - wanted:
+            informer, task = self._followed.pop(each)
+            task.cancel()
+            for obj in informer.list():
+                self._seen(Item.of(each, obj), None)
+        for each in wanted - self._followed.keys():
+            informer = self._informer(each)
+            self._followed[each] = informer, group.create_task(informer.run())
+        return True
+
+    def _informer(self, of: Served) -> Informer[Marked]:
+        informer: Informer[Marked] = Informer(self._client, of.decoded_as(Marked), clock=self._clock)
+        informer.add_handler(
+            add=lambda new: self._seen(None, Item.of(of, new)),
+            update=lambda old, new: self._seen(Item.of(of, old), Item.of(of, new)),
+            delete=lambda old: self._seen(Item.of(of, old), None))
+        if (of.group, of.resource) == DEFINITIONS:
+            informer.add_handler(
+                add=lambda _: self._stale.set(), update=lambda _old, _new: self._stale.set(),
+                delete=lambda _: self._stale.set())
+        return informer

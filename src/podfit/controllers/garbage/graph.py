@@ -1,0 +1,78 @@
+"""Who belongs to whom, by UID, over all kinds: the part of every object's metadata that garbage collection reads.
+
+An owner need not be known to be pointed at. Its dependents are found from the moment they are, so the order in which
+the kinds' watches deliver does not matter.
+"""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from podfit.api.base import Time
+from podfit.api.meta import ObjectMeta, OwnerReference
+from podfit.controllers.served import Served
+
+
+class Marks(msgspec.Struct, frozen=True, rename="camel"):
+    """Of an object's metadata what counts here; the rest is not even decoded."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    deletion_timestamp: Time | None = None
+    deletion_grace_period_seconds: int | None = None
+    finalizers: tuple[str, ...] = ()
+    owner_references: tuple[OwnerReference, ...] = ()
+
+
+class Marked(msgspec.Struct, frozen=True):
+    """Any object."""
+
+    metadata: Marks
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    served: Served
+    meta: ObjectMeta
+
+    @staticmethod
+    def of(served: Served, obj: Marked) -> "Item":
+        each = obj.metadata
+        return Item(served, ObjectMeta(
+            name=each.name, namespace=each.namespace, uid=each.uid, resource_version=each.resource_version,
+            deletion_timestamp=each.deletion_timestamp, finalizers=each.finalizers,
+            owner_references=each.owner_references))  # fmt: skip
+
+    def __str__(self) -> str:
+        where = f"{self.meta.namespace}/" if self.meta.namespace else ""
+        return f"{self.served.resource} {where}{self.meta.name}"
+
+
+class Graph:
+    def __init__(self) -> None:
+        self._items: dict[str, Item] = {}
+        self._dependents: dict[str, dict[str, None]] = {}  # by the owner's UID, in the order of their coming
+
+    def get(self, uid: str) -> Item | None:
+        return self._items.get(uid)
+
+    def put(self, item: Item) -> None:
+        self._unlink(self._items.get(item.meta.uid))
+        self._items[item.meta.uid] = item
+        for owner in item.meta.owner_references:
+            self._dependents.setdefault(owner.uid, {})[item.meta.uid] = None
+
+    def pop(self, uid: str) -> None:
+        self._unlink(self._items.pop(uid, None))
+
+    def dependents(self, uid: str) -> list[Item]:
+        return [self._items[each] for each in self._dependents.get(uid, ())]
+
+    def _unlink(self, item: Item | None) -> None:
+        for owner in item.meta.owner_references if item else ():
+            known = self._dependents.get(owner.uid, {})
+            known.pop(item.meta.uid if item else "", None)
+            if not known:
+                self._dependents.pop(owner.uid, None)

@@ -1,0 +1,74 @@
+"""What becomes of an object, by its owners and dependents."""
+
+import pytest
+
+from podfit.api.meta import DeleteOptions, ObjectMeta, OwnerReference
+from podfit.decide.ownership import Delete, Forget, Keep, Owner, Verdict, blocks, judge, without
+from podfit.decide.propagation import wanted_finalizers
+
+SOLID, GONE, WAITING, UNKNOWN = Owner.SOLID, Owner.DANGLING, Owner.WAITING, Owner.UNKNOWN
+
+
+def owned(*owners: str, deleting: bool = False, finalizers: tuple[str, ...] = (), block: bool = True) -> ObjectMeta:
+    references = tuple(OwnerReference(name=each, uid=each, block_owner_deletion=block) for each in owners)
+    return ObjectMeta(name="x", uid="x", owner_references=references, finalizers=finalizers,
+                      deletion_timestamp="2026-01-01T00:00:00Z" if deleting else None)  # fmt: skip
+
+
+PLAIN = owned("x")
+FOREGROUND = owned("x", deleting=True, finalizers=("foregroundDeletion",))
+
+
+@pytest.mark.parametrize(
+    ("owners", "dependents", "finalizers", "verdict"),
+    [
+        ({}, (), (), Keep()),
+        ({"a": SOLID}, (), (), Keep()),
+        ({"a": GONE}, (), (), Delete("Background")),
+        ({"a": GONE, "b": GONE}, (), (), Delete("Background")),
+        ({"a": GONE, "b": SOLID}, (), (), Forget(frozenset("a"))),
+        ({"a": WAITING, "b": SOLID}, (), (), Forget(frozenset("a"))),
+        ({"a": GONE, "b": UNKNOWN}, (), (), Keep()),
+        ({"a": SOLID, "b": UNKNOWN}, (), (), Keep()),
+        ({"a": WAITING}, (), (), Delete("Background")),
+        ({"a": WAITING}, (PLAIN,), (), Delete("Foreground")),
+        ({"a": WAITING}, (PLAIN, FOREGROUND), (), Delete("Foreground", unblock=True)),
+        ({"a": GONE}, (PLAIN,), (), Delete("Background")),
+        ({"a": GONE}, (), ("orphan",), Delete("Orphan")),
+        ({"a": GONE}, (), ("foregroundDeletion",), Delete("Foreground")),
+    ],
+)  # fmt: skip
+def test_verdicts(
+    owners: dict[str, Owner], dependents: tuple[ObjectMeta, ...], finalizers: tuple[str, ...], verdict: Verdict
+) -> None:
+    assert judge(owned(*owners, finalizers=finalizers), owners, dependents) == verdict
+    assert judge(owned(*owners, deleting=True), owners, dependents) == Keep()
+
+
+def test_blocking_and_forgetting() -> None:
+    meta = owned("a", "b")
+    assert blocks(meta, "a")
+    assert not blocks(meta, "c")
+    assert not blocks(owned("a", block=False), "a")
+    assert [each.uid for each in without(meta.owner_references, frozenset("a"))] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("options", "present", "default", "wanted"),
+    [
+        ({}, (), "Background", ()),
+        ({}, (), "Orphan", ("orphan",)),
+        ({"propagation_policy": "Background"}, (), "Orphan", ()),
+        ({"propagation_policy": "Foreground"}, ("mine",), "Background", ("mine", "foregroundDeletion")),
+        ({"propagation_policy": "Orphan"}, ("foregroundDeletion", "mine"), "Background", ("mine", "orphan")),
+        ({"propagation_policy": "Background"}, ("orphan", "foregroundDeletion"), "Background", ()),
+        ({"orphan_dependents": True}, (), "Background", ("orphan",)),
+        ({"orphan_dependents": False}, ("orphan",), "Orphan", ()),
+        ({}, ("orphan",), "Background", ("orphan",)),
+        ({}, ("foregroundDeletion",), "Orphan", ("foregroundDeletion",)),
+    ],
+)  # fmt: skip
+def test_what_a_deletion_waits_for(
+    options: dict[str, str], present: tuple[str, ...], default: str, wanted: tuple[str, ...]
+) -> None:
+    assert wanted_finalizers(DeleteOptions(**options), present, default=default) == wanted  # type: ignore[arg-type]
