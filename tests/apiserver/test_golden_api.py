@@ -42,8 +42,10 @@ MOMENTS = 100
 DEVIATIONS = {
     "get-rv-abc": _FAULT, "binding-no-name": _FAULT, "binding-bad-kind": _FAULT, "ephemeral-log-node-absent": _FAULT,
     "list-continue-old-rv": _COMPACTED, "list-rv-1-exact-compacted-or-not": _COMPACTED, "watch-old-rv-1": _COMPACTED,
+    "watch-too-old-410": _COMPACTED, "watch-too-old-410-table": _COMPACTED, "watch-too-old-410-bookmarks": _COMPACTED,
     "list-continue-with-rv0": "a limit counts whatever the resource version",
     "list-continue-garbage": _OWN, "create-delete-wrong-kind": _OWN, "watch-yaml": _OWN, "smp-cm-data-number": _OWN,
+    "cr-array": _OWN,
     "create-delete-precond-rv": "the recorded message names that server's revisions",
     "eviction-dry": _STREAMS, "ephemeral-exec-container-bad": _STREAMS, "ephemeral-portforward": _STREAMS,
     "log-unscheduled-exec": _STREAMS,

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from podfit.api.registry import resources
 from podfit.apiserver.openapi import v2, v3
 from podfit.apiserver.protobuf import _fields
 from support.golden import cases
@@ -34,8 +35,9 @@ def _shown(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _schemas(kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
     if kind == "v2":
-        return v2.definitions(), GOLDEN["openapi-v2"]["definitions"]
-    return json.loads(v3.document("api/v1")[0])["components"]["schemas"], GOLDEN["openapi-v3-api-v1"]["schemas"]
+        return v2.definitions(resources()), GOLDEN["openapi-v2"]["definitions"]
+    mine = json.loads(v3.document(resources(), "api/v1")[0])["components"]["schemas"]
+    return mine, GOLDEN["openapi-v3-api-v1"]["schemas"]
 
 
 @pytest.mark.parametrize("kind", ["v2", "v3"])
@@ -72,7 +74,7 @@ async def test_kubectl_gets_version_2_in_protobuf(server: Server) -> None:
     assert b'{"group":"","version":"v1","kind":"Pod"}' in pod[31]
     properties = {dict(_pairs(each))[1]: dict(_pairs(dict(_pairs(each))[2])) for _, each in _pairs(pod[25])}
     assert properties[b"spec"] == {1: b"#/definitions/io.k8s.api.core.v1.PodSpec"}
-    assert len(named) == len(v2.definitions())
+    assert len(named) == len(v2.definitions(resources()))
 
 
 def _pairs(message: Any) -> list[tuple[int, Any]]:

@@ -7,12 +7,14 @@ from typing import Any, TypeVar
 
 import pytest
 
+from podfit.api.apiextensions import CustomResourceDefinition
 from podfit.api.codec import convert
 from podfit.api.core.config import ConfigMap, ServiceAccount
 from podfit.api.core.limits import ResourceQuota
 from podfit.api.core.namespaces import Namespace
 from podfit.api.core.pods import Pod
 from podfit.api.meta import ObjectMeta
+from podfit.client.resource import dynamic
 from podfit.controllers.namespaces import NamespaceController
 from podfit.controllers.quotas import QuotaController
 from podfit.controllers.serviceaccounts import NamespaceContents
@@ -100,6 +102,26 @@ async def test_what_is_deleted_or_changed_comes_back(server: Server) -> None:
     await until(server, ConfigMap, "kube-root-ca.crt", "room", lambda _: True)
     await server.client.patch(ConfigMap, "kube-root-ca.crt", "room", {"data": {"ca.crt": "forged"}})
     await until(server, ConfigMap, "kube-root-ca.crt", "room", lambda each: each.data == {"ca.crt": "CERTIFICATE"})
+
+
+async def test_a_deleted_namespace_loses_its_custom_resources(server: Server, clock: FakeClock) -> None:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    names = {"plural": "foos", "kind": "Foo"}
+    spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]}
+    definition = convert({"metadata": {"name": "foos.example.com"}, "spec": spec}, CustomResourceDefinition)
+    await server.client.create(definition)
+    await create_namespace(server, "room")
+    kind = dynamic("example.com", "v1", "foos")
+    made = {"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": "mine", "namespace": "room"}}
+    await server.client.create_in(kind, made)
+    await server.client.delete(Namespace, "room")
+    await until(server, Namespace, "room", "", lambda found: found.metadata.deletion_timestamp)
+    for _ in range(100):
+        await clock.advance(1)
+        await asyncio.sleep(MOMENT)
+    await gone(server, Namespace, "room")
+    assert not (await server.client.list(kind)).items
 
 
 async def test_a_deleted_namespace_is_emptied_and_goes(server: Server, clock: FakeClock) -> None:

@@ -18,6 +18,7 @@ from support.server import ADMIN, Server, document
 
 NAMESPACE = "golden"
 ADMIN_AGENT = "golden/v1.36 (linux/amd64)"
+DEFINITIONS = "/customresourcedefinitions"
 _PLACEHOLDER = re.compile(r"\{([a-zA-Z0-9]+)\}")
 _AGE = re.compile(r"^\d+s$")
 _NODE_PORT = re.compile(r":3\d{4}/")
@@ -27,13 +28,19 @@ _MOUNTED_TOKEN = "kube-api-access-"  # a volume that we do not give to pods
 
 
 def served(case: Case) -> bool:
-    """Whether the case is about resources that this server has."""
-    return all(_known(step) for step in (*(case.get("setup") or []), case["request"]))
+    """Whether the case is about resources that this server has, or is given by a definition in the case's setup."""
+    steps = case.get("setup") or []
+    groups = {_group(step) for step in steps if step["path"].endswith(DEFINITIONS)}
+    return all(_known(step, groups) for step in (*steps, case["request"]))
 
 
-def _known(step: dict[str, Any]) -> bool:
+def _group(step: dict[str, Any]) -> str:
+    return str(step["body"]["spec"].get("group"))
+
+
+def _known(step: dict[str, Any], groups: set[str]) -> bool:
     target = target_of(Request(step["method"], step["path"].partition("?")[0], {}, {}, b""))
-    return target is None or target.info is not None
+    return target is None or target.info is not None or target.group in groups
 
 
 class Replay:

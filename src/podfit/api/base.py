@@ -64,6 +64,13 @@ class Listing:
     """Whether the schema says of a map that it is owned key by key, as all are that are not atomic."""
 
 
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The name under which OpenAPI knows a type that is no Struct, and of whose form it says nothing."""
+
+    name: str
+
+
 def keyed(*keys: str, merge: str = "", patch: bool = True, retain_keys: bool = False, **defaults: str) -> Listing:
     """A list whose items are told apart by `keys`; strategic merge goes by the first unless `merge` names another.
 

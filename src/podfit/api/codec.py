@@ -2,15 +2,18 @@
 
 Decoding is typed and strict. JSON `null` means "not given" in Kubernetes, whatever the field's type, so a document that
 does not fit at once is tried again without its nulls. Objects are immutable, so those that are told of the same bytes
-may share one: a write is heard by everybody who watches, and costs one decoding in a process.
+may share one: a write is heard by everybody who watches, and costs one decoding in a process. In custom resources a
+null is a value that their schema judges.
 """
 
 from collections.abc import Hashable
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 import msgspec
 
+from podfit.api.custom import OWN, Custom, is_custom
+from podfit.api.meta import ObjectMeta
 from podfit.core.quantity import Quantity
 
 T = TypeVar("T")
@@ -34,14 +37,37 @@ def _decode_scalar(kind: type, value: Any) -> Any:
 _encoder = msgspec.json.Encoder(enc_hook=_encode_scalar)
 
 
-@cache
-def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(kind, dec_hook=_decode_scalar)
+@lru_cache(maxsize=1024)  # kinds that are declared at run time come and go
+def _decoder(kind: Any) -> Any:
+    return _CustomDecoder(kind) if is_custom(kind) else msgspec.json.Decoder(kind, dec_hook=_decode_scalar)
+
+
+class _CustomDecoder:
+    def __init__(self, kind: type[Custom]) -> None:
+        self._kind = kind
+
+    def decode(self, data: bytes) -> Custom:
+        return _custom(msgspec.json.decode(data), self._kind)
+
+
+def _custom(document: Any, kind: type[Custom]) -> Custom:
+    if not isinstance(document, dict):
+        raise msgspec.ValidationError(f"Expected `object`, got `{type(document).__name__}`")
+    own = {name: document[name] for name in OWN if document.get(name) is not None}
+    head = msgspec.convert(without_nulls(own), _Head, dec_hook=_decode_scalar)
+    kept = {name: value for name, value in document.items() if name not in OWN}
+    return kind(kind=head.kind, api_version=head.api_version, metadata=head.metadata, rest=kept)
+
+
+class _Head(msgspec.Struct, rename="camel"):
+    kind: str = ""
+    api_version: str = ""
+    metadata: ObjectMeta = ObjectMeta()
 
 
 def encode(value: Any) -> bytes:
     """JSON of a Struct, or of plain containers that may hold Structs and quantities."""
-    return _encoder.encode(value)
+    return _encoder.encode(value.document() if isinstance(value, Custom) else value)
 
 
 def decode(data: bytes, kind: type[T]) -> T:
@@ -69,6 +95,8 @@ def decode_shared(data: bytes, kind: type[T]) -> T:
 
 def convert(document: Any, kind: type[T]) -> T:
     """Typed object from decoded JSON."""
+    if is_custom(kind):
+        return cast(T, _custom(document, kind))
     try:
         return msgspec.convert(document, kind, dec_hook=_decode_scalar)
     except msgspec.ValidationError:
@@ -77,7 +105,7 @@ def convert(document: Any, kind: type[T]) -> T:
 
 def to_dict(value: Any) -> Any:
     """Plain dicts, lists and strings, exactly what `encode` would write."""
-    return msgspec.json.decode(_encoder.encode(value))
+    return msgspec.json.decode(encode(value))
 
 
 def without_nulls(document: Any) -> Any:

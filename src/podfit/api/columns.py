@@ -7,10 +7,10 @@ from podfit.api.base import Object
 from podfit.api.coordination import Lease
 from podfit.api.core.config import ConfigMap, Secret
 from podfit.api.core.events import Event, EventSource
-from podfit.api.core.limits import LimitRange, ResourceQuota
+from podfit.api.core.limits import ResourceQuota
 from podfit.api.core.namespaces import Namespace
 from podfit.api.core.nodes import Node
-from podfit.api.rbac import ClusterRole, ClusterRoleBinding, Role, RoleBinding
+from podfit.api.rbac import ClusterRoleBinding, RoleBinding
 from podfit.api.registry import Column
 from podfit.api.scheduling import PriorityClass
 from podfit.core.durations import human_duration
@@ -158,7 +158,7 @@ def secret_row(secret: Secret, now: str) -> list[Any]:
 DATED = (NAME, CREATED)
 
 
-def dated_row(obj: LimitRange | Role | ClusterRole, _: str) -> list[Any]:
+def dated_row(obj: Any, _: str) -> list[Any]:
     return [_name(obj), obj.metadata.creation_timestamp]
 
 

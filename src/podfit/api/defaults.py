@@ -10,6 +10,13 @@ from podfit.api.admissionregistration import (
     ValidatingWebhookConfiguration,
     WebhookClientConfig,
 )
+from podfit.api.apiextensions import (
+    CustomResourceConversion,
+    CustomResourceDefinition,
+    CustomResourceDefinitionNames,
+    CustomResourceDefinitionSpec,
+    storage_version,
+)
 from podfit.api.base import Object
 from podfit.api.core.config import Secret
 from podfit.api.core.limits import (
@@ -24,11 +31,13 @@ from podfit.api.core.namespaces import Namespace
 from podfit.api.core.nodes import Node, NodeStatus
 from podfit.api.core.pod_defaults import default_pod
 from podfit.api.core.pods import Pod
+from podfit.api.custom import Custom
 from podfit.api.filling import change, completed, fill, inside, rounded
 from podfit.api.meta import LabelSelector
 from podfit.api.rbac import ClusterRoleBinding, RoleBinding, RoleRef, Subject
 from podfit.api.scheduling import PriorityClass
 from podfit.api.service_defaults import DEFAULTS as OF_SERVICES
+from podfit.api.structural.fill import fill as fill_custom
 from podfit.api.workload_defaults import DEFAULTS as OF_WORKLOADS
 from podfit.core.features import DEFAULT_GATES, FeatureGates
 
@@ -43,6 +52,8 @@ def apply_defaults(obj: Kind, gates: FeatureGates = DEFAULT_GATES) -> Kind:
     """`obj` as its kind's author would have written it out; the same object when nothing is missing."""
     if isinstance(obj, Pod):
         return cast(Kind, default_pod(obj, gates))
+    if isinstance(obj, Custom):
+        return cast(Kind, change(obj, rest=fill_custom(obj.rest, obj.declared.schema)))
     default = _DEFAULTS.get(type(obj))
     return default(obj) if default else obj
 
@@ -143,6 +154,25 @@ def _webhook_client(config: WebhookClientConfig) -> WebhookClientConfig:
     return inside(config, service=lambda service: fill(service, port=443))
 
 
+def _definition(definition: CustomResourceDefinition) -> CustomResourceDefinition:
+    """Names that follow from the kind; the version that is stored is one that was."""
+    definition = inside(definition, spec=_definition_spec)
+    stored, name = definition.status.stored_versions, storage_version(definition)
+    if not name or name in stored:
+        return definition
+    return change(definition, status=change(definition.status, stored_versions=(*stored, name)))
+
+
+def _definition_spec(spec: CustomResourceDefinitionSpec) -> CustomResourceDefinitionSpec:
+    return inside(fill(spec, conversion=CustomResourceConversion(strategy="None")), names=_definition_names)
+
+
+def _definition_names(names: CustomResourceDefinitionNames) -> CustomResourceDefinitionNames:
+    if not names.kind:
+        return names
+    return fill(names, singular=names.kind.lower(), list_kind=f"{names.kind}List")
+
+
 _DEFAULTS: Mapping[type[Object], Callable[[Any], Any]] = {
     Namespace: _namespace,
     Node: _node,
@@ -152,6 +182,7 @@ _DEFAULTS: Mapping[type[Object], Callable[[Any], Any]] = {
     PriorityClass: _priority_class,
     RoleBinding: _binding,
     ClusterRoleBinding: _binding,
+    CustomResourceDefinition: _definition,
     MutatingWebhookConfiguration: _webhooks,
     ValidatingWebhookConfiguration: _webhooks,
     **OF_SERVICES,

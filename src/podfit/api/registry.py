@@ -58,6 +58,10 @@ class ResourceInfo:
     """Whether a PUT to a name that is free creates the object."""
     propagation: str = "Background"
     """What a deletion that does not say so itself does about dependents: Background, or Orphan for old kinds."""
+    stored_as: str = ""
+    """The version in which objects are stored, where it is another."""
+    unconditional: bool = True
+    """Whether a PUT may leave out the resource version that it replaces."""
     subresources: tuple[Subresource, ...] = ()
     columns: tuple[Column, ...] = ()
     row: Callable[[Any, str], list[Any]] | None = None
@@ -70,6 +74,10 @@ class ResourceInfo:
     @property
     def kind(self) -> str:
         return self.type.__name__
+
+    @property
+    def list_kind(self) -> str:
+        return f"{self.kind}List"
 
     @property
     def group_version(self) -> str:

@@ -1,44 +1,34 @@
 """The schema that patches and field checks need, read off the Structs.
 
 `members(Pod)` maps each JSON name to what it holds and how it merges. Nothing here is written twice: the answer comes
-from the annotations in `api` and is kept for each type.
+from the annotations in `api`, or from the schema of a custom resource, and is kept for each type.
 """
 
-from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from podfit.api import codec
 from podfit.api.base import Listing, Struct
+from podfit.api.custom import Custom, is_custom
+from podfit.api.member import Kind, Member, Node, Shape
+from podfit.api.meta import ObjectMeta
+from podfit.api.structural.prune import prune
+from podfit.api.structural.shapes import SchemaNode
 from podfit.core.quantity import Quantity
-
-Shape = Literal["struct", "list", "map", "scalar", "any"]
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """One field. `item` is the Struct of a struct, or of the items of a list or map; None where those are no Structs.
-    `zero` is what a null in a map of scalars means.
-    """
-
-    attribute: str
-    shape: Shape
-    item: type[Struct] | None
-    listing: Listing
-    zero: str | None = None
-    keys: tuple[tuple[str, Any], ...] = ()
-    """The keys of a list's items, sorted, each with its value where an item does not give it."""
-
 
 _PLAIN = Listing()
 _ZEROS = {str: "", bytes: "", Quantity: "0"}
 
 
-@cache
-def members(kind: type[Struct]) -> dict[str, Member]:
+@lru_cache(maxsize=8192)  # more than all built-in kinds need; those of custom resources come and go
+def members(kind: Kind) -> dict[str, Member]:
+    if isinstance(kind, Node):
+        return kind.members()
+    if issubclass(kind, Custom):
+        return SchemaNode(kind.declared.schema, root=True).members()
     hints = get_type_hints(kind, include_extras=True)
     return {field.encode_name: _member(field.name, hints[field.name]) for field in msgspec.structs.fields(kind)}
 
@@ -73,7 +63,8 @@ def _keys(item: type[Struct] | None, listing: Listing) -> tuple[tuple[str, Any],
 def _without_none(hint: Any) -> Any:
     if get_origin(hint) in (Union, UnionType):
         kept = [each for each in get_args(hint) if each is not type(None)]
-        return kept[0] if len(kept) == 1 else hint
+        structs = [each for each in kept if _is_struct(each)]
+        return kept[0] if len(kept) == 1 else structs[0] if len(structs) == 1 else hint
     return hint
 
 
@@ -82,13 +73,15 @@ def _is_struct(hint: Any) -> bool:
 
 
 def unknown_fields(
-    document: Any, kind: type[Struct], path: str = "", *, first: bool = False, directives: bool = False
+    document: Any, kind: Kind, path: str = "", *, first: bool = False, directives: bool = False
 ) -> list[str]:
     """The paths of members that the kind does not have, in the document's order; with `first` an object's own come
     before what is inside its members. `directives`: it is a strategic merge patch, where `$patch` and its like are
     known."""
     if not isinstance(document, dict):
         return []
+    if is_custom(kind):
+        return _undeclared(document, kind)
     found: list[str] = []
     inside: list[str] = []
     known = members(kind)
@@ -103,6 +96,12 @@ def unknown_fields(
             if not first:
                 found, inside = found + inside, []
     return found + inside
+
+
+def _undeclared(document: dict[str, Any], kind: type[Custom]) -> list[str]:
+    found = unknown_fields(document.get("metadata"), ObjectMeta, "metadata")
+    prune(document, kind.declared.schema, found)
+    return sorted(found)
 
 
 def _unknown_inside(value: Any, member: Member, path: str, *, first: bool, directives: bool) -> list[str]:

@@ -13,9 +13,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from podfit.api import codec
+from podfit.api.member import Member
 from podfit.api.meta import ManagedFieldsEntry
 from podfit.api.registry import ResourceInfo
-from podfit.api.schema import Member
 from podfit.apiserver.fields.check import objections
 from podfit.apiserver.fields.compare import changed, existing, fields_of, lost
 from podfit.apiserver.fields.merge import merged, pruned

@@ -15,14 +15,17 @@ from msgspec.structs import replace
 from podfit.api import codec
 from podfit.api.base import Object, Struct
 from podfit.api.core.pods import Pod
+from podfit.api.custom import Custom, is_custom
 from podfit.api.defaults import apply_defaults
 from podfit.api.registry import ResourceInfo
 from podfit.api.schema import unknown_fields
+from podfit.api.structural.prune import prune
 from podfit.apiserver import protobuf
 from podfit.apiserver.documents import parse_json, parse_yaml
 from podfit.apiserver.legacy_options import DRAFT_POLICIES, OFF, Legacy
 from podfit.core.errors import ApiError, bad_request
 from podfit.core.features import FeatureGates
+from podfit.core.fields import invalid as invalid_value
 from podfit.core.fields import refusal
 from podfit.core.fields import unsupported as unsupported_value
 from podfit.decide.legacy import modern_policies
@@ -99,9 +102,30 @@ def _unfit(kind: type[Struct], version: str, why: str) -> ApiError:
 
 def typed_object(value: Any, kind: type[Object], *, version: str = "v1") -> Any:
     """The document as an object that says of itself what it is, as everything that is stored has to. Raises 400."""
+    if is_custom(kind):
+        return custom_object(value, kind)
     _check_kind(value, kind)
     obj, declared = typed(_forgetting(value), kind, version=version), kind()
     return replace(obj, kind=declared.kind, api_version=declared.api_version)  # type: ignore[attr-defined]  # all do
+
+
+def custom_object(value: Any, kind: type[Custom]) -> Custom:
+    """The document as a custom resource, without what its schema does not declare. Raises 400, 422 for another kind."""
+    declared = kind.declared
+    if not isinstance(value, dict) or not value.get("kind"):
+        data = codec.encode(value).decode()
+        what = f"the object provided is unrecognized (must be of type {declared.kind})"
+        raise bad_request(f"{what}: Object 'Kind' is missing in '{data}' ({data[:16]})")
+    given, wanted = value.get("apiVersion"), f"{declared.group}/{declared.version}"
+    if given != wanted:
+        text = f"the API version in the data ({given or ''}) does not match the expected API version ({wanted})"
+        raise bad_request(text)
+    if value["kind"] != declared.kind:
+        meta = value.get("metadata")
+        errors = [invalid_value("kind", value["kind"], f"must be {declared.kind}")]
+        name = str(meta.get("name") or "") if isinstance(meta, dict) else ""
+        raise refusal(str(value["kind"]), name, errors, group=declared.group)
+    return typed(prune(_forgetting(value), declared.schema), kind, version=declared.version)
 
 
 def _forgetting(value: Any) -> Any:

@@ -1,15 +1,18 @@
-"""Discovery: what this server has, in the old form and the aggregated one, and its version."""
+"""Discovery: what this server has, in the old form and the aggregated one, and its version.
+
+Everything is a function of the kinds that are served, which grow and shrink with the cluster's own definitions.
+"""
 
 import hashlib
 import platform
 import sys
 from base64 import b64encode
 from collections.abc import Iterable
-from functools import cache
-from typing import Any
+from functools import lru_cache
+from typing import Any, TypeAlias
 
 import podfit
-from podfit.api.registry import ResourceInfo, Subresource, resources
+from podfit.api.registry import ResourceInfo, Subresource
 
 MAJOR, MINOR = "1", "36"
 GIT_VERSION = f"v{MAJOR}.{MINOR}.2+podfit.{podfit.__version__}"
@@ -24,6 +27,7 @@ _ORDER = (
     "coordination.k8s.io", "node.k8s.io", "discovery.k8s.io", "resource.k8s.io", "flowcontrol.apiserver.k8s.io",
 )  # fmt: skip
 AGGREGATED = "apidiscovery.k8s.io"
+Infos: TypeAlias = tuple[ResourceInfo, ...]
 
 
 def version() -> dict[str, str]:
@@ -39,40 +43,42 @@ def _architecture() -> str:
     return {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
 
 
-@cache
-def groups() -> dict[str, tuple[str, ...]]:
+@lru_cache(maxsize=4)
+def groups(infos: Infos) -> dict[str, tuple[str, ...]]:
     """Versions by group, in the order in which clients look for a name that several groups have."""
-    found: dict[str, list[str]] = {name: [] for name in _ORDER if any(info.group == name for info in resources())}
-    for info in resources():
+    found: dict[str, list[str]] = {name: [] for name in _ORDER if any(info.group == name for info in infos)}
+    for info in infos:
         versions = found.setdefault(info.group, [])
         if info.version not in versions:
             versions.append(info.version)
     return {name: tuple(versions) for name, versions in found.items()}
 
 
-def api_versions(address: str) -> dict[str, Any]:
+def api_versions(infos: Infos, address: str) -> dict[str, Any]:
     by_address = [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}]
-    return {"kind": "APIVersions", "versions": list(groups()[""]), "serverAddressByClientCIDRs": by_address}
+    return {"kind": "APIVersions", "versions": list(groups(infos)[""]), "serverAddressByClientCIDRs": by_address}
 
 
-def api_groups() -> dict[str, Any]:
-    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(name) for name in groups() if name]}
+def api_groups(infos: Infos) -> dict[str, Any]:
+    found = [_group(infos, name) for name in groups(infos) if name]
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": found}
 
 
-def api_group(name: str) -> dict[str, Any] | None:
-    return {"kind": "APIGroup", "apiVersion": "v1", **_group(name)} if name and name in groups() else None
+def api_group(infos: Infos, name: str) -> dict[str, Any] | None:
+    known = name and name in groups(infos)
+    return {"kind": "APIGroup", "apiVersion": "v1", **_group(infos, name)} if known else None
 
 
-def _group(name: str) -> dict[str, Any]:
-    versions = [{"groupVersion": f"{name}/{version}", "version": version} for version in groups()[name]]
+def _group(infos: Infos, name: str) -> dict[str, Any]:
+    versions = [{"groupVersion": f"{name}/{version}", "version": version} for version in groups(infos)[name]]
     return {"name": name, "versions": versions, "preferredVersion": versions[0]}
 
 
-def resource_list(group: str, version: str) -> dict[str, Any] | None:
+def resource_list(infos: Infos, group: str, version: str) -> dict[str, Any] | None:
     """The resources of a group version, each followed by its subresources."""
-    if version not in groups().get(group, ()):
+    if version not in groups(infos).get(group, ()):
         return None
-    listed = [entry for info in _of(group, version) for entry in _entries(info)]
+    listed = [entry for info in _of(infos, group, version) for entry in _entries(info)]
     name = f"{group}/{version}" if group else version
     head = {"kind": "APIResourceList", "groupVersion": name}
     return (head | {"apiVersion": "v1"} if group else head) | {
@@ -80,8 +86,8 @@ def resource_list(group: str, version: str) -> dict[str, Any] | None:
     }
 
 
-def _of(group: str, version: str) -> Iterable[ResourceInfo]:
-    return (info for info in resources() if (info.group, info.version) == (group, version))
+def _of(infos: Infos, group: str, version: str) -> Iterable[ResourceInfo]:
+    return (info for info in infos if (info.group, info.version) == (group, version))
 
 
 def _entries(info: ResourceInfo) -> Iterable[dict[str, Any]]:
@@ -102,7 +108,8 @@ def _entries(info: ResourceInfo) -> Iterable[dict[str, Any]]:
 
 def _storage_hash(info: ResourceInfo) -> str:
     """Of the version in which objects are stored, so that a client notices when it becomes another."""
-    stored = f"{info.group}/{info.version}/{info.kind}"
+    version = info.stored_as or info.version
+    stored = f"{info.group}/{version}/{info.kind}"
     return b64encode(hashlib.sha256(stored.encode()).digest()[:8]).decode()
 
 
@@ -114,23 +121,23 @@ def _sub(info: ResourceInfo, sub: Subresource) -> dict[str, Any]:
     return entry | ({"group": sub.group, "version": sub.version} if sub.group else {})
 
 
-def aggregated(*, core: bool) -> dict[str, Any]:
+def aggregated(infos: Infos, *, core: bool) -> dict[str, Any]:
     """Everything at once, as kubectl asks first."""
-    names = [name for name in groups() if (not name) is core]
+    names = [name for name in groups(infos) if (not name) is core]
     items = [
         {
             "metadata": {"name": name},
-            "versions": [_version(name, each) for each in groups()[name]],
+            "versions": [_version(infos, name, each) for each in groups(infos)[name]],
         }
         if name
-        else {"metadata": {}, "versions": [_version(name, each) for each in groups()[name]]}
+        else {"metadata": {}, "versions": [_version(infos, name, each) for each in groups(infos)[name]]}
         for name in names
     ]
     return {"kind": "APIGroupDiscoveryList", "apiVersion": f"{AGGREGATED}/v2", "metadata": {}, "items": items}
 
 
-def _version(group: str, version: str) -> dict[str, Any]:
-    listed = sorted(_of(group, version), key=lambda info: info.resource)
+def _version(infos: Infos, group: str, version: str) -> dict[str, Any]:
+    listed = sorted(_of(infos, group, version), key=lambda info: info.resource)
     return {"version": version, "resources": [_aggregated(info) for info in listed], "freshness": "Current"}
 
 
@@ -158,9 +165,9 @@ def _kind(info: ResourceInfo, sub: Subresource | None) -> dict[str, str]:
     return {"group": "", "version": "", "kind": info.kind}
 
 
-def pages() -> dict[str, list[str]]:
+def pages(infos: Infos) -> dict[str, list[str]]:
     """The paths of this server, which its root lists."""
-    named = {name: versions for name, versions in groups().items() if name}
+    named = {name: versions for name, versions in groups(infos).items() if name}
     versions = [f"/apis/{name}/{each}" for name, found in named.items() for each in found]
     return {"paths": sorted(["/api", "/api/v1", "/apis", *(f"/apis/{name}" for name in named), *versions, *PAGES])}
 

@@ -11,11 +11,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from podfit.api.apiextensions import CustomResourceDefinition, CustomResourceDefinitionStatus, storage_version
 from podfit.api.apps.daemonsets import DaemonSet
 from podfit.api.apps.deployments import Deployment
 from podfit.api.core.namespaces import Namespace, NamespaceStatus
 from podfit.api.core.pods import Pod, PodCondition, PodStatus
 from podfit.api.core.services import Service
+from podfit.api.custom import Custom, is_custom
 from podfit.api.registry import ResourceInfo
 from podfit.api.validation import pod_updates
 from podfit.api.validation.kinds import validate_create, validate_status, validate_update
@@ -54,6 +56,12 @@ def prepare_create(info: ResourceInfo, obj: Any, gates: FeatureGates) -> Any:
             return replace(obj, spec=spec, status=NamespaceStatus(phase="Active"))
         case Service():
             return created(obj)
+        case CustomResourceDefinition():
+            stored = CustomResourceDefinitionStatus(stored_versions=tuple(filter(None, (storage_version(obj),))))
+            return replace(obj, metadata=replace(obj.metadata, generation=1), status=stored)
+        case Custom():
+            rest = {name: value for name, value in obj.rest.items() if name != "status" or not info.has_status}
+            return replace(obj, metadata=replace(obj.metadata, generation=1), rest=rest)
         case DaemonSet():
             obj = new_daemon_set(obj)
     if info.counted is not None:
@@ -75,6 +83,8 @@ def check_create(obj: Any, gates: FeatureGates) -> list[FieldError]:
 
 def door(info: ResourceInfo, subresource: str) -> Door:
     """The door of a kind or of its subresource."""
+    if is_custom(info.type):
+        return _CUSTOM_STATUS if subresource == "status" else _CUSTOM
     if own := _DOORS.get((info.type, subresource)):
         return own
     if subresource == "scale":
@@ -108,6 +118,30 @@ def _finalize(new: Namespace, old: Namespace, _gates: FeatureGates) -> Namespace
     return replace(old, spec=replace(old.spec, finalizers=new.spec.finalizers))
 
 
+def _definition(new: Any, old: Any, _gates: FeatureGates) -> Any:
+    kept, name = old.status, storage_version(new)
+    if name and name not in kept.stored_versions:
+        kept = replace(kept, stored_versions=(*kept.stored_versions, name))
+    generation = old.metadata.generation + (new.spec != old.spec)
+    return replace(new, metadata=replace(new.metadata, generation=generation), status=kept)
+
+
+def _custom(new: Custom, old: Custom, _gates: FeatureGates) -> Custom:
+    """Where the status is written apart it stays; whatever else changes is a new generation."""
+    rest = new.rest
+    if new.declared.has_status:
+        kept = {name: value for name, value in old.rest.items() if name == "status"}
+        rest = {name: value for name, value in rest.items() if name != "status"} | kept
+    generation = old.metadata.generation + (rest != old.rest)
+    return replace(new, metadata=replace(new.metadata, generation=generation), rest=rest)
+
+
+def _custom_status(new: Custom, old: Custom, _gates: FeatureGates) -> Custom:
+    rest = {name: value for name, value in old.rest.items() if name != "status"}
+    rest |= {name: value for name, value in new.rest.items() if name == "status"}
+    return replace(old, metadata=replace(old.metadata, managed_fields=new.metadata.managed_fields), rest=rest)
+
+
 def _status(new: Any, old: Any, _gates: FeatureGates) -> Any:
     kept = replace(new.metadata, owner_references=old.metadata.owner_references)
     return replace(new, metadata=kept, spec=old.spec)
@@ -119,6 +153,8 @@ def _deployment_status(new: Deployment, old: Deployment, gates: FeatureGates) ->
 
 
 _STATUS = Door(_status, lambda new, old, _: validate_status(new, old))
+_CUSTOM = Door(_custom, validate_update)
+_CUSTOM_STATUS = Door(_custom_status, lambda new, old, _: validate_status(new, old))
 _DOORS: dict[tuple[type, str], Door] = {
     (Pod, ""): Door(lambda new, old, _: pod_updates.prepare_pod_update(new, old), validate_update),
     (Pod, "resize"): Door(prepare_resize, validate_resize, writes_dropped=True),
@@ -129,6 +165,7 @@ _DOORS: dict[tuple[type, str], Door] = {
     (Pod, "ephemeralcontainers"): Door(
         lambda new, old, _: pod_updates.prepare_ephemeral_update(new, old), pod_updates.validate_ephemeral_update
     ),
+    (CustomResourceDefinition, ""): Door(_definition, validate_update),
     (Service, ""): Door(lambda new, old, _: updated(new, old), validate_update),
     (Deployment, "status"): Door(_deployment_status, lambda new, old, _: validate_status(new, old)),
     (Namespace, ""): Door(_namespace, validate_update),

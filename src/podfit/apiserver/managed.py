@@ -6,14 +6,14 @@ manager's fields (`apiserver.apply`), any other write adds to them.
 """
 
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from msgspec.structs import replace
 
 from podfit.api import codec
-from podfit.api.base import Struct
 from podfit.api.core.pods import PodSpec
+from podfit.api.member import Kind
 from podfit.api.meta import ManagedFieldsEntry
 from podfit.api.registry import ResourceInfo
 from podfit.api.schema import members
@@ -123,13 +123,13 @@ def _apart(info: ResourceInfo, old: Any, new: Any) -> tuple[Any, Any]:
     return before, after
 
 
-@cache
+@lru_cache(maxsize=1024)  # declared kinds come and go
 def _blank(info: ResourceInfo) -> Any:
     """What a new object is compared with: members that upstream writes even when empty are there, so not owned."""
     return _with_containers(info.type, codec.to_dict(info.type()))
 
 
-def _with_containers(kind: type[Struct], document: Any) -> Any:
+def _with_containers(kind: Kind, document: Any) -> Any:
     """Upstream writes the containers of a pod, or of a template, even when there are none."""
     if kind is PodSpec:
         return {**document, "containers": None}

@@ -9,6 +9,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from podfit.api.apiextensions import (
+    CLEANUP,
+    TERMINATING,
+    CustomResourceDefinition,
+    CustomResourceDefinitionCondition,
+)
 from podfit.api.core.namespaces import Namespace
 from podfit.api.core.pods import Pod
 from podfit.api.meta import DeleteOptions
@@ -57,12 +63,23 @@ def marked(context: Context, obj: Any, grace: int) -> Any:
     if meta.deletion_timestamp and (meta.deletion_grace_period_seconds or 0) <= grace:
         return obj
     when = format_time(context.clock.now() + timedelta(seconds=grace))
-    generation = meta.generation + (isinstance(obj, Pod) and not meta.deletion_timestamp)
+    generation = meta.generation + (meta.generation > 0 and not meta.deletion_timestamp)
     meta = replace(meta, deletion_timestamp=when, deletion_grace_period_seconds=grace, generation=generation)
     if isinstance(obj, Namespace):
         return replace(obj, metadata=replace(meta, deletion_grace_period_seconds=None),
                        status=replace(obj.status, phase="Terminating"))  # fmt: skip
-    return replace(obj, metadata=meta)
+    return _ending(obj, meta) if isinstance(obj, CustomResourceDefinition) else replace(obj, metadata=meta)
+
+
+def _ending(definition: CustomResourceDefinition, meta: Any) -> CustomResourceDefinition:
+    """A definition waits for its objects, and says so."""
+    meta = replace(meta, finalizers=tuple(dict.fromkeys((*meta.finalizers, CLEANUP))))
+    condition = CustomResourceDefinitionCondition(
+        type=TERMINATING, status="True", reason="InstanceDeletionInProgress",
+        message="CustomResource deletion is in progress", last_transition_time=meta.deletion_timestamp,
+    )  # fmt: skip
+    others = [each for each in definition.status.conditions or () if each.type != TERMINATING]
+    return replace(definition, metadata=meta, status=replace(definition.status, conditions=(*others, condition)))
 
 
 def propagating(info: ResourceInfo, obj: Any, options: DeleteOptions) -> Any:
@@ -79,6 +96,8 @@ def propagating(info: ResourceInfo, obj: Any, options: DeleteOptions) -> Any:
 
 def held(obj: Any) -> bool:
     """Something has to happen before the object may go."""
+    if isinstance(obj, CustomResourceDefinition) and not obj.metadata.deletion_timestamp:
+        return True  # its objects go first
     return bool(obj.metadata.finalizers) or (isinstance(obj, Namespace) and bool(obj.spec.finalizers))
 
 

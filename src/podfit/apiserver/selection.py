@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from podfit.api.custom import is_custom
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver import stored
 from podfit.core.errors import bad_request
@@ -72,6 +73,6 @@ class Selection:
 
 
 def _unselectable(info: ResourceInfo, path: str) -> str:
-    if info.fields:
+    if info.fields or is_custom(info.type):
         return f"field label not supported: {path}"
     return f'"{path}" is not a known field selector: only "metadata.name", "metadata.namespace"'

@@ -26,6 +26,8 @@ from podfit.apiserver.authorize import Authorizer
 from podfit.apiserver.bodies import media_type
 from podfit.apiserver.bootstrap import bootstrap
 from podfit.apiserver.context import Context
+from podfit.apiserver.custom.kinds import CustomInfo
+from podfit.apiserver.custom.table import CustomTable
 from podfit.apiserver.forms import check_form, wanted_form
 from podfit.apiserver.health import health
 from podfit.apiserver.impersonation import impersonated
@@ -46,7 +48,7 @@ from podfit.apiserver.verbs.delete import delete, delete_collection
 from podfit.apiserver.verbs.options import check_timeout
 from podfit.apiserver.verbs.read import get, list_
 from podfit.apiserver.verbs.watch import watch
-from podfit.core.errors import ApiError, bad_request, method_not_allowed
+from podfit.core.errors import ApiError, bad_request, method_not_allowed, not_found
 from podfit.net.metrics import CONTENT_TYPE, Metrics
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.protocol import StoreError
@@ -72,6 +74,7 @@ class ApiServer:
         self._authenticator = Authenticator(self._tokens)
         self._authorizer = Authorizer(context)
         self._janitor = Janitor(context)
+        self._customs = CustomTable(context)
         self._cleaning: asyncio.Task[None] | None = None
         self.metrics = metrics or Metrics()
         self._counted: Any = None
@@ -79,6 +82,7 @@ class ApiServer:
 
     async def start(self) -> None:
         await bootstrap(self._context)
+        await self._customs.start()
         self._counted = self.metrics.counter(
             "apiserver_request_total", "Requests by verb, resource, subresource and code.",
             ("verb", "resource", "subresource", "code"),
@@ -97,11 +101,12 @@ class ApiServer:
         if self._cleaning is not None:
             self._cleaning.cancel()
             await asyncio.gather(self._cleaning, return_exceptions=True)
+        await self._customs.stop()
         await self._webhooks.close()
 
     async def handler(self, request: Request) -> Response:
         """Every request; refusals become Status objects."""
-        target = target_of(request)
+        target = target_of(request, self._customs.find)
         try:
             response = await self._answer(request, target)
         except ApiError as error:
@@ -123,7 +128,7 @@ class ApiServer:
         if target is None:
             return self._page(request)
         if target.info is None:
-            return _no_such_resource(target)
+            return _no_such_resource(target, self._customs.all)
         return await self._resource(request, target, identity)
 
     async def _resource(self, request: Request, target: Target, identity: Identity) -> Response:
@@ -134,14 +139,16 @@ class ApiServer:
         if target.subresource:
             return await self._subresource(request, target, identity)
         of_one = target.verb not in ("create", "list", "watch", "deletecollection")
-        if target.verb not in target.info.verbs or (target.verb != "watch" and of_one is not bool(target.name)):
+        # Upstream takes the name of a new custom resource from its body, whatever the path says.
+        placed = target.verb == "watch" or of_one is bool(target.name)
+        if target.verb not in target.info.verbs or not (placed or _makes_custom(target)):
             raise method_not_allowed()
-        return await self._verb(request, target, identity)
+        return self._customs.warned(target.info, await self._verb(request, target, identity))
 
     async def _subresource(self, request: Request, target: Target, identity: Identity) -> Response:
         sub = target.sub
         if sub is None:
-            return _no_such_resource(target)
+            return _no_such_subresource(target, self._customs.all)
         if target.verb not in sub.verbs:
             raise method_not_allowed()
         match target.subresource:
@@ -158,18 +165,22 @@ class ApiServer:
         return await self._verb(request, target, identity)
 
     async def _verb(self, request: Request, target: Target, identity: Identity) -> Response:
+        context = self._customs.context(target)
         if read := _READS.get(target.verb):
-            return await read(self._context, target, request)
+            return await read(context, target, request)
         form = wanted_form(request)
         if target.info is not None and target.verb != "deletecollection":
             check_form(form, target.info, of_list=False)
-        if write := self._write(request, target, identity):
+        if write := self._write(context, request, target, identity):
             # A client that goes away does not undo half a write.
-            return formed(self._context, target, request, form, await asyncio.shield(write))
+            answer = await asyncio.shield(self._customs.followed(target.info, write))
+            return formed(context, target, request, form, answer)
         raise method_not_allowed()
 
-    def _write(self, request: Request, target: Target, identity: Identity) -> Coroutine[Any, Any, Response] | None:
-        context, chain = self._context, self._chain
+    def _write(
+        self, context: Context, request: Request, target: Target, identity: Identity
+    ) -> Coroutine[Any, Any, Response] | None:
+        chain = self._chain
         if target.verb not in ("update", "patch"):
             write = _WRITES.get(target.verb)
             return write(context, chain, target, request, identity) if write else None
@@ -187,7 +198,7 @@ class ApiServer:
         path = request.path.rstrip("/") or "/"
         if page := health(path, request, ready=self.ready):
             return page
-        if page := openapi(path, request):
+        if page := openapi(path, request, self._customs.all):
             return page
         if path == "/version":
             return _json(discovery.version())
@@ -201,22 +212,29 @@ class ApiServer:
 
     def _discovery(self, path: str, request: Request) -> dict[str, Any] | None:
         if path == "/":
-            return discovery.pages()
+            return discovery.pages(self._customs.all)
         if path == discovery.OPENID:
             return discovery.openid(ISSUER, ALGORITHM, self.address)
-        aggregated = _asks(request)
+        aggregated, infos = _asks(request), self._customs.all
         match path.strip("/").split("/"):
             case ["api"]:
-                return discovery.aggregated(core=True) if aggregated else discovery.api_versions(self.address)
+                return (
+                    discovery.aggregated(infos, core=True) if aggregated
+                    else discovery.api_versions(infos, self.address)
+                )  # fmt: skip
             case ["apis"]:
-                return discovery.aggregated(core=False) if aggregated else discovery.api_groups()
+                return discovery.aggregated(infos, core=False) if aggregated else discovery.api_groups(infos)
             case ["api", version]:
-                return discovery.resource_list("", version)
+                return discovery.resource_list(infos, "", version)
             case ["apis", group]:
-                return discovery.api_group(group)
+                return discovery.api_group(infos, group)
             case ["apis", group, version]:
-                return discovery.resource_list(group, version)
+                return discovery.resource_list(infos, group, version)
         return None
+
+
+def _makes_custom(target: Target) -> bool:
+    return target.verb == "create" and isinstance(target.info, CustomInfo)
 
 
 def _labels(target: Target | None) -> tuple[str, str, str]:
@@ -260,8 +278,14 @@ def _not_found_page() -> Response:
     return Response(404, {"content-type": "text/plain; charset=utf-8"}, b"404 page not found\n")
 
 
-def _no_such_resource(target: Target) -> Response:
-    served = target.version in discovery.groups().get(target.group, ())
+def _no_such_subresource(target: Target, infos: discovery.Infos) -> Response:
+    if isinstance(target.info, CustomInfo):
+        return error_response(not_found(target.resource, target.name, group=target.group))
+    return _no_such_resource(target, infos)
+
+
+def _no_such_resource(target: Target, infos: discovery.Infos) -> Response:
+    served = target.version in discovery.groups(infos).get(target.group, ())
     if not served:
         return _not_found_page()
     return error_response(ApiError(404, "NotFound", "the server could not find the requested resource", {}))

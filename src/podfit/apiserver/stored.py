@@ -6,13 +6,14 @@ slicing, and a list item loses `kind` and `apiVersion` by slicing: get, list and
 """
 
 from collections.abc import Iterable
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 from msgspec.structs import replace
 
 from podfit.api import codec
 from podfit.api.base import Object
+from podfit.api.custom import is_custom
 from podfit.api.registry import ResourceInfo
 from podfit.core.errors import ApiError, already_exists, conflict, not_found
 from podfit.store.protocol import KeyExists, Record, RevisionConflict, Store, StoreError, TooLarge
@@ -21,7 +22,7 @@ T = TypeVar("T", bound=Object)
 ROOT = "/registry"
 
 
-@cache
+@lru_cache(maxsize=1024)  # declared kinds come and go
 def head(info: ResourceInfo) -> bytes:
     """What every encoded object of the kind begins with."""
     start = f'{{"kind":"{info.kind}","apiVersion":"{info.group_version}","metadata":{{'
@@ -56,11 +57,12 @@ def unended(info: ResourceInfo, record: Record) -> bytes:
 
 
 def items(info: ResourceInfo, records: Iterable[Record]) -> list[bytes]:
-    """The records as list items, in parts, commas included."""
+    """The records as list items, in parts, commas included; custom resources say in lists, too, what they are."""
     parts: list[bytes] = []
     start = len(head(info))
+    opening = (head(info) if is_custom(info.type) else b'{"metadata":{') + b'"resourceVersion":"%d",'
     for record in records:
-        parts += (b'{"metadata":{"resourceVersion":"%d",' % record.mod_revision, record.value[start:], b",")
+        parts += (opening % record.mod_revision, record.value[start:], b",")
     return parts[:-1]
 
 

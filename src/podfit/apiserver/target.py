@@ -1,5 +1,6 @@
 """What a request is about, read from its method and path before anything else is known of it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from podfit.api.registry import ResourceInfo, Subresource, find
@@ -7,6 +8,9 @@ from podfit.net.wire import Request
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 _TRUE = ("true", "1")
+
+
+Find = Callable[[str, str, str], ResourceInfo | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +33,9 @@ class Target:
         return next((each for each in declared if each.name == self.subresource), None)
 
 
-def target_of(request: Request) -> Target | None:
-    """The resource that a request is about; None for other paths, such as /healthz or discovery."""
+def target_of(request: Request, declared: Find = lambda *_: None) -> Target | None:
+    """The resource that a request is about; None for other paths, such as /healthz or discovery. `declared` finds what
+    is not built in."""
     parts = [part for part in request.path.split("/") if part]
     if len(parts) >= 3 and parts[0] == "api":
         group, version, rest = "", parts[1], parts[2:]
@@ -44,7 +49,7 @@ def target_of(request: Request) -> Target | None:
     resource, name, subresource = (*rest, "", "")[:3] if len(rest) <= 3 else (rest[0], rest[1], "/".join(rest[2:]))
     if subresource.startswith("proxy/"):  # what follows is the other side's path
         subresource = "proxy"
-    info = find(group, version, resource)
+    info = find(group, version, resource) or declared(group, version, resource)
     return Target(_verb(request, name), group, version, resource, namespace, name, subresource, info)
 
 

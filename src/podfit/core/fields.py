@@ -31,6 +31,7 @@ class FieldError:
     kind: str  # a key of _REASONS
     detail: str = ""
     value: str | None = None  # already in its printed form
+    reason: str = ""  # of the cause, where the kind does not say it
 
     @property
     def body(self) -> str:
@@ -41,7 +42,7 @@ class FieldError:
         return f"{self.field}: {self.body}"
 
     def cause(self) -> dict[str, str]:
-        return {"reason": _REASONS[self.kind], "message": self.body, "field": self.field}
+        return {"reason": self.reason or _REASONS[self.kind], "message": self.body, "field": self.field}
 
 
 def shown(value: Any) -> str:
@@ -57,6 +58,11 @@ def shown(value: Any) -> str:
 
 def invalid(field: str, value: Any, detail: str) -> FieldError:
     return FieldError(field, "Invalid value", detail, shown(value))
+
+
+def type_invalid(field: str, value: Any, detail: str) -> FieldError:
+    """As `invalid`, for a reader that tells types from values by the reason."""
+    return FieldError(field, "Invalid value", detail, shown(value), reason="FieldValueTypeInvalid")
 
 
 def required(field: str, detail: str = "") -> FieldError:

@@ -3,7 +3,7 @@
 Columns and rows come from `api.columns`; defaults and rules are in the tables of `api.defaults` and `api.validation`.
 """
 
-from podfit.api.kinds import admissionregistration, apps, coordination, core, discovery, rbac, scheduling
+from podfit.api.kinds import admissionregistration, apiextensions, apps, coordination, core, discovery, rbac, scheduling
 from podfit.api.registry import ResourceInfo
 
 DECLARED: tuple[ResourceInfo, ...] = (
@@ -12,6 +12,7 @@ DECLARED: tuple[ResourceInfo, ...] = (
     *scheduling.KINDS,
     *rbac.KINDS,
     *admissionregistration.KINDS,
+    *apiextensions.KINDS,
     *discovery.KINDS,
     *apps.KINDS,
 )

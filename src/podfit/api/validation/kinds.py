@@ -3,6 +3,7 @@
 from typing import Any
 
 from podfit.api.admissionregistration import MutatingWebhookConfiguration, ValidatingWebhookConfiguration
+from podfit.api.apiextensions import CustomResourceDefinition
 from podfit.api.base import Object
 from podfit.api.coordination import Lease
 from podfit.api.core.config import ConfigMap, Secret, ServiceAccount
@@ -11,6 +12,7 @@ from podfit.api.core.limits import LimitRange, ResourceQuota
 from podfit.api.core.namespaces import Namespace
 from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod
+from podfit.api.custom import Custom
 from podfit.api.meta import ObjectMeta
 from podfit.api.rbac import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 from podfit.api.registry import info_for
@@ -19,6 +21,7 @@ from podfit.api.validation import (
     cluster,
     config,
     daemonsets,
+    definitions,
     deployments,
     endpoints,
     limits,
@@ -28,6 +31,7 @@ from podfit.api.validation import (
     statefulsets,
     webhooks,
 )
+from podfit.api.validation.customs import validate_custom, validate_custom_status, validate_custom_update
 from podfit.api.validation.meta import validate_meta, validate_meta_update
 from podfit.api.validation.pod_updates import validate_pod_update
 from podfit.api.validation.pods import validate_pod_create
@@ -51,6 +55,9 @@ _RULES: dict[type[Object], Rules] = {
     RoleBinding: Rules(names.path_segment, rbac.validate_role_binding, rbac.validate_binding_update),
     MutatingWebhookConfiguration: Rules(create=webhooks.validate_configuration),
     ValidatingWebhookConfiguration: Rules(create=webhooks.validate_configuration),
+    CustomResourceDefinition: Rules(
+        create=definitions.validate_definition, update=definitions.validate_definition_update
+    ),
     ClusterRoleBinding: Rules(names.path_segment, rbac.validate_cluster_role_binding, rbac.validate_binding_update),
     **services.RULES,
     **endpoints.RULES,
@@ -64,6 +71,8 @@ def validate_create(obj: Any, gates: FeatureGates = DEFAULT_GATES) -> list[Field
     """What is wrong with a new object, which has its defaults and its namespace."""
     if isinstance(obj, Pod):
         return validate_pod_create(obj, gates)
+    if isinstance(obj, Custom):
+        return validate_custom(obj)
     rules = _RULES.get(type(obj), Rules())
     meta: ObjectMeta = obj.metadata
     errors = validate_meta(meta, namespaced=info_for(type(obj)).namespaced, name_rule=rules.name)
@@ -74,6 +83,8 @@ def validate_update(new: Any, old: Any, gates: FeatureGates = DEFAULT_GATES) -> 
     """What is wrong with `new` as the successor of `old`, through the main endpoint."""
     if isinstance(new, Pod):
         return validate_pod_update(new, old, gates)
+    if isinstance(new, Custom):
+        return validate_custom_update(new, old)
     rules = _RULES.get(type(new), Rules())
     errors = validate_meta_update(new.metadata, old.metadata)
     if rules.update:
@@ -83,6 +94,8 @@ def validate_update(new: Any, old: Any, gates: FeatureGates = DEFAULT_GATES) -> 
 
 def validate_status(new: Any, old: Any) -> list[FieldError]:
     """What is wrong with a status, written through its own endpoint; a pod's has rules of its own."""
+    if isinstance(new, Custom):
+        return validate_custom_status(new, old)
     rules = _RULES.get(type(new), Rules())
     errors = validate_meta_update(new.metadata, old.metadata)
     return errors + (rules.status(new, old) if rules.status else [])

@@ -25,6 +25,12 @@ _NOT_SUBDOMAIN = _no_match(
     f"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', {_EDGES}",
     _SUBDOMAIN_FORM, "example.com",
 )  # fmt: skip
+_LABEL_1035_FORM = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_NOT_LABEL_1035 = _no_match(
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
+    "and end with an alphanumeric character",
+    _LABEL_1035_FORM, "my-name", "abc-123",
+)  # fmt: skip
 _NOT_QUALIFIED = _no_match(f"name part {_NAME}", _QUALIFIED_FORM, "MyName", "my.name", "123-abc")
 _NOT_VALUE = _no_match(
     f"a valid label must be an empty string or {_NAME.removeprefix('must ')}",
@@ -47,6 +53,11 @@ def _checked(text: str, form: str, message: str, limit: int) -> list[str]:
 def dns_label(text: str) -> list[str]:
     dotted = re.fullmatch(_SUBDOMAIN_FORM, text) and "." in text
     return _checked(text, _LABEL_FORM, "must not contain dots" if dotted else _NOT_LABEL, 63)
+
+
+def dns_1035_label(text: str) -> list[str]:
+    """A label that begins with a letter."""
+    return _checked(text, _LABEL_1035_FORM, _NOT_LABEL_1035, 63)
 
 
 def dns_subdomain(text: str) -> list[str]:

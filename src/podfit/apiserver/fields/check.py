@@ -3,21 +3,29 @@
 from collections.abc import Iterator
 from typing import Any
 
-from podfit.api.base import Struct
-from podfit.api.schema import Member, members
+from podfit.api.member import Kind, Member, Node
+from podfit.api.schema import members
 from podfit.apiserver.fields.parts import item_name
 from podfit.apiserver.fields.sets import step
 
 UNKNOWN = "field not declared in schema"
 
 
-def objections(document: Any, kind: type[Struct], path: str = "") -> Iterator[str]:
+_GO_TYPES = {str: "string", int: "int", float: "float", bool: "boolean", dict: "map"}
+_SCALARS: dict[str, tuple[Any, str]] = {
+    "string": (str, "string"), "numeric": ((int, float), "numeric (int or float)"), "boolean": (bool, "boolean"),
+}  # fmt: skip
+
+
+def objections(document: Any, kind: Kind, path: str = "") -> Iterator[str]:
     """What is wrong with an applied object, each with its path."""
     known = members(kind)
+    free = isinstance(kind, Node) and kind.open
     for name, value in document.items():
         member = known.get(name)
         if member is None:
-            yield f"{path}.{name}: {UNKNOWN}"
+            if not free:
+                yield f"{path}.{name}: {UNKNOWN}"
         elif value is not None:
             yield from _inside(value, member, f"{path}.{name}")
 
@@ -25,6 +33,8 @@ def objections(document: Any, kind: type[Struct], path: str = "") -> Iterator[st
 def _inside(value: Any, member: Member, path: str) -> Iterator[str]:
     if member.shape == "list":
         yield from _list(value, member, path)
+    elif member.scalar and _misfits(value, member):
+        yield f"{path}: expected {_SCALARS[member.scalar][1]}, got {_GO_TYPES.get(type(value), type(value).__name__)}"
     elif member.shape in ("struct", "map") and not isinstance(value, dict):
         yield f"{path}: expected map, got {type(value).__name__}"
     elif member.item is not None and member.shape == "struct":
@@ -32,6 +42,12 @@ def _inside(value: Any, member: Member, path: str) -> Iterator[str]:
     elif member.item is not None:
         for name, each in value.items():
             yield from _item(each, member.item, f"{path}.{name}")
+
+
+def _misfits(value: Any, member: Member) -> bool:
+    """Whether it is not the scalar that a schema wants; true is no number."""
+    wanted, _ = _SCALARS[member.scalar]
+    return not isinstance(value, wanted) or (isinstance(value, bool) and member.scalar == "numeric")
 
 
 def _list(value: Any, member: Member, path: str) -> Iterator[str]:
@@ -57,7 +73,7 @@ def _list(value: Any, member: Member, path: str) -> Iterator[str]:
             yield from _item(each, member.item, here)
 
 
-def _item(value: Any, kind: type[Struct], path: str) -> Iterator[str]:
+def _item(value: Any, kind: Kind, path: str) -> Iterator[str]:
     if not isinstance(value, dict):
         yield f"{path}: expected map, got {type(value).__name__}"
     else:

@@ -13,7 +13,7 @@ def fields_of(value: Any, shape: Shape) -> Tree:
     found: Tree = {}
     declared = named(shape)
     for name, (inner, inside) in (parts(value, shape) or {}).items():
-        owned = not declared or not divisible(inside) or inner is None or inner == {}
+        owned = not (declared and inside) or not divisible(inside) or inner is None or inner == {}
         if (left := node(owned, fields_of(inner, inside))) is not None:
             found[name] = left
     return found

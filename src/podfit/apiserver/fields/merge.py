@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from podfit.api.schema import Member
+from podfit.api.member import Member
 from podfit.apiserver.fields.parts import Parts, Several, Shape, divisible, joined, named, parts
 from podfit.apiserver.fields.sets import Tree, is_member
 
@@ -67,7 +67,8 @@ def pruned(value: Any, last: Tree, owned: Tree, shape: Shape) -> Any:
         if before is None:
             kept[name] = part
             continue
-        if (declared or is_member(before)) and not (now is not None and (declared or is_member(now))):
+        known = declared and inner is not None
+        if (known or is_member(before)) and not (now is not None and (known or is_member(now))):
             continue
         left = pruned(part, before, now or {}, inner)
         if left is not None or part is None:

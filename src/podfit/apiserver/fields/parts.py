@@ -10,11 +10,11 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from podfit.api.base import Struct
-from podfit.api.schema import Member, members
+from podfit.api.member import Kind, Member
+from podfit.api.schema import members
 
-Shape: TypeAlias = type[Struct] | Member | None
-"""How a value is built: an object, a field, or a scalar and what is owned as a whole."""
+Shape: TypeAlias = Kind | Member | None
+"""How a value is built: an object, a field, or a scalar, what is owned as a whole, or what nobody declared."""
 Parts: TypeAlias = dict[str, tuple[Any, Shape]]
 
 

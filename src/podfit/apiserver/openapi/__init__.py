@@ -7,6 +7,7 @@ first asked for; their hashes are part of their addresses or their etags, so a c
 
 import msgspec
 
+from podfit.api.registry import ResourceInfo
 from podfit.apiserver.openapi import v2, v3
 from podfit.core.errors import ApiError
 from podfit.net.wire import Request, Response
@@ -14,27 +15,27 @@ from podfit.net.wire import Request, Response
 _JSON = "application/json"
 
 
-def openapi(path: str, request: Request) -> Response | None:
+def openapi(path: str, request: Request, infos: tuple[ResourceInfo, ...]) -> Response | None:
     """A document of either version, or version 3's index; None for a path that is none of them."""
     if path == v3.ROOT:
-        return Response(200, {"content-type": _JSON}, msgspec.json.encode(v3.index()))
+        return Response(200, {"content-type": _JSON}, msgspec.json.encode(v3.index(infos)))
     if path == v2.ROOT:
-        return _v2(request)
+        return _v2(request, infos)
     name = path.removeprefix(f"{v3.ROOT}/")
-    if name == path or name not in v3.names():
+    if name == path or name not in v3.names(infos):
         return None
-    body, digest = v3.document(name)
+    body, digest = v3.document(infos, name)
     return _cached(request, body, digest, _JSON)
 
 
-def _v2(request: Request) -> Response:
+def _v2(request: Request, infos: tuple[ResourceInfo, ...]) -> Response:
     """In the first form that the client takes: kubectl takes nothing but protobuf."""
     for accepted in request.headers.get("accept", "").split(",") or [""]:
         wanted = accepted.partition(";")[0].strip()
         if wanted in v2.PROTOBUF:
-            return _cached(request, *v2.protobuf(), v2.PROTOBUF[0])
+            return _cached(request, *v2.protobuf(infos), v2.PROTOBUF[0])
         if wanted in ("", "*/*", "application/*", _JSON):
-            return _cached(request, *v2.document(), _JSON)
+            return _cached(request, *v2.document(infos), _JSON)
     raise ApiError(406, "NotAcceptable", f"only the following media types are accepted: {_JSON}, {v2.PROTOBUF[0]}")
 
 

@@ -9,14 +9,17 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 import msgspec
 
 from podfit.api import codec
-from podfit.api.base import Listing, MicroTime, Object, Struct, Time
-from podfit.api.meta import ListMeta
+from podfit.api.apiextensions import JSONSchemaProps
+from podfit.api.base import Listing, MicroTime, Named, Object, Struct, Time
+from podfit.api.custom import Custom
+from podfit.api.meta import ListMeta, ObjectMeta
 from podfit.api.registry import ResourceInfo
 from podfit.core.quantity import Quantity
 
 Schema = dict[str, Any]
 
 _MACHINERY = "io.k8s.apimachinery.pkg"
+_EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1"
 _SCALARS: dict[Any, Schema] = {
     str: {"type": "string"}, int: {"type": "integer", "format": "int64"}, bool: {"type": "boolean"},
     float: {"type": "number"}, bytes: {"type": "string", "format": "byte"}, Any: {},
@@ -40,6 +43,11 @@ def schema_name(kind: type[Struct]) -> str:
     group, _, module = kind.__module__.removeprefix("podfit.api.").partition(".")
     if group == "meta":
         return f"{_MACHINERY}.apis.meta.v1.{kind.__name__}"
+    if issubclass(kind, Custom):
+        declared = kind.declared
+        return ".".join((*reversed(declared.group.split(".")), declared.version, declared.kind))
+    if group == "apiextensions":
+        return f"{_EXTENSIONS}.{kind.__name__}"
     version = module if _VERSION.fullmatch(module) else "v1"
     return f"io.k8s.api.{group}.{version}.{kind.__name__}"
 
@@ -62,14 +70,15 @@ class Schemas:
         name = schema_name(info.type)
         of = {"group": info.group, "version": info.version}
         self.found[name]["x-kubernetes-group-version-kind"] = [of | {"kind": info.kind}]
-        self.found[f"{name}List"] = {
+        listed = name.removesuffix(info.kind) + info.list_kind
+        self.found[listed] = {
             "type": "object",
             "properties": {
                 "apiVersion": {"type": "string"}, "kind": {"type": "string"},
                 "metadata": {"allOf": [self._collect(ListMeta)], "default": {}},
                 "items": {"type": "array", "items": {"allOf": [self._reference(name)], "default": {}}},
             },
-            "x-kubernetes-group-version-kind": [of | {"kind": f"{info.kind}List"}],
+            "x-kubernetes-group-version-kind": [of | {"kind": info.list_kind}],
         }  # fmt: skip
 
     def _reference(self, name: str) -> Schema:
@@ -77,7 +86,9 @@ class Schemas:
 
     def _collect(self, kind: type[Struct]) -> Schema:
         name = schema_name(kind)
-        if name not in self.found:
+        if issubclass(kind, Custom):
+            self.found[name] = self._declared(kind.declared.schema)
+        elif name not in self.found:
             self.found[name] = {"type": "object"}
             hints = get_type_hints(kind, include_extras=True)
             always = codec.to_dict(kind())
@@ -92,6 +103,16 @@ class Schemas:
                 self.found[name]["x-kubernetes-map-type"] = "atomic"
         return self._reference(name)
 
+    def _declared(self, schema: JSONSchemaProps) -> Schema:
+        """The schema of a custom resource, as its definition has it, with what every object has."""
+        found: Schema = codec.to_dict(schema)
+        own = {name: {"type": "string"} for name in _TYPE} | {"metadata": self._collect(ObjectMeta)}
+        return found | {"properties": found.get("properties", {}) | own}
+
+    def _named(self, name: str) -> Schema:
+        self.found[f"{_EXTENSIONS}.{name}"] = {}
+        return self._reference(f"{_EXTENSIONS}.{name}")
+
     def _shared(self, name: str) -> Schema:
         full = f"{_MACHINERY}.{_PACKAGES[name]}.{name}"
         self.found[full] = _SHARED[name]
@@ -100,7 +121,7 @@ class Schemas:
     def _property(self, hint: Any, default: Any = None) -> Schema:
         shared, hint, listing = _unwrapped(hint)
         if shared:
-            return self._shared(shared)
+            return self._shared(shared) if shared in _SHARED else self._named(shared)
         origin, arguments = get_origin(hint), get_args(hint)
         if origin is tuple:
             items = self._property(arguments[0])
@@ -112,7 +133,7 @@ class Schemas:
             owned = "atomic" if listing.atomic else "granular" if listing.granular else ""
             return {"type": "object"} | inner | ({"x-kubernetes-map-type": owned} if owned else {})
         if origin in (Union, UnionType):
-            return self._shared("IntOrString")
+            return self._shared("IntOrString") if str in arguments else {"type": "number", "format": "double"}
         if hint is Quantity:
             return self._shared("Quantity")
         if isinstance(hint, type) and issubclass(hint, Struct):
@@ -124,7 +145,7 @@ class Schemas:
 
 
 def _unwrapped(hint: Any) -> tuple[str, Any, Listing]:
-    """The name of a time, the hint without `| None` and notes, and how the field merges."""
+    """The name of a time or of a type without a form, the hint without `| None` and notes, and how the field merges."""
     listing = Listing()
     while True:
         if hint is Time or hint is MicroTime:
@@ -132,6 +153,8 @@ def _unwrapped(hint: Any) -> tuple[str, Any, Listing]:
         if get_origin(hint) is Annotated:
             hint, *notes = get_args(hint)
             listing = next((note for note in notes if isinstance(note, Listing)), listing)
+            if named := next((note.name for note in notes if isinstance(note, Named)), ""):
+                return named, hint, listing
         elif get_origin(hint) in (Union, UnionType) and type(None) in get_args(hint):
             hint = reduce(or_, (each for each in get_args(hint) if each is not type(None)))
         else:

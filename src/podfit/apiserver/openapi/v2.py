@@ -6,14 +6,15 @@ explain objects of kinds that version 3 does not tell them, such as `List`.
 
 import hashlib
 from collections.abc import Iterable
-from functools import cache
-from typing import Any
+from functools import lru_cache
+from typing import Any, TypeAlias
 
 import msgspec
 
-from podfit.api.registry import resources
+from podfit.api.custom import is_custom
+from podfit.api.registry import ResourceInfo
 from podfit.apiserver.openapi.paths import bodies, paths
-from podfit.apiserver.openapi.schemas import Schemas
+from podfit.apiserver.openapi.schemas import Schemas, schema_name
 
 ROOT = "/openapi/v2"
 PROTOBUF = (
@@ -21,36 +22,58 @@ PROTOBUF = (
     "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
 )
 """The name that can be parsed, which is how an answer is called, and the one that kubectl up to 1.34 asks for."""
+Infos: TypeAlias = tuple[ResourceInfo, ...]
 _VERBS = {"post": "create", "put": "update"}
+_UNSAID = ("allOf", "anyOf", "oneOf", "not", "nullable", "x-kubernetes-validations")
 _INFO = {"title": "podfit", "version": "v1.36.2"}
 
 
-@cache
-def document() -> tuple[bytes, str]:
+@lru_cache(maxsize=4)
+def document(infos: Infos) -> tuple[bytes, str]:
     body = msgspec.json.encode({
         "swagger": "2.0",
         "info": _INFO,
-        "paths": {path: _item(item) for info in resources() for path, item in paths(info)},
-        "definitions": definitions(),
+        "paths": {path: _item(item) for info in infos for path, item in paths(info)},
+        "definitions": definitions(infos),
     })  # fmt: skip
     return body, _digest(body)
 
 
-@cache
-def protobuf() -> tuple[bytes, str]:
+@lru_cache(maxsize=4)
+def protobuf(infos: Infos) -> tuple[bytes, str]:
     """The message openapi.v2.Document."""
-    named = b"".join(_message(1, _named(name, _schema(each))) for name, each in definitions().items())
+    named = b"".join(_message(1, _named(name, _schema(each))) for name, each in definitions(infos).items())
     about = _text(1, _INFO["title"]) + _text(2, _INFO["version"])
     body = _text(1, "2.0") + _message(2, about) + _message(8, b"") + _message(9, named)
     return body, _digest(body)
 
 
-@cache
-def definitions() -> dict[str, dict[str, Any]]:
+@lru_cache(maxsize=4)
+def definitions(infos: Infos) -> dict[str, dict[str, Any]]:
     schemas = Schemas("#/definitions/")
-    for info in resources():
+    for info in infos:
         schemas.add(info)
-    return {name: _plain(each) for name, each in schemas.found.items()}
+    declared = {schema_name(info.type) for info in infos if is_custom(info.type)}
+    return {
+        name: _plain(_without_junctors(each) if name in declared else each) for name, each in schemas.found.items()
+    }
+
+
+def _without_junctors(schema: Any) -> Any:
+    """What version 2 can say of a custom resource's schema."""
+    if isinstance(schema, list):
+        return [_without_junctors(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {name: each for name, each in schema.items() if name not in _UNSAID}
+    if isinstance(kept.get("additionalProperties"), bool):
+        del kept["additionalProperties"]
+    for name in ("items", "additionalProperties"):
+        if name in kept:
+            kept[name] = _without_junctors(kept[name])
+    if "properties" in kept:
+        kept["properties"] = {name: _without_junctors(each) for name, each in kept["properties"].items()}
+    return kept
 
 
 def _plain(schema: dict[str, Any]) -> dict[str, Any]:

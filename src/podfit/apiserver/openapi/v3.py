@@ -1,32 +1,37 @@
 """Version 3: an index, and a document for each group and version."""
 
 import hashlib
-from functools import cache
-from typing import Any
+from functools import lru_cache
+from typing import Any, TypeAlias
 
 import msgspec
 
-from podfit.api.registry import ResourceInfo, resources
+from podfit.api.registry import ResourceInfo
 from podfit.apiserver.openapi.paths import bodies, paths
 from podfit.apiserver.openapi.schemas import Schemas
 
 ROOT = "/openapi/v3"
+Infos: TypeAlias = tuple[ResourceInfo, ...]
 _VERBS = {"post": "create", "put": "update"}
 
 
-def index() -> dict[str, Any]:
-    return {"paths": {name: {"serverRelativeURL": f"{ROOT}/{name}?hash={document(name)[1]}"} for name in names()}}
+def index(infos: Infos) -> dict[str, Any]:
+    hashes = {name: document(infos, name)[1] for name in names(infos)}
+    return {"paths": {name: {"serverRelativeURL": f"{ROOT}/{name}?hash={each}"} for name, each in hashes.items()}}
 
 
-@cache
-def names() -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_name(info) for info in resources()))
+@lru_cache(maxsize=4)
+def names(infos: Infos) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_name(info) for info in infos))
 
 
-@cache
-def document(name: str) -> tuple[bytes, str]:
+def document(infos: Infos, name: str) -> tuple[bytes, str]:
     """A document of the index, and its hash."""
-    infos = [info for info in resources() if _name(info) == name]
+    return _document(tuple(info for info in infos if _name(info) == name))
+
+
+@lru_cache(maxsize=256)
+def _document(infos: Infos) -> tuple[bytes, str]:
     schemas = Schemas("#/components/schemas/")
     for info in infos:
         schemas.add(info)

@@ -12,8 +12,8 @@ replaced. Directives steer it:
 from collections.abc import Sequence
 from typing import Any
 
-from podfit.api.base import Struct
-from podfit.api.schema import Member, members
+from podfit.api.member import Kind, Member
+from podfit.api.schema import members
 from podfit.apiserver.patch.decoding import unmarshalled
 from podfit.core.errors import bad_request
 
@@ -21,7 +21,7 @@ DIRECTIVE, RETAIN = "$patch", "$retainKeys"
 DELETE_PREFIX, ORDER_PREFIX = "$deleteFromPrimitiveList/", "$setElementOrder/"
 
 
-def apply(document: Any, patch: Any, kind: type[Struct]) -> Any:
+def apply(document: Any, patch: Any, kind: Kind) -> Any:
     """The merged document. ApiError 400 for a patch that makes no sense; null is one that changes nothing."""
     if patch is None:
         return document
@@ -30,7 +30,7 @@ def apply(document: Any, patch: Any, kind: type[Struct]) -> Any:
     return _merge_map(document, patch, kind)
 
 
-def _merge_map(document: Any, patch: dict[str, Any], kind: type[Struct] | None) -> dict[str, Any]:
+def _merge_map(document: Any, patch: dict[str, Any], kind: Kind | None) -> dict[str, Any]:
     directive = patch.get(DIRECTIVE)
     if directive == "replace":
         return {name: value for name, value in patch.items() if name != DIRECTIVE}
@@ -86,7 +86,7 @@ def _merge_value(current: Any, value: Any, member: Member | None, order: Any) ->
 
 
 def _merge_list(
-    current: list[Any], patch: list[Any], merge_key: str, item: type[Struct] | None, order: Any
+    current: list[Any], patch: list[Any], merge_key: str, item: Kind | None, order: Any
 ) -> list[Any]:
     if any(isinstance(each, dict) and each.get(DIRECTIVE) == "replace" and merge_key not in each for each in patch):
         kept = [each for each in patch if not (isinstance(each, dict) and DIRECTIVE in each)]

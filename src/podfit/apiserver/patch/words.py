@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from podfit.api.base import Struct
+from podfit.api.member import Kind
 from podfit.api.schema import members
 from podfit.core.quantity import MALFORMED
 
@@ -60,7 +61,7 @@ def unfit(text: str, kind: type[Struct], *, from_map: bool) -> str:
 
 def _is_struct(kind: type[Struct], path: str) -> bool:
     """Whether the path, such as `spec.containers[0].resources`, leads to an object with declared members."""
-    here: type[Struct] | None = kind
+    here: Kind | None = kind
     for part in filter(None, path.split(".")):
         name, bracket, _ = part.partition("[")
         member = members(here).get(name) if here else None

@@ -27,12 +27,17 @@ def _headers(warnings: Sequence[str]) -> dict[str, str]:
         return JSON
     kept, room = [], LONGEST_WARNINGS
     for text in warnings:
-        entry = f'299 - "{_quoted(text[:LONGEST_WARNING])}"'
+        entry = warning(text)
         room -= len(entry)
         if room < 0:
             break
         kept.append(entry)
     return JSON | {"warning": ", ".join(kept)}
+
+
+def warning(text: str) -> str:
+    """One warning as headers have it."""
+    return f'299 - "{_quoted(text[:LONGEST_WARNING])}"'
 
 
 def _quoted(text: str) -> str:

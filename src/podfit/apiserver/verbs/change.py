@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from podfit.api.custom import is_custom
 from podfit.api.defaults import apply_defaults
 from podfit.api.registry import ResourceInfo
 from podfit.api.schema import unknown_fields
@@ -106,8 +107,10 @@ def _info(target: Target) -> ResourceInfo:
 def patcher(context: Context, info: ResourceInfo, request: Request, shown: Callable[[Record], Any]) -> Make:
     """What the request's patch makes of the document that is `shown` of a record, as an object of the kind."""
     kind = bodies.media_type(request)
-    if kind not in PATCHES:
-        text = "the body of the request was in an unknown format - accepted media types include: " + ", ".join(PATCHES)
+    custom = is_custom(info.type)
+    accepted = [each for each in PATCHES if each != STRATEGIC_PATCH or not custom]
+    if kind not in accepted:
+        text = "the body of the request was in an unknown format - accepted media types include: " + ", ".join(accepted)
         raise ApiError(415, "UnsupportedMediaType", text)
     strictness = Strictness.of(request)
     changes, problems = decoded(request.body, prefix="" if kind == STRATEGIC_PATCH else "error decoding patch: ")
@@ -132,6 +135,8 @@ def patcher(context: Context, info: ResourceInfo, request: Request, shown: Calla
         try:
             obj = typed_object(todays(patched, info.type, context.legacy), info.type, version=info.version)
         except ApiError as error:
+            if custom:
+                raise
             raise refuse(unfit(error.message, info.type, from_map=kind == STRATEGIC_PATCH)) from None
         paths = unknown_fields(patched, info.type, first=kind == STRATEGIC_PATCH) if doubtful else []
         unknown = (f'unknown field "{path}"' for path in paths)
@@ -198,6 +203,9 @@ def _check_identity(info: ResourceInfo, target: Target, wanted: Any, old: Any, *
             f"Precondition failed: UID in precondition: {meta.uid}, UID in object meta: {old.metadata.uid}"
         )
         raise conflict(info.resource, target.name, text, group=info.group)
+    if exact and not meta.resource_version and not info.unconditional:
+        errors = [invalid("metadata.resourceVersion", 0, "must be specified for an update")]
+        raise refusal(info.resource, target.name, errors, group=info.group)
     if meta.resource_version and meta.resource_version != old.metadata.resource_version:
         raise conflict(info.resource, target.name, group=info.group)
 

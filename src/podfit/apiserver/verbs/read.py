@@ -65,7 +65,7 @@ class Page:
 
     def response(self, lists: Lists) -> Response:
         info = self.info
-        start = {"kind": f"{info.kind}List", "apiVersion": info.group_version, "metadata": self.metadata()}
+        start = {"kind": info.list_kind, "apiVersion": info.group_version, "metadata": self.metadata()}
         opening = msgspec.json.encode(start)[:-1] + b',"items":['
         if self.place is not None:
             return Response(200, JSON, lists.body(info, self.place, self.records, opening))

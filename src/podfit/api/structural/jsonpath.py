@@ -1,0 +1,154 @@
+"""Paths into a document, as printer columns, scales and selectable fields write them: `.spec.items[?(@.a=="b")].c`.
+
+The part of kubectl's JSONPath that leads somewhere: members, indices and slices, wildcards, `..`, filters that compare
+a member with a value, unions of names.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import Any
+
+Step = Callable[[Iterable[Any]], list[Any]]
+
+_TOKEN = re.compile(
+    r"""(?P<deep>\.\.)(?P<deepname>[\w\\.-]+?(?=[.\[]|$)|\*)?
+    |\.(?P<name>(?:\\.|[^.\[\]\\\s()'"=<>!?@])+)
+    |\[(?P<index>-?\d+)\]
+    |\[(?P<slice>-?\d*:-?\d*(?::-?\d*)?)\]
+    |\[(?P<star>\*)\]
+    |\[\?\((?P<filter>(?:[^()]|\([^()]*\))*)\)\]
+    |\[(?P<names>'[^']*'(?:,'[^']*')*|"[^"]*"(?:,"[^"]*")*)\]""",
+    re.VERBOSE,
+)
+_FILTER = re.compile(r"""\s*(?P<left>@[^=!<>~\s]*)\s*(?:(?P<op>==|!=|<=|>=|<|>)\s*(?P<right>.+?))?\s*""")
+_QUOTED = re.compile(r"""'([^']*)'|"([^"]*)\"""")
+
+
+class PathError(ValueError):
+    """The path cannot be read."""
+
+
+@lru_cache(maxsize=1024)
+def parse(path: str) -> tuple[Step, ...]:
+    """Raises PathError that says where."""
+    text = path.removeprefix("{").removesuffix("}") if path.startswith("{") else path
+    text = text.removeprefix("$")
+    if text == ".":
+        return ()
+    if not text.startswith((".", "[")):
+        raise PathError(f"is an invalid path: does not begin with a dot: {path}")
+    steps: list[Step] = []
+    at = 0
+    while at < len(text):
+        token = _TOKEN.match(text, at)
+        if token is None:
+            raise PathError(f"is an invalid path: cannot be read from {text[at:]!r} on")
+        steps += _steps(token)
+        at = token.end()
+    return tuple(steps)
+
+
+def find(document: Any, path: str) -> list[Any]:
+    """Everything that the path leads to."""
+    found = [document]
+    for step in parse(path):
+        found = step(found)
+    return found
+
+
+def _steps(token: re.Match[str]) -> list[Step]:
+    kind = token.lastgroup
+    if token["deep"]:
+        inner = token["deepname"]
+        return [_descend, *([] if inner in (None, "*") else [_named((_plain(inner),))])]
+    match kind:
+        case "name":
+            return [_children if token["name"] == "*" else _named((_plain(token["name"]),))]
+        case "index":
+            return [_at(int(token["index"]))]
+        case "slice":
+            return [_sliced(slice(*(int(each) if each else None for each in token["slice"].split(":"))))]
+        case "star":
+            return [_children]
+        case "filter":
+            return [_filtered(token["filter"])]
+    return [_named(tuple(one or other for one, other in _QUOTED.findall(token["names"])))]
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"\\(.)", r"\1", name)
+
+
+def _named(names: tuple[str, ...]) -> Step:
+    return lambda found: [each[name] for each in found if isinstance(each, dict) for name in names if name in each]
+
+
+def _at(index: int) -> Step:
+    return lambda found: [each[index] for each in found if isinstance(each, list) and -len(each) <= index < len(each)]
+
+
+def _sliced(part: slice) -> Step:
+    return lambda found: [inner for each in found if isinstance(each, list) for inner in each[part]]
+
+
+def _children(found: Iterable[Any]) -> list[Any]:
+    return [inner for each in found for inner in _inside(each)]
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+def _descend(found: Iterable[Any]) -> list[Any]:
+    return [inner for each in found for inner in _below(each)]
+
+
+def _below(value: Any) -> Iterator[Any]:
+    yield value
+    for inner in _inside(value):
+        yield from _below(inner)
+
+
+def _filtered(text: str) -> Step:
+    parts = _FILTER.fullmatch(text)
+    if parts is None:
+        raise PathError(f"is an invalid path: the filter {text!r} cannot be read")
+    left = parts["left"][1:]
+    if left:
+        parse(left)
+    operator, right = parts["op"], _value(parts["right"])
+
+    def passes(item: Any) -> bool:
+        values = find(item, left) if left else [item]
+        return any(_compare(value, operator, right) for value in values)
+
+    return lambda found: [inner for each in found if isinstance(each, list) for inner in each if passes(inner)]
+
+
+def _value(text: str | None) -> Any:
+    if text is None:
+        return None
+    if quoted := _QUOTED.fullmatch(text):
+        return quoted[1] if quoted[1] is not None else quoted[2]
+    if text in ("true", "false"):
+        return text == "true"
+    try:
+        return float(text) if "." in text else int(text)
+    except ValueError:
+        raise PathError(f"is an invalid path: {text!r} is no value to compare with") from None
+
+
+def _compare(value: Any, operator: str | None, other: Any) -> bool:
+    if operator is None:
+        return True
+    if operator in ("==", "!="):
+        return (value == other and type(value) is type(other)) is (operator == "==")
+    comparable = (isinstance(value, str) and isinstance(other, str)) or (
+        isinstance(value, int | float) and isinstance(other, int | float)
+    )
+    if not comparable:
+        return False
+    return bool({"<": value < other, "<=": value <= other, ">": value > other, ">=": value >= other}[operator])

@@ -1,0 +1,63 @@
+"""How documents under a schema fall apart, in the terms in which `api.schema` says it of Structs."""
+
+from typing import Any, Literal
+
+from podfit.api.apiextensions import JSONSchemaProps
+from podfit.api.base import ATOMIC, SET, Listing
+from podfit.api.member import Member, Node
+from podfit.api.meta import ObjectMeta
+
+_PLAIN = Listing()
+_SCALARS = {"string": "string", "integer": "numeric", "number": "numeric", "boolean": "boolean"}
+
+
+class SchemaNode(Node):
+    """An object of a schema; the root is the whole object."""
+
+    def __init__(self, schema: JSONSchemaProps, *, root: bool = False) -> None:
+        self.schema = schema
+        self.root = root
+        self.whole = schema.map_type == "atomic"
+        self.open = bool(schema.preserve_unknown_fields)
+
+    def members(self) -> dict[str, Member]:
+        found = {name: member_of(name, each) for name, each in self.schema.properties.items()}
+        if self.root or self.schema.embedded_resource:
+            text = Member("", "scalar", None, _PLAIN, scalar="string")
+            found |= {"apiVersion": text, "kind": text, "metadata": Member("metadata", "struct", ObjectMeta, _PLAIN)}
+        return found
+
+
+def member_of(name: str, schema: JSONSchemaProps) -> Member:
+    if schema.type == "array":
+        return _list(name, schema)
+    if schema.type == "object" and _is_map(schema):
+        listing = ATOMIC if schema.map_type == "atomic" else _PLAIN
+        inner = schema.additional_properties
+        return Member(name, "map", _item(inner) if isinstance(inner, JSONSchemaProps) else None, listing)
+    if schema.type == "object":
+        return Member(name, "struct", SchemaNode(schema), _PLAIN)
+    scalar = "" if schema.int_or_string else _SCALARS.get(schema.type, "")
+    return Member(name, "scalar" if scalar or schema.int_or_string else "any", None, _PLAIN, scalar=scalar)
+
+
+def _is_map(schema: JSONSchemaProps) -> bool:
+    return bool(schema.additional_properties) and not schema.properties
+
+
+def _item(schema: JSONSchemaProps) -> Node | None:
+    """What an item or a value is, where it declares parts of its own."""
+    return SchemaNode(schema) if schema.type == "object" and not _is_map(schema) else None
+
+
+def _list(name: str, schema: JSONSchemaProps) -> Member:
+    items = schema.items or JSONSchemaProps()
+    kind: Literal["list"] = "list"
+    if schema.list_type == "set":
+        return Member(name, kind, _item(items), SET)
+    if schema.list_type != "map":
+        return Member(name, kind, _item(items), ATOMIC)
+    keys: list[tuple[str, Any]] = [
+        (key, items.properties.get(key, JSONSchemaProps()).default) for key in sorted(schema.list_map_keys)
+    ]
+    return Member(name, kind, _item(items), Listing(keys=tuple(schema.list_map_keys)), keys=tuple(keys))

@@ -1,0 +1,6 @@
+"""Kinds that the cluster declares for itself, served beside the built-in ones.
+
+`kinds` makes a table's entry of each served version of a definition, `table` keeps the table in step with the stored
+definitions, `view` shows stored objects in the version that is asked for, so that every verb works on them as on
+others, `ending` empties a kind whose definition is deleted.
+"""

@@ -1,0 +1,69 @@
+"""The end of a definition: its objects are deleted first, each by itself; those with finalizers are awaited."""
+
+from msgspec.structs import replace
+
+from podfit.api.apiextensions import CLEANUP, CustomResourceDefinition
+from podfit.api.custom import Custom
+from podfit.api.registry import info_for
+from podfit.apiserver import stored
+from podfit.apiserver.context import Context
+from podfit.apiserver.custom.kinds import CustomInfo
+from podfit.apiserver.custom.view import VersionedStore
+from podfit.apiserver.removal import held, marked
+from podfit.apiserver.stored import Changed, Stored
+from podfit.core.errors import ApiError
+
+
+async def remove_all(context: Context, view: VersionedStore, info: CustomInfo) -> bool:
+    """Delete every object of the kind. Whether something is left that has to end by itself."""
+    objects = Stored[Custom](view, info)
+    left = False
+    for record in (await view.list(stored.prefix(info))).records:
+        obj: Custom = stored.decoded(info, record)
+        try:
+            if not held(obj):
+                await objects.delete(obj.metadata.namespace, obj.metadata.name, expected=record.mod_revision)
+                continue
+            left = True
+            if not obj.metadata.deletion_timestamp:
+                await objects.update(marked(context, obj, 0), expected=record.mod_revision)
+        except Changed:
+            left = True
+        except ApiError as error:
+            if error.code != 404:
+                raise
+    return left
+
+
+async def until_empty(context: Context, view: VersionedStore, info: CustomInfo) -> None:
+    """Return when nothing of the kind is left."""
+    watch = view.watch(stored.prefix(info), after=await view.newest())
+    try:
+        if await remove_all(context, view, info):
+            async for _ in watch:
+                if not await remove_all(context, view, info):
+                    return
+    finally:
+        watch.close()
+
+
+async def release(context: Context, name: str) -> None:
+    """Take the finalizer away from a definition; without others it goes."""
+    info = info_for(CustomResourceDefinition)
+    definitions = Stored[CustomResourceDefinition](context.store, info)
+    while record := await context.store.get(stored.key(info, "", name)):
+        current: CustomResourceDefinition = stored.decoded(info, record)
+        kept = tuple(each for each in current.metadata.finalizers if each != CLEANUP)
+        try:
+            if not kept:
+                await definitions.delete("", name, expected=record.mod_revision)
+            elif kept != current.metadata.finalizers:
+                new = replace(current, metadata=replace(current.metadata, finalizers=kept))
+                await definitions.update(new, expected=record.mod_revision)
+            return
+        except Changed:
+            continue
+        except ApiError as error:  # another server was quicker
+            if error.code != 404:
+                raise
+            return

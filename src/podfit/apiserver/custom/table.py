@@ -1,0 +1,190 @@
+"""The table of declared kinds, in step with the stored definitions.
+
+Every API server follows the definitions by a watch of its own, so it serves what another one was given; after a write
+of its own it looks at once, and the client's next request finds the kind served. Whoever looks also settles what is
+open: the names and conditions of new definitions, and the objects of those that are being deleted.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Iterable
+from dataclasses import replace as changed
+from typing import Any, cast
+
+from msgspec.structs import replace
+
+from podfit.api.apiextensions import CLEANUP, ESTABLISHED, CustomResourceDefinition, holds
+from podfit.api.registry import ResourceInfo, info_for, resources
+from podfit.apiserver import stored
+from podfit.apiserver.context import Context
+from podfit.apiserver.custom.ending import release, remove_all, until_empty
+from podfit.apiserver.custom.kinds import CustomInfo, entries
+from podfit.apiserver.custom.view import VersionedStore
+from podfit.apiserver.stored import Changed, Stored
+from podfit.apiserver.target import Target
+from podfit.apiserver.verbs.answers import warning
+from podfit.core.errors import ApiError
+from podfit.core.times import format_time
+from podfit.decide.definitions import settled
+from podfit.net.wire import Response
+from podfit.store.protocol import StoreError
+
+log = logging.getLogger(__name__)
+
+RETRY = 1.0  # seconds, after the store could not be read
+Infos = tuple[ResourceInfo, ...]
+
+
+class CustomTable:
+    """`start` before the first request, `stop` after the last."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._info = info_for(CustomResourceDefinition)
+        self._known: dict[str, tuple[CustomResourceDefinition, tuple[CustomInfo, ...]]] = {}
+        self._served: dict[tuple[str, str, str], CustomInfo] = {}
+        self._views: dict[CustomInfo, VersionedStore] = {}
+        self._going: set[tuple[str, str]] = set()  # group and resource of definitions that are being deleted
+        self._lock = asyncio.Lock()
+        self._following: asyncio.Task[None] | None = None
+        self._leaving: dict[str, asyncio.Task[None]] = {}
+        self.all: Infos = resources()
+        """Every kind that is served, built-in ones first."""
+
+    async def start(self) -> None:
+        await self.refresh()
+        self._following = asyncio.create_task(self._follow(self._context.store.revision))
+
+    async def stop(self) -> None:
+        tasks = [*self._leaving.values(), *([self._following] if self._following else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def find(self, group: str, version: str, resource: str) -> CustomInfo | None:
+        return self._served.get((group, version, resource))
+
+    def context(self, target: Target) -> Context:
+        """The context in which the verbs see objects of this kind in this version. Raises 405 for a creation when the
+        kind is about to go."""
+        info = target.info
+        if not isinstance(info, CustomInfo):
+            return self._context
+        if target.verb == "create" and (info.group, info.resource) in self._going:
+            text = "create not allowed while custom resource definition is terminating"
+            details = {"group": info.group, "kind": info.resource}
+            raise ApiError(405, "MethodNotAllowed", text, details)
+        return changed(self._context, store=self._view(info))
+
+    async def followed(self, info: ResourceInfo | None, write: Awaitable[Response]) -> Response:
+        """The answer to a write, when what it means for this table has come about."""
+        answer = await write
+        if info is self._info:
+            await self.refresh()
+        return answer
+
+    def warned(self, info: ResourceInfo | None, answer: Response) -> Response:
+        """With a word to clients that use a deprecated version."""
+        if not isinstance(info, CustomInfo) or not info.warning:
+            return answer
+        said = [each for each in (answer.headers.get("warning", ""), warning(info.warning)) if each]
+        return Response(answer.status, {**answer.headers, "warning": ", ".join(said)}, answer.body)
+
+    def _view(self, info: CustomInfo) -> VersionedStore:
+        if info not in self._views:
+            self._views[info] = VersionedStore(self._context.store, info)
+        return self._views[info]
+
+    async def refresh(self) -> None:
+        """Bring the table in step with the definitions as they are now."""
+        async with self._lock:
+            definitions = await self._context.all(CustomResourceDefinition)
+            definitions = [await self._settled(each, definitions) for each in definitions]
+            known = {}
+            for each in definitions:
+                old = self._known.get(each.metadata.name)
+                known[each.metadata.name] = old if old and _same(old[0], each) else (each, entries(each))
+            self._known = known
+            going = [each for each in definitions if each.metadata.deletion_timestamp]
+            self._going = {(each.spec.group, each.status.accepted_names.plural) for each in going}
+            self._serve(info for _, infos in known.values() for info in infos)
+        for each in going:
+            await self._end(each)
+
+    async def _end(self, definition: CustomResourceDefinition) -> None:
+        """A definition that is being deleted goes with the last of its objects."""
+        infos = entries(definition)
+        if CLEANUP not in definition.metadata.finalizers or definition.metadata.name in self._leaving:
+            return
+        if not infos or not await remove_all(self._context, self._view(infos[0]), infos[0]):
+            await self._release(definition)
+        else:
+            name = definition.metadata.name
+            self._leaving[name] = asyncio.create_task(self._wait(definition, infos[0]))
+
+    async def _wait(self, definition: CustomResourceDefinition, info: CustomInfo) -> None:
+        try:
+            await until_empty(self._context, VersionedStore(self._context.store, info), info)
+        finally:
+            self._leaving.pop(definition.metadata.name, None)
+        await self._release(definition)
+
+    async def _release(self, definition: CustomResourceDefinition) -> None:
+        await release(self._context, definition.metadata.name)
+        await self._gone()
+
+    def _serve(self, infos: Iterable[CustomInfo]) -> None:
+        kept = tuple(infos)
+        for info in [each for each in self._views if each not in kept]:
+            self._views.pop(info).retire()
+        self._served = {(info.group, info.version, info.resource): info for info in kept}
+        self.all = (*resources(), *sorted(kept, key=lambda info: info.group))
+
+    async def _settled(
+        self, definition: CustomResourceDefinition, others: list[CustomResourceDefinition]
+    ) -> CustomResourceDefinition:
+        others = [each for each in others if each.metadata.name != definition.metadata.name]
+        status = settled(definition, others, format_time(self._context.clock.now()))
+        if status == definition.status:
+            return definition
+        new = replace(definition, status=status)
+        try:
+            record = await self._definitions.update(new, expected=int(definition.metadata.resource_version))
+        except Changed:
+            return definition  # somebody wrote it meanwhile, so there will be another look
+        return cast(CustomResourceDefinition, stored.decoded(self._info, record))
+
+    @property
+    def _definitions(self) -> Stored[CustomResourceDefinition]:
+        return Stored(self._context.store, self._info)
+
+    async def _follow(self, revision: int) -> None:
+        while True:
+            watch = self._context.store.watch(stored.prefix(self._info), after=revision)
+            try:
+                async for _ in watch:
+                    await self.refresh()
+            except StoreError as error:
+                log.warning("definitions are looked at anew reason=%s", error)
+                await self._context.clock.sleep(RETRY)
+            finally:
+                watch.close()
+            revision = self._context.store.revision
+            await self.refresh()
+
+    async def _gone(self) -> None:
+        """What is no more stored is no more served."""
+        async with self._lock:
+            names = {each.metadata.name for each in await self._context.all(CustomResourceDefinition)}
+            self._known = {name: each for name, each in self._known.items() if name in names}
+            self._serve(info for _, infos in self._known.values() for info in infos)
+
+
+def _same(old: CustomResourceDefinition, new: CustomResourceDefinition) -> bool:
+    """Whether what is served stays the same."""
+    return bool(_relevant(old) == _relevant(new))
+
+
+def _relevant(definition: CustomResourceDefinition) -> Any:
+    meta, status = definition.metadata, definition.status
+    return meta.uid, definition.spec, status.accepted_names, holds(definition, ESTABLISHED)
