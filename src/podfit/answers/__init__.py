@@ -6,6 +6,7 @@
     ages       what servers older than 1.36 do differently
     plan       snapshot and wish to a verdict for each pod
     why        snapshot to the reasons of what is
+    why_vpa    the same for the numbers of a VerticalPodAutoscaler
     top        usage beside sizes, read by `usage`, `throttling` and `vpas`
     export     snapshot to what the next deploy has to say
     drift      snapshot and template to where they differ

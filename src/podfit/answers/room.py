@@ -7,7 +7,10 @@ import msgspec
 from podfit.answers.effects import RESOURCES
 from podfit.answers.node_model import Member
 from podfit.api.base import ResourceList
+from podfit.api.core.pods import Pod
 from podfit.core.quantity import ZERO, Format, Quantity
+from podfit.decide.fit import NodeView, short_by
+from podfit.decide.placing.node_filters import matches_node
 from podfit.decide.requests import pod_requests
 
 
@@ -46,6 +49,37 @@ def seen_fuller(members: Sequence[Member]) -> Iterator[str]:
     more = [f"{counted[name] - held[name]} {name}" for name in RESOURCES if counted[name] > held[name]]
     if more:
         yield f"the scheduler counts what waits as well: it sees this node {' and '.join(more)} fuller than it is"
+
+
+class Held(msgspec.Struct, frozen=True, rename="camel"):
+    """What a pod holds of a node, and what the scheduler counts for it; `why` when that is more."""
+
+    pod: str
+    qos: str
+    priority: int
+    promised: dict[str, str]
+    counted: dict[str, str]
+    why: str
+
+
+def held_by(member: Member) -> Held:
+    counted = pod_requests(member.desired, use_status=True)
+    more = any(counted.get(name, ZERO) > member.counts.requests.get(name, ZERO) for name in RESOURCES)
+    waits = "infeasible" if member.infeasible else "waiting"
+    return Held(
+        member.name, member.desired.status.qos_class, member.desired.spec.priority or 0,
+        texts_of(member.counts.requests), texts_of(counted), f"its {waits} resize counts already" if more else "")
+
+
+def shut_out(unscheduled: Sequence[Pod], view: NodeView, members: Sequence[Member]) -> Iterator[str]:
+    """Pods that wait for a node, and that this one has room for if what only waits were not counted (R-078)."""
+    counted = [pod_requests(each.desired, use_status=True) for each in members]
+    held = [each.counts.requests for each in members]
+    for pod in unscheduled:
+        wanted, may = pod_requests(pod), view.node is None or matches_node(pod, view.node)
+        short = short_by(wanted, view.allocatable, counted)
+        if may and short and not short_by(wanted, view.allocatable, held):
+            yield f"{pod.metadata.namespace}/{pod.metadata.name}"
 
 
 def texts_of(amounts: ResourceList) -> dict[str, str]:

@@ -34,6 +34,7 @@ class Snapshot:
 
     `usage` is memory in bytes by pod and container, None where no metrics are served. `template` is the pod spec of the
     workload that the pods come from. `unread` are lines for people. `policies` are those of the nodes' kubelets.
+    `unscheduled` are pods that wait for a node, when the question is about one.
     """
 
     age: Age
@@ -47,6 +48,7 @@ class Snapshot:
     template: PodSpec | None = None
     unread: tuple[str, ...] = ()
     policies: Mapping[str, Policies] = field(default_factory=dict)
+    unscheduled: tuple[Pod, ...] = ()
 
 
 class _Workload(msgspec.Struct, rename="camel"):
@@ -73,13 +75,14 @@ class Reader:
     async def read(self, target: Target) -> Snapshot:
         age, (pods, template, node) = await asyncio.gather(self.age(), self._about(target))
         names = {pod.spec.node_name for pod in pods if pod.spec.node_name} | ({node} if node else set())
-        nodes, on_nodes, limit_ranges, quotas, usage, policies = await asyncio.gather(
-            self._nodes(names), self._on_nodes(names), self._list(LimitRange), self._list(ResourceQuota), self._usage(),
-            self._policies(names))
+        (nodes, on_nodes, limit_ranges, quotas, usage), (policies, unscheduled) = await asyncio.gather(
+            asyncio.gather(self._nodes(names), self._on_nodes(names), self._list(LimitRange),
+                           self._list(ResourceQuota), self._usage()),
+            asyncio.gather(self._policies(names), self._unscheduled() if node else _nothing()))
         return Snapshot(
             age=age, namespace=self._namespace, pods=pods, neighbours=on_nodes or pods, nodes=nodes,
             limit_ranges=limit_ranges, quotas=quotas, usage=usage, template=template, unread=tuple(self._unread),
-            policies=policies)
+            policies=policies, unscheduled=unscheduled)
 
     async def everything(self) -> Snapshot:
         """All namespaces: every pod that has not ended and every node, in one list each."""
@@ -126,6 +129,14 @@ class Reader:
         told = await asyncio.gather(*(read_policies(self._client, name) for name in nodes))
         return dict(zip(nodes, told, strict=True))
 
+    async def _unscheduled(self) -> tuple[Pod, ...]:
+        try:
+            page = await self._client.list(Pod, fields="spec.nodeName=,status.phase=Pending")
+        except ApiError as error:
+            self._unread.append(f"pods that wait for a node: {error.message}")
+            return ()
+        return tuple(pod for pod in page.items if not pod.spec.node_name and pod.status.phase == "Pending")
+
     async def _on_nodes(self, names: set[str]) -> tuple[Pod, ...]:
         found = await asyncio.gather(*map(self._on_node, sorted(names)))
         return tuple(pod for pods in found for pod in pods)
@@ -160,6 +171,10 @@ class Reader:
                 each["name"]: Quantity.parse(each["usage"]["memory"]).value() for each in item.get("containers", ())
             }
         return found
+
+
+async def _nothing() -> tuple[Pod, ...]:
+    return ()
 
 
 def _missing_kind(target: Target, error: ApiError) -> ApiError:

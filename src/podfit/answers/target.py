@@ -29,7 +29,8 @@ class Kind:
 POD = Kind("/api/v1", "pods", "Pod", ("pod", "pods", "po"))
 NODE = Kind("/api/v1", "nodes", "Node", ("node", "nodes", "no"))
 VPA = Kind(
-    "/apis/autoscaling.k8s.io/v1", "verticalpodautoscalers", "VerticalPodAutoscaler", ("vpa", "verticalpodautoscaler"))
+    "/apis/autoscaling.k8s.io/v1", "verticalpodautoscalers", "VerticalPodAutoscaler",
+    ("vpa", "verticalpodautoscaler", "verticalpodautoscalers"))
 WORKLOADS = (
     Kind("/apis/apps/v1", "deployments", "Deployment", ("deployment", "deployments", "deploy")),
     Kind("/apis/apps/v1", "statefulsets", "StatefulSet", ("statefulset", "statefulsets", "sts")),

@@ -11,7 +11,17 @@ import msgspec
 
 from podfit.answers.ages import Age
 from podfit.answers.node_model import Member, NodeModel, model_of, short
-from podfit.answers.room import Holder, counted_for, holders_of, promised_to, seen_fuller, texts_of
+from podfit.answers.room import (
+    Held,
+    Holder,
+    counted_for,
+    held_by,
+    holders_of,
+    promised_to,
+    seen_fuller,
+    shut_out,
+    texts_of,
+)
 from podfit.answers.sizes import Size, sizes_of
 from podfit.answers.snapshot import Snapshot
 from podfit.api.core.pods import Pod, PodCondition
@@ -59,14 +69,23 @@ class PodWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
 
 
 class NodeWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Amounts by resource: what can be given, what is promised, what the scheduler counts."""
+    """Amounts by resource: what can be given, what is promised, what the scheduler counts.
+
+    `holders` and `memory_holders` have most first, `members` are all pods. `waiting` are resizes that are not done, in
+    the order in which they are tried; `nominated` are pods that the scheduler keeps room for here, `shut_out` those
+    that it keeps away for what only waits.
+    """
 
     node: str
     allocatable: dict[str, str]
     promised: dict[str, str]
     counted: dict[str, str]
     holders: tuple[Holder, ...] = ()
+    memory_holders: tuple[Holder, ...] = ()
+    members: tuple[Held, ...] = ()
     waiting: tuple[PodWhy, ...] = ()
+    nominated: tuple[str, ...] = ()
+    shut_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -116,10 +135,17 @@ def why_node(name: str, snapshot: Snapshot, now: datetime) -> NodeWhy:
     """Who holds it, what waits on it, and why the scheduler sees it fuller than it is. KeyError: it was not read."""
     model = model_of(name, snapshot)
     members = list(model.members.values())
-    waiting = tuple(why_pod(each.desired, snapshot, now) for each in model.queue())
+    queue = [each.desired for each in model.queue()]
+    others = [each.desired for each in members if not any(each.desired is one for one in queue)]
+    about = [why_pod(pod, snapshot, now) for pod in (*queue, *others)]
+    nominated = [pod for pod in snapshot.unscheduled if pod.status.nominated_node_name == name]
     return NodeWhy(
         node=name, allocatable=texts_of(model.view.allocatable), promised=texts_of(promised_to(members)),
-        counted=texts_of(counted_for(members)), holders=tuple(holders_of("cpu", members)), waiting=waiting,
+        counted=texts_of(counted_for(members)), holders=tuple(holders_of("cpu", members)),
+        memory_holders=tuple(holders_of("memory", members)), members=tuple(map(held_by, members)),
+        waiting=tuple(each for each in about if each.state != SETTLED),
+        nominated=tuple(f"{pod.metadata.namespace}/{pod.metadata.name}" for pod in nominated),
+        shut_out=tuple(shut_out(snapshot.unscheduled, model.view, members)),
         notes=(*_notes(snapshot), *seen_fuller(list(model.members.values()))))
 
 

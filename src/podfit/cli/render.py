@@ -67,3 +67,10 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, indent: str =
 def mapping(values: Mapping[str, str]) -> None:
     for label, text in values.items():
         fact(label, text)
+
+
+def duration(seconds: int) -> str:
+    """`14m`, `2h5m`: two units at most."""
+    parts = zip("dhms", (seconds // 86400, seconds // 3600 % 24, seconds // 60 % 60, seconds % 60), strict=True)
+    shown = [f"{amount}{unit}" for unit, amount in parts if amount]
+    return "".join(shown[:2]) or "0s"

@@ -1,4 +1,4 @@
-"""`podfit why`: desired, allocated and actual, and what keeps a resize from being done."""
+"""`podfit why`: desired, allocated and actual, and what keeps a resize from being done; of a VPA, its numbers."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,18 +6,19 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from podfit.answers.snapshot import Reader, Snapshot
-from podfit.answers.target import NODE, POD, WORKLOADS, TargetError, parse_target
-from podfit.answers.why import SETTLED, NodeWhy, PodWhy, why_node, why_pod, why_waiting
+from podfit.answers.target import NODE, POD, VPA, WORKLOADS, TargetError, parse_target
+from podfit.answers.why import HOLDERS, SETTLED, NodeWhy, PodWhy, why_node, why_pod, why_waiting
 from podfit.cli import exits, render
 from podfit.cli.asking import ContextName, Kubeconfig, Namespace, asked, snapshot
 from podfit.cli.output import Output, OutputOption
+from podfit.cli.why_vpa import why_of_a_vpa
 from podfit.client.rest import Client
 from podfit.core.errors import not_found
 from podfit.net.system import SystemClock
 
 
 def why(
-    target: Annotated[str, Parameter(help="pod/NAME, deployment/NAME, statefulset/NAME, ..., node/NAME")] = "",
+    target: Annotated[str, Parameter(help="pod/NAME, deployment/NAME, ..., node/NAME, vpa/NAME")] = "",
     /,
     *,
     everywhere: Annotated[bool, Parameter(
@@ -27,12 +28,17 @@ def why(
     kubeconfig: Kubeconfig = None,
     output: OutputOption = Output.TEXT,
 ) -> int:  # fmt: skip
-    """Why is a resize not done, and until when? Exit code 1 when something waits or fails."""
+    """Why is a resize not done, and until when? Of a VPA: where its numbers come from, and why pods differ.
+
+    Exit code 1 when something waits or fails, or a VPA's pods are outside its bounds.
+    """
     if everywhere:
         if target:
             raise TargetError(f"-A is about the whole cluster; leave out {target}")
         return _all(context, kubeconfig, output)
-    about = parse_target(target, POD, *WORKLOADS, NODE)
+    about = parse_target(target, POD, *WORKLOADS, NODE, VPA)
+    if about.kind is VPA:
+        return why_of_a_vpa(about.name, output, namespace=namespace, context=context, kubeconfig=kubeconfig)
     found = snapshot(about, namespace=namespace, context=context, kubeconfig=kubeconfig)
     now = SystemClock().now()
     if about.kind is NODE:
@@ -64,7 +70,7 @@ def _all(context: str, kubeconfig: Path | None, output: Output) -> int:
         render.document(waiting, output)
         return exits.REFUSED if waiting else exits.DONE
     if waiting:
-        rows = [(each.namespace, each.pod, each.node, each.state, _duration(each.waited) if each.since else "-",
+        rows = [(each.namespace, each.pod, each.node, each.state, render.duration(each.waited) if each.since else "-",
                  each.short_by or "-", each.message or each.next) for each in waiting]  # fmt: skip
         render.table(("NAMESPACE", "POD", "NODE", "RESIZE", "SINCE", "SHORT BY", "BECAUSE"), rows)
     else:
@@ -82,15 +88,34 @@ def _tell(node: NodeWhy, output: Output) -> None:
     rows = [(name, node.allocatable.get(name, "-"), node.promised.get(name, "0"), node.counted.get(name, "0"))
             for name in node.allocatable]  # fmt: skip
     render.table(("RESOURCE", "ALLOCATABLE", "PROMISED", "SCHEDULER COUNTS"), rows, indent="  ")
-    render.fact("held by", ", ".join(f"{each.pod} {each.amount}" for each in node.holders) or "nobody")
-    for number, pod in enumerate(node.waiting, start=1):
-        render.fact("waits", f"{number}. {pod.pod}: {pod.message}")
+    if output is Output.WIDE:
+        _members(node)
+    else:
+        for holders in (node.holders, node.memory_holders):
+            shown = [f"{each.pod} {each.amount}" for each in holders[:HOLDERS]]
+            more = [f"and {len(holders) - HOLDERS} more (-o wide)"] * (len(holders) > HOLDERS)
+            render.fact("held by", ", ".join([*shown, *more]) or "nobody")
+    for pod in node.waiting:
+        place = f"{pod.position}." if pod.position else "-"
+        render.fact("waits", f"{place} {pod.namespace}/{pod.pod}, resize {pod.state}: {pod.message or pod.next}")
+    if node.nominated:
+        render.fact("kept for", f"{', '.join(node.nominated)}: the scheduler has nominated this node for them")
+    if node.shut_out:
+        render.fact("kept out", f"{', '.join(node.shut_out)}: they would fit, but what waits is counted")
     for note in node.notes:
         render.fact("note", note)
 
 
+def _members(node: NodeWhy) -> None:
+    rows = [(each.pod, each.qos, str(each.priority), each.promised.get("cpu", "-"), each.counted.get("cpu", "-"),
+             each.promised.get("memory", "-"), each.counted.get("memory", "-"), each.why or "-")
+            for each in node.members]  # fmt: skip
+    header = ("POD", "QOS", "PRIORITY", "CPU", "COUNTED", "MEMORY", "COUNTED", "BECAUSE")
+    render.table(header, rows, indent="  ")
+
+
 def _show(pod: PodWhy) -> None:
-    since = f" for {_duration(pod.waited)} (observed generation {pod.observed} of {pod.generation})"
+    since = f" for {render.duration(pod.waited)} (observed generation {pod.observed} of {pod.generation})"
     state = f"resize {pod.state}{since if pod.since else ''}"
     render.line(f"{pod.pod}  {'nothing is outstanding' if pod.state == SETTLED else state}")
     rows = [(each.container or "(pod)", f"{each.resource} {each.side[:-1]}", each.desired or "-", each.allocated or "-",
@@ -118,10 +143,3 @@ def _queue(pod: PodWhy) -> str:
         return ""
     ahead = f": {', '.join(pod.ahead)} tried first" if pod.ahead else ""
     return f"{pod.position} of {pod.queued}{ahead}"
-
-
-def _duration(seconds: int) -> str:
-    """`14m`, `2h5m`: two units at most."""
-    parts = zip("dhms", (seconds // 86400, seconds // 3600 % 24, seconds // 60 % 60, seconds % 60), strict=True)
-    shown = [f"{amount}{unit}" for unit, amount in parts if amount]
-    return "".join(shown[:2]) or "0s"

@@ -1,0 +1,240 @@
+"""The chain behind a VPA's number, as far as its object tells it: what was seen, what capped it, and why pods differ.
+
+    uncapped ──minAllowed, maxAllowed──▶ target ──mode, bounds, the updater──▶ requests of pods
+
+How the recommender came to `uncapped` (percentiles, margins, confidence) is in its memory and nowhere in the cluster.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+
+from podfit.answers.ages import Age
+from podfit.answers.effects import RESOURCES
+from podfit.answers.sizes import sizes_of
+from podfit.answers.snapshot import Reader
+from podfit.answers.vpas import Condition, ContainerPolicy, Recommended, Vpa, read_vpa, selector_of
+from podfit.answers.why import SETTLED, state_of
+from podfit.api.base import ResourceList
+from podfit.api.core.limits import LimitRange
+from podfit.api.core.pods import Pod
+from podfit.client.rest import Client
+from podfit.core.errors import ApiError
+from podfit.core.quantity import Quantity
+from podfit.core.times import parse_time
+
+MODES = {
+    "Off": "recommends only: pods keep their requests",
+    "Initial": "new pods get it, running ones keep their requests",
+    "Recreate": "pods outside the bounds are evicted and made anew with it",
+    "Auto": "pods outside the bounds are evicted and made anew with it",
+    "InPlaceOrRecreate": "pods outside the bounds are resized in place, or evicted where that does not work",
+    "InPlace": "pods outside the bounds are resized in place, never evicted",
+}
+EVICTS, PASSIVE = ("Recreate", "Auto", "InPlaceOrRecreate"), ("Off", "Initial")
+BELOW, ABOVE, WITHIN = "below the bounds", "above the bounds", "within the bounds"
+FEWEST = 2
+"""Of how many replicas the updater leaves the last ones alone when nothing is said."""
+
+
+class Chain(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One number. `capped` says what made the target differ from what was seen."""
+
+    container: str
+    resource: str
+    uncapped: str = ""
+    lower: str = ""
+    target: str = ""
+    upper: str = ""
+    capped: str = ""
+
+
+class Stand(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """A pod's request that is not the target: where it stands, and why it has not changed."""
+
+    pod: str
+    container: str
+    resource: str
+    request: str
+    target: str
+    stands: str
+    why: str
+
+
+class VpaWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """`age` in seconds since its recommender last wrote; `conditions` are those that are true."""
+
+    vpa: str
+    namespace: str
+    target: str
+    mode: str
+    means: str
+    updated: str = ""
+    age: int | None = None
+    chains: tuple[Chain, ...] = ()
+    pods: int = 0
+    stands: tuple[Stand, ...] = ()
+    conditions: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def good(self) -> bool:
+        """Whether there is a number and every pod is where it lets pods be."""
+        return bool(self.chains) and all(each.stands == WITHIN for each in self.stands)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VpaFacts:
+    """`pods` are those of its target, None when they could not be found; `unread` says why."""
+
+    age: Age
+    vpa: Vpa
+    pods: tuple[Pod, ...] | None = ()
+    limit_ranges: tuple[LimitRange, ...] = ()
+    unread: tuple[str, ...] = ()
+
+
+async def read_facts(client: Client, name: str, namespace: str) -> VpaFacts:
+    """Raises ApiError for the VPA itself."""
+    vpa = await read_vpa(client, name, namespace)
+    reader, unread = Reader(client, namespace), list[str]()
+    pods: tuple[Pod, ...] | None = None
+    try:
+        selector = await selector_of(client, vpa)
+        found = (await client.list(Pod, namespace)).items
+        pods = tuple(pod for pod in found if pod.status.phase == "Running" and selector.matches(pod.metadata.labels))
+    except ApiError as error:
+        unread.append(f"its pods: {error.message}")
+    except LookupError as error:
+        unread.append(f"its pods: {error.args[0]}")
+    try:
+        limit_ranges = (await client.list(LimitRange, namespace)).items
+    except ApiError as error:
+        unread.append(f"LimitRanges of {namespace}: {error.message}")
+        limit_ranges = ()
+    age = await reader.age()
+    return VpaFacts(age=age, vpa=vpa, pods=pods, limit_ranges=limit_ranges, unread=tuple(unread))
+
+
+def why_vpa(facts: VpaFacts, now: datetime) -> VpaWhy:
+    vpa = facts.vpa
+    found = vpa.status.recommendation.container_recommendations
+    chains = tuple(chain for each in found for chain in _chains(each, vpa.policy(each.container_name)))
+    return VpaWhy(
+        vpa=vpa.metadata.name, namespace=vpa.metadata.namespace, target=str(vpa.spec.target_ref), mode=vpa.mode,
+        means=MODES.get(vpa.mode, "a mode that is not known here"), updated=vpa.updated,
+        age=int((now - parse_time(vpa.updated)).total_seconds()) if vpa.updated else None, chains=chains,
+        pods=len(facts.pods or ()), stands=tuple(stand for pod in facts.pods or () for stand in _stands(facts, pod)),
+        conditions=tuple(map(_told, (each for each in vpa.status.conditions if each.status == "True"))),
+        notes=tuple(_notes(facts)))
+
+
+def _chains(found: Recommended, policy: ContainerPolicy) -> Iterator[Chain]:
+    for resource in RESOURCES:
+        if resource in found.target:
+            yield Chain(
+                container=found.container_name, resource=resource, uncapped=_text(found.uncapped_target, resource),
+                lower=_text(found.lower_bound, resource), target=_text(found.target, resource),
+                upper=_text(found.upper_bound, resource), capped=_capped(found, policy, resource))
+
+
+def _capped(found: Recommended, policy: ContainerPolicy, resource: str) -> str:
+    """Which end of the policy the target lies at, when it is not what was seen."""
+    target, seen = found.target[resource], found.uncapped_target.get(resource)
+    if seen is None or seen == target:
+        return ""
+    least, most = policy.min_allowed.get(resource), policy.max_allowed.get(resource)
+    whose = "containerPolicies" if policy.container_name == found.container_name else 'containerPolicies "*"'
+    if target < seen and most is not None and target == most:
+        return f"maxAllowed {most} of {whose}"
+    if target > seen and least is not None and target == least:
+        return f"minAllowed {least} of {whose}"
+    way = "lowered" if target < seen else "raised"
+    return f"{way} by something that this object does not name, such as a flag of the recommender"
+
+
+def _stands(facts: VpaFacts, pod: Pod) -> Iterator[Stand]:
+    for container in (*pod.spec.init_containers, *pod.spec.containers):
+        found = facts.vpa.recommended(container.name)
+        if found is None:
+            continue
+        for resource in RESOURCES:
+            target, request = found.target.get(resource), container.resources.requests.get(resource)
+            if target is None or target == request:
+                continue
+            stands = _where(request, found, resource)
+            yield Stand(
+                pod=pod.metadata.name, container=container.name, resource=resource,
+                request=str(request) if request is not None else "", target=str(target), stands=stands,
+                why=_reason(facts, pod, container.name, resource, stands))
+
+
+def _where(request: Quantity | None, found: Recommended, resource: str) -> str:
+    lower, upper = found.lower_bound.get(resource), found.upper_bound.get(resource)
+    if request is None or (lower is not None and request < lower):
+        return BELOW
+    return ABOVE if upper is not None and request > upper else WITHIN
+
+
+def _reason(facts: VpaFacts, pod: Pod, container: str, resource: str, stands: str) -> str:
+    """The first thing that keeps it so, in the order in which the autoscaler would meet it."""
+    vpa, policy = facts.vpa, facts.vpa.policy(container)
+    if policy.mode == "Off":
+        return f'containerPolicies has mode Off for "{policy.container_name}"'
+    if resource not in policy.controlled_resources:
+        return f"controlledResources does not name {resource}"
+    if vpa.mode in PASSIVE:
+        return f"mode {vpa.mode}: {MODES[vpa.mode]}"
+    state, condition = state_of(pod, tuple(sizes_of(pod, facts.age.gates)), facts.age)
+    if state != SETTLED:
+        return f"a resize is {state}{f': {condition.message}' if condition and condition.message else ''}"
+    if held := _held(facts.limit_ranges, resource, facts.vpa.recommended(container)):
+        return held
+    if stands == WITHIN:
+        return "the updater leaves it, unless the pod is older than 12 hours and differs by 10 % or more"
+    said = vpa.spec.update_policy.min_replicas
+    fewest = FEWEST if said is None else said
+    if vpa.mode in EVICTS and len(facts.pods or ()) < fewest:
+        return f"the updater leaves workloads of fewer than {fewest} pods alone (minReplicas)"
+    return "the updater has not come to it yet, or may not (disruption budget, its rate limit): see its events"
+
+
+def _held(limit_ranges: Sequence[LimitRange], resource: str, found: Recommended | None) -> str:
+    """A LimitRange that the target would break is obeyed when a pod is changed."""
+    target = found.target.get(resource) if found else None
+    for each in limit_ranges:
+        for limit in each.spec.limits:
+            least, most = limit.min.get(resource), limit.max.get(resource)
+            if limit.type != "Container" or target is None:
+                continue
+            if most is not None and target > most:
+                return f"LimitRange {each.metadata.name} allows a container {most} at most"
+            if least is not None and target < least:
+                return f"LimitRange {each.metadata.name} asks of a container {least} at least"
+    return ""
+
+
+def _notes(facts: VpaFacts) -> Iterator[str]:
+    vpa = facts.vpa
+    if facts.age.caveat and vpa.mode.startswith("InPlace"):
+        yield facts.age.caveat
+    if not vpa.status.recommendation.container_recommendations:
+        yield "there is no recommendation: its recommender has not seen these pods long enough, or does not run"
+    if facts.pods == ():
+        yield f"no pod of {vpa.spec.target_ref} runs"
+    only = sorted({each.container_name for each in vpa.spec.resource_policy.container_policies
+                   if each.controlled_values == "RequestsOnly"})  # fmt: skip
+    if only:
+        yield f"limits stay as they are: controlledValues is RequestsOnly for {', '.join(only)}"
+    yield from (f"not read: {line}" for line in facts.unread)
+
+
+def _told(condition: Condition) -> str:
+    text = ": ".join(filter(None, (condition.reason, condition.message)))
+    return f"{condition.type}{f' ({text})' if text else ''}"
+
+
+def _text(amounts: ResourceList, name: str) -> str:
+    return str(amounts[name]) if name in amounts else ""

@@ -1,0 +1,43 @@
+"""`podfit why vpa/NAME`: where its numbers come from, and why pods differ from them."""
+
+from pathlib import Path
+
+from podfit.answers.why_vpa import VpaFacts, VpaWhy, read_facts, why_vpa
+from podfit.cli import exits, render
+from podfit.cli.asking import asked
+from podfit.cli.output import Output
+from podfit.client.rest import Client
+from podfit.net.system import SystemClock
+
+
+def why_of_a_vpa(name: str, output: Output, *, namespace: str, context: str, kubeconfig: Path | None) -> int:
+    async def read(client: Client, where: str) -> VpaFacts:
+        return await read_facts(client, name, where)
+
+    found = why_vpa(asked(read, namespace=namespace, context=context, kubeconfig=kubeconfig), SystemClock().now())
+    if output.for_people:
+        _show(found)
+    else:
+        render.document(found, output)
+    return exits.DONE if found.good else exits.REFUSED
+
+
+def _show(found: VpaWhy) -> None:
+    render.line(f"vpa {found.vpa}  for {found.target}, mode {found.mode}: {found.means}")
+    rows = [(each.container, each.resource, each.uncapped or "-", each.target, each.lower or "-", each.upper or "-",
+             each.capped or "-") for each in found.chains]  # fmt: skip
+    if rows:
+        header = ("CONTAINER", "RESOURCE", "UNCAPPED", "TARGET", "LOWER", "UPPER", "CAPPED BY")
+        render.table(header, rows, indent="  ")
+    if found.age is not None:
+        render.fact("updated", f"{render.duration(found.age)} ago ({found.updated})")
+    for condition in found.conditions:
+        render.fact("condition", condition)
+    if found.stands:
+        stands = [(each.pod, each.container, each.resource, each.request or "none", each.target, each.stands, each.why)
+                  for each in found.stands]  # fmt: skip
+        render.table(("POD", "CONTAINER", "RESOURCE", "REQUEST", "TARGET", "STANDS", "BECAUSE"), stands, indent="  ")
+    elif found.pods and found.chains:
+        render.fact("pods", f"{found.pods}, all with the target")
+    for note in found.notes:
+        render.fact("note", note)

@@ -1,0 +1,75 @@
+"""Who holds a node, what waits on it, and whom the scheduler keeps away for what only waits."""
+
+from typing import Any
+
+import pytest
+
+from answers.conversation import Conversation, pod
+from podfit.answers.snapshot import Reader
+from podfit.answers.target import NODE, Target
+from podfit.answers.why import NodeWhy, why_node
+from podfit.core.times import parse_time
+
+NOW = parse_time("2026-01-01T00:14:00Z")
+PENDING = {
+    "type": "PodResizePending", "status": "True", "message": "told by the node",
+    "lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 1}
+DEFERRED, INFEASIBLE = ({**PENDING, "reason": reason} for reason in ("Deferred", "Infeasible"))
+
+
+def unscheduled(name: str, cpu: str, *, node: str = "", **spec: Any) -> dict[str, Any]:
+    found = pod(name, cpu=cpu, phase="Pending", nominatedNodeName=node, containerStatuses=[], spec=spec)
+    del found["spec"]["nodeName"]
+    return found
+
+
+async def asked(*pods: dict[str, Any], **more: Any) -> NodeWhy:
+    conversation = Conversation(36, *pods, **more)
+    found = await Reader(conversation.client, "shop").read(Target(NODE, "n1"))
+    assert {method for method, _ in conversation.asked} == {"GET"}
+    return why_node("n1", found, NOW)
+
+
+async def test_who_holds_it_by_each_resource() -> None:
+    found = await asked(pod("web", memory="1Gi"), pod("big", cpu="2", spec={"priority": 7}))
+    assert [(each.pod, each.amount, each.priority) for each in found.holders] == [
+        ("shop/big", "2 cpu", 7), ("shop/web", "500m cpu", 0)]
+    assert [each.pod for each in found.memory_holders] == ["shop/web", "shop/big"]
+    assert [(each.pod, each.why) for each in found.members] == [("shop/web", ""), ("shop/big", "")]
+    assert (found.waiting, found.nominated, found.shut_out, found.notes) == ((), (), (), ())
+
+
+async def test_every_resize_that_is_not_done_those_in_the_queue_first() -> None:
+    found = await asked(
+        pod("never", cpu="3", allocated="500m", conditions=[INFEASIBLE]),
+        pod("busy", conditions=[{"type": "PodResizeInProgress", "status": "True"}]),
+        pod("web", cpu="3", allocated="500m", conditions=[DEFERRED]), pod("big", cpu="2"))
+    assert [(each.pod, each.state, each.position) for each in found.waiting] == [
+        ("web", "deferred", 1), ("never", "infeasible", 0), ("busy", "in progress", 0)]
+    whys = {each.pod: each.why for each in found.members}
+    assert whys["shop/web"] == "its waiting resize counts already"
+    assert (whys["shop/big"], whys["shop/busy"]) == ("", "")
+
+
+async def test_whom_the_scheduler_keeps_away() -> None:
+    waiting = pod("web", cpu="3", allocated="500m", conditions=[DEFERRED])
+    elsewhere = unscheduled("elsewhere", "500m", nodeSelector={"zone": "b"})
+    found = await asked(
+        waiting, pod("big", cpu="2"), unscheduled("small", "1"), unscheduled("large", "3"), elsewhere,
+        unscheduled("chosen", "100m", node="n1"))
+    assert found.shut_out == ("shop/small", "shop/chosen")
+    assert found.nominated == ("shop/chosen",)
+    assert any("2500m cpu fuller" in note for note in found.notes)
+
+
+async def test_without_the_right_to_see_pods_it_is_said() -> None:
+    found = await asked(pod("web"), forbidden=("/api/v1/pods",))
+    assert [note.partition(":")[0] for note in found.notes] == ["not read"] * 2
+    assert (found.holders, found.shut_out) == ((), ())
+
+
+@pytest.mark.parametrize("minor", [27, 30, 33, 36])
+async def test_servers_of_every_age(minor: int) -> None:
+    conversation = Conversation(minor, pod("web", cpu="3", allocated="500m", resize="Deferred", conditions=[DEFERRED]))
+    found = await Reader(conversation.client, "shop").read(Target(NODE, "n1"))
+    assert [each.state for each in why_node("n1", found, NOW).waiting] == ["deferred"]

@@ -1,0 +1,155 @@
+"""A VPA's numbers: where they come from, what capped them, and why pods have others."""
+
+from typing import Any
+
+import pytest
+
+from answers.conversation import PODS, Conversation, pod
+from answers.test_top import DEPLOYMENT, VPAS
+from podfit.answers.why_vpa import BELOW, WITHIN, VpaWhy, read_facts, why_vpa
+from podfit.core.errors import ApiError
+from podfit.core.times import parse_time
+
+NOW = parse_time("2026-01-01T01:00:00Z")
+LIMITS = "/api/v1/namespaces/shop/limitranges"
+
+
+def recommended(**more: Any) -> dict[str, Any]:
+    return {
+        "containerName": "app", "target": {"cpu": "700m", "memory": "256Mi"}, "lowerBound": {"cpu": "600m"},
+        "upperBound": {"cpu": "1"}, "uncappedTarget": {"cpu": "700m", "memory": "256Mi"}, **more}
+
+
+def vpa(mode: str = "", policy: dict[str, Any] | None = None, **status: Any) -> dict[str, Any]:
+    spec: dict[str, Any] = {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}
+    if mode:
+        spec["updatePolicy"] = {"updateMode": mode}
+    if policy is not None:
+        spec["resourcePolicy"] = {"containerPolicies": [{"containerName": "*", **policy}]}
+    written = [
+        {"manager": "kubectl", "time": "2026-01-01T00:59:00Z", "subresource": None},
+        {"manager": "recommender", "time": "2026-01-01T00:50:00Z", "subresource": "status"}]
+    return {
+        "metadata": {"name": "web", "namespace": "shop", "managedFields": written}, "spec": spec,
+        "status": {"recommendation": {"containerRecommendations": [recommended()]}, **status}}
+
+
+def cluster(document: dict[str, Any], *pods: dict[str, Any], minor: int = 36, **more: Any) -> Conversation:
+    shown = pods or (pod("web-1"), pod("web-2"))
+    for each in shown:
+        each["metadata"]["labels"] = {"app": "web"}
+    conversation = Conversation(minor, *shown, **more)
+    conversation.documents |= {
+        f"{VPAS}/web": document, PODS: {"items": [*shown, pod("other"), pod("old", phase="Succeeded")]},
+        DEPLOYMENT: {"spec": {"selector": {"matchLabels": {"app": "web"}}}}}
+    return conversation
+
+
+async def asked(conversation: Conversation) -> VpaWhy:
+    return why_vpa(await read_facts(conversation.client, "web", "shop"), NOW)
+
+
+@pytest.mark.parametrize("minor", [27, 30, 33, 36])
+async def test_the_chain_of_a_number(minor: int) -> None:
+    conversation = cluster(vpa("InPlaceOrRecreate"), minor=minor)
+    found = await asked(conversation)
+    assert (found.target, found.mode, found.updated, found.age) == (
+        "Deployment/web", "InPlaceOrRecreate", "2026-01-01T00:50:00Z", 600)
+    cpu, memory = found.chains
+    assert (cpu.uncapped, cpu.target, cpu.lower, cpu.upper, cpu.capped) == ("700m", "700m", "600m", "1", "")
+    assert (memory.resource, memory.lower) == ("memory", "")
+    assert [(each.pod, each.resource, each.request, each.stands) for each in found.stands] == [
+        ("web-1", "cpu", "500m", BELOW), ("web-2", "cpu", "500m", BELOW)]
+    assert (found.good, found.pods) == (False, 2)
+    assert bool(found.notes) == (minor < 33), "in-place resize is alpha there"
+    assert {method for method, _ in conversation.asked} == {"GET"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "uncapped", "target", "capped"),
+    [
+        ({"maxAllowed": {"cpu": "700m"}}, "900m", "700m", 'maxAllowed 700m of containerPolicies "*"'),
+        ({"minAllowed": {"cpu": "700m"}}, "100m", "700m", 'minAllowed 700m of containerPolicies "*"'),
+        ({"containerName": "app", "maxAllowed": {"cpu": "0.7"}}, "900m", "700m", "maxAllowed 700m of container"),
+        ({"maxAllowed": {"cpu": "2"}}, "900m", "700m", "lowered by something that this object does not name"),
+        ({}, "100m", "700m", "raised by something that this object does not name"),
+        (None, "700m", "700m", ""),
+    ],
+)
+async def test_what_capped_it(policy: dict[str, Any] | None, uncapped: str, target: str, capped: str) -> None:
+    found = recommended(uncappedTarget={"cpu": uncapped}, target={"cpu": target})
+    document = vpa(policy=policy, recommendation={"containerRecommendations": [found]})
+    chain = (await asked(cluster(document))).chains[0]
+    assert chain.capped.startswith(capped)
+    assert bool(chain.capped) == bool(capped)
+
+
+DEFERRED = {"type": "PodResizePending", "status": "True", "reason": "Deferred", "message": "no room"}
+
+
+@pytest.mark.parametrize(
+    ("document", "pods", "why"),
+    [
+        (vpa("Off"), (), "mode Off: recommends only"),
+        (vpa("Initial"), (), "mode Initial: new pods get it"),
+        (vpa(policy={"mode": "Off"}), (), 'containerPolicies has mode Off for "*"'),
+        (vpa(policy={"controlledResources": ["memory"]}), (), "controlledResources does not name cpu"),
+        (vpa(), (pod("web-1", cpu="500m", allocated="300m", conditions=[DEFERRED]),), "a resize is deferred: no room"),
+        (vpa(), (pod("web-1"),), "leaves workloads of fewer than 2 pods alone (minReplicas)"),
+        (vpa("InPlace"), (pod("web-1"),), "has not come to it yet, or may not"),
+        (vpa(), (), "has not come to it yet, or may not"),
+        (vpa(), (pod("web-1", cpu="650m"), pod("web-2", cpu="650m")), "unless the pod is older than 12 hours"),
+        (vpa(), (pod("web-1", cpu="3"), pod("web-2", cpu="3")), "has not come to it yet"),
+    ],
+)  # fmt: skip
+async def test_why_a_pod_differs(document: dict[str, Any], pods: tuple[dict[str, Any], ...], why: str) -> None:
+    assert why in (await asked(cluster(document, *pods))).stands[0].why
+
+
+async def test_pods_within_the_bounds_are_where_they_may_be() -> None:
+    found = await asked(cluster(vpa(), pod("web-1", cpu="650m"), pod("web-2", cpu="700m")))
+    assert ([each.stands for each in found.stands], found.good) == ([WITHIN], True)
+
+
+@pytest.mark.parametrize(("limit", "why"), [
+    ({"max": {"cpu": "600m"}}, "LimitRange small allows a container 600m at most"),
+    ({"min": {"cpu": "2"}}, "LimitRange small asks of a container 2 at least"),
+    ({"max": {"cpu": "2"}}, "has not come to it yet")])
+async def test_a_limit_range_is_obeyed(limit: dict[str, Any], why: str) -> None:
+    conversation = cluster(vpa())
+    document = {"metadata": {"name": "small"}, "spec": {"limits": [{"type": "Container", **limit}]}}
+    conversation.documents[LIMITS] = {"items": [document]}
+    assert why in (await asked(conversation)).stands[0].why
+
+
+async def test_without_a_recommendation_its_conditions_speak() -> None:
+    conditions = [
+        {"type": "NoPodsMatched", "status": "True", "reason": "Selector", "message": "none",
+         "lastTransitionTime": "2026-01-01T00:00:00Z"},
+        {"type": "RecommendationProvided", "status": "False"}]
+    document = vpa(recommendation=None, conditions=conditions)
+    document["metadata"]["managedFields"] = None
+    found = await asked(cluster(document))
+    assert (found.chains, found.good, found.updated) == ((), False, "2026-01-01T00:00:00Z")
+    assert found.conditions == ("NoPodsMatched (Selector: none)",)
+    assert "there is no recommendation" in found.notes[0]
+
+
+async def test_what_is_missing_is_said_and_the_rest_answered() -> None:
+    found = await asked(cluster(vpa(policy={"controlledValues": "RequestsOnly"}), forbidden=(DEPLOYMENT, LIMITS)))
+    assert (len(found.chains), found.pods) == (2, 0)
+    assert sum("not read: " in note for note in found.notes) == 2
+    assert "limits stay as they are: controlledValues is RequestsOnly for *" in found.notes
+    odd = vpa()
+    odd["spec"]["targetRef"] = {"kind": "Rollout", "name": "web"}
+    assert "a kind that is not followed here" in (await asked(cluster(odd))).notes[0]
+    gone = cluster(vpa())
+    gone.documents[PODS] = {"items": []}
+    assert (await asked(gone)).notes == ("no pod of Deployment/web runs",)
+
+
+async def test_a_cluster_without_vpas_says_so() -> None:
+    with pytest.raises(ApiError, match="the autoscaler's CRDs are not installed"):
+        await asked(Conversation(36))
+    with pytest.raises(ApiError, match="is forbidden"):
+        await asked(Conversation(36, forbidden=(f"{VPAS}/web",)))

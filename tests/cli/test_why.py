@@ -1,0 +1,75 @@
+"""`podfit why` about a VPA and about a node, as a user sees it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from answers.conversation import Conversation, pod
+from answers.test_why_node import DEFERRED, unscheduled
+from answers.test_why_vpa import VPAS, cluster, vpa
+from cli.test_questions import ask
+
+
+@pytest.mark.parametrize(
+    ("document", "arguments", "code", "told"),
+    [
+        (vpa(), [], 1, "vpa web  for Deployment/web, mode Auto: pods outside the bounds are evicted and made anew"),
+        (vpa(), [], 1, "  app         cpu        700m       700m     600m    1       -"),
+        (vpa(), [], 1, "ago (2026-01-01T00:50:00Z)"),
+        (vpa("Off"), ["-o", "wide"], 1, "below the bounds   mode Off: recommends only"),
+        (vpa(), ["-o", "json"], 1, '"stands": "below the bounds"'),
+        (vpa(), ["-o", "yaml"], 1, "mode: Auto"),
+        (vpa(recommendation=None), [], 1, "note      there is no recommendation"),
+    ],
+)
+async def test_a_vpa(
+    document: dict[str, Any], arguments: list[str], code: int, told: str, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    conversation = cluster(document)
+    assert await ask(tmp_path, conversation, "why", "vpa/web", *arguments) == code
+    assert told in capsys.readouterr().out
+    assert {method for method, _ in conversation.asked} == {"GET"}
+
+
+async def test_a_vpa_whose_pods_have_what_it_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settled = cluster(vpa(), pod("web-1", cpu="700m"), pod("web-2", cpu="700m"))
+    assert await ask(tmp_path, settled, "why", "verticalpodautoscalers/web") == 0
+    assert "pods      2, all with the target" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("forbidden", "told"), [
+    ((), "the autoscaler's CRDs are not installed"), ((f"{VPAS}/web",), "is forbidden")])
+async def test_no_vpa(
+    forbidden: tuple[str, ...], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert await ask(tmp_path, Conversation(36, forbidden=forbidden), "why", "vpa/web") == 4
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "held by   shop/big 2 cpu, shop/web 500m cpu"),
+        ([], "held by   shop/big 256Mi memory, shop/web 256Mi memory"),
+        ([], "waits     1. shop/web, resize deferred: Node didn't have enough resource: cpu, requested: 3000"),
+        ([], "kept out  shop/small: they would fit, but what waits is counted"),
+        ([], "kept for  shop/small: the scheduler has nominated this node for them"),
+        (["-o", "wide"], "shop/web   Guaranteed   0          500m   3         256Mi    256Mi     its waiting resize"),
+        (["-o", "json"], '"shutOut": ['),
+    ],
+)
+async def test_a_node(
+    arguments: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    web = pod("web", cpu="3", allocated="500m", conditions=[DEFERRED])
+    conversation = Conversation(36, web, pod("big", cpu="2"), unscheduled("small", "500m", node="n1"))
+    assert await ask(tmp_path, conversation, "why", "node/n1", *arguments) == 1
+    assert told in capsys.readouterr().out
+
+
+async def test_a_crowded_node_shows_its_largest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    conversation = Conversation(36, *(pod(f"web-{number}", cpu="100m") for number in range(8)))
+    assert await ask(tmp_path, conversation, "why", "node/n1") == 0
+    assert "shop/web-4 100m cpu, and 3 more (-o wide)" in capsys.readouterr().out
