@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from answers.conversation import Conversation, pod
+from answers.test_top import VPAS
 from answers.test_why_node import DEFERRED, unscheduled
-from answers.test_why_vpa import VPAS, cluster, vpa
+from answers.test_why_vpa import cluster, vpa
 from cli.test_questions import ask
 
 
