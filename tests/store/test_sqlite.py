@@ -15,6 +15,7 @@ import pytest
 
 from podfit.store.protocol import Change, Record, StoreUnavailable
 from podfit.store.sqlite import StoreInUse, StoreUnusable, sqlite_store
+from podfit.store.sqlite import file as file_module
 from podfit.store.sqlite.file import open_file
 from podfit.store.sqlite.log import SqliteLog
 
@@ -112,6 +113,65 @@ def test_what_cannot_be_used_is_said_and_let_go(path: Path, make: Callable[[Path
     for _ in range(2):  # the second time it would be StoreInUse if the first had kept the lock
         with pytest.raises(StoreUnusable, match=message):
             sqlite_store(path)
+
+
+def _first_schema(path: Path) -> Record:
+    """A file as the first version of podfit made it, with an object in it."""
+    log = SqliteLog(open_file(path))
+    made = Record("/a", b"1", 2, 2)
+    log.append([Change(False, made, None)])
+    log.close()
+    return made
+
+
+SECOND = "ALTER TABLE log ADD COLUMN note TEXT; UPDATE log SET note = 'old'"
+THIRD = "CREATE TABLE extra (name TEXT)"
+
+
+async def test_a_file_of_an_older_schema_is_brought_up(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = _first_schema(path)
+    monkeypatch.setattr(file_module, "UPGRADES", (SECOND, THIRD))
+    for _ in range(2):  # the second time there is nothing to do
+        opened = open_file(path)
+        assert opened.writer.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone() == (3,)
+        assert opened.writer.execute("SELECT key, value, note FROM log").fetchall() == [("/a", b"1", "old")]
+        assert opened.writer.execute("SELECT * FROM extra").fetchall() == []
+        opened.close()
+    monkeypatch.setattr(file_module, "UPGRADES", (SECOND,))
+    with pytest.raises(StoreUnusable, match="has schema 3, this podfit reads schema 2: a newer podfit wrote it"):
+        open_file(path)
+    assert made.value == b"1"
+
+
+async def test_an_upgrade_that_fails_leaves_the_file_as_it_was(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = _first_schema(path)
+    monkeypatch.setattr(file_module, "UPGRADES", (SECOND, "CREATE TABLE log (name TEXT)"))
+    with pytest.raises(StoreUnusable, match="table log already exists"):
+        open_file(path)
+    monkeypatch.undo()
+    store = sqlite_store(path)
+    assert (await store.list("/")).records == [made]
+    await store.close()
+
+
+def test_history_is_bounded_however_long_it_is_written(path: Path) -> None:
+    """A key that is written for ever, compacted now and then: the file stays as large as what can be asked for."""
+
+    async def write() -> None:
+        store = sqlite_store(path)
+        record = await store.get("/a") or await store.create("/a", b"")
+        for _ in range(50):
+            record = await store.update("/a", bytes(20_000), expected=record.mod_revision)
+        await store.compact(store.revision - 10)
+        await store.close()
+
+    sizes = []
+    for _ in range(8):
+        asyncio.run(write())
+        sizes.append(path.stat().st_size)
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT COUNT(*) FROM log").fetchone() == (11,)
+    assert max(sizes) < 2 * 50 * 20_000, "one round of history and a little; eight rounds would be eight million bytes"
 
 
 def test_a_directory_that_is_not_there_is_said(tmp_path: Path) -> None:

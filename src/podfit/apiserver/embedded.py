@@ -7,8 +7,12 @@ from podfit.store.etcd.options import PREFIX, EtcdOptions
 from podfit.store.memory import memory_store
 from podfit.store.protocol import Store, StoreError
 from podfit.store.sqlite import sqlite_store
+from podfit.store.sqlite.backup import check_store, copy_store, forget_history
 
-__all__ = ["EtcdOptions", "Store", "StoreError", "embedded_store", "etcd_store", "passing_store"]
+__all__ = [
+    "EtcdOptions", "Store", "StoreError", "check_store", "copy_store", "embedded_store", "etcd_store", "forget_history",
+    "passing_store",
+]  # fmt: skip
 
 
 def embedded_store(path: Path) -> Store:

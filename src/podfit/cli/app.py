@@ -18,6 +18,8 @@ VERBS = {
     "up": ("podfit.cli.up:up", "Start API server, scheduler and node in one process."),
     "apiserver": ("podfit.cli.apiserver:apiserver", "Serve the API alone, also on an etcd that several share."),
     "down": ("podfit.cli.down:down", "Stop the cluster of a data directory, containers too."),
+    "backup": ("podfit.cli.backup:backup", "Write a cluster's objects into a file, also while it runs."),
+    "restore": ("podfit.cli.backup:restore", "Put a backup into a data directory."),
     "status": ("podfit.cli.status:status", "Show what runs: address, nodes, pods."),
     "plan": ("podfit.cli.plan:plan", "Say what a resize would do, before it is done (any cluster)."),
     "resize": ("podfit.cli.resize:resize", "Resize running pods in place, planned first (any cluster)."),

@@ -25,6 +25,7 @@ from podfit.cluster.access import CONTEXT, admin_access
 from podfit.cluster.certificates import HOSTS, LOOPBACK
 from podfit.cluster.errors import MachineError, UsageError
 from podfit.cluster.layout import DEFAULT_PORT, DataDir
+from podfit.cluster.process import exclusive
 from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
 from podfit.net.client_certificates import Trust
@@ -101,6 +102,8 @@ class Alone:
         began = clock.monotonic()
         announce(f"podfit {__version__}: Kubernetes API 1.36")
         options.data.create()
+        if options.etcd is None:
+            self._closing.enter_context(exclusive(options.data))
         with _one_at_a_time(options.data):
             authority = Authority.load(options.data.pki, clock=clock)
             pair = options.tls or self._serving(authority)

@@ -6,10 +6,14 @@ own locks would let two processes take turns, and each would answer reads from a
     log(rev PRIMARY KEY, key, deleted, created, previous, value)   one row a revision; value is NULL for a deletion
     UNIQUE (key, previous)      `previous` is the key's row before, 0 for its first: a row has one successor at most
     meta(name, value)           schema, compacted, and revision: the newest when last compacted
+
+A file of an older schema is brought up when it is opened, step by step in one transaction, so a crash leaves the old
+file. A file of a newer one is refused: an older podfit cannot know what it would break.
 """
 
 import contextlib
 import fcntl
+import logging
 import os
 import sqlite3
 from dataclasses import dataclass
@@ -18,20 +22,26 @@ from pathlib import Path
 from podfit.net.files import sync_directory
 from podfit.store.protocol import StoreError
 
-SCHEMA = 1
+logger = logging.getLogger(__name__)
+
+UPGRADES: tuple[str, ...] = ()  # statement by statement, what makes of a file of schema N (1, 2, …) one of the next
 PAGE = 8192  # bytes; an object of 4 KB fits a page
 FIRST_REVISION = 1  # of the empty store
 
-_TABLES = f"""
+_TABLES = """
 BEGIN IMMEDIATE;
 CREATE TABLE log (
   rev INTEGER PRIMARY KEY, key TEXT NOT NULL, deleted INTEGER NOT NULL, created INTEGER NOT NULL,
   previous INTEGER NOT NULL, value BLOB, UNIQUE (key, previous)
 ) STRICT;
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
-INSERT INTO meta VALUES ('schema', {SCHEMA}), ('compacted', 0), ('revision', {FIRST_REVISION});
+INSERT INTO meta VALUES ('schema', {schema}), ('compacted', 0), ('revision', {first});
 COMMIT;
 """
+
+
+def newest_schema() -> int:
+    return 1 + len(UPGRADES)
 
 
 class StoreInUse(StoreError):
@@ -106,11 +116,35 @@ def _connect(path: Path, resources: contextlib.ExitStack) -> sqlite3.Connection:
 def _check_schema(path: Path, connection: sqlite3.Connection) -> None:
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
     if not tables:
-        connection.executescript(_TABLES)
+        connection.executescript(_TABLES.format(schema=newest_schema(), first=FIRST_REVISION))
         return
+    found = check_known(path, connection, tables)
+    if found < newest_schema():
+        _upgrade(connection, found)
+        logger.info("store brought up file=%s schema=%d from=%d", path, newest_schema(), found)
+
+
+def check_known(path: Path, connection: sqlite3.Connection, tables: set[str]) -> int:
+    """The schema of a file that this podfit can read. Raises StoreUnusable for any other."""
     if not {"log", "meta"} <= tables:
         raise StoreUnusable(f"{path} is a database, but not a podfit store")
-    schema = connection.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone()
-    if schema != (SCHEMA,):
-        found = schema[0] if schema else "unknown"
-        raise StoreUnusable(f"{path} has schema {found}, this podfit reads schema {SCHEMA}")
+    row = connection.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone()
+    newest = newest_schema()
+    if row is None or not 1 <= row[0] <= newest:
+        found = row[0] if row else "unknown"
+        newer = ": a newer podfit wrote it" if row and row[0] > newest else ""
+        raise StoreUnusable(f"{path} has schema {found}, this podfit reads schema {newest}{newer}")
+    return int(row[0])
+
+
+def _upgrade(connection: sqlite3.Connection, found: int) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for step in UPGRADES[found - 1 :]:
+            for statement in step.split(";"):
+                connection.execute(statement)
+        connection.execute("UPDATE meta SET value = ? WHERE name = 'schema'", (newest_schema(),))
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise

@@ -1,0 +1,53 @@
+"""`podfit backup` and `podfit restore`: what a data directory holds, in a file and back."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from podfit.cli import exits, render
+from podfit.cluster.layout import DataDir, default_data_dir
+
+DataOption = Annotated[Path | None, Parameter(help=f"Data directory. [default: {default_data_dir()}]")]
+
+
+def backup(
+    file: Annotated[Path, Parameter(help="Where to write it; readable by its owner only.")],
+    /,
+    *,
+    data: DataOption = None,
+    pki: Annotated[bool, Parameter(help="With the authority's key and the key of tokens.")] = True,
+    overwrite: Annotated[bool, Parameter(help="Replace a file that is there.", negative="")] = False,
+) -> int:
+    """Write the objects of a cluster, as they are at one moment, into a file. The cluster may run meanwhile."""
+    from podfit.cluster.backup import back_up, check_target
+    from podfit.net.system import SystemClock
+
+    check_target(file, overwrite=overwrite)
+    made = back_up(DataDir.at(data), file, keys=pki, now=SystemClock().now())
+    keys = "with the keys of the cluster" if made.has_keys else "without the keys of the cluster"
+    render.line(f"{file}: {made.objects} objects at revision {made.revision}, {keys}")
+    return exits.DONE
+
+
+def restore(
+    file: Annotated[Path, Parameter(help="What `podfit backup` wrote.")],
+    /,
+    *,
+    data: DataOption = None,
+    replace: Annotated[
+        bool, Parameter(help="Also over a store that is there, which is kept aside.", negative="")
+    ] = False,
+) -> int:
+    """Put a backup into a data directory on which no cluster runs; `podfit up` then starts with its objects."""
+    from podfit.cluster.backup import restore as put_back
+    from podfit.net.system import SystemClock
+
+    where = DataDir.at(data)
+    done = put_back(where, file, replace=replace, now=SystemClock().now())
+    keys = "" if done.manifest.has_keys else "; it has no keys, so kubeconfigs and tokens of before are not good here"
+    what = f"{done.manifest.objects} objects of {done.manifest.taken}"
+    render.line(f"{where.root}: {what}, at revision {done.revision}{keys}")
+    if done.aside is not None:
+        render.line(f"what was there is kept in {done.aside}")
+    return exits.DONE
