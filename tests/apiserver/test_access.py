@@ -16,50 +16,12 @@ from podfit.apiserver.tokens import ISSUER
 from podfit.apiserver.verbs.change import MERGE_PATCH, STRATEGIC_PATCH
 from podfit.net.guard import answer
 from podfit.net.wire import Identity, Request
+from support.access import JANE, NODE, PODS, RBAC, as_other, grant, pod, rule, send
 from support.clock import FakeClock
-from support.server import ADMIN, Server, document, running_server
+from support.server import Server, document, running_server
 
-PODS = "/api/v1/namespaces/default/pods"
 MAPS = "/api/v1/namespaces/default/configmaps"
-RBAC = "/apis/rbac.authorization.k8s.io/v1"
-JANE, NODE = Identity("jane", ("dev",)), Identity("system:node:n1", ("system:nodes",))
 
-
-async def send(
-    server: Server, method: str, path: str, body: Any = None, *, who: Identity | None = ADMIN, kind: str = ""
-) -> tuple[int, Any]:
-    raw = b"" if body is None else json.dumps(body).encode()
-    got = await server.ask(method, path, raw, identity=who, content_type=kind or "application/json")
-    if not isinstance(got.body, bytes):
-        await got.body.aclose()  # type: ignore[attr-defined]
-        return got.status, None
-    text = await got.read()
-    return got.status, document(text) if text.startswith(b"{") else text
-
-
-async def grant(
-    server: Server, *rules: dict[str, Any], kind: str = "Role", subject: dict[str, str] | None = None
-) -> None:
-    """Bind the rules to jane, in the namespace default or everywhere."""
-    where = f"{RBAC}/namespaces/default" if kind == "Role" else RBAC
-    role, binding = ("roles", "rolebindings") if kind == "Role" else ("clusterroles", "clusterrolebindings")
-    assert (await send(server, "POST", f"{where}/{role}", {"metadata": {"name": "r"}, "rules": rules}))[0] == 201
-    body = {
-        "metadata": {"name": "b"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": "r"},
-        "subjects": [subject or {"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "jane"}],
-    }  # fmt: skip
-    assert (await send(server, "POST", f"{where}/{binding}", body))[0] == 201
-
-
-def rule(verbs: str, resources: str, group: str = "", **more: Any) -> dict[str, Any]:
-    return {"verbs": verbs.split(), "apiGroups": [group], "resources": resources.split(), **more}
-
-
-async def pod(server: Server, name: str = "p", node: str = "", **spec: Any) -> None:
-    full = {"containers": [{"name": "c", "image": "busybox", "resources": {"requests": {"cpu": "1"}}}], **spec}
-    assert (await send(server, "POST", PODS, {"metadata": {"name": name}, "spec": full}))[0] == 201
-    if node:
-        assert (await send(server, "POST", f"{PODS}/{name}/binding", {"target": {"name": node}}))[0] == 201
 
 
 @pytest.mark.parametrize(
@@ -213,8 +175,9 @@ async def test_nobody_binds_a_role_beyond_their_own(server: Server, role: str, s
 
 async def test_the_first_objects_are_made_once_and_changes_to_them_stay(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
-        path = f"{RBAC}/clusterroles/view"
-        await send(server, "PATCH", path, {"rules": []}, kind=MERGE_PATCH)
+        path = f"{RBAC}/clusterroles/system:kube-dns"
+        mine = {"metadata": {"annotations": {"rbac.authorization.kubernetes.io/autoupdate": "false"}}, "rules": []}
+        await send(server, "PATCH", path, mine, kind=MERGE_PATCH)
         written = server.context.store.revision
         await bootstrap(server.context)
         assert server.context.store.revision == written
@@ -223,9 +186,20 @@ async def test_the_first_objects_are_made_once_and_changes_to_them_stay(tmp_path
             assert (await send(server, "GET", f"/api/v1/namespaces/{name}"))[0] == 200
 
 
+async def test_default_roles_and_bindings_get_back_what_they_lack_and_keep_what_they_have_more(server: Server) -> None:
+    role, binding = f"{RBAC}/clusterroles/system:kube-dns", f"{RBAC}/clusterrolebindings/system:kube-dns"
+    extra, someone = rule("get", "pods"), {"kind": "Group", "name": "dns", "apiGroup": "rbac.authorization.k8s.io"}
+    await send(server, "PATCH", role, {"rules": [extra]}, kind=MERGE_PATCH)
+    await send(server, "PATCH", binding, {"subjects": [someone]}, kind=MERGE_PATCH)
+    await bootstrap(server.context)
+    assert (await send(server, "GET", role))[1]["rules"] == [extra, rule("list watch", "endpoints services")]
+    names = [each["name"] for each in (await send(server, "GET", binding))[1]["subjects"]]
+    assert names == ["dns", "kube-dns"]
+
+
 @pytest.mark.parametrize(
     ("path", "status"),
-    [("/healthz", 200), ("/livez", 200), ("/readyz", 200), ("/readyz/ping", 200), ("/version", 200), ("/api", 403),
+    [("/healthz", 200), ("/livez", 200), ("/readyz", 200), ("/readyz/ping", 403), ("/version", 200), ("/api", 403),
      ("/metrics", 403), (PODS, 403), ("/openapi/v3", 403), ("/healthzz", 403)],
 )  # fmt: skip
 async def test_what_nobody_may_see(server: Server, path: str, status: int) -> None:
@@ -293,7 +267,7 @@ async def test_a_token_for_someone_else_is_none_for_the_server(server: Server) -
 
 
 @pytest.mark.parametrize("spec", [{"expirationSeconds": 5}, {"expirationSeconds": "x"}, {"audiences": "a"},
-                                  {"boundObjectRef": {"kind": "Secret"}}, {"boundObjectRef": 7}])  # fmt: skip
+                                  {"boundObjectRef": {"kind": "ConfigMap"}}, {"boundObjectRef": 7}])  # fmt: skip
 async def test_token_requests_that_make_no_sense(server: Server, spec: dict[str, Any]) -> None:
     path = "/api/v1/namespaces/default/serviceaccounts/default/token"
     assert (await send(server, "POST", path, {"spec": spec}))[0] in (400, 422)
@@ -376,13 +350,6 @@ async def test_what_a_kubelet_may_write(server: Server) -> None:
     ]
     got = [(await send(server, method, path, body, who=NODE, kind=kind))[0] for method, path, body, kind, _ in tries]
     assert got == [status for *_, status in tries]
-
-
-async def as_other(server: Server, path: str, *, who: Identity = ADMIN, **other: str) -> tuple[int, Any]:
-    headers = {f"impersonate_{name}": value for name, value in other.items()}
-    got = await server.ask("GET", path, identity=who, **headers)  # type: ignore[arg-type]
-    text = await got.read()
-    return got.status, document(text) if text.startswith(b"{") else text
 
 
 async def test_as_someone_else_is_with_their_rights(server: Server) -> None:

@@ -30,13 +30,10 @@ _COMPACTED = "the recorded server had compacted its history, a new one has not"
 _OWN = "code and reason agree, the text is ours"
 _FAULT = "upstream answers 500 to what is the client's mistake or the node's absence"
 _STREAMS = "exec, attach, port-forward and eviction are not served"
-_TOKEN = "a TokenRequest is answered without metadata of its own; audience and texts are ours"
 _VERSION = "the server says what it is"
-_ROLES = "only the roles of what is served exist"
 _RECORDED_ON = "made by a controller of the recorded cluster"
 _EMPTY = "rules that are an empty list are as good as none, so nobody owns them"
 _QUOTED = "code and reason agree; upstream quotes the whole patched object and its decoder, we quote the patch"
-_IMPERSONATE = "impersonation is judged by the verb impersonate, not by the finer verbs of 1.36's new feature"
 
 MOMENTS = 100
 DEVIATIONS = {
@@ -49,17 +46,10 @@ DEVIATIONS = {
     "create-delete-precond-rv": "the recorded message names that server's revisions",
     "eviction-dry": _STREAMS, "ephemeral-exec-container-bad": _STREAMS, "ephemeral-portforward": _STREAMS,
     "log-unscheduled-exec": _STREAMS,
-    "token-default": _TOKEN, "token-audience": _TOKEN, "token-too-short": _TOKEN, "token-bound-kind": _TOKEN,
-    "token-empty-body": _TOKEN, "token-no-body": _TOKEN,
     "table-list-nodes": _RECORDED_ON, "table-list-resourcequotas": _RECORDED_ON, "namespace-delete": _RECORDED_ON,
     "namespace-get-terminating": _RECORDED_ON, "namespace-delete-again": _RECORDED_ON,
     "table-list-roles": _EMPTY, "table-list-clusterroles": _EMPTY,
     "user-version": _VERSION, "sa-version": _VERSION, "node-version": _VERSION, "token-ok-api": _VERSION,
-    "bootstrap-clusterroles": _ROLES, "bootstrap-clusterrolebindings": _ROLES, "bootstrap-roles": _ROLES,
-    "bootstrap-rolebindings": _ROLES, "escalate-binding": _ROLES,
-    "denied-impersonate-group": _IMPERSONATE, "denied-impersonate-uid": _IMPERSONATE,
-    "denied-impersonate-node": _IMPERSONATE,
-    "node-get": "a node that asks for a pod that is gone is told so, which a 403 would hide from it",
     "mp-wrong-type": _QUOTED, "mp-number-string": _QUOTED, "jp-wrong-type": _QUOTED,
     "table-list-daemonsets": "upstream's tables lack the annotation that counts templates, its objects have it",
 }  # fmt: skip
@@ -75,7 +65,7 @@ async def _check(server: Server, case: Case, *, moments: int = 0) -> None:
     await replay.prepare(case)
     for _ in range(moments):
         await asyncio.sleep(0.001)
-    answer = await replay.send(case["request"], anonymous=case["group"] == "authn")
+    answer = await replay.send(case["request"], anonymous="no client certificate" in case.get("note", ""))
     expect = replay.expected(case)
     body = await _body(server, answer)
     assert answer.status == expect["code"], body
@@ -142,4 +132,21 @@ async def test_patches(server: Server, case: Case) -> None:
 
 @parametrize("api/rbac.json*", _wanted)
 async def test_rbac(server: Server, case: Case) -> None:
+    await _check(server, case)
+
+
+REVIEWS = ("authentication.k8s.io", "authorization.k8s.io")
+
+
+def _asks(case: Case) -> bool:
+    return _wanted(case) and any(f"/apis/{group}/" in case["request"]["path"] for group in REVIEWS)
+
+
+@parametrize("api/defaulting.json*", _asks)
+async def test_reviews(server: Server, case: Case) -> None:
+    await _check(server, case)
+
+
+@parametrize("api/validation.json*", _asks)
+async def test_reviews_that_make_no_sense(server: Server, case: Case) -> None:
     await _check(server, case)

@@ -14,7 +14,9 @@ from podfit.api.core.limits import ResourceQuota
 from podfit.api.core.namespaces import Namespace
 from podfit.api.core.pods import Pod
 from podfit.api.meta import ObjectMeta
+from podfit.api.rbac import ClusterRole, PolicyRule
 from podfit.client.resource import dynamic
+from podfit.controllers.aggregation import AggregationController
 from podfit.controllers.namespaces import NamespaceController
 from podfit.controllers.quotas import QuotaController
 from podfit.controllers.serviceaccounts import NamespaceContents
@@ -39,6 +41,7 @@ async def server(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
             NamespaceController(client, clock=clock),
             NamespaceContents(client, clock=clock, ca="CERTIFICATE"),
             QuotaController(client, clock=clock, gates=gates),
+            AggregationController(client, clock=clock),
         )
         tasks = [asyncio.create_task(each.run()) for each in controllers]
         yield made
@@ -163,3 +166,15 @@ async def test_a_quota_counts_what_is_there_and_credits_what_goes(server: Server
     assert "exceeded quota: q, requested: requests.cpu=300m, used: requests.cpu=800m" in refusal
     await server.client.delete(Pod, "a", "default", grace=0)
     await until(server, ResourceQuota, "q", "default", used("500m", "1"))
+
+
+async def test_aggregated_roles_follow_their_parts_through_several_steps(server: Server) -> None:
+    """What joins `view` comes to `edit` and `admin` as well, since these gather one another, and leaves them again."""
+    rule = PolicyRule(verbs=("get",), api_groups=("example.org",), resources=("things",))
+    labels = {"rbac.authorization.k8s.io/aggregate-to-view": "true"}
+    await server.client.create(ClusterRole(metadata=ObjectMeta(name="things", labels=labels), rules=(rule,)))
+    for name in ("view", "edit", "admin"):
+        await until(server, ClusterRole, name, "", lambda role: rule in role.rules)
+    await server.client.delete(ClusterRole, "things")
+    for name in ("view", "edit", "admin"):
+        await until(server, ClusterRole, name, "", lambda role: rule not in role.rules)

@@ -4,6 +4,7 @@ from typing import Any
 
 from msgspec import field
 
+from podfit.api.authentication import UserInfo
 from podfit.api.base import Struct, always
 
 
@@ -17,13 +18,6 @@ class GroupVersionResource(Struct):
     group: str = always(default="")
     version: str = always(default="")
     resource: str = always(default="")
-
-
-class UserInfo(Struct):
-    username: str = ""
-    uid: str = ""
-    groups: tuple[str, ...] = ()
-    extra: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 class AdmissionRequest(Struct):

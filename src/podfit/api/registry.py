@@ -84,6 +84,11 @@ class ResourceInfo:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
+    def stored(self) -> bool:
+        """Whether there are objects of it; of reviews there are only questions and answers."""
+        return "get" in self.verbs
+
+    @property
     def has_status(self) -> bool:
         """Whether its status is written apart from the rest."""
         return any(each.name == "status" for each in self.subresources)

@@ -1,9 +1,11 @@
-"""Who asks: a client certificate, a service account's token, or an in-process identity.
+"""Who asks: a client certificate, a bearer token, or an in-process identity.
 
 Without any of them a request is anonymous, which is enough for health and version and nothing else.
 """
 
 import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from podfit.core.errors import unauthorized
@@ -16,9 +18,34 @@ ANONYMOUS = Identity("system:anonymous", ("system:unauthenticated",))
 AUTHENTICATED = "system:authenticated"
 
 
+@dataclass(frozen=True, slots=True)
+class TokenCheck:
+    """Whom a token speaks for, and to which of the audiences; without an identity, `problem` may say why not."""
+
+    identity: Identity | None = None
+    audiences: tuple[str, ...] = ()
+    problem: str = ""
+
+
 class TokenReader(Protocol):
-    async def identity(self, token: str) -> Identity | None:
-        """Whom a bearer token speaks for; None when it is not valid."""
+    async def check(self, token: str, audiences: Sequence[str] = ()) -> TokenCheck:
+        """Whom a bearer token speaks for towards one of the audiences; this server when none is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenReaders:
+    """Several kinds of tokens; the first reader that knows one answers."""
+
+    readers: tuple[TokenReader, ...]
+
+    async def check(self, token: str, audiences: Sequence[str] = ()) -> TokenCheck:
+        problems = []
+        for reader in self.readers:
+            found = await reader.check(token, audiences)
+            if found.identity is not None:
+                return replace(found, identity=authenticated(found.identity))
+            problems += [found.problem] if found.problem else []
+        return TokenCheck(problem=", ".join(problems))
 
 
 class Authenticator:
@@ -28,22 +55,24 @@ class Authenticator:
     async def identify(self, request: Request) -> Identity:
         """Raises 401 for credentials that are there but wrong."""
         if request.identity is not None:
-            return _authenticated(request.identity)
+            return authenticated(request.identity)
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":  # whoever knows another scheme only is as good as anonymous
-            return _authenticated(await self._bearer(token.strip()))
+            return authenticated(await self._bearer(token.strip()))
         if request.peer_certificate is not None:
-            return _authenticated(self._certificate(request.peer_certificate))
+            return authenticated(self._certificate(request.peer_certificate))
         if request.untrusted:
             log.info("client certificate is refused remote=%s reason=%s", request.remote, request.untrusted)
             raise unauthorized()
         return ANONYMOUS
 
     async def _bearer(self, token: str) -> Identity:
-        found = await self._tokens.identity(token)
-        if found is None:
+        found = await self._tokens.check(token)
+        if found.identity is None:
+            if found.problem:
+                log.info("bearer token is refused reason=%s", found.problem)
             raise unauthorized()
-        return found
+        return found.identity
 
     def _certificate(self, der: bytes) -> Identity:
         try:
@@ -56,7 +85,8 @@ class Authenticator:
         return found
 
 
-def _authenticated(identity: Identity) -> Identity:
+def authenticated(identity: Identity) -> Identity:
+    """With the group of everyone who is someone."""
     if AUTHENTICATED in identity.groups:
         return identity
     return Identity(identity.user, (*identity.groups, AUTHENTICATED), identity.uid, identity.extra)

@@ -1,15 +1,23 @@
 """May they? RBAC from the stored roles and bindings, with the node authorizer in front of it for kubelets."""
 
+from dataclasses import dataclass
+
 from podfit.apiserver.admission.node_restriction import node_name
 from podfit.apiserver.context import Context
 from podfit.apiserver.node_authorizer import NO_OPINION, NodeAuthorizer
 from podfit.apiserver.question import Question, question_of
-from podfit.apiserver.rbac import MASTERS, covers, rules_of
+from podfit.apiserver.rbac import MASTERS, bound_to, covers, grant_of
 from podfit.apiserver.target import Target
 from podfit.core.errors import ApiError, forbidden
 from podfit.net.wire import Identity, Request
 
-OPEN_PATHS = ("/healthz", "/livez", "/readyz", "/version")
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`reason` says through which binding it is allowed, or what else there is to say against it."""
+
+    allowed: bool
+    reason: str = ""
 
 
 class Authorizer:
@@ -19,39 +27,42 @@ class Authorizer:
 
     async def check(self, identity: Identity, target: Target | None, request: Request) -> None:
         """Raises 403 that says who may not do what where."""
-        question = question_of(target, request)
-        if MASTERS in identity.groups or _open(question):
-            return
-        node = node_name(identity)
-        reason = await self._nodes.objection(node, question, request) if node else ""
-        if node and not reason:
-            return
-        await self.require(identity, question, reason)
+        await self.require(identity, question_of(target, request))
 
-    async def require(self, identity: Identity, question: Question, reason: str = "") -> None:
-        """Raises 403 unless the identity's roles allow it; `reason` is what else was said against it."""
+    async def require(self, identity: Identity, question: Question) -> None:
+        """Raises 403 unless they may."""
+        verdict = await self.judge(identity, question)
+        if not verdict.allowed:
+            raise refusal(identity, question, verdict.reason)
+
+    async def judge(self, identity: Identity, question: Question) -> Verdict:
         if MASTERS in identity.groups:
-            return
-        held = await rules_of(self._context, identity, question.namespace)
-        if not any(covers(rule, question) for rule in held):
-            raise _refusal(identity, question, reason)
+            return Verdict(True)
+        objection = NO_OPINION
+        if node := node_name(identity):
+            objection = await self._nodes.objection(node, question)
+            if not objection:
+                return Verdict(True)
+        return await self._by_roles(identity, question, "" if objection == NO_OPINION else objection)
+
+    async def _by_roles(self, identity: Identity, question: Question, objection: str) -> Verdict:
+        problems = []
+        for binding, subject in await bound_to(self._context, identity, question.namespace):
+            grant = await grant_of(self._context, binding, subject)
+            if any(covers(rule, question) for rule in grant.rules):
+                return Verdict(True, f"RBAC: allowed by {grant}")
+            problems += [grant.problem] if grant.missing else []
+        listed = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+        said = (objection, f"RBAC: {listed}" if problems else "")
+        return Verdict(False, "\n".join(filter(None, said)))
 
 
-def _open(question: Question) -> bool:
-    path = question.path
-    return (
-        bool(path)
-        and question.verb in ("get", "head")
-        and any(path == each or path.startswith(each + "/") for each in OPEN_PATHS)
-    )
-
-
-def _refusal(identity: Identity, question: Question, reason: str) -> ApiError:
+def refusal(identity: Identity, question: Question, reason: str = "") -> ApiError:
+    """The 403 `pods "x" is forbidden: User "jane" cannot …`, and the reason where there is one."""
     who = f'User "{identity.user}" cannot'
+    because = f": {reason}" if reason else ""
     if question.path:
-        return ApiError(403, "Forbidden", f'forbidden: {who} {question.verb} path "{question.path}"', {})
+        return ApiError(403, "Forbidden", f'forbidden: {who} {question.verb} path "{question.path}"{because}', {})
     where = f' in the namespace "{question.namespace}"' if question.namespace else " at the cluster scope"
-    text = f'{who} {question.verb} resource "{question.full}" in API group "{question.group}"{where}'
-    if reason not in ("", NO_OPINION):
-        text += f": {reason}"
+    text = f'{who} {question.verb} resource "{question.full}" in API group "{question.group}"{where}{because}'
     return forbidden(question.resource, question.name, text, group=question.group)

@@ -140,8 +140,13 @@ def read_object(
     request: Request, info: ResourceInfo, gates: FeatureGates, *, kind: type[Object] | None = None, legacy: Legacy = OFF
 ) -> tuple[Any, list[str]]:
     """The body as an object of the resource, or of `kind`, defaults applied; and warnings for the client."""
-    value, problems = document(request)
     wanted = kind or info.type
+    if not request.body:
+        raise bad_request(
+            f"the object provided is unrecognized (must be of type {wanted.__name__}): couldn't get version/kind; "
+            "json parse error: unexpected end of JSON input (<empty>)"
+        )
+    value, problems = document(request)
     obj = typed_object(todays(value, wanted, legacy), wanted, version=info.version)
     unknown = (f'unknown field "{path}"' for path in unknown_fields(value, wanted))
     warnings = Strictness.of(request).check([*problems, *unknown], partial(_unfit, wanted, info.version))

@@ -18,6 +18,8 @@ from podfit.net.wire import Handler, Identity, Request, Response
 from podfit.store.protocol import Store
 
 T = TypeVar("T", bound=Object)
+R = TypeVar("R")
+MOST_DERIVED = 1024  # results kept, one for each namespace that is asked about
 
 NodeConnection = Callable[[str], Callable[[Request], Awaitable[Response]] | None]
 """From a node's name to a way to ask its kubelet; None when there is no such node here."""
@@ -36,11 +38,25 @@ class Context:
     services: Services = lambda _: None
     lists: Lists = field(default_factory=Lists)
     ranges: ServiceRanges = ServiceRanges()  # noqa: RUF009  (frozen)
+    _derived: dict[Any, tuple[tuple[int, ...], Any]] = field(default_factory=dict, init=False, compare=False)
 
     async def find(self, kind: type[T], name: str, namespace: str = "") -> T | None:
         info = info_for(kind)
         record = await self.store.get(stored.key(info, namespace, name))
         return cast(T, stored.decoded(info, record)) if record else None
+
+    async def derived(self, kind: type[T], namespace: str, make: Callable[[list[T]], R]) -> R:
+        """What `make` gives for everything of a kind, made anew only when an object of it was written since."""
+        info = info_for(kind)
+        page = await self.store.list(stored.prefix(info, namespace))
+        revisions = tuple([record.mod_revision for record in page.records])
+        known = self._derived.get((make, namespace))
+        if known is None or known[0] != revisions:
+            if len(self._derived) >= MOST_DERIVED:
+                self._derived.clear()
+            known = revisions, make([cast(T, stored.decoded(info, record)) for record in page.records])
+            self._derived[make, namespace] = known
+        return cast(R, known[1])
 
     async def all(self, kind: type[T], namespace: str = "") -> list[T]:
         info = info_for(kind)

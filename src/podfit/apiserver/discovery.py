@@ -99,7 +99,7 @@ def _entries(info: ResourceInfo) -> Iterable[dict[str, Any]]:
         main["shortNames"] = list(info.short_names)
     if info.categories:
         main["categories"] = list(info.categories)
-    if "create" in info.verbs:
+    if info.stored:
         main["storageVersionHash"] = _storage_hash(info)
     yield main
     for sub in info.subresources:

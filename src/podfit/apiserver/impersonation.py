@@ -1,31 +1,59 @@
 """Impersonation: a request that is to be judged as someone else's (`kubectl --as`).
 
-Who asks has to hold the verb `impersonate` on every part of who they want to be: the user or service account, each
-group, the uid and each extra value. Ignoring the headers would run a request with more rights than it asked for.
+Since 1.36 there are several ways to be allowed to, each a mode that is tried in turn:
+
+    associated-node   a service account becomes the node that its pod runs on
+    arbitrary-node    any node, by its name alone
+    serviceaccount    a service account, by its name alone
+    user-info         everyone else, with groups, uid and extra values
+    (none)            whoever it is, by the verb `impersonate`, as ever
+
+A mode asks whether `impersonate-on:MODE:VERB` is held for what is wanted of the server, then `impersonate:MODE` for
+every part of who they want to be. Ignoring the headers would run a request with more rights than it asked for.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from urllib.parse import unquote
 
+from podfit.api.validation.names import dns_subdomain
+from podfit.apiserver.admission.node_restriction import GROUP as NODES
+from podfit.apiserver.admission.node_restriction import PREFIX as NODE
 from podfit.apiserver.authenticate import ANONYMOUS, AUTHENTICATED
-from podfit.apiserver.authorize import Authorizer
+from podfit.apiserver.authorize import Authorizer, refusal
 from podfit.apiserver.question import Question
-from podfit.core.errors import bad_request
+from podfit.apiserver.rbac import MASTERS
+from podfit.core.errors import ApiError, bad_request
 from podfit.net.wire import Identity, Request
 
 _USER, _GROUP, _UID, _EXTRA = "impersonate-user", "impersonate-group", "impersonate-uid", "impersonate-extra-"
-_GROUP_OF_API = "authentication.k8s.io"
+_API = "authentication.k8s.io"
 _ACCOUNT = "system:serviceaccount:"
+_NODE_OF_POD = "authentication.kubernetes.io/node-name"
+ASSOCIATED, ARBITRARY, SERVICE_ACCOUNT, USER_INFO, LEGACY = (
+    "associated-node", "arbitrary-node", "serviceaccount", "user-info", "",
+)  # fmt: skip
+_MANY = 4  # from so many groups or extra values on, the right to all of them is asked for first
 
 
-async def impersonated(identity: Identity, request: Request, authorizer: Authorizer) -> Identity:
-    """The identity that the request is to be judged by. Raises 400 without a user to be, 403 for a part not allowed."""
+async def impersonated(
+    identity: Identity, request: Request, question: Question, authorizer: Authorizer
+) -> Identity:
+    """The identity that the request is to be judged by. Raises 400 without a user to be, 403 when no mode allows it,
+    with what the first had against it."""
     wanted = _wanted(request)
     if wanted is None:
         return identity
-    for question in _questions(wanted):
-        await authorizer.require(identity, question)
-    return _completed(wanted)
+    first: ApiError | None = None
+    for mode in _modes(wanted, identity):
+        try:
+            await _check(mode, wanted, identity, question, authorizer)
+        except ApiError as error:
+            first = first or error
+        else:
+            return _completed(wanted, mode)
+    assert first is not None, "the last mode is always there"
+    raise first
 
 
 def _wanted(request: Request) -> Identity | None:
@@ -42,33 +70,99 @@ def _wanted(request: Request) -> Identity | None:
     if user:
         return Identity(user, groups, uid, extra)
     if groups or uid or extra:
-        raise bad_request("requested groups, uid or extra without impersonating a user name")
+        shown = _as_go(Identity(user, groups, uid, extra))
+        raise bad_request(f"requested {shown} without impersonating a user name")
     return None
 
 
-def _questions(wanted: Identity) -> Iterator[Question]:
-    namespace, _, name = wanted.user.removeprefix(_ACCOUNT).partition(":")
-    if wanted.user.startswith(_ACCOUNT) and name:
-        yield Question("impersonate", "", "serviceaccounts", namespace=namespace, name=name)
-    else:
-        yield Question("impersonate", "", "users", name=wanted.user)
-    for group in wanted.groups:
-        yield Question("impersonate", "", "groups", name=group)
+def _as_go(who: Identity) -> str:
+    """The identity as upstream's message prints it."""
+    groups = "{" + ", ".join(f'"{each}"' for each in who.groups) + "}" if who.groups else "(nil)"
+    pairs = (
+        f'"{key}":[]string{{' + ", ".join(f'"{each}"' for each in values) + "}"
+        for key, values in sorted(who.extra.items())
+    )
+    extra = "{" + ", ".join(pairs) + "}" if who.extra else "(nil)"
+    return f'&user.DefaultInfo{{Name:"", UID:"{who.uid}", Groups:[]string{groups}, Extra:map[string][]string{extra}}}'
+
+
+def _modes(wanted: Identity, requestor: Identity) -> Iterator[str]:
+    node, account = _node(wanted.user), _account(wanted.user)
+    alone = not (wanted.groups or wanted.uid or wanted.extra)
+    if node and alone:
+        if _account(requestor.user) and requestor.extra.get(_NODE_OF_POD) == (node,):
+            yield ASSOCIATED
+        yield ARBITRARY
+    if account and alone:
+        yield SERVICE_ACCOUNT
+    if not node and not account:
+        yield USER_INFO
+    yield LEGACY
+
+
+def _node(user: str) -> str:
+    """The node that a user name stands for; empty when it is none."""
+    name = user.removeprefix(NODE)
+    return name if user.startswith(NODE) and name and not dns_subdomain(name) else ""
+
+
+def _account(user: str) -> tuple[str, str] | None:
+    """Namespace and name of the service account that a user name stands for."""
+    namespace, _, name = user.removeprefix(_ACCOUNT).partition(":")
+    return (namespace, name) if user.startswith(_ACCOUNT) and namespace and name and ":" not in name else None
+
+
+async def _check(
+    mode: str, wanted: Identity, identity: Identity, question: Question, authorizer: Authorizer
+) -> None:
+    """Raises 403 for the first part that the mode does not allow."""
+    if mode:
+        await authorizer.require(identity, replace(question, verb=f"impersonate-on:{mode}:{question.verb}"))
+    verb = f"impersonate:{mode}" if mode else "impersonate"
+    await authorizer.require(identity, _whom(mode, verb, wanted))
     if wanted.uid:
-        yield Question("impersonate", _GROUP_OF_API, "uids", name=wanted.uid)
-    for key, values in wanted.extra.items():
-        for value in values:
-            yield Question("impersonate", _GROUP_OF_API, "userextras", key, name=value)
+        await authorizer.require(identity, Question(verb, _API, "uids", name=wanted.uid))
+    if mode:
+        _forbid_masters(verb, wanted, identity)
+    of_core = _API if mode else ""
+    groups = [Question(verb, of_core, "groups", name=group) for group in wanted.groups]
+    extras = [
+        Question(verb, _API, "userextras", key, name=value) for key, values in wanted.extra.items() for value in values
+    ]
+    for all_of_them, each in (
+        (Question(verb, _API, "groups", name="*"), groups), (Question(verb, _API, "userextras", "*", name="*"), extras),
+    ):  # fmt: skip
+        if mode and len(each) >= _MANY and (await authorizer.judge(identity, all_of_them)).allowed:
+            continue
+        for part in each:
+            await authorizer.require(identity, part)
 
 
-def _completed(wanted: Identity) -> Identity:
+def _whom(mode: str, verb: str, wanted: Identity) -> Question:
+    group = _API if mode else ""
+    if mode in (ASSOCIATED, ARBITRARY):  # the node of one's own pod is whichever it is
+        return Question(verb, group, "nodes", name="*" if mode == ASSOCIATED else _node(wanted.user))
+    if account := _account(wanted.user):
+        return Question(verb, group, "serviceaccounts", namespace=account[0], name=account[1])
+    return Question(verb, group, "users", name=wanted.user)
+
+
+def _forbid_masters(verb: str, wanted: Identity, identity: Identity) -> None:
+    if MASTERS in wanted.groups and MASTERS not in identity.groups:
+        asked = Question(verb, _API, "groups", name=MASTERS)
+        raise refusal(identity, asked, f"impersonating the {MASTERS} group is not allowed")
+
+
+def _completed(wanted: Identity, mode: str) -> Identity:
     """With the groups that come with being that user."""
     groups = wanted.groups
+    if mode in (ASSOCIATED, ARBITRARY):
+        groups = (NODES,)
+    elif (account := _account(wanted.user)) and not groups:
+        groups = ("system:serviceaccounts", f"system:serviceaccounts:{account[0]}")
+    everyone = ANONYMOUS.groups[0]
     if wanted.user == ANONYMOUS.user:
-        return Identity(wanted.user, groups or ANONYMOUS.groups, wanted.uid, wanted.extra)
-    if wanted.user.startswith(_ACCOUNT) and not groups:
-        namespace = wanted.user.removeprefix(_ACCOUNT).partition(":")[0]
-        groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
-    if AUTHENTICATED not in groups:
+        groups = groups if everyone in groups else (*groups, everyone)
+    elif AUTHENTICATED not in groups and everyone not in groups:
         groups = (*groups, AUTHENTICATED)
     return Identity(wanted.user, groups, wanted.uid, wanted.extra)

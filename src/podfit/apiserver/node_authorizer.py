@@ -1,14 +1,15 @@
 """What a kubelet may do, no more than it needs: its node and lease, its pods, and what they refer to.
 
-Which secrets and config maps a node may read follows from the pods that are bound to it, so a kubelet that is taken
-over gives away only what was on its node.
+Which secrets, config maps and accounts a node may use follows from the pods that are bound to it, so a kubelet that is
+taken over gives away only what was on its node. For the rest it holds the rules of the role `system:node`.
 """
 
 from podfit.api.core.pods import Pod, PodSpec
 from podfit.apiserver.containers import every_container
 from podfit.apiserver.context import Context
+from podfit.apiserver.default_roles import rules_of_default
 from podfit.apiserver.question import Question
-from podfit.net.wire import Request
+from podfit.apiserver.rbac import covers
 
 NO_OPINION = "no opinion"
 LEASES = "kube-node-lease"
@@ -19,36 +20,29 @@ class NodeAuthorizer:
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    async def objection(self, node: str, question: Question, request: Request) -> str:
+    async def objection(self, node: str, question: Question) -> str:
         """Why the node may not; empty when it may, NO_OPINION when this is nothing for nodes."""
         match question.group, question.resource:
-            case "", "pods":
-                return await self._pods(node, question, request)
+            case "", "pods" if question.verb in ("get", *_LISTS) and not question.subresource:
+                return await self._pods(node, question)
             case "", "secrets" | "configmaps":
                 return await self._referred(node, question)
-            case "", "serviceaccounts":
+            case "", "serviceaccounts" if question.subresource or question.verb != "get":
                 return await self._token(node, question)
-            case "", "nodes":
-                mine = question.verb == "create" or question.verb in _LISTS or question.name == node
-                return "" if mine else f"node '{node}' cannot read '{question.name}', only its own Node object"
+            case "", "serviceaccounts":
+                return await self._account(node, question)
+            case "", "nodes" if question.verb in ("get", *_LISTS) and not question.subresource:
+                return self._node(node, question)
             case "coordination.k8s.io", "leases":
-                mine = question.verb == "create" or question.name == node
-                return "" if mine and question.namespace == LEASES else NO_OPINION
-            case "", "events":
-                return "" if question.verb in ("create", "patch", "update") else NO_OPINION
-        return NO_OPINION
+                return self._lease(node, question)
+        rules = rules_of_default("system:node")
+        return "" if any(covers(rule, question) for rule in rules) else NO_OPINION
 
-    async def _pods(self, node: str, question: Question, request: Request) -> str:
+    async def _pods(self, node: str, question: Question) -> str:
         if question.verb in _LISTS:
-            mine = f"spec.nodeName={node}" in request.param("fieldSelector").split(",")
-            return "" if mine else "can only list/watch pods with spec.nodeName field selector"
-        if question.verb == "create" and not question.subresource:
-            return ""  # mirror pods; admission looks at the rest
-        if not (question.verb in ("get", "delete") or question.subresource == "status"):
-            return NO_OPINION
+            return "" if question.of_node == node else "can only list/watch pods with spec.nodeName field selector"
         pod = await self._context.find(Pod, question.name, question.namespace)
-        # For a pod that is gone the answer is 404, which tells the kubelet more than a 403.
-        return "" if pod is None or pod.spec.node_name == node else _unrelated(node)
+        return "" if pod is not None and pod.spec.node_name == node else _unrelated(node)
 
     async def _referred(self, node: str, question: Question) -> str:
         if question.verb not in ("get", *_LISTS):
@@ -60,10 +54,28 @@ class NodeAuthorizer:
         return "" if found else _unrelated(node)
 
     async def _token(self, node: str, question: Question) -> str:
-        if (question.verb, question.subresource) != ("create", "token"):
-            return NO_OPINION
+        if question.verb != "create" or not question.name:
+            return "can only create tokens for individual service accounts"
+        if question.subresource != "token":
+            return "can only create token subresource of serviceaccount"
+        return await self._account(node, question)
+
+    async def _account(self, node: str, question: Question) -> str:
         pods = await self._mine(node, question.namespace)
         return "" if any(pod.spec.service_account_name == question.name for pod in pods) else _unrelated(node)
+
+    def _node(self, node: str, question: Question) -> str:
+        mine = question.name == node or (not question.name and question.verb in _LISTS)
+        return "" if mine else f"node '{node}' cannot read '{question.name}', only its own Node object"
+
+    def _lease(self, node: str, question: Question) -> str:
+        if question.verb not in ("get", "create", "update", "patch", "delete"):
+            return "can only get, create, update, patch, or delete a node lease"
+        if question.namespace != LEASES:
+            return f'can only access leases in the "{LEASES}" system namespace'
+        if question.verb != "create" and question.name != node:
+            return "can only access node lease with the same name as the requesting node"
+        return ""
 
     async def _mine(self, node: str, namespace: str) -> list[Pod]:
         return [pod for pod in await self._context.all(Pod, namespace) if pod.spec.node_name == node]

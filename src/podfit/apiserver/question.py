@@ -1,14 +1,18 @@
-"""What authorization is asked: one access, of a resource or of a path."""
+"""The question that authorization answers: who wants to do what with which resource, or with which path."""
 
 from dataclasses import dataclass
 
 from podfit.apiserver.target import Target
 from podfit.net.wire import Request
 
+_SELECTING = ("list", "watch", "deletecollection")
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One access to be judged; `path` is set for what is not a resource."""
+    """One access to be judged; `path` is set for what is not a resource. `of_node` is the node to which a field
+    selector confines what is asked for.
+    """
 
     verb: str
     group: str = ""
@@ -17,6 +21,7 @@ class Question:
     namespace: str = ""
     name: str = ""
     path: str = ""
+    of_node: str = ""
 
     @property
     def full(self) -> str:
@@ -24,10 +29,25 @@ class Question:
 
 
 def question_of(target: Target | None, request: Request) -> Question:
+    """A list of the one object that a field selector names counts as an access to that object."""
     if target is None:
         return Question(request.method.lower(), path=request.path)
     if target.resource == "namespaces" and target.name and not target.namespace:
         target_namespace = target.name
     else:
         target_namespace = target.namespace
-    return Question(target.verb, target.group, target.resource, target.subresource, target_namespace, target.name)
+    selected = selected_fields(request.param("fieldSelector")) if target.verb in _SELECTING else {}
+    return Question(
+        target.verb, target.group, target.resource, target.subresource, target_namespace,
+        target.name or selected.get("metadata.name", ""), of_node=selected.get("spec.nodeName", ""),
+    )  # fmt: skip
+
+
+def selected_fields(selector: str) -> dict[str, str]:
+    """The fields that have to have one value, `a=b,c==d,e!=f` → {"a": "b", "c": "d"}."""
+    found = {}
+    for part in selector.split(","):
+        name, equals, value = part.partition("=")
+        if equals and not name.endswith("!"):
+            found[name.strip()] = value.removeprefix("=").strip()
+    return found

@@ -1,9 +1,11 @@
-"""RBAC: which rules someone holds, and what a rule covers.
+"""RBAC: which rules someone holds, through which binding, and what a rule covers.
 
-Rules are read from the store for each request: they are few, in memory, decoded once, and never stale.
+Bindings and roles are looked up in the store for each request, so they are never stale; who is bound by what is worked
+out again only after a binding was written.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from podfit.api.rbac import ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject
 from podfit.apiserver.context import Context
@@ -11,28 +13,94 @@ from podfit.apiserver.question import Question
 from podfit.net.wire import Identity
 
 MASTERS = "system:masters"
+Binding = ClusterRoleBinding | RoleBinding
+Index = dict[tuple[str, str], list[tuple[int, Binding, Subject]]]
+"""Bindings by whom they are for: a user (service accounts too) or a group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """The rules that a binding gives to someone as `subject`; `missing` when the role that it names is not there."""
+
+    binding: Binding
+    subject: Subject
+    rules: tuple[PolicyRule, ...]
+    missing: bool = False
+
+    def __str__(self) -> str:
+        """Which binding of which role to whom, in upstream's words."""
+        ref, of, who = self.binding.role_ref, self.binding.metadata, self.subject
+        bound = f"{of.name}/{of.namespace}" if of.namespace else of.name
+        named = f"{who.name}/{who.namespace or of.namespace}" if who.kind == "ServiceAccount" else who.name
+        return f'{self.binding.kind} "{bound}" of {ref.kind} "{ref.name}" to {who.kind} "{named}"'
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with the binding; empty when nothing is."""
+        ref = self.binding.role_ref
+        return f'{ref.kind.lower()}.rbac.authorization.k8s.io "{ref.name}" not found' if self.missing else ""
+
+
+async def bound_to(context: Context, identity: Identity, namespace: str) -> list[tuple[Binding, Subject]]:
+    """The bindings for someone, everywhere and in the namespace when there is one, and as whom they are meant."""
+    found = _mine(await context.derived(ClusterRoleBinding, "", _of_cluster), identity)
+    if namespace:
+        found += _mine(await context.derived(RoleBinding, namespace, _of_namespace), identity)
+    return found
+
+
+async def grant_of(context: Context, binding: Binding, subject: Subject) -> Grant:
+    rules = await rules_in(context, binding.role_ref, binding.metadata.namespace)
+    return Grant(binding, subject, rules or (), missing=rules is None)
+
+
+def _of_cluster(bindings: list[ClusterRoleBinding]) -> Index:
+    return _by_subject(bindings)
+
+
+def _of_namespace(bindings: list[RoleBinding]) -> Index:
+    return _by_subject(bindings)
+
+
+def _by_subject(bindings: Iterable[Binding]) -> Index:
+    found: Index = {}
+    for place, binding in enumerate(bindings):
+        for subject in binding.subjects:
+            found.setdefault(_key(subject, binding.metadata.namespace), []).append((place, binding, subject))
+    return found
+
+
+def _key(subject: Subject, namespace: str) -> tuple[str, str]:
+    if subject.kind == "ServiceAccount":
+        return "User", f"system:serviceaccount:{subject.namespace or namespace}:{subject.name}"
+    return subject.kind, subject.name
+
+
+def _mine(index: Index, identity: Identity) -> list[tuple[Binding, Subject]]:
+    """Each binding once, in the order of their names."""
+    keys = [("User", identity.user), *(("Group", group) for group in identity.groups)]
+    found: dict[int, tuple[Binding, Subject]] = {}
+    for key in keys:
+        for place, binding, subject in index.get(key, ()):
+            found.setdefault(place, (binding, subject))
+    return [found[place] for place in sorted(found)]
 
 
 async def rules_of(context: Context, identity: Identity, namespace: str) -> list[PolicyRule]:
-    """What the bindings everywhere, and those in the namespace when there is one, give to someone."""
+    """Every rule that someone holds there."""
     held: list[PolicyRule] = []
-    for binding in await context.all(ClusterRoleBinding):
-        if _applies(binding.subjects, identity, ""):
-            held += await rules_in(context, binding.role_ref, "")
-    if namespace:
-        for bound in await context.all(RoleBinding, namespace):
-            if _applies(bound.subjects, identity, namespace):
-                held += await rules_in(context, bound.role_ref, namespace)
+    for binding, _ in await bound_to(context, identity, namespace):
+        held += await rules_in(context, binding.role_ref, binding.metadata.namespace) or ()
     return held
 
 
-async def rules_in(context: Context, ref: RoleRef, namespace: str) -> tuple[PolicyRule, ...]:
-    """The rules of the role that a binding in the namespace names; none when it is not there."""
+async def rules_in(context: Context, ref: RoleRef, namespace: str) -> tuple[PolicyRule, ...] | None:
+    """The rules of the role that a binding in the namespace names; None when it is not there."""
     if ref.kind == "ClusterRole":
         cluster_role = await context.find(ClusterRole, ref.name)
-        return cluster_role.rules if cluster_role else ()
+        return cluster_role.rules if cluster_role else None
     role = await context.find(Role, ref.name, namespace) if namespace else None
-    return role.rules if role else ()
+    return role.rules if role else None
 
 
 def covers(rule: PolicyRule, question: Question) -> bool:
@@ -52,18 +120,3 @@ def _any(listed: Iterable[str], *wanted: str) -> bool:
 
 def _path_matches(pattern: str, path: str) -> bool:
     return path.startswith(pattern[:-1]) if pattern.endswith("*") else path == pattern
-
-
-def _applies(subjects: Iterable[Subject], identity: Identity, namespace: str) -> bool:
-    return any(_is(subject, identity, namespace) for subject in subjects)
-
-
-def _is(subject: Subject, identity: Identity, namespace: str) -> bool:
-    match subject.kind:
-        case "User":
-            return subject.name == identity.user
-        case "Group":
-            return subject.name in identity.groups
-        case "ServiceAccount":
-            return identity.user == f"system:serviceaccount:{subject.namespace or namespace}:{subject.name}"
-    return False

@@ -21,10 +21,11 @@ from podfit.api.registry import ALL_VERBS
 from podfit.apiserver import connect, discovery, own_service
 from podfit.apiserver.admission.default import default_chain
 from podfit.apiserver.admission.webhook_client import WebhookClient
-from podfit.apiserver.authenticate import Authenticator
+from podfit.apiserver.authenticate import Authenticator, TokenReaders
 from podfit.apiserver.authorize import Authorizer
 from podfit.apiserver.bodies import media_type
 from podfit.apiserver.bootstrap import bootstrap
+from podfit.apiserver.bootstrap_tokens import BootstrapTokens
 from podfit.apiserver.context import Context
 from podfit.apiserver.custom.kinds import CustomInfo
 from podfit.apiserver.custom.table import CustomTable
@@ -35,6 +36,8 @@ from podfit.apiserver.janitor import Janitor
 from podfit.apiserver.legacy import shown
 from podfit.apiserver.openapi import openapi
 from podfit.apiserver.presentation import presented
+from podfit.apiserver.question import question_of
+from podfit.apiserver.reviews import Reviews
 from podfit.apiserver.scale import scale
 from podfit.apiserver.stored import unavailable
 from podfit.apiserver.target import Target, target_of
@@ -71,8 +74,10 @@ class ApiServer:
         self._webhooks = WebhookClient(context)
         self._chain = default_chain(context, self._webhooks)
         self._tokens = ServiceAccountTokens(context, signing_key)
-        self._authenticator = Authenticator(self._tokens)
+        readers = TokenReaders((self._tokens, BootstrapTokens(context)))
+        self._authenticator = Authenticator(readers)
         self._authorizer = Authorizer(context)
+        self._reviews = Reviews(context, self._authorizer, readers)
         self._janitor = Janitor(context)
         self._customs = CustomTable(context)
         self._cleaning: asyncio.Task[None] | None = None
@@ -119,8 +124,10 @@ class ApiServer:
 
     async def _answer(self, request: Request, target: Target | None) -> Response:
         _check_text(request)
-        identity = await impersonated(await self._authenticator.identify(request), request, self._authorizer)
-        await self._authorizer.check(identity, target, request)
+        question = question_of(target, request)
+        who = await self._authenticator.identify(request)
+        identity = await impersonated(who, request, question, self._authorizer)
+        await self._authorizer.require(identity, question)
         answer = await self._served(request, target, identity)
         return shown(self._context.legacy, target, request, identity, answer)
 
@@ -143,6 +150,8 @@ class ApiServer:
         placed = target.verb == "watch" or of_one is bool(target.name)
         if target.verb not in target.info.verbs or not (placed or _makes_custom(target)):
             raise method_not_allowed()
+        if not target.info.stored:
+            return await self._reviews.answer(target, request, identity)
         return self._customs.warned(target.info, await self._verb(request, target, identity))
 
     async def _subresource(self, request: Request, target: Target, identity: Identity) -> Response:
@@ -161,7 +170,7 @@ class ApiServer:
             case "proxy":
                 return await connect.node_proxy(self._context, target, request)
             case "token":
-                return await create_token(self._context, self._tokens, target, request)
+                return await create_token(self._context, self._tokens, target, request, identity)
         return await self._verb(request, target, identity)
 
     async def _verb(self, request: Request, target: Target, identity: Identity) -> Response:

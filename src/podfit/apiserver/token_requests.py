@@ -1,85 +1,119 @@
 """A token for a service account, asked for and answered as a TokenRequest of authentication.k8s.io/v1."""
 
+import uuid
 from datetime import UTC, datetime
+from typing import Any
 
 from msgspec.structs import replace
 
-from podfit.api.base import Struct, always
-from podfit.api.core.config import ServiceAccount
+from podfit.api.authentication import GROUP, BoundObjectReference, TokenRequest, TokenRequestSpec, TokenRequestStatus
+from podfit.api.base import Object
+from podfit.api.core.config import Secret, ServiceAccount
+from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod
 from podfit.api.meta import ObjectMeta
-from podfit.api.registry import info_for
-from podfit.apiserver.bodies import document, typed
+from podfit.api.registry import ResourceInfo, info_for
+from podfit.apiserver.admission.node_restriction import node_name, token_refused
+from podfit.apiserver.bodies import read_object
 from podfit.apiserver.context import Context
+from podfit.apiserver.managed import manager_of, tracked
 from podfit.apiserver.stored import Stored
 from podfit.apiserver.target import Target
 from podfit.apiserver.tokens import DEFAULT, ISSUER, LONGEST, SHORTEST, ServiceAccountTokens
 from podfit.apiserver.verbs.answers import object_response
-from podfit.core.errors import bad_request, conflict
+from podfit.core.errors import bad_request, conflict, forbidden
 from podfit.core.fields import FieldError, invalid, refusal
 from podfit.core.times import format_time
-from podfit.net.wire import Request, Response
+from podfit.net.wire import Identity, Request, Response
 
-GROUP = "authentication.k8s.io"
-
-
-class BoundObject(Struct):
-    kind: str = ""
-    api_version: str = ""
-    name: str = ""
-    uid: str = ""
+_REQUESTS = ResourceInfo(
+    type=TokenRequest, group=GROUP, resource="tokenrequests", singular="tokenrequest", verbs=("create",)
+)
+_BINDABLE: dict[str, type[Object]] = {"Pod": Pod, "Secret": Secret, "Node": Node}
 
 
-class TokenRequestSpec(Struct):
-    audiences: tuple[str, ...] = ()
-    expiration_seconds: int = 0
-    bound_object_ref: BoundObject | None = None
-
-
-class TokenRequestStatus(Struct):
-    token: str = ""
-    expiration_timestamp: str = ""
-
-
-class TokenRequest(Struct):
-    kind: str = always(default="TokenRequest")
-    api_version: str = always(default=f"{GROUP}/v1")
-    metadata: ObjectMeta = always(default=ObjectMeta())
-    spec: TokenRequestSpec = always(default=TokenRequestSpec())
-    status: TokenRequestStatus = always(default=TokenRequestStatus())
-
-
-async def create_token(context: Context, tokens: ServiceAccountTokens, target: Target, request: Request) -> Response:
-    """Issue a token; its end, and the pod that it ends with, are in the answer."""
-    spec = typed(document(request)[0], TokenRequest).spec
+async def create_token(
+    context: Context, tokens: ServiceAccountTokens, target: Target, request: Request, identity: Identity
+) -> Response:
+    """Issue a token; its end, and the object that it ends with, are in the answer."""
+    asked, warnings = read_object(request, _REQUESTS, context.gates)
+    _check_meta(asked.metadata, target)
     account = await Stored[ServiceAccount](context.store, info_for(ServiceAccount)).get(target.namespace, target.name)
-    spec = replace(
-        spec, audiences=spec.audiences or (ISSUER,), expiration_seconds=spec.expiration_seconds or DEFAULT
-    )  # fmt: skip
-    if not SHORTEST <= spec.expiration_seconds <= LONGEST:
-        raise refusal("TokenRequest", target.name, [_wrong_duration(spec.expiration_seconds)], group=GROUP)
-    pod = await _bound_pod(context, target, spec.bound_object_ref)
-    token, expires = tokens.issue(account, seconds=spec.expiration_seconds, audiences=spec.audiences, pod=pod)
+    asked = replace(asked, spec=_with_duration(asked.spec), status=TokenRequestStatus())
+    if errors := _duration_errors(asked.spec.expiration_seconds):
+        raise refusal("TokenRequest", "", errors, group=GROUP)
+    ref = asked.spec.bound_object_ref
+    bound = await _bound(context, target, ref) if ref else {}
+    await _check_node(context, target, asked.spec, identity)
+    audiences = asked.spec.audiences or (ISSUER,)
+    token, ends = tokens.issue(account, seconds=asked.spec.expiration_seconds, audiences=audiences, bound=bound)
     now = format_time(context.clock.now())
-    answer = TokenRequest(
-        metadata=ObjectMeta(name=target.name, namespace=target.namespace, creation_timestamp=now), spec=spec,
-        status=TokenRequestStatus(token=token, expiration_timestamp=format_time(datetime.fromtimestamp(expires, UTC))),
+    noted = tracked(_REQUESTS, asked, None, manager=manager_of(request), subresource="token", now=now)
+    meta = ObjectMeta(
+        name=target.name, namespace=target.namespace, uid=str(uuid.uuid4()), creation_timestamp=now,
+        managed_fields=noted.metadata.managed_fields,
     )  # fmt: skip
-    return object_response(answer, status=201)
+    status = TokenRequestStatus(token=token, expiration_timestamp=format_time(datetime.fromtimestamp(ends, UTC)))
+    answer = replace(asked, metadata=meta, spec=replace(asked.spec, audiences=audiences), status=status)
+    return object_response(answer, status=201, warnings=warnings)
 
 
-def _wrong_duration(seconds: int) -> FieldError:
+def _check_meta(meta: ObjectMeta, target: Target) -> None:
+    errors = []
+    if meta.name not in ("", target.name):
+        errors.append(invalid("metadata.name", meta.name, "must match the service account name if specified"))
+    if meta.namespace not in ("", target.namespace):
+        text = "must match the service account namespace if specified"
+        errors.append(invalid("metadata.namespace", meta.namespace, text))
+    if errors:
+        raise refusal("TokenRequest", target.name, errors, group=GROUP)
+
+
+def _with_duration(spec: TokenRequestSpec) -> TokenRequestSpec:
+    return spec if spec.expiration_seconds is not None else replace(spec, expiration_seconds=DEFAULT)
+
+
+def _duration_errors(seconds: int) -> list[FieldError]:
+    if SHORTEST <= seconds <= LONGEST:
+        return []
     limit = "less than 10 minutes" if seconds < SHORTEST else "larger than 2^32 seconds"
-    return invalid("spec.expirationSeconds", seconds, f"may not specify a duration {limit}")
+    return [invalid("spec.expirationSeconds", seconds, f"may not specify a duration {limit}")]
 
 
-async def _bound_pod(context: Context, target: Target, ref: BoundObject | None) -> Pod | None:
-    if ref is None:
-        return None
-    if ref.kind != "Pod":
-        raise bad_request("cannot bind token to anything but a Pod")
-    pod = await Stored[Pod](context.store, info_for(Pod)).get(target.namespace, ref.name)
-    if ref.uid and ref.uid != pod.metadata.uid:
-        text = "the UID in the bound object reference does not match the UID in record"
-        raise conflict("pods", pod.metadata.name, text)
-    return pod
+async def _bound(context: Context, target: Target, ref: BoundObjectReference) -> dict[str, ObjectMeta]:
+    """The objects that a token is to name, by kind in lower case; with a pod its node, so that a service knows it."""
+    group, _, version = ref.api_version.rpartition("/")
+    kind = _BINDABLE.get(ref.kind) if not group else None
+    if kind is None:
+        raise bad_request(f"cannot bind token to object of type {group}/{version}, Kind={ref.kind}")
+    namespace = "" if kind is Node else target.namespace
+    obj: Any = await Stored[Any](context.store, info_for(kind)).get(namespace, ref.name)
+    if isinstance(obj, Pod) and obj.spec.service_account_name != target.name:
+        raise bad_request(
+            f'cannot bind token for serviceaccount "{target.name}" to pod running with different serviceaccount name.'
+        )
+    if ref.uid and ref.uid != obj.metadata.uid:
+        raise conflict(ref.kind, ref.name, _other_uid(ref), group=group)
+    bound: dict[str, ObjectMeta] = {ref.kind.lower(): obj.metadata}
+    if isinstance(obj, Pod) and obj.spec.node_name:
+        node = await context.find(Node, obj.spec.node_name)
+        bound["node"] = node.metadata if node else ObjectMeta(name=obj.spec.node_name)
+    return bound
+
+
+def _other_uid(ref: BoundObjectReference) -> str:
+    return (
+        f"the UID in the bound object reference ({ref.uid}) does not match the UID in record. "
+        "The object might have been deleted and then recreated"
+    )
+
+
+async def _check_node(context: Context, target: Target, spec: TokenRequestSpec, identity: Identity) -> None:
+    """Raises 403 for a kubelet that wants another token than one for a pod of its own."""
+    node = node_name(identity)
+    if not node:
+        return
+    ref = spec.bound_object_ref or BoundObjectReference()
+    pod = await context.find(Pod, ref.name, target.namespace) if ref.kind == "Pod" else None
+    if refused := token_refused(node, ref, pod, spec.audiences or ()):
+        raise forbidden("serviceaccounts", target.name, refused)

@@ -1,22 +1,32 @@
-"""Service account tokens: signed by the server, bound to the account, and to a pod where asked for.
+"""Service account tokens: signed by the server, bound to the account, and to a pod, secret or node where asked for.
 
-A token is good while its account is the one it was made for (the uid counts, not the name), the pod it is bound to is
-there, and its time has not run out.
+A token is good while its account is the one it was made for (the uid counts, not the name), the object it is bound to
+is there, and its time has not run out.
 """
 
 import uuid
+from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from podfit.api.core.config import ServiceAccount
+from podfit.api.base import Object
+from podfit.api.core.config import Secret, ServiceAccount
+from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod
+from podfit.api.meta import ObjectMeta
+from podfit.apiserver.authenticate import TokenCheck
 from podfit.apiserver.context import Context
+from podfit.core.times import parse_time
 from podfit.net.files import write_atomic
 from podfit.net.wire import Identity
 
-ISSUER = "https://kubernetes.default.svc"
+ISSUER = "https://kubernetes.default.svc.cluster.local"
 ALGORITHM = "ES256"
 SHORTEST, DEFAULT, LONGEST = 600, 3600, 2**32
+_LEEWAY = timedelta(seconds=60)  # a token outlives its object's announced end by this much
+_EXTRA = "authentication.kubernetes.io/"
+_KINDS: dict[str, type[Object]] = {"pod": Pod, "secret": Secret, "node": Node}
 
 
 class SigningKey:
@@ -50,44 +60,38 @@ class ServiceAccountTokens:
         return {"keys": [{**self._key.as_dict(private=False), "use": "sig", "alg": ALGORITHM}]}
 
     def issue(
-        self, account: ServiceAccount, *, seconds: int, audiences: tuple[str, ...], pod: Pod | None
-    ) -> tuple[str, float]:
-        """A token and the Unix time at which it ends."""
+        self, account: ServiceAccount, *, seconds: int, audiences: Sequence[str], bound: dict[str, ObjectMeta]
+    ) -> tuple[str, int]:
+        """A token and the Unix time at which it ends. `bound` are the objects that it names, by kind in lower case."""
         from joserfc import jwt
 
         now = int(self._context.clock.now().timestamp())
         meta = account.metadata
-        bound: dict[str, Any] = {"namespace": meta.namespace, "serviceaccount": {"name": meta.name, "uid": meta.uid}}
-        if pod is not None:
-            bound["pod"] = {"name": pod.metadata.name, "uid": pod.metadata.uid}
+        named = {"serviceaccount": meta, **bound}
+        private: dict[str, Any] = {"namespace": meta.namespace} | {
+            kind: {"name": each.name, "uid": each.uid} for kind, each in named.items()
+        }
         claims = {
             "iss": ISSUER, "sub": f"system:serviceaccount:{meta.namespace}:{meta.name}", "iat": now, "nbf": now,
-            "exp": now + seconds, "aud": list(audiences) or [ISSUER], "jti": str(uuid.uuid4()), "kubernetes.io": bound,
+            "exp": now + seconds, "aud": list(audiences), "jti": str(uuid.uuid4()), "kubernetes.io": private,
         }  # fmt: skip
         return jwt.encode({"alg": ALGORITHM}, claims, self._key), now + seconds
 
-    async def identity(self, token: str) -> Identity | None:
-        """Whom a token speaks for; None when it is not one of ours, or not any more."""
+    async def check(self, token: str, audiences: Sequence[str] = ()) -> TokenCheck:
+        """Whom a token speaks for towards one of the audiences, this server where none is given."""
         claims = self._claims(token)
         if claims is None:
-            return None
-        bound = claims.get("kubernetes.io", {})
-        namespace, named = bound.get("namespace", ""), bound.get("serviceaccount", {})
-        account = await self._context.find(ServiceAccount, named.get("name", ""), namespace)
-        if account is None or account.metadata.uid != named.get("uid"):
-            return None
-        extra = {"authentication.kubernetes.io/credential-id": (f"JTI={claims.get('jti')}",)}
-        if "pod" in bound:
-            pod = await self._context.find(Pod, bound["pod"]["name"], namespace)
-            if pod is None or pod.metadata.uid != bound["pod"]["uid"]:
-                return None
-            extra["authentication.kubernetes.io/pod-name"] = (pod.metadata.name,)
-        groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
-        return Identity(
-            f"system:serviceaccount:{namespace}:{account.metadata.name}", groups, account.metadata.uid, extra
-        )
+            return TokenCheck()
+        wanted = audiences or (ISSUER,)
+        shared = tuple(each for each in wanted if each in claims.get("aud", ()))
+        if not shared:
+            texts = (" ".join(f'"{each}"' for each in listed) for listed in (claims.get("aud", ()), wanted))
+            return TokenCheck(problem="token audiences [{}] is invalid for the target audiences [{}]".format(*texts))
+        problem = self._out_of_time(claims) or await self._unbound(claims)
+        return TokenCheck(problem=problem) if problem else TokenCheck(_identity(claims), shared)
 
     def _claims(self, token: str) -> dict[str, Any] | None:
+        """What a token of ours says, None for any other."""
         from joserfc import jwt
         from joserfc.errors import JoseError
 
@@ -95,6 +99,42 @@ class ServiceAccountTokens:
             claims: dict[str, Any] = jwt.decode(token, self._key, algorithms=[ALGORITHM]).claims
         except (JoseError, ValueError):
             return None
+        return claims if claims.get("iss") == ISSUER else None
+
+    def _out_of_time(self, claims: dict[str, Any]) -> str:
         now = self._context.clock.now().timestamp()
-        in_time = claims.get("nbf", 0) <= now < claims.get("exp", 0)
-        return claims if in_time and ISSUER in claims.get("aud", []) and claims.get("iss") == ISSUER else None
+        if now >= claims.get("exp", 0):
+            return "service account token has expired"
+        return "" if claims.get("nbf", 0) <= now else "service account token is not valid yet"
+
+    async def _unbound(self, claims: dict[str, Any]) -> str:
+        """What a token was bound to and is there no more; empty when all is."""
+        bound = claims.get("kubernetes.io", {})
+        namespace, named = bound.get("namespace", ""), bound.get("serviceaccount", {})
+        account = await self._context.find(ServiceAccount, named.get("name", ""), namespace)
+        if account is None:
+            return f'serviceaccounts "{named.get("name", "")}" not found'
+        if account.metadata.uid != named.get("uid"):
+            return f"service account UID ({account.metadata.uid}) does not match claim ({named.get('uid')})"
+        for kind, ref in bound.items():
+            if kind not in _KINDS or (kind == "node" and "pod" in bound):
+                continue  # the node of a pod is told, not relied on
+            obj: Any = await self._context.find(_KINDS[kind], ref["name"], "" if kind == "node" else namespace)
+            if obj is None or obj.metadata.uid != ref["uid"] or self._leaving(obj.metadata):
+                return "service account token has been invalidated"
+        return ""
+
+    def _leaving(self, meta: ObjectMeta) -> bool:
+        end = meta.deletion_timestamp
+        return end is not None and parse_time(end) + _LEEWAY < self._context.clock.now()
+
+
+def _identity(claims: dict[str, Any]) -> Identity:
+    bound = claims["kubernetes.io"]
+    namespace, account = bound["namespace"], bound["serviceaccount"]
+    extra = {f"{_EXTRA}credential-id": (f"JTI={claims['jti']}",)}
+    for kind in ("node", "pod"):
+        if kind in bound:
+            extra |= {f"{_EXTRA}{kind}-{what}": (bound[kind][what],) for what in ("name", "uid") if bound[kind][what]}
+    groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated")
+    return Identity(f"system:serviceaccount:{namespace}:{account['name']}", groups, account["uid"], extra)

@@ -6,6 +6,7 @@ from typing import Any
 from podfit.client.events import EventRecorder
 from podfit.client.rest import Client
 from podfit.cluster.options import MakeRoom, UpOptions
+from podfit.controllers.aggregation import AggregationController
 from podfit.controllers.garbage import GarbageCollector
 from podfit.controllers.garbage.collector import COMPONENT as GARBAGE_COLLECTOR
 from podfit.controllers.namespaces import NamespaceController
@@ -29,6 +30,7 @@ def control_loops(
     yield NamespaceController(manager, clock=clock).run()
     yield NamespaceContents(manager, clock=clock, ca=ca).run()
     yield QuotaController(manager, clock=clock, gates=options.gates).run()
+    yield AggregationController(manager, clock=clock).run()
     yield recorder.run()
     collecting = EventRecorder(manager, component=GARBAGE_COLLECTOR, clock=clock)
     yield collecting.run()

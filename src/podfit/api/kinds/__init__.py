@@ -3,7 +3,17 @@
 Columns and rows come from `api.columns`; defaults and rules are in the tables of `api.defaults` and `api.validation`.
 """
 
-from podfit.api.kinds import admissionregistration, apiextensions, apps, coordination, core, discovery, rbac, scheduling
+from podfit.api.kinds import (
+    admissionregistration,
+    apiextensions,
+    apps,
+    coordination,
+    core,
+    discovery,
+    rbac,
+    reviews,
+    scheduling,
+)
 from podfit.api.registry import ResourceInfo
 
 DECLARED: tuple[ResourceInfo, ...] = (
@@ -11,6 +21,7 @@ DECLARED: tuple[ResourceInfo, ...] = (
     *coordination.KINDS,
     *scheduling.KINDS,
     *rbac.KINDS,
+    *reviews.KINDS,
     *admissionregistration.KINDS,
     *apiextensions.KINDS,
     *discovery.KINDS,

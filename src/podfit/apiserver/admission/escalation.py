@@ -4,6 +4,7 @@ The verbs `escalate` (on roles) and `bind` (on the role that is bound) lift this
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from podfit.api.rbac import ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding
@@ -11,7 +12,7 @@ from podfit.apiserver.admission.chain import Passive
 from podfit.apiserver.context import Attributes
 from podfit.apiserver.question import Question
 from podfit.apiserver.rbac import MASTERS, covers, rules_in, rules_of
-from podfit.core.errors import forbidden
+from podfit.core.errors import forbidden, not_found
 
 GROUP = "rbac.authorization.k8s.io"
 
@@ -22,7 +23,7 @@ class Escalation(Passive):
             return
         match obj:
             case Role() | ClusterRole():
-                granted: tuple[PolicyRule, ...] = obj.rules
+                granted: tuple[PolicyRule, ...] | None = obj.rules
                 resource, verb, name = attributes.info.resource, "escalate", attributes.name
             case RoleBinding() | ClusterRoleBinding():
                 granted = await rules_in(self.context, obj.role_ref, attributes.namespace)
@@ -31,8 +32,11 @@ class Escalation(Passive):
             case _:
                 return
         held = await rules_of(self.context, attributes.identity, attributes.namespace)
-        excess = [rule for rule in granted if not all(_held(held, each) for each in _questions(rule))]
-        if excess and not _held(held, Question(verb, GROUP, resource, name=name)):
+        if _held(held, Question(verb, GROUP, resource, name=name)):
+            return
+        if granted is None:
+            raise not_found(resource, name, group=GROUP)
+        if excess := [each for rule in granted for each in _questions(rule) if not _held(held, each)]:
             raise forbidden(attributes.info.resource, attributes.name, _text(attributes, excess), group=GROUP)
 
 
@@ -52,21 +56,28 @@ def _questions(rule: PolicyRule) -> Iterator[Question]:
                     yield Question(verb, group, resource, subresource, name=name)
 
 
-def _text(attributes: Attributes, excess: list[PolicyRule]) -> str:
+def _text(attributes: Attributes, excess: Iterable[Question]) -> str:
     who = attributes.identity
     groups = " ".join(f'"{group}"' for group in who.groups)
-    listed = "\n".join(_shown(rule) for rule in excess)
     return (
-        f'user "{who.user}" (groups=[{groups}]) is attempting to grant RBAC permissions not currently held:\n{listed}'
+        f'user "{who.user}" (groups=[{groups}]) is attempting to grant RBAC permissions not currently held:\n'
+        + "\n".join(_listed(excess))
     )
 
 
-def _shown(rule: PolicyRule) -> str:
-    parts = {
-        "APIGroups": rule.api_groups, "Resources": rule.resources, "ResourceNames": rule.resource_names,
-        "NonResourceURLs": rule.non_resource_urls, "Verbs": rule.verbs,
-    }  # fmt: skip
-    texts = (f"{name}:[{' '.join(map(_quoted, values))}]" for name, values in parts.items() if values)
+def _listed(excess: Iterable[Question]) -> list[str]:
+    """A line for each resource with the verbs that are missing; named objects and paths have lines of their own."""
+    verbs: dict[Question, list[str]] = {}
+    for each in excess:
+        line = replace(each, verb=each.verb if each.name or each.path else "")
+        verbs.setdefault(line, []).append(each.verb)
+    return sorted(_shown(of, dict.fromkeys(listed)) for of, listed in verbs.items())
+
+
+def _shown(of: Question, verbs: Iterable[str]) -> str:
+    parts = {"NonResourceURLs": (of.path,)} if of.path else {"APIGroups": (of.group,), "Resources": (of.full,)}
+    parts |= {"ResourceNames": (of.name,)} if of.name else {}
+    texts = (f"{name}:[{' '.join(map(_quoted, values))}]" for name, values in (parts | {"Verbs": tuple(verbs)}).items())
     return "{" + ", ".join(texts) + "}"
 
 

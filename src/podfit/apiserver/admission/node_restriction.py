@@ -1,7 +1,9 @@
 """NodeRestriction: a kubelet writes its own node, its own lease, and pods that are bound to it, and nothing else."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from podfit.api.authentication import BoundObjectReference
 from podfit.api.coordination import Lease
 from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod
@@ -70,3 +72,22 @@ def _pod(attributes: Attributes, pod: Pod, node: str) -> str:
     if pod.metadata.labels != attributes.old.metadata.labels:
         return f'node "{node}" cannot update labels through pod status'
     return ""
+
+
+def token_refused(node: str, ref: BoundObjectReference, pod: Pod | None, audiences: Sequence[str]) -> str:
+    """Why a node may not have a token that is bound so; empty when it may. `pod` is the pod of that name."""
+    if pod is None or ref.api_version != "v1" or ref.kind != "Pod":
+        return "node requested token not bound to a pod"
+    if not ref.uid:
+        return "node requested token with a pod binding without a uid"
+    if pod.spec.node_name != node:
+        return "node requested token bound to a pod scheduled on a different node"
+    if len(audiences) > 1:
+        return "node may only request 0 or 1 audiences"
+    wanted = audiences[0] if audiences else ""
+    return "" if wanted in _projected_audiences(pod) else f'audience "{wanted}" not found in pod spec volume'
+
+
+def _projected_audiences(pod: Pod) -> set[str]:
+    sources = (each for volume in pod.spec.volumes if volume.projected for each in volume.projected.sources)
+    return {each.service_account_token.audience for each in sources if each.service_account_token}

@@ -12,9 +12,9 @@ from podfit.api.admission import (
     AdmissionReview,
     GroupVersionKind,
     GroupVersionResource,
-    UserInfo,
 )  # fmt: skip
 from podfit.api.admissionregistration import ValidatingWebhook
+from podfit.api.authentication import UserInfo
 from podfit.api.validation.webhooks import REVIEW_VERSIONS
 from podfit.apiserver.context import Attributes
 from podfit.core.errors import ApiError

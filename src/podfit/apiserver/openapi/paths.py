@@ -19,6 +19,8 @@ def paths(info: ResourceInfo) -> Iterator[tuple[str, dict[str, Any]]]:
     """The collection, the object and its subresources, each with its operations."""
     one = info.path("{namespace}", "{name}")
     yield info.path("{namespace}"), _operations(info, [verb for verb in info.verbs if verb in _COLLECTION])
+    if not info.stored:
+        return
     if info.namespaced:
         yield info.path(), _operations(info, ["list"])
     yield one, _operations(info, [verb for verb in info.verbs if verb in _OBJECT])

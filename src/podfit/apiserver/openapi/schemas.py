@@ -60,7 +60,7 @@ class Schemas:
         self._prefix = prefix
 
     def add(self, info: ResourceInfo) -> None:
-        """A kind, all that it holds, and the list of it."""
+        """A kind, all that it holds, and the list of it where there is one."""
         for sub in info.subresources:
             if sub.struct is not None:
                 self._collect(sub.struct)
@@ -70,6 +70,8 @@ class Schemas:
         name = schema_name(info.type)
         of = {"group": info.group, "version": info.version}
         self.found[name]["x-kubernetes-group-version-kind"] = [of | {"kind": info.kind}]
+        if not info.stored:
+            return
         listed = name.removesuffix(info.kind) + info.list_kind
         self.found[listed] = {
             "type": "object",

@@ -1,0 +1,41 @@
+"""Aggregated cluster roles hold the rules of the roles that their selectors choose, also of those made later.
+
+An extension that labels its roles `rbac.authorization.k8s.io/aggregate-to-edit: "true"` thereby makes its kinds
+something that editors may edit.
+"""
+
+from podfit.api.rbac import ClusterRole
+from podfit.client.informer import Informer
+from podfit.client.rest import Client
+from podfit.controllers.base import Controller
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
+from podfit.decide.roles import aggregated_rules
+
+
+class AggregationController(Controller[str]):
+    def __init__(self, client: Client, *, clock: Clock) -> None:
+        self._client = client
+        self._roles = Informer(client, ClusterRole, clock=clock)
+        super().__init__(clock, self._roles)
+        self._roles.add_handler(add=self._changed, update=lambda _, new: self._changed(new), delete=self._changed)
+
+    def _changed(self, _: ClusterRole) -> None:
+        for role in self._roles.list():
+            if role.aggregation_rule is not None:
+                self.queue.add(role.metadata.name)
+
+    async def reconcile(self, key: str) -> float | None:
+        role = self._roles.get(key)
+        if role is None or role.aggregation_rule is None:
+            return None
+        rules = aggregated_rules(role, self._roles.list())
+        if rules == role.rules:
+            return None
+        at = {"resourceVersion": role.metadata.resource_version}
+        try:
+            await self._client.patch(ClusterRole, key, "", {"metadata": at, "rules": rules})
+        except ApiError as error:
+            if error.code not in (404, 409):  # gone, or seen again as it is now
+                raise
+        return None
