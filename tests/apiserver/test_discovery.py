@@ -63,7 +63,7 @@ async def test_every_verb_that_is_announced_is_served(server: Server) -> None:
     """A collection answers a list, and no verb of a single object that is not there is anything but refused or 404."""
     for info in resources():
         where = info.path("default")
-        assert (await server.ask("GET", where)).status == 200, where
+        assert (await server.ask("GET", where)).status == (200 if "list" in info.verbs else 405), where
         for method, verb in (("GET", "get"), ("DELETE", "delete")):
             status = (await server.ask(method, info.path("default", "absent"))).status
             assert status == (404 if verb in info.verbs else 405), (method, info.resource)

@@ -7,7 +7,7 @@ import pytest
 
 from podfit.api.registry import resources
 from podfit.apiserver.openapi import v2, v3
-from podfit.apiserver.protobuf import _fields
+from podfit.apiserver.protobuf_wire import fields_of
 from support.golden import cases
 from support.server import Server, document
 
@@ -67,7 +67,7 @@ def test_no_schema_has_a_name_of_our_own() -> None:
 async def test_kubectl_gets_version_2_in_protobuf(server: Server) -> None:
     answer = await server.ask("GET", "/openapi/v2", accept=KUBECTL)
     assert answer.headers["content-type"] == "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-    top = {number: value for number, _, value in _fields(await answer.read())}
+    top = {number: value for number, _, value in fields_of(await answer.read())}
     assert top[1] == b"2.0"
     named = [dict(_pairs(each)) for _, each in _pairs(top[9])]
     pod = next(dict(_pairs(each[2])) for each in named if each[1] == b"io.k8s.api.core.v1.Pod")
@@ -78,7 +78,7 @@ async def test_kubectl_gets_version_2_in_protobuf(server: Server) -> None:
 
 
 def _pairs(message: Any) -> list[tuple[int, Any]]:
-    return [(number, value) for number, _, value in _fields(message)]
+    return [(number, value) for number, _, value in fields_of(message)]
 
 
 @pytest.mark.parametrize(

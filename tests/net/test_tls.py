@@ -1,3 +1,4 @@
+import hashlib
 import ssl
 from datetime import timedelta
 from pathlib import Path
@@ -18,6 +19,11 @@ def clock() -> FakeClock:
 
 def identity(pair: KeyPair) -> Identity | None:
     return certificate_identity(ssl.PEM_cert_to_DER_cert(pair.certificate.decode()))
+
+
+def credential(pair: KeyPair) -> dict[str, tuple[str, ...]]:
+    digest = hashlib.sha256(ssl.PEM_cert_to_DER_cert(pair.certificate.decode())).hexdigest()
+    return {"authentication.kubernetes.io/credential-id": (f"X509SHA256={digest}",)}
 
 
 def serial(pair: KeyPair) -> int:
@@ -71,8 +77,9 @@ def test_what_cannot_be_used_is_issued_anew(tmp_path: Path, clock: FakeClock, da
 
 def test_a_client_certificate_names_user_and_groups(tmp_path: Path, clock: FakeClock) -> None:
     authority = Authority.load(tmp_path, clock=clock)
-    assert identity(authority.client("a", user="admin", groups=("g1", "g2"))) == Identity("admin", ("g1", "g2"))
-    assert identity(authority.client("b", user="system:node:n1")) == Identity("system:node:n1")
+    admin, node = authority.client("a", user="admin", groups=("g1", "g2")), authority.client("b", user="system:node:n1")
+    assert identity(admin) == Identity("admin", ("g1", "g2"), extra=credential(admin))
+    assert identity(node) == Identity("system:node:n1", extra=credential(node))
     with pytest.raises(ValueError, match="parsing"):
         certificate_identity(b"nonsense")
 

@@ -3,21 +3,20 @@
 from msgspec import field
 
 from podfit.api.base import Object, Struct, always
-from podfit.api.meta import ObjectMeta
+from podfit.api.meta import FieldSelectorRequirement, LabelSelectorRequirement, ObjectMeta
 
 GROUP = "authorization.k8s.io"
 _VERSION = f"{GROUP}/v1"
 
 
-class SelectorRequirement(Struct):
-    key: str = always(default="")
-    operator: str = always(default="")
-    values: tuple[str, ...] = ()
-
-
-class SelectorAttributes(Struct):
+class FieldSelectorAttributes(Struct):
     raw_selector: str = ""
-    requirements: tuple[SelectorRequirement, ...] = ()
+    requirements: tuple[FieldSelectorRequirement, ...] = ()
+
+
+class LabelSelectorAttributes(Struct):
+    raw_selector: str = ""
+    requirements: tuple[LabelSelectorRequirement, ...] = ()
 
 
 class ResourceAttributes(Struct):
@@ -28,8 +27,8 @@ class ResourceAttributes(Struct):
     resource: str = ""
     subresource: str = ""
     name: str = ""
-    field_selector: SelectorAttributes | None = None
-    label_selector: SelectorAttributes | None = None
+    field_selector: FieldSelectorAttributes | None = None
+    label_selector: LabelSelectorAttributes | None = None
 
 
 class NonResourceAttributes(Struct):

@@ -58,6 +58,12 @@ class LabelSelectorRequirement(Struct):
     values: tuple[str, ...] = ()
 
 
+class FieldSelectorRequirement(Struct):
+    key: str = always(default="")
+    operator: str = always(default="")
+    values: tuple[str, ...] = ()
+
+
 class LabelSelector(Struct):
     whole: ClassVar[bool] = True
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()

@@ -15,10 +15,10 @@ from podfit.api.authentication import (
     UserInfo,
 )
 from podfit.api.authorization import (
+    FieldSelectorAttributes,
     NonResourceRule,
     ResourceAttributes,
     ResourceRule,
-    SelectorAttributes,
     SelfSubjectAccessReview,
     SelfSubjectAccessReviewSpec,
     SelfSubjectRulesReview,
@@ -135,7 +135,7 @@ def _question(spec: SelfSubjectAccessReviewSpec) -> Question:
     )  # fmt: skip
 
 
-def _selected(selector: SelectorAttributes) -> dict[str, str]:
+def _selected(selector: FieldSelectorAttributes) -> dict[str, str]:
     """The fields that have to have one value."""
     if selector.raw_selector:
         return selected_fields(selector.raw_selector)

@@ -1,9 +1,10 @@
 """What a question about access has to say to be answered."""
 
 from podfit.api.authorization import (
+    FieldSelectorAttributes,
+    LabelSelectorAttributes,
     LocalSubjectAccessReview,
     ResourceAttributes,
-    SelectorAttributes,
     SelfSubjectAccessReview,
     SelfSubjectAccessReviewSpec,
     SubjectAccessReview,
@@ -65,11 +66,11 @@ def _selectors(of_resource: ResourceAttributes) -> list[FieldError]:
     return errors
 
 
-def _selector(selector: SelectorAttributes, path: str) -> list[FieldError]:
+def _selector(selector: FieldSelectorAttributes | LabelSelectorAttributes, path: str) -> list[FieldError]:
     if selector.raw_selector and selector.requirements:
         where = f"{path}.rawSelector"
         return [invalid(where, selector.raw_selector, "may not specified at the same time as requirements")]
     if not selector.raw_selector and not selector.requirements:
         return [required(f"{path}.requirements", f"when {path} is specified, requirements or rawSelector is required")]
-    wanting = ((f"{path}.requirements[{index}].key", each) for index, each in enumerate(selector.requirements))
-    return [required(where, "must be specified") for where, each in wanting if not each.key]
+    keys = [each.key for each in selector.requirements]
+    return [required(f"{path}.requirements[{at}].key", "must be specified") for at, key in enumerate(keys) if not key]

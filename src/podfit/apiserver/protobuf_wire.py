@@ -1,0 +1,179 @@
+"""The wire format of protobuf, read by tables: what a field number means in JSON.
+
+What comes out is what JSON decoding would have given: binary values in base64, quantities and times as strings, and
+what Go's JSON omits as empty is left out. A field number that a table does not have is skipped, as Go skips it; of a
+field that occurs twice the last counts.
+"""
+
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from enum import Enum, auto
+from typing import Any, TypeAlias
+
+import msgspec
+
+from podfit.core.times import format_time
+
+_VARINT, _FIXED64, BYTES, _FIXED32 = 0, 1, 2, 5
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Malformed(ValueError):
+    """The bytes are not the message that they should be."""
+
+
+class _Holds(Enum):
+    ONE = auto()
+    MANY = auto()
+    ENTRIES = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class FieldType:
+    """How a field travels: its wire type, what its payload means, and the value that stands for "not given"."""
+
+    wire: int
+    read: Callable[[Any], Any]
+    empty: Any = None
+    holds: _Holds = _Holds.ONE
+
+
+Layout: TypeAlias = Mapping[int, tuple[str, FieldType]]
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """The unsigned number that starts at an offset, and the offset after it."""
+    value = 0
+    for shift in range(0, 70, 7):
+        if at >= len(data):
+            raise Malformed("unexpected end of the message")
+        value |= (data[at] & 0x7F) << shift
+        at += 1
+        if data[at - 1] < 0x80:
+            return value & 0xFFFF_FFFF_FFFF_FFFF, at
+    raise Malformed("a number is longer than 10 bytes")
+
+
+def fields_of(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:
+    """Number, wire type and payload of each field of a message, in its order."""
+    at = 0
+    while at < len(data):
+        key, at = _varint(data, at)
+        number, wire = key >> 3, key & 7
+        if not number:
+            raise Malformed("field number 0")
+        if wire == _VARINT:
+            value, at = _varint(data, at)
+            yield number, wire, value
+            continue
+        if wire == BYTES:
+            size, at = _varint(data, at)
+        elif wire in (_FIXED64, _FIXED32):
+            size = 8 if wire == _FIXED64 else 4
+        else:
+            raise Malformed(f"field {number} has the unknown wire type {wire}")
+        if size > len(data) - at:
+            raise Malformed("unexpected end of the message")
+        yield number, wire, data[at : at + size]
+        at += size
+
+
+def read(message: Layout, data: bytes) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for number, wire, payload in fields_of(data):
+        if number not in message:
+            continue
+        name, kind = message[number]
+        if wire != kind.wire:
+            raise Malformed(f"{name} has wire type {wire} instead of {kind.wire}")
+        value = kind.read(payload)
+        if kind.holds is _Holds.MANY:
+            found.setdefault(name, []).append(value)
+        elif kind.holds is _Holds.ENTRIES:
+            found.setdefault(name, {}).update(value)
+        elif value != kind.empty:
+            found[name] = value
+        else:
+            found.pop(name, None)
+    return found
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise Malformed(f"a string is not UTF-8: {error}") from None
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >> 63 else value
+
+
+def _base64(data: bytes) -> str:
+    return b64encode(data).decode("ascii")
+
+
+def json_value(data: bytes) -> Any:
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise Malformed(f"fieldsV1 is not JSON: {error}") from None
+
+
+def _time(data: bytes) -> str | None:
+    """RFC 3339; Go writes a time that is not set as an empty message."""
+    if not data:
+        return None
+    parts = read({1: ("seconds", NUMBER)}, data)
+    try:
+        return format_time(_EPOCH + timedelta(seconds=parts.get("seconds", 0)))
+    except OverflowError:
+        raise Malformed("a time is out of range") from None
+
+
+def _int_or_string(data: bytes) -> int | str:
+    """Which of the two a value is stands in its first field."""
+    found = read({1: ("text", FLAG), 2: ("number", NUMBER), 3: ("words", TEXT)}, data)
+    chosen: int | str = found.get("words", "") if found.get("text") else found.get("number", 0)
+    return chosen
+
+
+def message(fields: Layout) -> FieldType:
+    return FieldType(BYTES, lambda data: read(fields, data))
+
+
+def only(kind: FieldType, missing: Any) -> FieldType:
+    """A message around one value, which stands for it in JSON."""
+    return FieldType(BYTES, lambda data: read({1: ("value", kind)}, data).get("value", missing))
+
+
+def many(kind: FieldType) -> FieldType:
+    return replace(kind, holds=_Holds.MANY)
+
+
+def mapping(kind: FieldType, missing: Any = "") -> FieldType:
+    """Entries are messages of a key and a value, either of which is left out when empty."""
+    entry: Layout = {1: ("key", TEXT), 2: ("value", kind)}
+
+    def entry_of(data: bytes) -> dict[str, Any]:
+        pair = read(entry, data)
+        return {pair.get("key", ""): pair.get("value", missing)}
+
+    return FieldType(BYTES, entry_of, holds=_Holds.ENTRIES)
+
+
+def pointer(kind: FieldType) -> FieldType:
+    """A scalar whose zero differs from its absence."""
+    return replace(kind, empty=None)
+
+
+TEXT = FieldType(BYTES, _text, empty="")
+NUMBER = FieldType(_VARINT, _signed, empty=0)
+FLAG = FieldType(_VARINT, bool, empty=False)
+BINARY = FieldType(BYTES, _base64, empty="")
+TIME = FieldType(BYTES, _time)
+TEXTS = many(TEXT)
+INT_OR_STRING = FieldType(BYTES, _int_or_string)
+QUANTITIES = mapping(only(TEXT, "0"), "0")
