@@ -117,6 +117,8 @@ class Replay:
 def _repeated(body: Any) -> Any:
     """`{"$repeat": n, "item": …}` is a list of that many."""
     return [body["item"]] * body["$repeat"] if isinstance(body, dict) and "$repeat" in body else body
+
+
 @cache
 def admin_certificate() -> bytes:
     """What the recorded administrator showed: `admin` of `system:masters`."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from podfit.api.rbac import ClusterRole, PolicyRule, Subject
-from podfit.decide.placing.terms import holds, requirements
+from podfit.api.selectors import holds, requirements
 
 
 def aggregated_rules(role: ClusterRole, roles: Iterable[ClusterRole]) -> tuple[PolicyRule, ...]:
