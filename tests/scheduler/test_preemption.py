@@ -3,7 +3,8 @@
 import pytest
 
 from podfit.api.core.pods import Pod
-from podfit.api.meta import ObjectMeta
+from podfit.api.meta import LabelSelector, ObjectMeta
+from podfit.api.policy import PodDisruptionBudget, PodDisruptionBudgetSpec
 from podfit.api.scheduling import PriorityClass
 from support.scheduling import World
 
@@ -79,3 +80,22 @@ async def test_a_pod_that_finds_room_elsewhere_gives_back_what_it_was_promised(w
     await world.client.delete(Pod, "low", "default", grace=0)
     await world.pod("late", cpu="2")
     await world.until("late", lambda pod: pod.spec.node_name == "n1")
+
+
+@pytest.mark.usefixtures("priorities")
+@pytest.mark.parametrize(("guarded", "victim"), [("a", "b"), ("b", "a")])
+async def test_a_pod_that_a_budget_protects_stays_when_another_can_go(world: World, guarded: str, victim: str) -> None:
+    await world.node("n1", cpu="2")
+    for name in ("a", "b"):
+        await world.pod(name, cpu="1", labels={"app": name})
+        await world.until(name, lambda pod: bool(pod.spec.node_name))
+    spec = PodDisruptionBudgetSpec(min_available=1, selector=LabelSelector(match_labels={"app": guarded}))
+    budget = PodDisruptionBudget(metadata=ObjectMeta(name="budget", namespace="default"), spec=spec)
+    await world.client.create(budget)
+    await world.rest()
+    await world.pod("hi", cpu="1", priorityClassName="hi")
+    await world.until("hi", lambda pod: bool(pod.status.nominated_node_name or pod.spec.node_name))
+    await world.rest()
+    pods = {each.metadata.name: each for each in (await world.client.list(Pod, "default")).items}
+    assert not pods[guarded].metadata.deletion_timestamp
+    assert victim not in pods or pods[victim].metadata.deletion_timestamp

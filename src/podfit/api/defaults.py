@@ -18,6 +18,7 @@ from podfit.api.apiextensions import (
     storage_version,
 )
 from podfit.api.base import Object
+from podfit.api.batch_defaults import DEFAULTS as OF_BATCH
 from podfit.api.core.config import Secret
 from podfit.api.core.limits import (
     LimitRange,
@@ -187,4 +188,5 @@ _DEFAULTS: Mapping[type[Object], Callable[[Any], Any]] = {
     ValidatingWebhookConfiguration: _webhooks,
     **OF_SERVICES,
     **OF_WORKLOADS,
+    **OF_BATCH,
 }

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from podfit.api.apiextensions import CustomResourceDefinition, CustomResourceDefinitionStatus, storage_version
 from podfit.api.apps.daemonsets import DaemonSet
 from podfit.api.apps.deployments import Deployment
+from podfit.api.batch import Job
 from podfit.api.core.namespaces import Namespace, NamespaceStatus
 from podfit.api.core.pods import Pod, PodCondition, PodStatus
 from podfit.api.core.services import Service
@@ -26,7 +27,7 @@ from podfit.core.fields import FieldError
 from podfit.decide.qos import qos_class
 from podfit.decide.resize_rules import prepare_resize, validate_resize
 from podfit.decide.services import created, updated
-from podfit.decide.workloads import changed_daemon_set, new_daemon_set
+from podfit.decide.workloads import changed_daemon_set, new_daemon_set, new_job
 
 NAMESPACE_FINALIZER = "kubernetes"
 
@@ -64,6 +65,8 @@ def prepare_create(info: ResourceInfo, obj: Any, gates: FeatureGates) -> Any:
             return replace(obj, metadata=replace(obj.metadata, generation=1), rest=rest)
         case DaemonSet():
             obj = new_daemon_set(obj)
+        case Job():
+            obj = new_job(obj)
     if info.counted is not None:
         obj = replace(obj, metadata=replace(obj.metadata, generation=1))
     return replace(obj, status=type(obj.status)()) if info.has_status else obj

@@ -29,6 +29,7 @@ from podfit.apiserver.bootstrap_tokens import BootstrapTokens
 from podfit.apiserver.context import Context
 from podfit.apiserver.custom.kinds import CustomInfo
 from podfit.apiserver.custom.table import CustomTable
+from podfit.apiserver.eviction import evict_pod
 from podfit.apiserver.forms import check_form, wanted_form
 from podfit.apiserver.health import health
 from podfit.apiserver.impersonation import impersonated
@@ -165,6 +166,8 @@ class ApiServer:
                 return await connect.bind(self._context, target, request)
             case "log":
                 return await connect.pod_log(self._context, target, request)
+            case "eviction":
+                return await asyncio.shield(evict_pod(self._context, self._chain, target, request, identity))
             case "scale":
                 return await asyncio.shield(scale(self._context, self._chain, target, request, identity))
             case "proxy":

@@ -3,6 +3,9 @@
 from msgspec.structs import replace
 
 from podfit.api.apps.daemonsets import DaemonSet
+from podfit.api.batch import Job
+from podfit.api.meta import LabelSelector
+from podfit.api.validation.jobs import NAME_LABELS, UID_LABELS
 from podfit.api.workload_defaults import TEMPLATE_GENERATION
 
 
@@ -25,3 +28,17 @@ def _numbered(daemons: DaemonSet, number: int) -> DaemonSet:
     meta = daemons.metadata
     annotations = {**meta.annotations, TEMPLATE_GENERATION: str(number)}
     return replace(daemons, metadata=replace(meta, annotations=annotations))
+
+
+def new_job(job: Job) -> Job:
+    """A job that does not bring its own selector: its pods bear its name and uid, and the uid finds them."""
+    meta, template = job.metadata, job.spec.template
+    labels = template.metadata.labels
+    if not job.spec.manual_selector:
+        own = dict.fromkeys(NAME_LABELS, meta.name) | dict.fromkeys(UID_LABELS, meta.uid)
+        labels = own | labels
+        selector = job.spec.selector or LabelSelector()
+        found = {UID_LABELS[0]: meta.uid} | selector.match_labels
+        template = replace(template, metadata=replace(template.metadata, labels=labels))
+        job = replace(job, spec=replace(job.spec, template=template, selector=replace(selector, match_labels=found)))
+    return job if meta.labels else replace(job, metadata=replace(meta, labels=labels))

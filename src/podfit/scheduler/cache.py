@@ -13,6 +13,7 @@ from podfit.api.core.pods import Pod
 from podfit.core.features import FeatureGates
 from podfit.core.resources import add, subtract
 from podfit.decide.placing.view import NodeView, Resident
+from podfit.decide.preempt import Budget
 
 Key = tuple[str, str]
 TERMINAL = ("Succeeded", "Failed")
@@ -35,6 +36,7 @@ class ClusterCache:
         self._promised: dict[Key, str] = {}
         self._views: dict[str, NodeView] = {}
         self.namespaces: dict[str, dict[str, str]] = {}
+        self.budgets: dict[Key, Budget] = {}
 
     def set_node(self, node: Node) -> None:
         self._nodes[node.metadata.name] = node

@@ -6,7 +6,9 @@ The handlers are synchronous: when a watch event arrives, the cache and the queu
 from podfit.api.core.namespaces import Namespace
 from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod
+from podfit.api.policy import PodDisruptionBudget
 from podfit.core.features import FeatureGates
+from podfit.decide.preempt import Budget
 from podfit.decide.requests import pod_requests
 from podfit.decide.requeue import (
     Change,
@@ -79,6 +81,18 @@ class Follower:
     def node_deleted(self, node: Node) -> None:
         self._cache.remove_node(node.metadata.name)
         self._changed(NodeGone(node))
+
+    def budget_set(self, budget: PodDisruptionBudget) -> None:
+        meta, status = budget.metadata, budget.status
+        self._cache.budgets[meta.namespace, meta.name] = Budget(
+            meta.namespace, budget.spec.selector, status.disruptions_allowed, frozenset(status.disrupted_pods)
+        )
+
+    def budget_updated(self, _old: PodDisruptionBudget, new: PodDisruptionBudget) -> None:
+        self.budget_set(new)
+
+    def budget_deleted(self, budget: PodDisruptionBudget) -> None:
+        self._cache.budgets.pop((budget.metadata.namespace, budget.metadata.name), None)
 
     def namespace_set(self, namespace: Namespace) -> None:
         self._cache.namespaces[namespace.metadata.name] = namespace.metadata.labels

@@ -10,6 +10,7 @@ import logging
 from podfit.api.core.namespaces import Namespace
 from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod
+from podfit.api.policy import PodDisruptionBudget
 from podfit.client.events import EventRecorder
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
@@ -47,18 +48,20 @@ class Scheduler:
         self._pods = Informer(client, Pod, clock=clock)
         self._nodes = Informer(client, Node, clock=clock)
         self._namespaces = Informer(client, Namespace, clock=clock)
+        self._budgets = Informer(client, PodDisruptionBudget, clock=clock)
         follow = self._follow = Follower(self._cache, self._queue, gates)
         self._pods.add_handler(add=follow.pod_added, update=follow.pod_updated, delete=follow.pod_deleted)
         self._nodes.add_handler(add=follow.node_added, update=follow.node_updated, delete=follow.node_deleted)
         self._namespaces.add_handler(
             add=follow.namespace_set, update=follow.namespace_updated, delete=follow.namespace_deleted)
+        self._budgets.add_handler(add=follow.budget_set, update=follow.budget_updated, delete=follow.budget_deleted)
         self.metrics = metrics or Metrics()
         self._measured = SchedulerMetrics(self.metrics, self._pending, self._queue.refused_by)
 
     async def run(self) -> None:
         """Place pods until cancelled."""
         async with asyncio.TaskGroup() as group:
-            informers = (self._namespaces, self._nodes, self._pods)
+            informers = (self._namespaces, self._nodes, self._pods, self._budgets)
             for informer in informers:
                 group.create_task(informer.run())
             await asyncio.gather(*(informer.synced.wait() for informer in informers))
@@ -99,7 +102,8 @@ class Scheduler:
             group.create_task(self._explain(pod, verdict.message, nominated))
             return
         self._measured.preemptions.inc()
-        outcome = preempt(subject, verdict, views, namespaces=self._cache.namespaces)
+        budgets = tuple(self._cache.budgets.values())
+        outcome = preempt(subject, verdict, views, namespaces=self._cache.namespaces, budgets=budgets)
         if isinstance(outcome, Hopeless):
             if not outcome.keeps_promise:
                 nominated = ""

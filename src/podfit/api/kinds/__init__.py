@@ -7,9 +7,11 @@ from podfit.api.kinds import (
     admissionregistration,
     apiextensions,
     apps,
+    batch,
     coordination,
     core,
     discovery,
+    policy,
     rbac,
     reviews,
     scheduling,
@@ -26,4 +28,6 @@ DECLARED: tuple[ResourceInfo, ...] = (
     *apiextensions.KINDS,
     *discovery.KINDS,
     *apps.KINDS,
+    *batch.KINDS,
+    *policy.KINDS,
 )

@@ -8,6 +8,7 @@ from podfit.api.core.namespaces import Namespace
 from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod
 from podfit.api.core.services import Endpoints, Service
+from podfit.api.kinds.policy import EVICTION
 from podfit.api.network_columns import ENDPOINTS, SERVICE, endpoints_row, service_row
 from podfit.api.pod_columns import POD, pod_row
 from podfit.api.registry import STATUS, ResourceInfo, Subresource
@@ -32,6 +33,7 @@ KINDS: tuple[ResourceInfo, ...] = (
         subresources=(
             Subresource("binding", ("create",), "Binding"),
             Subresource("ephemeralcontainers"),
+            EVICTION,
             Subresource("log", ("get",)),
             Subresource("resize"),
             STATUS,

@@ -18,12 +18,15 @@ from podfit.api.rbac import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 from podfit.api.registry import info_for
 from podfit.api.scheduling import PriorityClass
 from podfit.api.validation import (
+    budgets,
     cluster,
     config,
+    cronjobs,
     daemonsets,
     definitions,
     deployments,
     endpoints,
+    jobs,
     limits,
     names,
     rbac,
@@ -64,6 +67,9 @@ _RULES: dict[type[Object], Rules] = {
     **deployments.RULES,
     **statefulsets.RULES,
     **daemonsets.RULES,
+    **jobs.RULES,
+    **cronjobs.RULES,
+    **budgets.RULES,
 }
 
 

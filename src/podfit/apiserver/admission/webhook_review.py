@@ -33,7 +33,8 @@ def review_of(webhook: ValidatingWebhook, attributes: Attributes, obj: Any) -> A
     is one."""
     version = next(each for each in webhook.admission_review_versions if each in REVIEW_VERSIONS)
     info, who = attributes.info, attributes.identity
-    kind = GroupVersionKind(group=info.group, version=info.version, kind=info.kind)
+    group, _, of = obj.api_version.rpartition("/")  # an Eviction is another kind than the pod that it is about
+    kind = GroupVersionKind(group=group, version=of, kind=obj.kind)
     resource = GroupVersionResource(group=info.group, version=info.version, resource=info.resource)
     options = {"kind": _OPTIONS[attributes.operation], "apiVersion": "meta.k8s.io/v1"}
     if attributes.dry_run:

@@ -155,7 +155,7 @@ class MutatingWebhooks(Webhooks):
         try:
             document = jsonpatch.apply(codec.to_dict(obj), msgspec.json.decode(patch))
             check_depth(document)
-            new = typed_object(document, attributes.info.type, version=attributes.info.version)
+            new = typed_object(document, type(obj), version=attributes.info.version)
         except (ApiError, msgspec.DecodeError, RecursionError) as error:
             raise internal_error(error.message if isinstance(error, ApiError) else str(error)) from None
         return apply_defaults(new, self.context.gates)

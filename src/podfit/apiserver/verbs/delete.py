@@ -51,12 +51,13 @@ async def _delete_once(
     )  # fmt: skip
     await chain.mutate(attributes, obj)
     await chain.validate(attributes, obj)
-    return await _remove(context, info, obj, record, options, dry=dry)
+    return await remove(context, info, obj, record, options, dry=dry)
 
 
-async def _remove(
+async def remove(
     context: Context, info: ResourceInfo, obj: Any, record: Record, options: DeleteOptions, *, dry: bool
 ) -> Response:
+    """Take an object away, at once or, when something has to happen first, by and by."""
     grace = grace_of(obj, options)
     waiting = propagating(info, obj, options)
     meta = obj.metadata

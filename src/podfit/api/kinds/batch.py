@@ -1,0 +1,17 @@
+"""The kinds of batch."""
+
+from podfit.api import batch_columns as columns
+from podfit.api.batch import CronJob, Job
+from podfit.api.registry import STATUS, ResourceInfo
+
+KINDS: tuple[ResourceInfo, ...] = (
+    ResourceInfo(
+        type=CronJob, group="batch", resource="cronjobs", singular="cronjob", short_names=("cj",), categories=("all",),
+        subresources=(STATUS,), counted=lambda o: o.spec, columns=columns.CRON_JOB, row=columns.cron_job_row,
+    ),
+    ResourceInfo(
+        type=Job, group="batch", resource="jobs", singular="job", categories=("all",), subresources=(STATUS,),
+        counted=lambda o: o.spec, columns=columns.JOB, row=columns.job_row,
+        fields={"status.successful": lambda o: str(o.status.succeeded)},
+    ),
+)  # fmt: skip

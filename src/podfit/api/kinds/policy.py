@@ -1,0 +1,14 @@
+"""The kinds of policy, and the eviction of a pod."""
+
+from podfit.api import policy_columns as columns
+from podfit.api.policy import Eviction, PodDisruptionBudget
+from podfit.api.registry import STATUS, ResourceInfo, Subresource
+
+EVICTION = Subresource("eviction", ("create",), "Eviction", "policy", "v1", Eviction)
+KINDS: tuple[ResourceInfo, ...] = (
+    ResourceInfo(
+        type=PodDisruptionBudget, group="policy", resource="poddisruptionbudgets", singular="poddisruptionbudget",
+        short_names=("pdb",), subresources=(STATUS,), counted=lambda o: o.spec,
+        columns=columns.BUDGET, row=columns.budget_row,
+    ),
+)  # fmt: skip

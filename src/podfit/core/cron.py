@@ -1,0 +1,101 @@
+"""Schedules of cron jobs: five fields of numbers, names, ranges and steps, or a word such as `@daily`.
+
+`objection` says what is wrong with one, in the words of the parser that upstream uses.
+"""
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    least: int
+    most: int
+    names: tuple[str, ...] = ()  # of the numbers from `least` on
+
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_FIELDS = (_Bounds(0, 59), _Bounds(0, 23), _Bounds(1, 31), _Bounds(1, 12, _MONTHS), _Bounds(0, 6, _DAYS))
+_WORDS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
+_EVERY = "@every "
+_DURATION = re.compile(r"[-+]?(0|((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)", re.ASCII)
+_NUMBER = re.compile(r"[-+]?\d+", re.ASCII)
+_ZONES = ("TZ=", "CRON_TZ=")
+
+
+class _Wrong(Exception):
+    """The schedule does not parse; the message says why."""
+
+
+def objection(schedule: str) -> str:
+    """What is wrong with a schedule; nothing when it is fine. A time zone in front of it is not looked at."""
+    if schedule.startswith(_ZONES):
+        schedule = schedule.partition(" ")[2].strip()
+    if not schedule:
+        return "empty spec string"
+    try:
+        _check(schedule)
+    except _Wrong as error:
+        return str(error)
+    return ""
+
+
+def _check(schedule: str) -> None:
+    if schedule.startswith("@"):
+        _check_word(schedule)
+        return
+    fields = schedule.split()
+    if len(fields) != len(_FIELDS):
+        raise _Wrong(f"expected exactly {len(_FIELDS)} fields, found {len(fields)}: [{' '.join(fields)}]")
+    for field, bounds in zip(fields, _FIELDS, strict=True):
+        for part in filter(None, field.split(",")):
+            _check_range(part, bounds)
+
+
+def _check_word(schedule: str) -> None:
+    if schedule in _WORDS:
+        return
+    if not schedule.startswith(_EVERY):
+        raise _Wrong(f"unrecognized descriptor: {schedule}")
+    text = schedule.removeprefix(_EVERY)
+    if not _DURATION.fullmatch(text):
+        raise _Wrong(f'failed to parse duration {schedule}: time: invalid duration "{text}"')
+
+
+def _check_range(part: str, bounds: _Bounds) -> None:
+    span, *steps = part.split("/")
+    low, *high = span.split("-")
+    if low in ("*", "?"):
+        start, end = bounds.least, bounds.most
+    else:
+        start = _number(low, bounds)
+        if len(high) > 1:
+            raise _Wrong(f"too many hyphens: {part}")
+        end = _number(high[0], bounds) if high else start
+    if len(steps) > 1:
+        raise _Wrong(f"too many slashes: {part}")
+    step = _plain(steps[0]) if steps else 1
+    if steps and not high:
+        end = bounds.most
+    if start < bounds.least:
+        raise _Wrong(f"beginning of range ({start}) below minimum ({bounds.least}): {part}")
+    if end > bounds.most:
+        raise _Wrong(f"end of range ({end}) above maximum ({bounds.most}): {part}")
+    if start > end:
+        raise _Wrong(f"beginning of range ({start}) beyond end of range ({end}): {part}")
+    if step == 0:
+        raise _Wrong(f"step of range should be a positive number: {part}")
+
+
+def _number(text: str, bounds: _Bounds) -> int:
+    name = text.lower()
+    return bounds.names.index(name) + bounds.least if name in bounds.names else _plain(text)
+
+
+def _plain(text: str) -> int:
+    if not _NUMBER.fullmatch(text):
+        raise _Wrong(f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": invalid syntax')
+    if int(text) < 0:
+        raise _Wrong(f"negative number ({int(text)}) not allowed: {text}")
+    return int(text)
