@@ -66,7 +66,7 @@ class Allocating:
     async def wants(self, pod: Pod, *, level: ResourceRequirements | None = None, **to: ResourceRequirements) -> Pod:
         """The API's pod is resized; answers the new generation."""
         new = self.desired[pod.metadata.uid] = resized(self.desired[pod.metadata.uid], level=level, **to)
-        await self.manager.update(new)
+        await self.manager.update([new])
         return new
 
     async def settles(self, pod: Pod) -> None:

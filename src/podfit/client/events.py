@@ -9,8 +9,9 @@ full, or the API refuses, the note is dropped and the log says so.
 import asyncio
 import logging
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
@@ -29,6 +30,8 @@ QUEUE_SIZE = 1000
 REMEMBERED = 4096  # events whose count can still be raised
 ATTEMPTS = 5
 NOT_FOUND = 404
+
+After: TypeAlias = Callable[[], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +53,16 @@ class _Told:
 
 
 class EventRecorder:
-    """Speaks for one component. `run` delivers until cancelled."""
+    """Speaks for one component. `run` delivers until cancelled; before it does, it waits for what `after` waits for."""
 
-    def __init__(self, client: Client, *, component: str, clock: Clock, host: str = "") -> None:
+    def __init__(
+        self, client: Client, *, component: str, clock: Clock, host: str = "", after: After | None = None,
+    ) -> None:  # fmt: skip
         self._client = client
         self._component = component
         self._host = host
         self._clock = clock
+        self._after = after
         self._queue: asyncio.Queue[tuple[_Note, str]] = asyncio.Queue(QUEUE_SIZE)
         self._told: OrderedDict[_Note, _Told] = OrderedDict()
         self._last_stamp = 0
@@ -79,11 +85,15 @@ class EventRecorder:
 
     async def run(self) -> None:
         while True:
-            note, when = await self._queue.get()
-            try:
-                await self._deliver(note, when)
-            finally:
-                self._queue.task_done()
+            batch = [await self._queue.get()]
+            if self._after is not None:
+                await self._after()
+            batch += [self._queue.get_nowait() for _ in range(self._queue.qsize())]
+            for note, when in batch:
+                try:
+                    await self._deliver(note, when)
+                finally:
+                    self._queue.task_done()
 
     async def flush(self) -> None:
         """Wait until everything told so far is delivered or dropped; `run` has to be running."""

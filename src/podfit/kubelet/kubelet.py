@@ -42,6 +42,7 @@ from podfit.kubelet.pods.killer import Killer
 from podfit.kubelet.pods.lookup import Lookup
 from podfit.kubelet.pods.manager import PodManager
 from podfit.kubelet.pods.metrics import PodMetrics
+from podfit.kubelet.pods.precedence import Precedence
 from podfit.kubelet.pods.starter import RETRY_SECONDS, Starter
 from podfit.kubelet.pods.toolbox import Toolbox
 from podfit.kubelet.pods.watch import RuntimeWatch
@@ -54,6 +55,7 @@ from podfit.kubelet.static.mirrors import Mirrors
 from podfit.kubelet.volumes.manager import Volumes
 from podfit.kubelet.volumes.mounter import Mounter
 from podfit.kubelet.volumes.payloads import Payloads
+from podfit.net.files import write_whole
 from podfit.net.metrics import Metrics
 
 log = logging.getLogger(__name__)
@@ -74,7 +76,9 @@ class Kubelet:
     ) -> None:
         self._config, self._clock, self._machine = config, clock, machine
         self._runtime = runtime
-        self._recorder = EventRecorder(client, component="kubelet", clock=clock, host=config.name)
+        precedence = Precedence(clock)
+        self._recorder = EventRecorder(
+            client, component="kubelet", clock=clock, host=config.name, after=precedence.clear)
         self._pressure = PressureMonitor(observe, config.eviction_hard, clock=clock, changed=self._pressure_changed)
         self._agent = NodeAgent(
             client, runtime, config, clock=clock, gates=machine.gates, pressure=lambda: self._pressure.conditions)
@@ -89,7 +93,7 @@ class Kubelet:
             runtime, clock=clock, changed=self._pods.wake, recovered=self._pods.wake_all)
         self.metrics = Metrics()
         allocated = Checkpoint(config.root / "allocated_pods_state")
-        actuated = Checkpoint(config.root / "actuated_pods_state")
+        actuated = Checkpoint(config.root / "actuated_pods_state", write=write_whole)
         self._managers = ResourceManagers(config.managers, config.root)
         self._pool = SharedPool(runtime, self._managers, node=config.name, clock=clock)
         self._guard = Guard(cgroups, clock, config.root / "guarded_shrinks")
@@ -98,7 +102,7 @@ class Kubelet:
             managers=self._managers, guard=self._guard)
         self._allocation = AllocationManager(
             allocated=allocated, actuated=actuated, node=self._view, clock=clock, emit=self._emit,
-            sync=lambda uid, _trigger: self._pods.wake(uid), end=self._pods.preempt, metrics=self.metrics,
+            sync=lambda uid, _trigger: self._pods.resize(uid), end=self._pods.preempt, metrics=self.metrics,
             managers=self._managers)
         lookup = Lookup(client)
         volumes = Volumes(config.root, Payloads(lookup, config.allocatable), mounter, clock.now)
@@ -111,6 +115,7 @@ class Kubelet:
                 runtime, self._actuator, self._puller, lookup, volumes, config.allocatable, clock, CrashBackoff(),
                 self._pool, self._emit),
             killer=Killer(runtime, clock, self._emit), metrics=PodMetrics(self.metrics), emit=self._emit,
+            precedence=precedence,
             tell=self._tell, active=lambda: self._pods.active(self._allocation))
         self.handler = NodeServer(
             runtime, pods=self._shown, metrics=self.metrics, clock=clock,

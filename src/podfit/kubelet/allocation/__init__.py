@@ -7,7 +7,7 @@ visible, so whoever reads `allocated` sees a promise that survives a crash (spec
                                 metrics=…, managers=…)
     admissions = await manager.add(pods)      new pods, and all of them after a start -> Admitted | Rejected for each,
                                               Unsaved | Preempting: to be added again
-    await manager.update(pod)                 a changed spec: evaluated at once
+    await manager.update(pods)                changed specs: evaluated at once
     await manager.remove(uids)                pods whose containers are gone and whose object is gone
     await manager.reconcile(uid, status)      after a status was generated: did it end, or shrink? wakes those that wait
     await manager.sources_ready()             every pod of this node is known now; no resize is decided before

@@ -136,12 +136,12 @@ class AllocationManager:
                 await self._pass("pods_added")
             return tuple(self._refreshed(each) for each in answers)
 
-    async def update(self, pod: Pod) -> None:
-        """The API's pod changed. A new desire replaces one that waits (R-110) and is evaluated before this returns.
+    async def update(self, pods: Iterable[Pod]) -> None:
+        """The API's pods changed. A new desire replaces one that waits (R-110) and is evaluated before this returns.
 
         Changes that arrive while a pass is being written share the next one.
         """
-        self._incoming[pod.metadata.uid] = pod
+        self._incoming.update((pod.metadata.uid, pod) for pod in pods)
         async with self._deciding:
             arrived, self._incoming = self._incoming, {}
             changed = [uid for uid, each in arrived.items() if self._replace(uid, each)]

@@ -55,6 +55,15 @@ class _Again:
     uid: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A newer version of a pod; `quiet`: only of its status."""
+
+    worker: PodWorker
+    pod: Pod
+    quiet: bool
+
+
 _News = _Added | _Changed | _Deleted | _Again
 
 
@@ -76,6 +85,13 @@ class PodManager:
             delete=lambda pod: self._hear(_Deleted(pod)))
 
     # ------------------------------------------------------------------ what others ask
+
+    def resize(self, uid: str) -> None:
+        """Allocation has decided about a resize of this pod: its worker is to look, before others tell of it."""
+        worker = self._workers.get(uid)
+        if worker is not None:
+            worker.go_first()
+        self._return(uid)
 
     def wake(self, uid: str) -> None:
         """Something happened to this pod; have its worker look. One that is not admitted yet is tried again."""
@@ -171,9 +187,17 @@ class PodManager:
         await tools.allocation.rebuild(pods.values(), seen)
 
     async def _take(self, tools: Toolbox, news: Iterable[_News]) -> None:
-        """New pods that come together are admitted together; the rest goes in order."""
+        """New pods that come together are admitted together, changes that come together are decided together; the rest
+        goes in order.
+        """
         batch: list[Pod] = []
+        changes: dict[str, _Change] = {}
         for each in news:
+            uid = each.uid if isinstance(each, _Again) else each.pod.metadata.uid
+            if isinstance(each, _Changed) and uid in self._workers and not batch:
+                await self._collect(tools, changes, _classified(each.pod, tools))
+                continue
+            await self._change(tools, changes)
             if isinstance(each, _Added):
                 if not self._successors.has_to_wait(each.pod, self.pods()):
                     batch.append(_classified(each.pod, tools))
@@ -185,14 +209,15 @@ class PodManager:
                 continue
             await self._add(tools, batch)
             batch = []
-            if each.pod.metadata.uid in self._held:
+            if uid in self._held:
                 await self._change_held(tools, each)
             elif isinstance(each, _Changed):
-                await self._change(tools, _classified(each.pod, tools))
+                await self._collect(tools, changes, _classified(each.pod, tools))
             else:
-                worker = self._workers.get(each.pod.metadata.uid)
+                worker = self._workers.get(uid)
                 if worker is not None:
                     worker.gone()
+        await self._change(tools, changes)
         await self._add(tools, batch)
 
     async def _add(self, tools: Toolbox, batch: list[Pod]) -> None:
@@ -240,15 +265,29 @@ class PodManager:
         if news.pod.metadata.deletion_timestamp is not None:
             self._return(uid)
 
-    async def _change(self, tools: Toolbox, pod: Pod) -> None:
-        """Allocation first: a turn that sees the new generation must see what was decided about it, too."""
-        worker = self._workers.get(pod.metadata.uid)
+    async def _collect(self, tools: Toolbox, changes: "dict[str, _Change]", pod: Pod) -> None:
+        """Each change of a pod's spec is decided about, also where a later one of the same pod has come."""
+        uid = pod.metadata.uid
+        if uid in changes and not changes[uid].quiet:
+            await self._change(tools, changes)
+        worker = self._workers.get(uid)
         if worker is None:
             return
-        quiet = _same_but_status(worker.pod, pod)
-        if not quiet:
-            await tools.allocation.update(pod)
-        worker.update(pod, quiet=quiet)
+        known = changes[uid].pod if uid in changes else worker.pod
+        changes[uid] = _Change(worker, pod, _same_but_status(known, pod))
+
+    async def _change(self, tools: Toolbox, changes: "dict[str, _Change]") -> None:
+        """Allocation first: a turn that sees the new generation must see what was decided about it, too. The runtime is
+        asked about the pods while the promises are written.
+        """
+        loud = [each for each in changes.values() if not each.quiet]
+        for each in loud:
+            each.worker.look_ahead()
+        if loud:
+            await tools.allocation.update([each.pod for each in loud])
+        for each in changes.values():
+            each.worker.update(each.pod, quiet=each.quiet)
+        changes.clear()
 
     async def _live(self, tools: Toolbox, uid: str, worker: PodWorker) -> None:
         """Nothing is said about a pod before resizes are decided again: a status that has seen the newest generation

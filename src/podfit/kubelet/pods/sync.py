@@ -3,12 +3,12 @@
     look → in-progress condition and status → volumes → pod cgroup → sandbox
          → init containers → restarts and resize → containers → look again → status
 
-A turn goes round until nothing more can be done now. It remembers nothing that the runtime, the checkpoints or the API
-could not tell it again, apart from why containers wait.
+A turn goes round until nothing more can be done now; a round that did nothing leaves nothing new to look at. It
+remembers nothing that the runtime, the checkpoints or the API could not tell it again, apart from why containers wait.
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
 from podfit.api.core.container_status import ContainerStateWaiting
@@ -55,12 +55,16 @@ class PodSync:
         self._volumes_at = 0.0
         self._mount_failures = 0
 
-    async def turn(self, newest: Callable[[], Pod]) -> Turn:
+    async def look(self, pod: Pod) -> PodFacts:
+        """What a turn begins with; raises CRIError."""
+        return await observe(self._tools.runtime, pod.metadata.uid)
+
+    async def turn(self, newest: Callable[[], Pod], looking: Awaitable[PodFacts]) -> Turn:
         """`newest` is the API's pod as it is known now: what is said of a resize that was decided during the turn is
         said with its generation. Raises CRIError, CgroupError, CheckpointError: the turn is to be repeated.
         """
         desired = newest()
-        facts = await observe(self._tools.runtime, desired.metadata.uid)
+        facts = await looking
         retries: list[float] = []
         for _ in range(ROUNDS):
             pod = await self._reporter.report(newest, facts)
@@ -74,7 +78,9 @@ class PodSync:
                 return Turn(again=delay_after(self._mount_failures - 1, FIRST_MOUNT_RETRY, LONGEST_MOUNT_RETRY))
             retries.clear()
             progress = await self._round(pod, facts, volumes, retries)
-            facts = await observe(self._tools.runtime, desired.metadata.uid)
+            if not progress and not retries:
+                return Turn()
+            facts = await self.look(desired)
             if not progress:
                 break
         await self._reporter.report(newest, facts)

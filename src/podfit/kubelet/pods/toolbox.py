@@ -14,6 +14,7 @@ from podfit.kubelet.cgroup.protocol import Cgroups
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.pods.killer import Killer
 from podfit.kubelet.pods.metrics import PodMetrics
+from podfit.kubelet.pods.precedence import Precedence
 from podfit.kubelet.pods.starter import Starter
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.volumes.manager import Volumes
@@ -41,6 +42,7 @@ class Toolbox:
     metrics: PodMetrics
     emit: Callable[[Pod, str, str, str, str], None]
     tell: Callable[[str, str, str], None]
+    precedence: Precedence
     active: Callable[[], Iterable[Pod]]
 
     def jittered(self, seconds: float) -> float:

@@ -19,6 +19,7 @@ from podfit.kubelet.allocation.checkpoint import CheckpointError
 from podfit.kubelet.cgroup.protocol import CgroupError
 from podfit.kubelet.pods import labels
 from podfit.kubelet.pods.ender import PodEnd
+from podfit.kubelet.pods.facts import PodFacts
 from podfit.kubelet.pods.reporter import Reporter
 from podfit.kubelet.pods.starter import OUTAGE_SECONDS
 from podfit.kubelet.pods.status_writer import StatusWriter
@@ -55,6 +56,7 @@ class PodWorker:
         self._dirty = asyncio.Event()
         self._dirty.set()
         self._turn: asyncio.Task[float | None] | None = None
+        self._early: asyncio.Task[PodFacts] | None = None
         self._timer: Timer | None = None
         self._failures = Backoff(1.0, RETRY_SECONDS)
 
@@ -101,6 +103,20 @@ class PodWorker:
         self._dirty.set()
 
     def wake(self) -> None:
+        """Something happened in the runtime: what was asked before does not count."""
+        self._forget_early()
+        self._dirty.set()
+
+    def look_ahead(self) -> None:
+        """A turn will follow in a moment: ask the runtime already, if nobody is changing anything there."""
+        if (self._turn is None or self._turn.done()) and not self._dirty.is_set() and not self._ending:
+            self._forget_early()
+            self._early = asyncio.create_task(self._sync.look(self.pod), name=f"look {self.pod.metadata.name}")
+            self._early.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+    def go_first(self) -> None:
+        """Take a turn, and have precedence until it is over."""
+        self._tools.precedence.begin(self.pod.metadata.uid)
         self._dirty.set()
 
     async def run(self) -> None:
@@ -111,6 +127,8 @@ class PodWorker:
                 self._dirty.clear()
                 await self._one_turn()
         finally:
+            self._tools.precedence.end(self.pod.metadata.uid)
+            self._forget_early()
             self._cancel_timer()
             for task in (writing, self._turn):
                 if task is not None:
@@ -122,6 +140,7 @@ class PodWorker:
         began = self._tools.clock.monotonic()
         self._turn = asyncio.create_task(self._guarded(), name=f"pod {self.pod.metadata.name}")
         await asyncio.wait({self._turn})
+        self._tools.precedence.end(self.pod.metadata.uid)
         if not self._turn.cancelled():
             again = self._turn.result()
             if again is not None:
@@ -155,7 +174,8 @@ class PodWorker:
         if self._ending:
             await self._finish()
             return None
-        turn = await self._sync.turn(lambda: self.pod)
+        early, self._early = self._early, None
+        turn = await self._sync.turn(lambda: self.pod, early or self._sync.look(self.pod))
         if turn.over:
             self._over = True
             await self._finish()
@@ -178,6 +198,11 @@ class PodWorker:
         if (gone or pod.metadata.deletion_timestamp is not None) and not self._deleted:
             await self._end.delete(pod, gone=gone)
             self._deleted = True
+
+    def _forget_early(self) -> None:
+        if self._early is not None:
+            self._early.cancel()
+            self._early = None
 
     def _interrupt(self) -> None:
         if self._turn is not None:
