@@ -4,7 +4,6 @@ One value can fail in more ways than one. What every text names is the path, `in
 the type that was given.
 """
 
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
@@ -13,10 +12,9 @@ import msgspec
 
 from podfit.api.apiextensions import JSONSchemaProps
 from podfit.api.structural.formats import fits
+from podfit.api.structural.rules import NOWHERE
 from podfit.core.fields import FieldError, invalid, required, too_many, type_invalid, unsupported
 
-NOWHERE = "<nil>"
-"""How upstream prints the place of an error that has none."""
 _NONE_OF = {
     "anyOf": "at least one schema (anyOf)", "oneOf": "one and only one schema (oneOf). Found none valid",
 }  # fmt: skip
@@ -92,16 +90,21 @@ def _text(value: str, schema: JSONSchemaProps, path: str) -> Iterator[FieldError
         yield FieldError(path, "Too long", f"may not be more than {schema.max_length} bytes")
     elif schema.min_length is not None and len(value) < schema.min_length:
         yield invalid(path, value, f"{_in(path)} should be at least {schema.min_length} chars long")
-    elif schema.pattern and not _compiled(schema.pattern).search(value):
+    elif schema.pattern and not compiled(schema.pattern).search(value):
         yield invalid(path, value, f"{_in(path)} should match '{schema.pattern}'")
     if schema.format and not fits(value, schema.format):
         yield type_invalid(path, value, f"{_in(path)} must be of type {schema.format}: {_json(value)}")
 
 
 @lru_cache(maxsize=512)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    """Go's `$` is the end of the text, not the end of its last line."""
-    return re.compile(re.sub(r"(?<!\\)\$$", r"\\Z", pattern), re.ASCII)
+def compiled(pattern: str) -> Any:
+    """The expression as Go reads it, which takes time in proportion to the text. Raises ValueError."""
+    import re2  # loaded when the first schema has a pattern
+
+    try:
+        return re2.compile(pattern)
+    except re2.error as error:
+        raise ValueError(str(error)) from None
 
 
 def _number(value: float, schema: JSONSchemaProps, path: str) -> Iterator[FieldError]:

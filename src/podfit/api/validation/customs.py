@@ -8,8 +8,8 @@ from podfit.api.apiextensions import CustomResourceSubresourceScale
 from podfit.api.custom import Custom
 from podfit.api.structural.jsonpath import PathError, find
 from podfit.api.structural.lists import embedded_errors, list_errors
-from podfit.api.structural.rules import has_rules, rule_errors
-from podfit.api.structural.values import NOWHERE, value_errors
+from podfit.api.structural.rules import NOWHERE, has_rules, rule_errors
+from podfit.api.structural.values import value_errors
 from podfit.api.validation import names
 from podfit.api.validation.meta import validate_meta, validate_meta_update
 from podfit.core.fields import FieldError, invalid

@@ -11,7 +11,8 @@ from podfit.api.apiextensions import JSONSchemaProps
 from podfit.api.structural.fill import fill
 from podfit.api.structural.lists import list_errors
 from podfit.api.structural.prune import prune
-from podfit.api.structural.values import value_errors
+from podfit.api.structural.rules import REASONS, rule_problems
+from podfit.api.structural.values import compiled, value_errors
 from podfit.core.fields import FieldError, forbidden, invalid, required, unsupported
 
 TYPES = ("array", "boolean", "integer", "number", "object", "string")
@@ -22,7 +23,7 @@ _MAP_TYPES = ("atomic", "granular")
 
 def schema_errors(schema: JSONSchemaProps, path: str) -> Iterator[FieldError]:
     yield from _structural(schema, path, _ROOT)
-    yield from _node(schema, path)
+    yield from _node(schema, path, root=True)
 
 
 def children(schema: JSONSchemaProps, path: str) -> Iterator[tuple[str, JSONSchemaProps, str]]:
@@ -121,8 +122,10 @@ def _outside(path: str) -> str:
     return re.sub(r"\.(?:(?:allOf|anyOf|oneOf)\[\d+\]|not)", "", path)
 
 
-def _node(schema: JSONSchemaProps, path: str) -> Iterator[FieldError]:
-    """Each node by itself."""
+def _node(
+    schema: JSONSchemaProps, path: str, *, root: bool = False, told_apart: bool = True
+) -> Iterator[FieldError]:
+    """Each node by itself. `told_apart`: what an object had here before can be found."""
     if schema.type and schema.type not in TYPES:
         yield unsupported(f"{path}.type", schema.type, TYPES)
     yield from _forbidden(schema, path)
@@ -131,10 +134,43 @@ def _node(schema: JSONSchemaProps, path: str) -> Iterator[FieldError]:
     yield from _merging(schema, path)
     if schema.default is not None:
         yield from _default(schema, f"{path}.default")
+    yield from _rules(schema, path, root=root, told_apart=told_apart)
     for where, each, _ in children(schema, path):
-        yield from _node(each, where)
+        keyed = each is not schema.items or schema.list_type == "map"
+        yield from _node(each, where, told_apart=told_apart and keyed)
     for where, each in junctors(schema, path):
         yield from _node(each, where)
+
+
+def _rules(schema: JSONSchemaProps, path: str, *, root: bool, told_apart: bool) -> Iterator[FieldError]:
+    for index, rule in enumerate(schema.validations):
+        place = f"{path}.x-kubernetes-validations[{index}]"
+        if not rule.rule.strip():
+            yield required(f"{place}.rule", "rule is not specified")
+            continue
+        if "\n" in rule.message.strip():
+            yield invalid(f"{place}.message", rule.message, "message must not contain line breaks")
+        elif "\n" in rule.rule.strip() and not rule.message:
+            yield required(f"{place}.message", "message must be specified if rule contains line breaks")
+        if rule.reason is not None and rule.reason not in REASONS:
+            yield unsupported(f"{place}.reason", rule.reason, REASONS)
+        if rule.field_path and not _leads_somewhere(schema, rule.field_path):
+            yield invalid(f"{place}.fieldPath", rule.field_path, "does not refer to a valid field")
+        for name, value, text in rule_problems(schema, rule, root=root, told_apart=told_apart):
+            yield invalid(f"{place}.{name}", value, text)
+
+
+def _leads_somewhere(schema: JSONSchemaProps, path: str) -> bool:
+    """Whether a path such as `.a['b'].c` names declared members."""
+    steps = re.findall(r"\.([A-Za-z_][A-Za-z0-9_-]*)|\['([^']+)'\]", path)
+    if not steps or re.sub(r"\.[A-Za-z_][A-Za-z0-9_-]*|\['[^']+'\]", "", path):
+        return False
+    node: JSONSchemaProps | bool | None = schema
+    for one, other in steps:
+        if not isinstance(node, JSONSchemaProps):
+            return False
+        node = node.properties.get(one or other) or node.additional_properties
+    return isinstance(node, JSONSchemaProps)
 
 
 def _forbidden(schema: JSONSchemaProps, path: str) -> Iterator[FieldError]:
@@ -145,8 +181,6 @@ def _forbidden(schema: JSONSchemaProps, path: str) -> Iterator[FieldError]:
     ):  # fmt: skip
         if given:
             yield forbidden(f"{path}.{name}", f"{name} is not supported")
-    if schema.validations:
-        yield forbidden(f"{path}.x-kubernetes-validations", "this server evaluates no CEL rules")
     if schema.unique_items:
         text = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
         yield forbidden(f"{path}.uniqueItems", text)
@@ -156,8 +190,8 @@ def _forbidden(schema: JSONSchemaProps, path: str) -> Iterator[FieldError]:
 
 def _pattern_problem(pattern: str) -> str:
     try:
-        re.compile(pattern)
-    except re.error as error:
+        compiled(pattern)
+    except ValueError as error:
         return str(error)
     return ""
 
