@@ -102,7 +102,10 @@ async def test_a_server_that_stops_is_not_ready_but_lives(server: Server) -> Non
 async def test_requests_are_counted(server: Server) -> None:
     await server.ask("GET", "/api/v1/namespaces/default/pods/x")
     text = (await (await server.ask("GET", "/metrics")).read()).decode()
-    assert 'apiserver_request_total{code="404",resource="pods",subresource="",verb="get"} 1.0' in text
+    series = 'group="",resource="pods",scope="resource",subresource="",verb="get",version="v1"'
+    assert f'apiserver_request_total{{code="404",{series}}} 1.0' in text
+    assert f'apiserver_request_duration_seconds_count{{{series}}} 1.0' in text
+    assert 'apiserver_flowcontrol_current_executing_requests{priority_level="workload-low"} 0.0' in text
 
 
 async def test_a_client_cannot_fill_the_memory_with_new_names(server: Server) -> None:

@@ -2,11 +2,12 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 
 import pytest
 
 from podfit.core.errors import bad_request, conflict
+from podfit.net import http_connection
 from podfit.net.http_server import BODY_LIMIT, HttpsServer, PortInUse
 from podfit.net.http_syntax import HEADER_LIMIT, TARGET_LIMIT
 from podfit.net.tls import Authority, KeyPair, client_context, server_context
@@ -105,6 +106,19 @@ async def test_a_body_that_stops_coming_is_408(server_pair: KeyPair, dial: Dial)
     await wire.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf")
     status, headers, _ = await asyncio.wait_for(wire.answer(), 5)
     assert (status, headers["connection"]) == (408, "close")
+    await server.close(deadline=0.1)
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: "], ids=["silent", "half a header"])
+async def test_who_asks_nothing_is_cut_off(
+    server_pair: KeyPair, dial: Dial, monkeypatch: pytest.MonkeyPatch, begun: bytes
+) -> None:
+    monkeypatch.setattr(http_connection, "FIRST_SECONDS", 0.05)
+    server = HttpsServer(echo, server_context(server_pair))
+    wire = await dial(await server.listen(HOST, 0))
+    await wire.send(begun)
+    with suppress(ConnectionError):
+        assert await asyncio.wait_for(wire.reader.read(), 5) == b""
     await server.close(deadline=0.1)
 
 

@@ -17,7 +17,6 @@ from typing import Any
 
 import msgspec
 
-from podfit.api.registry import ALL_VERBS
 from podfit.apiserver import connect, discovery, own_service
 from podfit.apiserver.admission.default import default_chain
 from podfit.apiserver.admission.webhook_client import WebhookClient
@@ -38,8 +37,10 @@ from podfit.apiserver.legacy import shown
 from podfit.apiserver.openapi import openapi
 from podfit.apiserver.presentation import presented
 from podfit.apiserver.question import question_of
+from podfit.apiserver.request_metrics import RequestMetrics
 from podfit.apiserver.reviews import Reviews
 from podfit.apiserver.scale import scale
+from podfit.apiserver.seats import Seats
 from podfit.apiserver.stored import unavailable
 from podfit.apiserver.target import Target, target_of
 from podfit.apiserver.token_requests import create_token
@@ -83,16 +84,14 @@ class ApiServer:
         self._customs = CustomTable(context)
         self._cleaning: asyncio.Task[None] | None = None
         self.metrics = metrics or Metrics()
-        self._counted: Any = None
+        self._seats = Seats(context.clock)
+        self._requests = RequestMetrics()
         self.ready = False
 
     async def start(self) -> None:
         await bootstrap(self._context)
         await self._customs.start()
-        self._counted = self.metrics.counter(
-            "apiserver_request_total", "Requests by verb, resource, subresource and code.",
-            ("verb", "resource", "subresource", "code"),
-        )  # fmt: skip
+        self._requests.declare(self.metrics, self._seats)
         self._webhooks.metrics.declare(self.metrics)
         self._cleaning = asyncio.create_task(self._janitor.run())
         self.ready = True
@@ -112,15 +111,14 @@ class ApiServer:
 
     async def handler(self, request: Request) -> Response:
         """Every request; refusals become Status objects."""
-        target = target_of(request, self._customs.find)
+        target, began = target_of(request, self._customs.find), self._context.clock.monotonic()
         try:
             response = await self._answer(request, target)
         except ApiError as error:
             response = error_response(error)
         except StoreError as error:
             response = error_response(unavailable(error))
-        if self._counted is not None:
-            self._counted.labels(*_labels(target), str(response.status)).inc()
+        self._requests.count(target, response.status, self._context.clock.monotonic() - began)
         return await presented(request, response)
 
     async def _answer(self, request: Request, target: Target | None) -> Response:
@@ -128,8 +126,11 @@ class ApiServer:
         question = question_of(target, request)
         who = await self._authenticator.identify(request)
         identity = await impersonated(who, request, question, self._authorizer)
-        await self._authorizer.require(identity, question)
-        answer = await self._served(request, target, identity)
+        async with self._seats.taken(identity, target, request) as level:
+            if target is not None and target.verb == "watch":
+                self._seats.check_streams(level, identity)
+            await self._authorizer.require(identity, question)
+            answer = self._seats.streaming(level, identity, await self._served(request, target, identity))
         return shown(self._context.legacy, target, request, identity, answer)
 
     async def _served(self, request: Request, target: Target | None, identity: Identity) -> Response:
@@ -247,13 +248,6 @@ class ApiServer:
 
 def _makes_custom(target: Target) -> bool:
     return target.verb == "create" and isinstance(target.info, CustomInfo)
-
-
-def _labels(target: Target | None) -> tuple[str, str, str]:
-    """Verb, resource and subresource as declared: what a client makes up must not become a series of its own."""
-    if target is None or target.info is None or target.verb not in ALL_VERBS:
-        return "", "", ""
-    return target.verb, target.resource, target.sub.name if target.sub else ""
 
 
 def _check_text(request: Request) -> None:

@@ -19,6 +19,7 @@ from podfit.net.wire import Response
 log = logging.getLogger(__name__)
 
 IDLE_SECONDS = 90.0
+FIRST_SECONDS = 30.0  # for the first request's headers: who connects and says nothing is not waited for
 STEP_SECONDS, GONE_STEPS = 0.005, 10
 SLICE = 128 * 1024  # large bodies reach TLS in slices: one huge write costs more than twice the CPU
 
@@ -57,7 +58,8 @@ class Connections(web.Server):
 class Connection(web.RequestHandler):
     """One client's connection: who it is, and the stream it is reading, if any."""
 
-    __slots__ = ("_connections", "_stream", "_stream_ended", "_wire", "peer_certificate", "remote", "untrusted")
+    __slots__ = (
+        "_connections", "_patience", "_stream", "_stream_ended", "_wire", "peer_certificate", "remote", "untrusted")
 
     def __init__(self, manager: "Connections", **options: Any) -> None:
         super().__init__(manager, **options)
@@ -68,6 +70,7 @@ class Connection(web.RequestHandler):
         self._stream: asyncio.Task[Any] | None = None
         self._stream_ended = False
         self._wire: asyncio.Transport | None = None
+        self._patience: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -81,9 +84,16 @@ class Connection(web.RequestHandler):
         self.remote = transport.get_extra_info("peername", ("",))[0]
         if self._connections.closing:
             self.force_close()
+        self._patience = self._loop.call_later(FIRST_SECONDS, self._impatient)
+
+    def _impatient(self) -> None:
+        if not self._request_count:
+            self.cut()
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self.end_stream()
+        if self._patience is not None:
+            self._patience.cancel()
         self._connections.alive.discard(self)
         super().connection_lost(exc)
 

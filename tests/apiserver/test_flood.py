@@ -1,0 +1,226 @@
+"""Seats: a client that floods the server waits for itself, and the kubelet does not."""
+
+import asyncio
+import statistics
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podfit.api.codec import convert
+from podfit.api.core.config import ConfigMap
+from podfit.api.core.nodes import Node
+from podfit.api.core.pods import Pod
+from podfit.api.meta import ObjectMeta
+from podfit.api.rbac import ClusterRole, ClusterRoleBinding
+from podfit.apiserver.seats import Seats
+from podfit.client.kubeconfig import Access
+from podfit.client.rest import Client
+from podfit.core.errors import ApiError
+from podfit.decide.fairness import CATCH_ALL, GLOBAL_DEFAULT, LONGEST_WAIT
+from podfit.net.client_certificates import Trust
+from podfit.net.http_server import HttpsServer
+from podfit.net.system import SystemClock
+from podfit.net.tls import Authority, server_context
+from podfit.net.wire import Identity, Request, Response
+from support.clock import FakeClock
+from support.server import Server, running_server
+
+JANE, JOHN = (Identity(each, ("system:authenticated",)) for each in ("jane", "john"))
+FLOOD = Path(__file__).parent.parent / "support" / "flood.py"
+CONNECTIONS, PATCHES = 200, 25
+TIMES = 25.0  # how much longer a status patch may take in the flood: 2 to 11 times with seats, hundreds without
+
+
+def asking(who: Identity = JANE) -> tuple[Identity, None, Request]:
+    return who, None, Request("GET", "/version")
+
+
+async def turns(count: int = 50) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+class Crowd:
+    """Requests that stay until they are told to go."""
+
+    def __init__(self, seats: Seats) -> None:
+        self._seats = seats
+        self.let_in: list[str] = []
+        self._leave = asyncio.Event()
+
+    def come(self, who: Identity = JANE, name: str = "") -> "asyncio.Task[None]":
+        return asyncio.ensure_future(self._one(who, name or who.user))
+
+    async def _one(self, who: Identity, name: str) -> None:
+        async with self._seats.taken(*asking(who)):
+            self.let_in.append(name)
+            await self._leave.wait()
+
+    def go(self) -> None:
+        self._leave.set()
+
+
+async def test_a_full_level_lets_others_wait_and_then_refuses() -> None:
+    seats = Seats(FakeClock())
+    crowd = Crowd(seats)
+    tasks = [crowd.come() for _ in range(GLOBAL_DEFAULT.seats)]
+    await turns()
+    tasks += [crowd.come() for _ in range(GLOBAL_DEFAULT.waiting)]
+    await turns()
+    assert len(crowd.let_in) == GLOBAL_DEFAULT.seats
+    with pytest.raises(ApiError) as refused:
+        await crowd.come()
+    assert (refused.value.code, refused.value.reason) == (429, "TooManyRequests")
+    assert refused.value.details["retryAfterSeconds"] == 1
+    found = {name: rest for name, *rest in seats.counts()}
+    assert found["global-default"] == [GLOBAL_DEFAULT.seats, GLOBAL_DEFAULT.waiting, 1]
+    crowd.go()
+    await asyncio.gather(*tasks)
+    assert {name: rest[:2] for name, *rest in seats.counts()}["global-default"] == [0, 0]
+
+
+async def test_flows_take_turns() -> None:
+    seats = Seats(FakeClock())
+    crowd = Crowd(seats)
+    tasks = [crowd.come(JANE) for _ in range(40)]
+    await asyncio.sleep(0)
+    tasks += [crowd.come(JOHN) for _ in range(3)]
+    await turns()
+    assert len(crowd.let_in) == 43
+    assert max(index for index, name in enumerate(crowd.let_in) if name == "john") < 15
+    crowd.go()
+    await asyncio.gather(*tasks)
+
+
+async def test_few_start_in_a_turn_of_the_loop() -> None:
+    seats = Seats(FakeClock())
+    crowd = Crowd(seats)
+    tasks = [crowd.come() for _ in range(20)]
+    await asyncio.sleep(0)
+    before = len(crowd.let_in)
+    await asyncio.sleep(0)
+    assert before == GLOBAL_DEFAULT.starts
+    assert len(crowd.let_in) <= 2 * GLOBAL_DEFAULT.starts
+    await turns()
+    assert len(crowd.let_in) == 20
+    crowd.go()
+    await asyncio.gather(*tasks)
+
+
+async def test_nobody_waits_for_ever_and_who_leaves_leaves_no_trace() -> None:
+    clock = FakeClock()
+    seats = Seats(clock)
+    crowd = Crowd(seats)
+    anonymous = Identity("system:anonymous", ("system:unauthenticated",))
+    sitting = [crowd.come(anonymous) for _ in range(CATCH_ALL.seats)]
+    await turns()
+    gone, late = crowd.come(anonymous), crowd.come(anonymous)
+    await turns()
+    gone.cancel()
+    await clock.advance(LONGEST_WAIT + 1)
+    with pytest.raises(ApiError, match="waited too long"):
+        await late
+    with pytest.raises(asyncio.CancelledError):
+        await gone
+    crowd.go()
+    await asyncio.gather(*sitting)
+    assert {name: rest[:2] for name, *rest in seats.counts()}["catch-all"] == [0, 0]
+
+
+class Silent:
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        raise StopAsyncIteration
+
+
+async def test_streams_are_counted_until_they_are_closed() -> None:
+    seats = Seats(FakeClock())
+    opened = [seats.streaming(CATCH_ALL, JANE, Response(body=Silent())) for _ in range(CATCH_ALL.watches)]
+    with pytest.raises(ApiError, match="watches open"):
+        seats.check_streams(CATCH_ALL, JANE)
+    seats.check_streams(CATCH_ALL, JOHN)
+    for _ in range(2):
+        await opened[0].body.aclose()  # type: ignore[union-attr]  # every body that is streamed has it
+    seats.check_streams(CATCH_ALL, JANE)
+
+
+# ---------------------------------------------------------------------- the flood
+
+
+@asynccontextmanager
+async def served(server: Server, directory: Path) -> AsyncIterator[tuple[int, Authority]]:
+    authority = Authority.load(directory / "pki", clock=SystemClock())
+    https = HttpsServer(server.api.handler, server_context(authority.server("server", hosts=("127.0.0.1",))),
+                        clients=Trust(authority.certificate))  # fmt: skip
+    port = await https.listen("127.0.0.1", 0)
+    try:
+        yield port, authority
+    finally:
+        await https.close(deadline=1)
+
+
+def client(port: int, authority: Authority, user: str, *groups: str) -> Client:
+    pair = authority.client(user.rpartition(":")[2], user=user, groups=groups)
+    access = Access(server=f"https://127.0.0.1:{port}", authorities=authority.certificate,
+                    certificate=pair.certificate, key=pair.key)  # fmt: skip
+    return access.client()
+
+
+async def patches(kubelet: Client) -> float:
+    """Median seconds of a status patch."""
+    taken = []
+    for number in range(PATCHES):
+        status: dict[str, Any] = {"status": {"message": f"{number} {time.perf_counter()}"}}
+        began = time.perf_counter()
+        await kubelet.patch(Pod, "p", "default", status, subresource="status")
+        taken.append(time.perf_counter() - began)
+    return statistics.median(taken)
+
+
+async def prepared(server: Server) -> None:
+    await server.client.create(Node(metadata=ObjectMeta(name="n1")))
+    pod = {"metadata": {"name": "p", "namespace": "default"},
+           "spec": {"nodeName": "n1", "containers": [{"name": "c", "image": "i"}]}}  # fmt: skip
+    await server.client.create(convert(pod, Pod))
+    for number in range(20):
+        await server.client.create(ConfigMap(metadata=ObjectMeta(name=f"m{number}", namespace="default"),
+                                             data={"k": "x" * 500}))  # fmt: skip
+    rules = {"rules": [{"verbs": ["list"], "apiGroups": [""], "resources": ["configmaps"]}]}
+    await server.client.create(convert({"metadata": {"name": "reader"}} | rules, ClusterRole))
+    await server.client.create(convert(
+        {"metadata": {"name": "reader"}, "subjects": [{"kind": "User", "name": "jane"}],
+         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reader"}},
+        ClusterRoleBinding))  # fmt: skip
+
+
+@pytest.mark.timeout(60)
+async def test_a_flood_does_not_starve_the_kubelet(tmp_path: Path) -> None:
+    """200 connections of one user, each with a request under way all the time, against a kubelet's status patches."""
+    async with running_server(tmp_path, clock=SystemClock()) as server, served(server, tmp_path) as (port, authority):
+        await prepared(server)
+        kubelet = client(port, authority, "system:node:n1", "system:nodes")
+        await patches(kubelet)
+        quiet = await patches(kubelet)
+        jane = authority.client("jane", user="jane", groups=())
+        paths = [tmp_path / each for each in ("ca", "jane.crt", "jane.key")]
+        for path, text in zip(paths, (authority.certificate, jane.certificate, jane.key), strict=True):
+            path.write_bytes(text)
+        flood = await asyncio.create_subprocess_exec(
+            sys.executable, str(FLOOD), str(port), *map(str, paths), str(CONNECTIONS),
+            "/api/v1/namespaces/default/configmaps", stdout=asyncio.subprocess.PIPE)  # fmt: skip
+        try:
+            assert flood.stdout is not None
+            assert await flood.stdout.readline() == b"flooding\n"
+            flooded = await patches(kubelet)
+        finally:
+            flood.kill()
+            await flood.wait()
+        await kubelet.close()
+        assert flooded < TIMES * quiet, f"{1000 * flooded:.1f} ms in the flood, {1000 * quiet:.1f} ms without"
