@@ -11,6 +11,7 @@ PODS = "/api/v1/namespaces/shop/pods"
 NODE = "/api/v1/nodes/n1"
 CONFIGZ = f"{NODE}/proxy/configz"
 METRICS = "/apis/metrics.k8s.io/v1beta1/namespaces/shop/pods"
+DENIED = 'pods is forbidden: User "jo" cannot list resource "pods" in API group "" in the namespace "shop"'
 FEATURES = ["InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers"]
 
 
@@ -22,12 +23,14 @@ class Conversation:
     def __init__(self, minor: int, *pods: dict[str, Any], forbidden: tuple[str, ...] = ()) -> None:
         self.asked: list[tuple[str, str]] = []
         self.forbidden = forbidden
+        self.denied: set[str] = set()  # the same in a real server's words
         size = {"cpu": "4", "memory": "8Gi", "pods": "110"}
         status = {"allocatable": size, "capacity": size, "declaredFeatures": FEATURES}
         node = {"metadata": {"name": "n1"}, "status": status}
         self.documents: dict[str, Any] = {
             "/version": {"major": "1", "minor": f"{minor}+", "gitVersion": f"v1.{minor}.4-vendor"},
             NODE: node, "/api/v1/pods": {"items": pods}, "/api/v1/namespaces/shop/limitranges": {"items": []},
+            "/api/v1/namespaces/shop": {"metadata": {"name": "shop"}},
             "/api/v1/namespaces/shop/resourcequotas": {"items": []}, CONFIGZ: configz(),
         } | {f"{PODS}/{pod['metadata']['name']}": pod for pod in pods}  # fmt: skip
 
@@ -39,11 +42,13 @@ class Conversation:
         self.asked.append((request.method, request.path))
         if request.path in self.forbidden:
             return _status(403, f'pods is forbidden: User "jo" cannot list {request.path}')
+        if request.path in self.denied:
+            return _status(403, DENIED)
         document = self.documents.get(request.path)
         if isinstance(document, list):  # what is said one time after the other
             document = document.pop(0) if len(document) > 1 else document[0]
         if document is None:
-            return _status(404, "the server could not find the requested resource")
+            return _missing(request.path)
         if isinstance(document, int):
             return _status(document, "the server is currently unable to handle the request")
         if isinstance(document, str):
@@ -57,6 +62,16 @@ def configz(**fields: Any) -> dict[str, Any]:
     """What a kubelet tells of its configuration, some of it."""
     usual = {"cpuManagerPolicy": "none", "memoryManagerPolicy": "None", "memorySwap": {}, "maxPods": 110}
     return {"kubeletconfig": {"kind": "KubeletConfiguration", **usual, **fields}}
+
+
+def _missing(path: str) -> Response:
+    """A namespace that there is not is named; all else is as if its kind were not served."""
+    _, mark, name = path.partition("/api/v1/namespaces/")
+    if mark and "/" not in name:
+        details = {"name": name, "kind": "namespaces"}
+        status = {"kind": "Status", "code": 404, "message": f'namespaces "{name}" not found', "details": details}
+        return Response(404, {}, msgspec.json.encode(status))
+    return _status(404, "the server could not find the requested resource")
 
 
 def _status(code: int, message: str) -> Response:

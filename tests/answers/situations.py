@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from podfit.answers.plan import DEFERRED, FITS, INFEASIBLE, REFUSED, UNCHANGED, Plan, plan
-from podfit.answers.snapshot import Reader
+from podfit.answers.snapshot import ENDED, Reader
 from podfit.answers.target import POD, Target
 from podfit.answers.wish import Amount, Wish, WishError, apply
 from podfit.api.codec import convert
@@ -18,6 +18,15 @@ from podfit.api.core.pods import Pod
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 from podfit.core.quantity import Quantity
+
+
+def busy(pod: Pod) -> bool:
+    """Whether the node has still something to do with it, however long that takes on a busy machine."""
+    if pod.status.phase in ENDED:
+        return False
+    behind = pod.status.observed_generation < pod.metadata.generation
+    under_way = any(each.type == "PodResizeInProgress" and each.reason != "Error" for each in pod.status.conditions)
+    return pod.status.phase == "Pending" or behind or under_way
 
 
 class World(Protocol):

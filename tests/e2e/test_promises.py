@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from answers.situations import Situation, compared
+from answers.situations import Situation, busy, compared
 from podfit.answers.plan import DEFERRED, FITS, REFUSED, UNCHANGED
-from podfit.answers.snapshot import ENDED
 from podfit.api.codec import convert
 from podfit.api.core.config import ServiceAccount
 from podfit.api.core.namespaces import Namespace
@@ -48,8 +47,7 @@ class Real:
         for _ in range(LONGEST):
             pods = (await self.client.list(Pod, namespace)).items
             now = " ".join(each.metadata.resource_version for each in pods)
-            busy = any(map(_busy, pods))
-            quiet, seen = (quiet + 1, seen) if now == seen and not busy else (0, now)
+            quiet, seen = (quiet + 1, seen) if now == seen and not any(map(busy, pods)) else (0, now)
             if quiet >= QUIET:
                 return
             await asyncio.sleep(LOOK)
@@ -62,15 +60,6 @@ class Real:
                 return
             await asyncio.sleep(LOOK)
         raise AssertionError(f"{namespace} was never empty")
-
-
-def _busy(pod: Pod) -> bool:
-    """Whether the node has still something to do with it, however long that takes on a busy machine."""
-    if pod.status.phase in ENDED:
-        return False
-    behind = pod.status.observed_generation < pod.metadata.generation
-    under_way = any(each.type == "PodResizeInProgress" and each.reason != "Error" for each in pod.status.conditions)
-    return pod.status.phase == "Pending" or behind or under_way
 
 
 async def _played(up: Up, seeds: range) -> list[str]:

@@ -56,6 +56,8 @@ class Age:
     @property
     def caveat(self) -> str:
         """What the user has to know about all that is said; empty from 1.33 on, where the feature is on by default."""
+        if not self.resizes:
+            return f"in 1.{self.minor} running pods cannot be resized; 1.27 is the first that can"
         if self.minor >= CONDITIONS:
             return ""
         return f"in 1.{self.minor} in-place resize is alpha, off unless somebody set the gate InPlacePodVerticalScaling"

@@ -65,7 +65,10 @@ class _Metrics(msgspec.Struct):
 
 
 class Reader:
-    """Reads one snapshot. Raises ApiError for the target itself, ConnectionError when there is no answer."""
+    """Reads one snapshot. Raises ApiError for the target itself, ConnectionError when there is no answer.
+
+    What may be refused is read one after the other, so that a refusal leaves no request on its way.
+    """
 
     def __init__(self, client: Client, namespace: str) -> None:
         self._client = client
@@ -73,7 +76,8 @@ class Reader:
         self._unread: list[str] = []
 
     async def read(self, target: Target) -> Snapshot:
-        age, (pods, template, node) = await asyncio.gather(self.age(), self._about(target))
+        age = await self.age()
+        pods, template, node = await self._about(target)
         names = {pod.spec.node_name for pod in pods if pod.spec.node_name} | ({node} if node else set())
         (nodes, on_nodes, limit_ranges, quotas, usage), (policies, unscheduled) = await asyncio.gather(
             asyncio.gather(self._nodes(names), self._on_nodes(names), self._list(LimitRange),
@@ -86,7 +90,7 @@ class Reader:
 
     async def everything(self) -> Snapshot:
         """All namespaces: every pod that has not ended and every node, in one list each."""
-        age, pods, nodes = await asyncio.gather(self.age(), self._client.list(Pod), self._list(Node))
+        age, pods, nodes = await self.age(), await self._client.list(Pod), await self._list(Node)
         alive = tuple(pod for pod in pods.items if pod.status.phase not in ENDED)
         return Snapshot(
             age=age, namespace="", pods=alive, neighbours=alive, unread=tuple(self._unread),

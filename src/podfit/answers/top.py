@@ -91,7 +91,8 @@ class TopReader:
 
     async def read(self, target: Target | None) -> Found:
         """Raises ApiError for the pods themselves, ConnectionError when there is no answer."""
-        age, pods = await asyncio.gather(self._reader.age(), self._pods(target))
+        age = await self._reader.age()
+        pods = await self._pods(target)
         running = tuple(pod for pod in pods if pod.spec.node_name and pod.status.phase == "Running")
         nodes = {pod.spec.node_name for pod in running}
         usage, throttling, vpas = await asyncio.gather(

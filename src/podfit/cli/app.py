@@ -93,7 +93,7 @@ def _explain(error: Exception) -> int:
     """Turn what a user's situation can cause into a message; anything else is a bug and keeps its traceback."""
     from podfit.answers.target import TargetError
     from podfit.answers.wish import WishError
-    from podfit.cli import render
+    from podfit.cli import mishaps, render
     from podfit.client.kubeconfig import KubeconfigError
     from podfit.cluster.errors import ClusterError
     from podfit.core.errors import ApiError
@@ -110,13 +110,10 @@ def _explain(error: Exception) -> int:
             render.error(str(error))
             return exits.USAGE
         case KubeconfigError():
-            render.error(str(error))
-            return exits.MACHINE
+            return mishaps.kubeconfig(error)
         case ApiError():
-            render.error(error.message)
-            return exits.API
+            return mishaps.refused(error)
         case ConnectionError():
-            render.error(f"no answer from the API server: {error}", fix=("is it running?  podfit status",))
-            return exits.API
+            return mishaps.silent(error)
         case _:
             raise error

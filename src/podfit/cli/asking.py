@@ -6,14 +6,25 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, TypeAlias, TypeVar
 
+import msgspec
 from cyclopts import Parameter
 
 from podfit.answers.snapshot import Reader, Snapshot
 from podfit.answers.target import Target
 from podfit.client.kubeconfig import default_paths, load
 from podfit.client.rest import Client
+from podfit.core.errors import ApiError, not_found
 
 T = TypeVar("T")
+
+
+class NoAnswer(ConnectionError):
+    """The server that was asked, and what came instead of an answer."""
+
+    def __init__(self, server: str, text: str) -> None:
+        super().__init__(text)
+        self.server = server
+
 
 Namespace: TypeAlias = Annotated[str, Parameter(name=["--namespace", "-n"], help="Namespace; else the context's.")]
 ContextName: TypeAlias = Annotated[str, Parameter(help="Context of the kubeconfig; else the current one.")]
@@ -40,10 +51,34 @@ def asked(
     access = load([kubeconfig] if kubeconfig else default_paths(os.environ), context=context)
 
     async def ask() -> T:
-        client = access.client(user_agent="podfit")
+        client, where = access.client(user_agent="podfit"), namespace or access.namespace
         try:
-            return await question(client, namespace or access.namespace)
+            return await question(client, where)
+        except ApiError as error:
+            raise await _nearer(client, where, error) from error
+        except msgspec.DecodeError as error:
+            raise NoAnswer(access.server, f"what it says is not what a Kubernetes API says: {error}") from error
+        except ConnectionError as error:
+            raise NoAnswer(access.server, str(error)) from error
         finally:
             await client.close()
 
     return asyncio.run(ask())
+
+
+async def _nearer(client: Client, namespace: str, error: ApiError) -> ApiError:
+    """Nothing is found in a namespace that there is not: then that is the cause."""
+    if error.code != 404 or not namespace:
+        return error
+    return await missing_namespace(client, namespace) or error
+
+
+async def missing_namespace(client: Client, namespace: str) -> ApiError | None:
+    """The error that says so; None when it is there, or when that may not be known."""
+    try:
+        await client.request("GET", f"/api/v1/namespaces/{namespace}")
+    except ApiError as error:
+        return not_found("namespaces", namespace) if error.code == 404 and error.details.get("name") else None
+    except ConnectionError:
+        return None
+    return None

@@ -8,7 +8,7 @@ from podfit.answers.target import POD, WORKLOADS, TargetError, parse_target
 from podfit.answers.top import Figures, Order, Top, TopReader
 from podfit.answers.top import top as arranged
 from podfit.cli import exits, render
-from podfit.cli.asking import AllNamespaces, ContextName, Kubeconfig, Namespace, Selector, asked
+from podfit.cli.asking import AllNamespaces, ContextName, Kubeconfig, Namespace, Selector, asked, missing_namespace
 from podfit.cli.output import Output, OutputOption
 from podfit.client.rest import Client
 from podfit.core.quantity import Quantity
@@ -45,6 +45,8 @@ def top(
         reader = TopReader(client, "" if everywhere else where, clock, labels=selector)
         while True:
             found = arranged(await reader.read(about), sort)
+            if not found.rows and not everywhere and (missing := await missing_namespace(client, where)):
+                raise missing
             if not watch:
                 return found
             _show(found, output, everywhere=everywhere)

@@ -1,0 +1,170 @@
+"""What a user's situation does to every question: cause, evidence, one command that helps, an exit code."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from answers.conversation import NODE, PODS, Conversation, pod
+from answers.test_top import DEPLOYMENT
+from cli.test_questions import ask
+from podfit.cli.app import run
+from podfit.client.kubeconfig import Access, standalone
+
+VERBS: dict[str, list[str]] = {
+    "plan": ["plan", "pod/web", "--cpu", "700m"], "why": ["why", "pod/web"], "top": ["top", "pod/web"],
+    "resize": ["resize", "pod/web", "--cpu", "700m"], "export": ["export", "pod/web"]}
+ALL = pytest.mark.parametrize("verb", list(VERBS))
+QUIET_LISTS = (
+    "/api/v1/pods", NODE, f"{NODE}/proxy/configz", "/api/v1/namespaces/shop/limitranges",
+    "/api/v1/namespaces/shop/resourcequotas", "/apis/metrics.k8s.io/v1beta1/namespaces/shop/pods")
+
+
+def told(capsys: pytest.CaptureFixture[str], *parts: str) -> None:
+    """On stderr, as one error, with one command that helps."""
+    captured = capsys.readouterr()
+    assert [part for part in parts if part not in captured.err] == []
+    assert captured.err.count("error: ") == 1
+    assert ("Traceback" in captured.err, captured.out) == (False, "")
+
+
+@ALL
+def test_no_kubeconfig(verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*VERBS[verb], "--kubeconfig", str(tmp_path / "none")]) == 3
+    told(capsys, str(tmp_path / "none"), "kubectl config get-contexts")
+
+
+@ALL
+def test_no_server(verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_bytes(standalone("test", Access("https://127.0.0.1:9", token="t")))
+    assert run([*VERBS[verb], "--kubeconfig", str(path)]) == 4
+    told(capsys, "no answer from the API server https://127.0.0.1:9", "kubectl cluster-info")
+
+
+@ALL
+async def test_no_rights_at_all(verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    conversation = Conversation(36, pod())
+    conversation.denied = {f"{PODS}/web"}
+    assert await ask(tmp_path, conversation, *VERBS[verb]) == 4
+    told(capsys, 'User "jo" cannot list resource "pods"', "kubectl auth can-i list pods -n shop")
+
+
+@ALL
+async def test_not_known_to_the_server(verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    conversation = Conversation(36, pod())
+    conversation.documents |= {"/version": 401, f"{PODS}/web": 401}
+    assert await ask(tmp_path, conversation, *VERBS[verb]) == 4
+    told(capsys, "kubectl auth whoami")
+
+
+@pytest.mark.parametrize("path", QUIET_LISTS)
+@pytest.mark.parametrize("verb", ["plan", "why", "export"])
+async def test_a_right_that_is_missing_is_said_and_the_rest_answered(
+    verb: str, path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conversation = Conversation(36, pod(), forbidden=(path,))
+    code = await ask(tmp_path, conversation, *VERBS[verb])
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    assert code == (1 if (verb, path) == ("plan", NODE) else 0), "without the node there is no verdict"
+    if verb == "plan":
+        assert f"cannot list {path}" in captured.out
+
+
+@ALL
+async def test_no_such_pod_and_no_such_namespace(
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    absent = [part.replace("pod/web", "pod/none") for part in VERBS[verb]]
+    assert await ask(tmp_path, Conversation(36, pod()), *absent) == 4
+    told(capsys, "could not find")
+    assert await ask(tmp_path, Conversation(36, pod()), *absent, "-n", "nowhere") == 4
+    told(capsys, 'namespaces "nowhere" not found', "kubectl get namespaces")
+
+
+async def test_an_empty_namespace_is_not_one_that_is_absent(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conversation = Conversation(36)
+    conversation.documents |= {PODS: {"items": []}, "/api/v1/namespaces/nowhere/pods": {"items": []}}
+    assert await ask(tmp_path, conversation, "top") == 0
+    capsys.readouterr()
+    assert await ask(tmp_path, conversation, "top", "-n", "nowhere") == 4
+    told(capsys, 'namespaces "nowhere" not found')
+
+
+@ALL
+async def test_a_kind_that_there_is_not(verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    odd = [part.replace("pod/web", "gizmo/web") for part in VERBS[verb]]
+    assert await ask(tmp_path, Conversation(36, pod()), *odd) == 2
+    told(capsys, '"gizmo/web" is not one of pod/NAME, deployment/NAME')
+    absent = [part.replace("pod/web", "deploy/web") for part in VERBS[verb]]
+    assert await ask(tmp_path, Conversation(36, pod()), *absent) == 4
+    told(capsys, "this cluster does not serve deployments", "kubectl api-resources")
+
+
+@pytest.mark.parametrize("verb", ["plan", "resize"])
+async def test_a_container_that_there_is_not(verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert await ask(tmp_path, Conversation(36, pod()), *VERBS[verb], "-c", "db") == 2
+    told(capsys, 'pod web has no container "db"; it has app')
+
+
+@ALL
+async def test_something_else_answers(verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    conversation = Conversation(36, pod())
+    conversation.documents["/version"] = "<html>please log in</html>"
+    assert await ask(tmp_path, conversation, *VERBS[verb]) == 4
+    told(capsys, "what it says is not what a Kubernetes API says", "kubectl cluster-info")
+
+
+@pytest.mark.parametrize(
+    ("verb", "code", "said"),
+    [
+        ("plan", 1, "1.27 is the first that can"), ("resize", 1, "1.27 is the first that can"),
+        ("why", 0, "1.27 is the first that can"), ("top", 4, "1.27 is the first that can"), ("export", 0, "cpu: 500m"),
+    ],
+)
+async def test_an_old_server(
+    verb: str, code: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conversation = Conversation(26, pod())
+    assert await ask(tmp_path, conversation, *VERBS[verb]) == code
+    captured = capsys.readouterr()
+    assert said in captured.out + captured.err
+    assert "Traceback" not in captured.err
+    assert {method for method, _ in conversation.asked} == {"GET"}
+
+
+@ALL
+@pytest.mark.parametrize("form", ["text", "wide", "json", "yaml"])
+async def test_every_form_of_every_answer(
+    verb: str, form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conversation = Conversation(36, pod())
+    metrics: dict[str, Any] = {"items": []}
+    conversation.documents |= {
+        f"{PODS}/web/resize": pod(), "/apis/metrics.k8s.io/v1beta1/namespaces/shop/pods": metrics}
+    more = ["--dry-run"] if verb == "resize" else []
+    assert await ask(tmp_path, conversation, *VERBS[verb], *more, "-o", form, "-n", "shop", "--context", "test") == 0
+    out = capsys.readouterr().out
+    assert out.lstrip().startswith(("{", "[")) == (form == "json")
+
+
+@ALL
+async def test_a_form_that_there_is_not(verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert await ask(tmp_path, Conversation(36, pod()), *VERBS[verb], "-o", "xml") == 2
+    told(capsys, "xml")
+
+
+async def test_workloads_without_the_right_to_see_their_pods(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conversation = Conversation(36, pod())
+    conversation.denied = {PODS}
+    selector = {"matchLabels": {"app": "web"}}
+    conversation.documents[DEPLOYMENT] = {"spec": {"selector": selector, "template": {"spec": pod()["spec"]}}}
+    for verb in VERBS:
+        of_a_workload = [part.replace("pod/web", "deploy/web") for part in VERBS[verb]]
+        assert await ask(tmp_path, conversation, *of_a_workload) == 4
+        told(capsys, "kubectl auth can-i list pods -n shop")
