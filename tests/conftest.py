@@ -14,7 +14,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -62,6 +62,13 @@ REQUIREMENTS: dict[str, Callable[[], str]] = {
 
 
 figure = campaign.figure
+
+
+@pytest.fixture(scope="session")
+def etcd_url() -> Iterator[str]:
+    """An etcd that the tests of a session share; each takes a prefix of its own."""
+    with etcd.etcd_cluster() as (member,):
+        yield member.client
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,7 +1,6 @@
 """The stores that the suite runs over: `store` each of them, `logged` the two that write their log themselves."""
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -9,19 +8,12 @@ import pytest
 from podfit.store.logged import LoggedStore
 from podfit.store.memory import memory_store
 from podfit.store.sqlite import sqlite_store
-from support.etcd import AnyStore, etcd_cluster, open_etcd
+from support.etcd import AnyStore, open_etcd
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "store.db"
-
-
-@pytest.fixture(scope="session")
-def etcd_url() -> Iterator[str]:
-    """An etcd that the tests of a session share; each takes a prefix of its own."""
-    with ExitStack() as running:
-        yield running.enter_context(etcd_cluster())[0].client
 
 
 @pytest.fixture(params=["memory", "sqlite", pytest.param("etcd", marks=pytest.mark.etcd)])

@@ -22,6 +22,7 @@ from podfit.decide.services import ServiceRanges
 from podfit.net.guard import answer
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.memory import memory_store
+from podfit.store.protocol import Store
 from support.clock import FakeClock
 
 ADMIN = Identity("admin", ("system:masters",))
@@ -68,8 +69,10 @@ async def running_server(
     legacy: Legacy = OFF,
     services: Services = lambda _: None,
     ranges: ServiceRanges = ServiceRanges(),  # noqa: B008  (frozen)
+    store: Store | None = None,
 ) -> AsyncIterator[Server]:
-    store = memory_store()
+    """On an empty store, or on `store` as it is."""
+    empty, store = store is None, store or memory_store()
     context = Context(
         store, clock or FakeClock(), gates or FeatureGates(), kubelet or (lambda _: None), legacy, services,
         ranges=ranges,
@@ -77,7 +80,8 @@ async def running_server(
     api = ApiServer(context, signing_key=directory / "sa.key")
     await api.start()
     server = Server(api, Client(Local(api.handler, ADMIN)), context)
-    await server.account("default")
+    if empty:
+        await server.account("default")
     try:
         yield server
     finally:

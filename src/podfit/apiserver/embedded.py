@@ -1,8 +1,10 @@
 """The stores that there are, so that whoever composes an API server need not know any of them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from podfit.net.inline import InlineExecutor
+from podfit.store.encrypted import ENCRYPTED, EncryptedStore, Rule
 from podfit.store.etcd.options import PREFIX, EtcdOptions
 from podfit.store.memory import memory_store
 from podfit.store.protocol import Store, StoreError
@@ -10,14 +12,15 @@ from podfit.store.sqlite import sqlite_store
 from podfit.store.sqlite.backup import check_store, copy_store, forget_history
 
 __all__ = [
-    "EtcdOptions", "Store", "StoreError", "check_store", "copy_store", "embedded_store", "etcd_store", "forget_history",
-    "passing_store",
+    "EtcdOptions", "Rule", "Store", "StoreError", "check_store", "copy_store", "embedded_store", "etcd_store",
+    "forget_history", "passing_store",
 ]  # fmt: skip
 
 
-def embedded_store(path: Path) -> Store:
+def embedded_store(path: Path, rules: Sequence[Rule] = ()) -> Store:
     """Open or make the store in a file. Raises StoreError when the file is damaged or in use."""
-    return sqlite_store(path)
+    store = sqlite_store(path)
+    return EncryptedStore(store, rules) if rules or store.holds(ENCRYPTED) else store
 
 
 def passing_store() -> Store:
@@ -25,10 +28,10 @@ def passing_store() -> Store:
     return memory_store(InlineExecutor)
 
 
-async def etcd_store(options: EtcdOptions) -> Store:
+async def etcd_store(options: EtcdOptions, rules: Sequence[Rule] = ()) -> Store:
     """Open the store on etcd, with upstream's prefix unless the options say another. Raises StoreError."""
     try:
         from podfit.store.etcd.opening import etcd_store as open_etcd
     except ImportError as error:
         raise StoreError(f"etcd needs gRPC: pip install 'podfit[node]' ({error})") from error
-    return await open_etcd(options, root=f"{PREFIX}/")
+    return EncryptedStore(await open_etcd(options, root=f"{PREFIX}/"), rules)

@@ -16,7 +16,7 @@ from podfit.api.base import Object
 from podfit.api.custom import is_custom
 from podfit.api.registry import ResourceInfo
 from podfit.core.errors import ApiError, already_exists, conflict, not_found
-from podfit.store.protocol import KeyExists, Record, RevisionConflict, Store, StoreError, TooLarge
+from podfit.store.protocol import KeyExists, Record, RevisionConflict, Store, StoreError, TooLarge, Unreadable
 
 T = TypeVar("T", bound=Object)
 ROOT = "/registry"
@@ -145,8 +145,10 @@ class Changed(ApiError):
 def unavailable(error: StoreError) -> ApiError:
     """What the store could not do, such as a write that the disk refused: not the client's fault, worth another try.
 
-    Only what is too large for it will not become smaller.
+    Only what is too large for it will not become smaller, and a key that is missing will not come by itself.
     """
+    if isinstance(error, Unreadable):
+        return ApiError(500, "InternalError", f"Internal error occurred: {error}")
     if isinstance(error, TooLarge):
         return ApiError(413, "RequestEntityTooLarge", str(error))
     return ApiError(503, "ServiceUnavailable", f"the store is not available: {error}", {"retryAfterSeconds": 1})

@@ -36,6 +36,9 @@ def apiserver(
     service_account_signing_key_file: Annotated[
         Path | None, Parameter(help="EC key that signs tokens. [default: made in the data directory]")
     ] = None,
+    encryption_provider_config: Annotated[
+        Path | None, Parameter(help="An EncryptionConfiguration: what is encrypted at rest, and how (docs/store.md).")
+    ] = None,
     feature_gates: Annotated[str, Parameter(help="NAME=true,OTHER=false; upstream's names, defaults of 1.36.")] = "",
     log_format: Annotated[LogFormat, Parameter(help="text or json, on stderr.")] = LogFormat.TEXT,
     verbose: Annotated[int, Parameter(name=["--verbose", "-v"], count=True, help="Say more; twice: everything.")] = 0,
@@ -59,6 +62,7 @@ def apiserver(
         etcd=EtcdOptions(servers=servers, ca_file=etcd_cafile, cert_file=etcd_certfile, key_file=etcd_keyfile,
                          prefix=etcd_prefix.rstrip("/")) if servers else None,
         tls=KeyPair(tls_cert_file, tls_private_key_file) if tls_cert_file and tls_private_key_file else None,
+        encryption=encryption_provider_config,
         signing_key=service_account_signing_key_file, gates=FeatureGates.parse(feature_gates),
     )  # fmt: skip
     options.check()

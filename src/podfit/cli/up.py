@@ -54,6 +54,9 @@ def up(
     legacy_clients: Annotated[
         str, Parameter(help="User agents that resize-status is for, as NAME,OTHER. [default: everyone]")
     ] = "",
+    encryption_provider_config: Annotated[
+        Path | None, Parameter(help="An EncryptionConfiguration: what is encrypted at rest, and how (docs/store.md).")
+    ] = None,
     cpu_manager_policy: Annotated[
         CpuPolicy, Parameter(help="static: whole CPUs of Guaranteed pods are theirs alone.", show_choices=True)
     ] = CpuPolicy.NONE,
@@ -96,7 +99,7 @@ def up(
         data=DataDir.at(data), port=port, kubeconfig=kubeconfig, node=node, nodes=nodes,
         gates=FeatureGates.parse(feature_gates), runtime_endpoint=container_runtime_endpoint.removeprefix("unix://"),
         make_room=_make_room(make_room),
-        legacy=legacy_of(legacy, legacy_clients),
+        legacy=legacy_of(legacy, legacy_clients), encryption=encryption_provider_config,
         kubelet=KubeletOptions(
             cpu_manager_policy=cpu_manager_policy, reserved_cpus=reserved_cpus,
             memory_manager_policy=memory_manager_policy, reserved_memory=reserved_memory,

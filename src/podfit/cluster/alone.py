@@ -25,6 +25,7 @@ from podfit.cluster.access import CONTEXT, admin_access
 from podfit.cluster.certificates import HOSTS, LOOPBACK
 from podfit.cluster.errors import MachineError, UsageError
 from podfit.cluster.layout import DEFAULT_PORT, DataDir
+from podfit.cluster.options import encryption_rules
 from podfit.cluster.process import exclusive
 from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
@@ -49,6 +50,7 @@ class AloneOptions:
     tls: KeyPair | None = None
     client_ca: Path | None = None
     signing_key: Path | None = None
+    encryption: Path | None = None
     gates: FeatureGates = field(default_factory=FeatureGates)
 
     def check(self) -> None:
@@ -140,8 +142,11 @@ class Alone:
 
     async def _open_store(self) -> Store:
         options = self.options
+        rules = encryption_rules(options.encryption)
         try:
-            return embedded_store(options.data.store) if options.etcd is None else await etcd_store(options.etcd)
+            if options.etcd is None:
+                return embedded_store(options.data.store, rules)
+            return await etcd_store(options.etcd, rules)
         except StoreError as error:
             advice = "or choose another directory with --data" if options.etcd is None else "is etcd running?"
             raise MachineError(str(error), fix=(advice,)) from error

@@ -24,7 +24,15 @@ from podfit.cluster.access import CONTEXT, Published, admin_access, publish
 from podfit.cluster.certificates import LOOPBACK, serving
 from podfit.cluster.errors import MachineError
 from podfit.cluster.loops import control_loops
-from podfit.cluster.options import KubeletOptions, NodeChoice, NodeKind, UpOptions, choose_node, node_names
+from podfit.cluster.options import (
+    KubeletOptions,
+    NodeChoice,
+    NodeKind,
+    UpOptions,
+    choose_node,
+    encryption_rules,
+    node_names,
+)
 from podfit.cluster.process import Process, RunningNode, UpState, exclusive, write_state
 from podfit.core.clock import Clock
 from podfit.core.times import format_time
@@ -266,8 +274,9 @@ async def _machinery(choice: NodeChoice, options: UpOptions, clock: Clock) -> "l
 
 
 def _store(options: UpOptions) -> Store:
+    rules = encryption_rules(options.encryption)
     try:
-        return embedded_store(options.data.store)
+        return embedded_store(options.data.store, rules)
     except StoreError as error:
         raise MachineError(str(error), fix=("or choose another directory with --data",)) from error
 

@@ -55,5 +55,7 @@ def arguments_of(options: UpOptions, log_format: str, verbose: int) -> list[str]
     if options.legacy.switches:
         arguments += ["--legacy", ",".join(sorted(options.legacy.switches))]
         arguments += ["--legacy-clients", ",".join(options.legacy.clients)]
+    if options.encryption:
+        arguments += ["--encryption-provider-config", str(options.encryption.absolute())]
     arguments += options.kubelet.arguments()
     return [*arguments, "--log-format", log_format, *["-v"] * verbose]

@@ -7,6 +7,7 @@ import socket
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from podfit.apiserver.legacy_options import OFF, Legacy
 from podfit.cluster.errors import MachineError, UsageError
@@ -14,6 +15,9 @@ from podfit.cluster.layout import DEFAULT_PORT, DataDir
 from podfit.core.features import FeatureGates
 from podfit.decide.memory_qos import THROTTLING_FACTOR
 from podfit.decide.pressure import DEFAULT
+
+if TYPE_CHECKING:
+    from podfit.apiserver.embedded import Rule
 
 NEEDED = ("containerd", "runc")
 
@@ -98,6 +102,7 @@ class UpOptions:
     runtime_endpoint: str = ""
     make_room: MakeRoom = MakeRoom.NO
     legacy: Legacy = OFF
+    encryption: Path | None = None  # an EncryptionConfiguration
     kubelet: KubeletOptions = field(default_factory=KubeletOptions)
 
     def check(self) -> None:
@@ -110,6 +115,18 @@ class UpOptions:
             raise UsageError("--nodes above 1 needs --node simulated: this machine is one real node")
         if self.runtime_endpoint and self.node in (NodeKind.SIMULATED, NodeKind.NONE):
             raise UsageError(f"--container-runtime-endpoint means a real node, not --node {self.node}")
+
+
+def encryption_rules(path: Path | None) -> "tuple[Rule, ...]":
+    """What an EncryptionConfiguration says; UsageError when it cannot be followed."""
+    if path is None:
+        return ()
+    from podfit.apiserver.encryption import EncryptionConfigError, read_rules
+
+    try:
+        return read_rules(path)
+    except EncryptionConfigError as error:
+        raise UsageError(str(error)) from None
 
 
 def legacy_of(switches: str, clients: str) -> Legacy:

@@ -90,6 +90,11 @@ class LoggedStore:
     async def get(self, key: str) -> Record | None:
         return self._index.get(key)
 
+    def holds(self, start: bytes) -> bool:
+        """Whether a current value begins so."""
+        records = self._index.page("", after="", limit=0, revision=0).records
+        return any(record.value.startswith(start) for record in records)
+
     async def list(self, prefix: str, *, after: str = "", limit: int = 0, revision: int = 0) -> Page:
         if not revision or revision == self.revision:
             return self._index.page(prefix, after=after, limit=limit, revision=self.revision)

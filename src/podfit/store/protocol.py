@@ -12,12 +12,13 @@ survive the machine losing power. Implementations: `sqlite` (embedded default), 
      ├─ FutureRevision    a list at a revision that is not written yet
      ├─ SlowWatcher       this reader fell behind and was dropped
      ├─ TooLarge          a value larger than the store takes
+     ├─ Unreadable        a value that cannot be decrypted; `.key` is whose
      └─ StoreUnavailable  disk full, I/O error, no etcd, closed: nothing of the call is visible, and a later one may
                           succeed; only etcd can lose the answer to a write that it did, and says so
 """
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 
@@ -27,6 +28,7 @@ class Record:
     value: bytes
     create_revision: int
     mod_revision: int
+    stale: bool = field(default=False, compare=False)  # it would be stored otherwise now: with another key
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,12 @@ class SlowWatcher(StoreError):
 
 class TooLarge(StoreError):
     pass
+
+
+class Unreadable(StoreError):
+    def __init__(self, key: str, why: str) -> None:
+        super().__init__(f'unable to transform key "{key}": {why}')
+        self.key = key
 
 
 class StoreUnavailable(StoreError):

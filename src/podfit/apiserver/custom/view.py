@@ -72,7 +72,7 @@ class VersionedStore:
 
     def _shown(self, record: Record) -> Record:
         value = _converted(self._info, record.value)
-        return Record(record.key, value, record.create_revision, record.mod_revision)
+        return Record(record.key, value, record.create_revision, record.mod_revision, record.stale)
 
     def _kept(self, value: bytes) -> bytes:
         info = self._info

@@ -172,7 +172,7 @@ async def change(
     await chain.validate(attributes, new)
     warnings = [*warnings, *attributes.rounds.warnings]
     new = replace(new, metadata=replace(new.metadata, resource_version=old.metadata.resource_version))
-    if same(new, old) and not (through.writes_dropped and asked != old):
+    if same(new, old) and not record.stale and not (through.writes_dropped and asked != old):
         return record_response(info, record, warnings=warnings)
     if made.entries is None:
         new = tracked(
