@@ -22,6 +22,7 @@ from podfit.api.custom import Custom, is_custom
 from podfit.api.registry import ResourceInfo
 from podfit.api.validation import pod_updates
 from podfit.api.validation.kinds import validate_create, validate_status, validate_update
+from podfit.apiserver.custom.scale import only_rescaled
 from podfit.core.features import FeatureGates
 from podfit.core.fields import FieldError
 from podfit.decide.qos import qos_class
@@ -87,7 +88,7 @@ def check_create(obj: Any, gates: FeatureGates) -> list[FieldError]:
 def door(info: ResourceInfo, subresource: str) -> Door:
     """The door of a kind or of its subresource."""
     if is_custom(info.type):
-        return _CUSTOM_STATUS if subresource == "status" else _CUSTOM
+        return {"status": _CUSTOM_STATUS, "scale": _CUSTOM_SCALE}.get(subresource, _CUSTOM)
     if own := _DOORS.get((info.type, subresource)):
         return own
     if subresource == "scale":
@@ -139,6 +140,11 @@ def _custom(new: Custom, old: Custom, _gates: FeatureGates) -> Custom:
     return replace(new, metadata=replace(new.metadata, generation=generation), rest=rest)
 
 
+def _custom_scale(new: Custom, old: Custom, gates: FeatureGates) -> Custom:
+    kept = replace(old.metadata, managed_fields=new.metadata.managed_fields)
+    return _custom(replace(only_rescaled(new, old), metadata=kept), old, gates)
+
+
 def _custom_status(new: Custom, old: Custom, _gates: FeatureGates) -> Custom:
     rest = {name: value for name, value in old.rest.items() if name != "status"}
     rest |= {name: value for name, value in new.rest.items() if name == "status"}
@@ -156,6 +162,7 @@ def _deployment_status(new: Deployment, old: Deployment, gates: FeatureGates) ->
 
 
 _STATUS = Door(_status, lambda new, old, _: validate_status(new, old))
+_CUSTOM_SCALE = Door(_custom_scale, validate_update)
 _CUSTOM = Door(_custom, validate_update)
 _CUSTOM_STATUS = Door(_custom_status, lambda new, old, _: validate_status(new, old))
 _DOORS: dict[tuple[type, str], Door] = {

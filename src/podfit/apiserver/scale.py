@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from podfit.api import codec, selectors
 from podfit.api.autoscaling.v1 import Scale, ScaleSpec, ScaleStatus
 from podfit.api.core.replication import ReplicationController
+from podfit.api.custom import Custom, is_custom
 from podfit.api.kinds.scale import SCALE_INFO
 from podfit.api.meta import ManagedFieldsEntry, ObjectMeta
 from podfit.api.registry import ResourceInfo
@@ -24,6 +25,7 @@ from podfit.apiserver import stored
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.bodies import media_type, read_object, typed_object
 from podfit.apiserver.context import Context
+from podfit.apiserver.custom.scale import custom_scale, replicas_tree, rescaled
 from podfit.apiserver.fields.sets import Tree, common, union, without
 from podfit.apiserver.forms import check_form, wanted_form
 from podfit.apiserver.managed import APPLY, Entries, in_order, same_manager
@@ -58,16 +60,17 @@ async def scale(context: Context, chain: Chain, target: Target, request: Request
 
 def scale_of(obj: Any) -> Scale:
     """The view of a controller."""
-    meta, labels = obj.metadata, obj.spec.selector
-    selector = (pairs(labels) if labels else "") if isinstance(obj, ReplicationController) else selectors.text(labels)
-    return Scale(
-        metadata=ObjectMeta(
-            name=meta.name, namespace=meta.namespace, uid=meta.uid, resource_version=meta.resource_version,
-            creation_timestamp=meta.creation_timestamp,
-        ),
-        spec=ScaleSpec(replicas=obj.spec.replicas or 0),
-        status=ScaleStatus(replicas=obj.status.replicas, selector=selector),
+    meta = obj.metadata
+    named = ObjectMeta(
+        name=meta.name, namespace=meta.namespace, uid=meta.uid, resource_version=meta.resource_version,
+        creation_timestamp=meta.creation_timestamp,
     )  # fmt: skip
+    if isinstance(obj, Custom):
+        return custom_scale(obj, named)
+    labels = obj.spec.selector
+    selector = (pairs(labels) if labels else "") if isinstance(obj, ReplicationController) else selectors.text(labels)
+    status = ScaleStatus(replicas=obj.status.replicas, selector=selector)
+    return Scale(metadata=named, spec=ScaleSpec(replicas=obj.spec.replicas or 0), status=status)
 
 
 def _shown(info: ResourceInfo, written: Response) -> Response:
@@ -83,7 +86,7 @@ def _maker(context: Context, info: ResourceInfo, target: Target, request: Reques
 
         def applied(record: Record) -> Wanted:
             old = stored.decoded(info, record)
-            made = application.to(SCALE_INFO, codec.to_dict(scale_of(old)), _seen(old.metadata.managed_fields))
+            made = application.to(SCALE_INFO, codec.to_dict(scale_of(old)), _seen(info, old.metadata.managed_fields))
             wanted = typed_object(made.document, Scale)
             entries = _translated(info, old.metadata.managed_fields, made.entries)
             return _rescaled(old, wanted, Wanted(wanted, entries=entries))
@@ -115,31 +118,40 @@ def _rescaled(old: Any, scale: Scale, wanted: Wanted) -> Wanted:
     meta = replace(
         old.metadata, name=seen.name, namespace=seen.namespace, resource_version=seen.resource_version, uid=seen.uid
     )
-    obj = replace(old, metadata=meta, spec=replace(old.spec, replicas=scale.spec.replicas))
+    if isinstance(old, Custom):
+        obj: Any = replace(rescaled(old, scale.spec.replicas), metadata=meta)
+    else:
+        obj = replace(old, metadata=meta, spec=replace(old.spec, replicas=scale.spec.replicas))
     return dataclasses.replace(wanted, obj=obj)
 
 
-def _owns(entry: ManagedFieldsEntry) -> bool:
-    return bool(common(entry.fields_v1 or {}, _REPLICAS))
+def _place(info: ResourceInfo) -> Tree:
+    """The number of pods where the kind has it."""
+    declared = info.type.declared.scale if is_custom(info.type) else None
+    return replicas_tree(declared) if declared is not None else _REPLICAS
 
 
-def _seen(entries: Entries) -> Entries:
+def _owns(info: ResourceInfo, entry: ManagedFieldsEntry) -> bool:
+    return bool(common(entry.fields_v1 or {}, _place(info)))
+
+
+def _seen(info: ResourceInfo, entries: Entries) -> Entries:
     """Who owns the number of pods, as owners of fields of the scale."""
     version = SCALE_INFO.group_version
-    return tuple(replace(each, fields_v1=_REPLICAS, api_version=version) for each in entries if _owns(each))
+    return tuple(replace(each, fields_v1=_REPLICAS, api_version=version) for each in entries if _owns(info, each))
 
 
 def _translated(info: ResourceInfo, before: Entries, scaled: Entries) -> Entries:
     """The controller's owners after the owners of its scale have become these."""
-    kept = []
+    kept, place = [], _place(info)
     for entry in before:
         still = any(same_manager(entry, each) for each in scaled)
         fields = entry.fields_v1 or {}
-        fields = union(fields, _REPLICAS) if still else without(fields, _REPLICAS)
+        fields = union(fields, place) if still else without(fields, place)
         if fields:
             kept.append(entry if fields == entry.fields_v1 else replace(entry, fields_v1=fields))
     for each in scaled:
         if not any(same_manager(each, other) for other in before):
             time = None if each.operation == APPLY else each.time  # upstream does not date who applies a scale
-            kept.append(replace(each, fields_v1=_REPLICAS, api_version=info.group_version, time=time))
+            kept.append(replace(each, fields_v1=place, api_version=info.group_version, time=time))
     return in_order(kept)

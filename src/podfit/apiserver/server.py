@@ -170,7 +170,8 @@ class ApiServer:
             case "eviction":
                 return await asyncio.shield(evict_pod(self._context, self._chain, target, request, identity))
             case "scale":
-                return await asyncio.shield(scale(self._context, self._chain, target, request, identity))
+                context = self._customs.context(target)
+                return await asyncio.shield(scale(context, self._chain, target, request, identity))
             case "proxy":
                 return await connect.node_proxy(self._context, target, request)
             case "token":

@@ -20,6 +20,7 @@ from podfit.api.apiextensions import (
 )
 from podfit.api.columns import NAME, since
 from podfit.api.custom import Custom, Declared, custom_type
+from podfit.api.kinds.scale import SCALE
 from podfit.api.registry import STATUS, Column, ResourceInfo
 from podfit.api.structural.jsonpath import find
 
@@ -71,7 +72,7 @@ def _entry(definition: CustomResourceDefinition, version: CustomResourceDefiniti
         type=custom_type(declared), group=spec.group, version=version.name, resource=names.plural,
         singular=names.singular, short_names=names.short_names, categories=names.categories,
         namespaced=declared.namespaced, unconditional=False,
-        subresources=(STATUS,) if declared.has_status else (),
+        subresources=(*((STATUS,) if declared.has_status else ()), *((SCALE,) if declared.scale else ())),
         columns=(NAME, *map(_column, columns)), row=_row(columns),
         fields={each.json_path.removeprefix("."): _selected(each.json_path) for each in version.selectable_fields},
         listed_as=names.list_kind, stored_as=storage_version(definition), warning=_warning(definition, version),
