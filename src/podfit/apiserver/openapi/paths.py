@@ -5,7 +5,7 @@ from typing import Any
 
 from podfit.api.registry import ResourceInfo, Subresource
 from podfit.apiserver.bodies import JSON, YAML
-from podfit.apiserver.verbs.change import PATCHES
+from podfit.apiserver.verbs.change import PATCHES, STRATEGIC_PATCH
 
 _METHODS = {
     "get": "get", "list": "get", "create": "post", "update": "put", "patch": "patch", "delete": "delete",
@@ -28,10 +28,10 @@ def paths(info: ResourceInfo) -> Iterator[tuple[str, dict[str, Any]]]:
         yield f"{one}/{sub.name}", _operations(info, list(sub.verbs), sub)
 
 
-def bodies(verb: str) -> tuple[str, ...]:
-    """The media types that a verb takes; none for one that reads."""
+def bodies(verb: str, *, custom: bool = False) -> tuple[str, ...]:
+    """The media types that a verb takes; none for one that reads. Custom resources have no strategic merge."""
     if verb == "patch":
-        return PATCHES
+        return tuple(each for each in PATCHES if not (custom and each == STRATEGIC_PATCH))
     return (JSON, YAML) if verb in ("create", "update") else ()
 
 

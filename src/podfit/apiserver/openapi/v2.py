@@ -33,7 +33,7 @@ def document(infos: Infos) -> tuple[bytes, str]:
     body = msgspec.json.encode({
         "swagger": "2.0",
         "info": _INFO,
-        "paths": {path: _item(item) for info in infos for path, item in paths(info)},
+        "paths": {path: _item(item, custom=is_custom(info.type)) for info in infos for path, item in paths(info)},
         "definitions": definitions(infos),
     })  # fmt: skip
     return body, _digest(body)
@@ -91,10 +91,10 @@ def _plain(schema: dict[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def _item(item: dict[str, Any]) -> dict[str, Any]:
+def _item(item: dict[str, Any], *, custom: bool) -> dict[str, Any]:
     found = {}
     for method, operation in item.items():
-        consumes = bodies(_VERBS.get(method, method)) or ("*/*",)
+        consumes = bodies(_VERBS.get(method, method), custom=custom) or ("*/*",)
         parameters = [each | {"type": "string"} for each in operation["parameters"]]
         found[method] = operation | {"consumes": consumes, "produces": ["application/json"], "parameters": parameters}
     return found

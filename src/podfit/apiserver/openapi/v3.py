@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from podfit.api.custom import is_custom
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver.openapi.paths import bodies, paths
 from podfit.apiserver.openapi.schemas import Schemas
@@ -38,7 +39,7 @@ def _document(infos: Infos) -> tuple[bytes, str]:
     body = msgspec.json.encode({
         "openapi": "3.0.0",
         "info": {"title": "podfit", "version": "v1.36.2"},
-        "paths": {path: _item(item) for info in infos for path, item in paths(info)},
+        "paths": {path: _item(item, custom=is_custom(info.type)) for info in infos for path, item in paths(info)},
         "components": {"schemas": schemas.found},
     })  # fmt: skip
     return body, hashlib.sha512(body).hexdigest().upper()
@@ -48,11 +49,13 @@ def _name(info: ResourceInfo) -> str:
     return f"apis/{info.group}/{info.version}" if info.group else f"api/{info.version}"
 
 
-def _item(item: dict[str, Any]) -> dict[str, Any]:
-    return {method: _operation(_VERBS.get(method, method), operation) for method, operation in item.items()}
+def _item(item: dict[str, Any], *, custom: bool) -> dict[str, Any]:
+    return {
+        method: _operation(_VERBS.get(method, method), operation, custom=custom) for method, operation in item.items()
+    }
 
 
-def _operation(verb: str, operation: dict[str, Any]) -> dict[str, Any]:
+def _operation(verb: str, operation: dict[str, Any], *, custom: bool) -> dict[str, Any]:
     parameters = [each | {"schema": {"type": "string"}} for each in operation["parameters"]]
-    content: dict[str, Any] = {each: {"schema": {}} for each in bodies(verb)}
+    content: dict[str, Any] = {each: {"schema": {}} for each in bodies(verb, custom=custom)}
     return operation | {"parameters": parameters} | ({"requestBody": {"content": content}} if content else {})
