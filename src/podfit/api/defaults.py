@@ -17,6 +17,7 @@ from podfit.api.apiextensions import (
     CustomResourceDefinitionSpec,
     storage_version,
 )
+from podfit.api.autoscaling_defaults import DEFAULTS as OF_AUTOSCALING
 from podfit.api.base import Object
 from podfit.api.batch_defaults import DEFAULTS as OF_BATCH
 from podfit.api.core.config import Secret
@@ -189,4 +190,5 @@ _DEFAULTS: Mapping[type[Object], Callable[[Any], Any]] = {
     **OF_SERVICES,
     **OF_WORKLOADS,
     **OF_BATCH,
+    **OF_AUTOSCALING,
 }

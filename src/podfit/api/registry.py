@@ -43,6 +43,15 @@ class Column:
     priority: int = 0
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Conversion:
+    """How objects of a version become those that are stored (`kept`), and how stored ones are shown in it."""
+
+    stored: "ResourceInfo"
+    shown: Callable[[Any], Any]
+    kept: Callable[[Any], Any]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ResourceInfo:
     type: type[Object]
@@ -68,6 +77,8 @@ class ResourceInfo:
     """Cells of one object under `columns`; the second argument is the present, RFC 3339, for ages."""
     fields: Mapping[str, Callable[[Any], str]] = field(default_factory=dict)
     """Field selectors beyond metadata.name and metadata.namespace."""
+    conversion: Conversion | None = None
+    """For a version that is not stored: what it is stored as."""
     counted: Callable[[Any], Any] | None = None
     """The part of an object whose changes its generation counts; None for a kind without a generation."""
 

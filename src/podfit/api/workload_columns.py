@@ -9,7 +9,8 @@ from podfit.api.apps.deployments import Deployment, ReplicaSet
 from podfit.api.apps.statefulsets import StatefulSet
 from podfit.api.autoscaling.v1 import Scale
 from podfit.api.columns import AGE, NAME, NONE, age, wide
-from podfit.api.core.templates import PodTemplateSpec
+from podfit.api.core.replication import ReplicationController
+from podfit.api.core.templates import PodTemplate, PodTemplateSpec
 from podfit.api.meta import LabelSelector
 from podfit.api.registry import Column
 
@@ -135,6 +136,26 @@ def revision_row(revision: ControllerRevision, now: str) -> list[Any]:
     group = owner.api_version.rpartition("/")[0] if owner else ""
     shown = f"{owner.kind.lower()}{'.' if group else ''}{group}/{owner.name}" if owner else NONE
     return [revision.metadata.name, shown, revision.revision, age(revision, now)]
+
+
+POD_TEMPLATE = (
+    NAME,
+    Column("Containers", description="Names of the containers."),
+    Column("Images", description="Images of the containers."),
+    Column("Pod Labels", description="Labels of the pods made from it."),
+)
+
+
+def pod_template_row(template: PodTemplate, _: str) -> list[Any]:
+    inside = template.template
+    return [template.metadata.name, *pods_of(inside), pairs(inside.metadata.labels)]
+
+
+def replication_row(controller: ReplicationController, now: str) -> list[Any]:
+    spec, status = controller.spec, controller.status
+    counts = [spec.replicas or 0, status.replicas, status.ready_replicas]
+    pods = pods_of(spec.template) if spec.template else ["", ""]
+    return [controller.metadata.name, *counts, age(controller, now), *pods, pairs(spec.selector)]
 
 
 SCALE = (

@@ -22,6 +22,8 @@ from podfit.api.apps.statefulsets import (
 from podfit.api.base import Object
 from podfit.api.core.claims import PersistentVolumeClaim
 from podfit.api.core.pod_defaults import default_template
+from podfit.api.core.replication import ReplicationController, ReplicationControllerSpec
+from podfit.api.core.templates import PodTemplate
 from podfit.api.core.volume_defaults import default_claim
 from podfit.api.filling import change, fill, inside
 
@@ -106,9 +108,34 @@ def _daemon_strategy(strategy: DaemonSetUpdateStrategy) -> DaemonSetUpdateStrate
     return inside(strategy, rolling_update=lambda each: fill(each, max_unavailable=1, max_surge=0))
 
 
+def _pod_template(template: PodTemplate) -> PodTemplate:
+    return inside(template, template=default_template)
+
+
+def _replication_controller(controller: ReplicationController) -> ReplicationController:
+    """It selects, and is labelled, as its pods are."""
+    controller = inside(controller, spec=_replication_spec)
+    labels = controller.spec.template.metadata.labels if controller.spec.template else {}
+    if not labels:
+        return controller
+    if not controller.spec.selector:
+        controller = change(controller, spec=change(controller.spec, selector=labels))
+    return controller if controller.metadata.labels else _labelled(controller, labels)
+
+
+def _labelled(controller: ReplicationController, labels: dict[str, str]) -> ReplicationController:
+    return change(controller, metadata=change(controller.metadata, labels=labels))
+
+
+def _replication_spec(spec: ReplicationControllerSpec) -> ReplicationControllerSpec:
+    return inside(fill(spec, replicas=1), template=default_template)
+
+
 DEFAULTS: Mapping[type[Object], Callable[[Any], Any]] = {
     Deployment: _deployment,
     ReplicaSet: _replica_set,
     StatefulSet: _stateful_set,
     DaemonSet: _daemon_set,
+    PodTemplate: _pod_template,
+    ReplicationController: _replication_controller,
 }

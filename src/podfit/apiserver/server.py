@@ -53,6 +53,7 @@ from podfit.apiserver.verbs.delete import delete, delete_collection
 from podfit.apiserver.verbs.options import check_timeout
 from podfit.apiserver.verbs.read import get, list_
 from podfit.apiserver.verbs.watch import watch
+from podfit.apiserver.versions import in_version
 from podfit.core.errors import ApiError, bad_request, method_not_allowed, not_found
 from podfit.net.metrics import CONTENT_TYPE, Metrics
 from podfit.net.wire import Identity, Request, Response
@@ -179,7 +180,7 @@ class ApiServer:
         return await self._verb(request, target, identity)
 
     async def _verb(self, request: Request, target: Target, identity: Identity) -> Response:
-        context = self._customs.context(target)
+        context = in_version(self._customs.context(target), target.info)
         if read := _READS.get(target.verb):
             return await read(context, target, request)
         form = wanted_form(request)

@@ -7,6 +7,7 @@ from podfit.api.kinds import (
     admissionregistration,
     apiextensions,
     apps,
+    autoscaling,
     batch,
     coordination,
     core,
@@ -30,4 +31,5 @@ DECLARED: tuple[ResourceInfo, ...] = (
     *apps.KINDS,
     *batch.KINDS,
     *policy.KINDS,
+    *autoscaling.KINDS,
 )

@@ -12,6 +12,6 @@ KINDS: tuple[ResourceInfo, ...] = (
     ResourceInfo(
         type=Job, group="batch", resource="jobs", singular="job", categories=("all",), subresources=(STATUS,),
         counted=lambda o: o.spec, columns=columns.JOB, row=columns.job_row,
-        fields={"status.successful": lambda o: str(o.status.succeeded)},
+        propagation="Orphan", fields={"status.successful": lambda o: str(o.status.succeeded)},
     ),
 )  # fmt: skip

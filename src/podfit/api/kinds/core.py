@@ -7,11 +7,15 @@ from podfit.api.core.limits import LimitRange, ResourceQuota
 from podfit.api.core.namespaces import Namespace
 from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod
+from podfit.api.core.replication import ReplicationController
 from podfit.api.core.services import Endpoints, Service
+from podfit.api.core.templates import PodTemplate
 from podfit.api.kinds.policy import EVICTION
+from podfit.api.kinds.scale import SCALE
 from podfit.api.network_columns import ENDPOINTS, SERVICE, endpoints_row, service_row
 from podfit.api.pod_columns import POD, pod_row
 from podfit.api.registry import STATUS, ResourceInfo, Subresource
+from podfit.api.workload_columns import POD_TEMPLATE, REPLICAS, pod_template_row, replication_row
 
 KINDS: tuple[ResourceInfo, ...] = (
     ResourceInfo(
@@ -80,6 +84,16 @@ KINDS: tuple[ResourceInfo, ...] = (
     ResourceInfo(
         type=Secret, resource="secrets", singular="secret", columns=columns.SECRET, row=columns.secret_row,
         fields={"type": lambda o: o.type},
+    ),
+    ResourceInfo(
+        type=PodTemplate, resource="podtemplates", singular="podtemplate", counted=lambda o: o.template,
+        columns=POD_TEMPLATE, row=pod_template_row,
+    ),
+    ResourceInfo(
+        type=ReplicationController, resource="replicationcontrollers", singular="replicationcontroller",
+        short_names=("rc",), categories=("all",), subresources=(SCALE, STATUS), propagation="Orphan",
+        counted=lambda o: o.spec,
+        columns=REPLICAS, row=replication_row, fields={"status.replicas": lambda o: str(o.status.replicas)},
     ),
     ResourceInfo(
         type=LimitRange, created_by_update=True, resource="limitranges", singular="limitrange", short_names=("limits",),

@@ -8,7 +8,7 @@ EVICTION = Subresource("eviction", ("create",), "Eviction", "policy", "v1", Evic
 KINDS: tuple[ResourceInfo, ...] = (
     ResourceInfo(
         type=PodDisruptionBudget, group="policy", resource="poddisruptionbudgets", singular="poddisruptionbudget",
-        short_names=("pdb",), subresources=(STATUS,), counted=lambda o: o.spec,
+        short_names=("pdb",), unconditional=False, subresources=(STATUS,), counted=lambda o: o.spec,
         columns=columns.BUDGET, row=columns.budget_row,
     ),
 )  # fmt: skip

@@ -18,6 +18,7 @@ from podfit.api.rbac import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 from podfit.api.registry import info_for
 from podfit.api.scheduling import PriorityClass
 from podfit.api.validation import (
+    autoscalers,
     budgets,
     cluster,
     config,
@@ -30,6 +31,7 @@ from podfit.api.validation import (
     limits,
     names,
     rbac,
+    replication,
     services,
     statefulsets,
     webhooks,
@@ -70,6 +72,8 @@ _RULES: dict[type[Object], Rules] = {
     **jobs.RULES,
     **cronjobs.RULES,
     **budgets.RULES,
+    **replication.RULES,
+    **autoscalers.RULES,
 }
 
 

@@ -1,0 +1,21 @@
+"""The kind of autoscaling, in two versions of which the first is stored as the second."""
+
+from podfit.api import autoscaling_columns as columns
+from podfit.api.autoscaling import v1, v2
+from podfit.api.autoscaling.conversion import to_v1, to_v2
+from podfit.api.registry import STATUS, Conversion, ResourceInfo
+
+_SECOND = ResourceInfo(
+    type=v2.HorizontalPodAutoscaler, group="autoscaling", version="v2", resource="horizontalpodautoscalers",
+    singular="horizontalpodautoscaler", short_names=("hpa",), categories=("all",), subresources=(STATUS,),
+    columns=columns.AUTOSCALER, row=columns.autoscaler_row,
+)  # fmt: skip
+KINDS: tuple[ResourceInfo, ...] = (
+    _SECOND,
+    ResourceInfo(
+        type=v1.HorizontalPodAutoscaler, group="autoscaling", resource="horizontalpodautoscalers",
+        singular="horizontalpodautoscaler", short_names=("hpa",), categories=("all",), subresources=(STATUS,),
+        columns=columns.AUTOSCALER, row=lambda obj, now: columns.autoscaler_row(to_v2(obj), now),
+        stored_as="v2", conversion=Conversion(_SECOND, shown=to_v1, kept=to_v2),
+    ),
+)  # fmt: skip

@@ -1,0 +1,26 @@
+"""Kinds that are served in several versions and stored in one: what a request for another version works on."""
+
+from dataclasses import replace
+from functools import lru_cache, partial
+
+from podfit.api import codec
+from podfit.api.registry import Conversion, ResourceInfo
+from podfit.apiserver.context import Context
+from podfit.apiserver.converting import ConvertingStore
+
+
+def in_version(context: Context, info: ResourceInfo | None) -> Context:
+    """The context in which all objects of the kind are of this version."""
+    if info is None or info.conversion is None:
+        return context
+    shown, kept = partial(_shown, info.conversion), partial(_kept, info, info.conversion)
+    return replace(context, store=ConvertingStore(context.store, shown=shown, kept=kept))
+
+
+@lru_cache(maxsize=1024)
+def _shown(conversion: Conversion, value: bytes) -> bytes:
+    return codec.encode(conversion.shown(codec.decode(value, conversion.stored.type)))
+
+
+def _kept(info: ResourceInfo, conversion: Conversion, value: bytes) -> bytes:
+    return codec.encode(conversion.kept(codec.decode(value, info.type)))
