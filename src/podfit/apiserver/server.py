@@ -20,6 +20,7 @@ import msgspec
 from podfit.apiserver import connect, discovery, own_service
 from podfit.apiserver.admission.default import default_chain
 from podfit.apiserver.admission.webhook_client import WebhookClient
+from podfit.apiserver.audit import AuditLog, Trail
 from podfit.apiserver.authenticate import Authenticator, TokenReaders
 from podfit.apiserver.authorize import Authorizer
 from podfit.apiserver.bodies import media_type
@@ -70,9 +71,11 @@ class ApiServer:
     """`start` before the first request, `stop` after the last. `address` is what discovery tells clients."""
 
     def __init__(
-        self, context: Context, *, signing_key: Path, address: str = "", metrics: Metrics | None = None
-    ) -> None:
+        self, context: Context, *, signing_key: Path, address: str = "", metrics: Metrics | None = None,
+        audit: AuditLog | None = None,
+    ) -> None:  # fmt: skip
         self.address = address
+        self._audit = audit
         self._context = context
         self._webhooks = WebhookClient(context)
         self._chain = default_chain(context, self._webhooks)
@@ -109,24 +112,31 @@ class ApiServer:
             await asyncio.gather(self._cleaning, return_exceptions=True)
         await self._customs.stop()
         await self._webhooks.close()
+        if self._audit is not None:
+            await self._audit.close()
 
     async def handler(self, request: Request) -> Response:
         """Every request; refusals become Status objects."""
         target, began = target_of(request, self._customs.find), self._context.clock.monotonic()
+        trail = Trail(self._audit, request, target) if self._audit is not None else None
         try:
-            response = await self._answer(request, target)
+            response = await self._answer(request, target, trail)
         except ApiError as error:
             response = error_response(error)
         except StoreError as error:
             response = error_response(unavailable(error))
         self._requests.count(target, response.status, self._context.clock.monotonic() - began)
-        return await presented(request, response)
+        return await presented(request, trail.answered(response) if trail is not None else response)
 
-    async def _answer(self, request: Request, target: Target | None) -> Response:
+    async def _answer(self, request: Request, target: Target | None, trail: Trail | None) -> Response:
         _check_text(request)
         question = question_of(target, request)
         who = await self._authenticator.identify(request)
+        if trail is not None:
+            trail.known(who)
         identity = await impersonated(who, request, question, self._authorizer)
+        if trail is not None:
+            trail.acting_as(identity)
         async with self._seats.taken(identity, target, request) as level:
             if target is not None and target.verb == "watch":
                 self._seats.check_streams(level, identity)

@@ -40,10 +40,15 @@ def apiserver(
         Path | None, Parameter(help="An EncryptionConfiguration: what is encrypted at rest, and how (docs/store.md).")
     ] = None,
     feature_gates: Annotated[str, Parameter(help="NAME=true,OTHER=false; upstream's names, defaults of 1.36.")] = "",
+    audit_log_path: Annotated[Path | None, Parameter(help="Record who asked for what, in lines of JSON.")] = None,
+    audit_policy_file: Annotated[
+        Path | None, Parameter(help="Which requests, and how much of them. [default: all, metadata only]")
+    ] = None,
     log_format: Annotated[LogFormat, Parameter(help="text or json, on stderr.")] = LogFormat.TEXT,
     verbose: Annotated[int, Parameter(name=["--verbose", "-v"], count=True, help="Say more; twice: everything.")] = 0,
 ) -> int:
     """Serve the API and nothing else, until SIGINT or SIGTERM. Several may share one etcd (docs/store.md)."""
+    from podfit.apiserver.audit_options import AuditOptions
     from podfit.apiserver.embedded import EtcdOptions
     from podfit.cluster.alone import AloneOptions, serve
     from podfit.cluster.errors import UsageError
@@ -64,6 +69,7 @@ def apiserver(
         tls=KeyPair(tls_cert_file, tls_private_key_file) if tls_cert_file and tls_private_key_file else None,
         encryption=encryption_provider_config,
         signing_key=service_account_signing_key_file, gates=FeatureGates.parse(feature_gates),
+        audit=AuditOptions(log=audit_log_path, policy=audit_policy_file),
     )  # fmt: skip
     options.check()
     logs.configure(log_format, verbose)

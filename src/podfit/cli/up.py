@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from podfit.apiserver.audit_options import AuditOptions
 from podfit.cli import exits, logs, render
 from podfit.cli.logs import LogFormat
 from podfit.cluster.layout import DEFAULT_PORT, DataDir, default_data_dir
@@ -88,6 +89,10 @@ def up(
     detach: Annotated[
         bool, Parameter(help="Return once the cluster is ready and leave it running.", negative="")
     ] = False,
+    audit_log_path: Annotated[Path | None, Parameter(help="Record who asked for what, in lines of JSON.")] = None,
+    audit_policy_file: Annotated[
+        Path | None, Parameter(help="Which requests, and how much of them. [default: all, metadata only]")
+    ] = None,
     log_format: Annotated[LogFormat, Parameter(help="text or json, on stderr.")] = LogFormat.TEXT,
     verbose: Annotated[int, Parameter(name=["--verbose", "-v"], count=True, help="Say more; twice: everything.")] = 0,
 ) -> int:
@@ -100,6 +105,7 @@ def up(
         gates=FeatureGates.parse(feature_gates), runtime_endpoint=container_runtime_endpoint.removeprefix("unix://"),
         make_room=_make_room(make_room),
         legacy=legacy_of(legacy, legacy_clients), encryption=encryption_provider_config,
+        audit=AuditOptions(log=audit_log_path, policy=audit_policy_file),
         kubelet=KubeletOptions(
             cpu_manager_policy=cpu_manager_policy, reserved_cpus=reserved_cpus,
             memory_manager_policy=memory_manager_policy, reserved_memory=reserved_memory,

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from podfit import __version__
+from podfit.apiserver.audit_options import AuditOptions
 from podfit.apiserver.context import Context
 from podfit.apiserver.embedded import EtcdOptions, Store, StoreError, embedded_store, etcd_store
 from podfit.apiserver.server import ApiServer
@@ -25,7 +26,7 @@ from podfit.cluster.access import CONTEXT, admin_access
 from podfit.cluster.certificates import HOSTS, LOOPBACK
 from podfit.cluster.errors import MachineError, UsageError
 from podfit.cluster.layout import DEFAULT_PORT, DataDir
-from podfit.cluster.options import encryption_rules
+from podfit.cluster.options import check_audit, encryption_rules, open_audit
 from podfit.cluster.process import exclusive
 from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
@@ -52,9 +53,11 @@ class AloneOptions:
     signing_key: Path | None = None
     encryption: Path | None = None
     gates: FeatureGates = field(default_factory=FeatureGates)
+    audit: AuditOptions = field(default_factory=AuditOptions)
 
     def check(self) -> None:
         """UsageError when the options contradict each other."""
+        check_audit(self.audit)
         if not 0 <= self.port <= 65535:
             raise UsageError(f"--port {self.port} is not a port (0 to 65535; 0 takes a free one)")
         try:
@@ -116,7 +119,8 @@ class Alone:
         store = await self._open_store()
         self._closing.push_async_callback(store.close)
         context = Context(store, clock, options.gates, lambda _: None)
-        api = ApiServer(context, signing_key=signing_key, metrics=Metrics())
+        api = ApiServer(
+            context, signing_key=signing_key, metrics=Metrics(), audit=open_audit(options.audit, clock))
         try:
             await api.start()
         except StoreError as error:

@@ -32,6 +32,7 @@ from podfit.cluster.options import (
     choose_node,
     encryption_rules,
     node_names,
+    open_audit,
 )
 from podfit.cluster.process import Process, RunningNode, UpState, exclusive, write_state
 from podfit.core.clock import Clock
@@ -116,7 +117,8 @@ class Cluster:
         self._closing.push_async_callback(store.close)
         context = Context(store, clock, options.gates, self._kubelet, options.legacy)
         metrics = Metrics()
-        api = ApiServer(context, signing_key=options.data.pki / "service-accounts.key", metrics=metrics)
+        api = ApiServer(context, signing_key=options.data.pki / "service-accounts.key", metrics=metrics,
+                        audit=open_audit(options.audit, clock))  # fmt: skip
         await api.start()
         self._closing.push_async_callback(api.stop)
         self._https = HttpsServer(api.handler, server_context(serving(authority)), clients=Trust(authority.certificate))

@@ -57,5 +57,5 @@ def arguments_of(options: UpOptions, log_format: str, verbose: int) -> list[str]
         arguments += ["--legacy-clients", ",".join(options.legacy.clients)]
     if options.encryption:
         arguments += ["--encryption-provider-config", str(options.encryption.absolute())]
-    arguments += options.kubelet.arguments()
+    arguments += options.kubelet.arguments() + options.audit.arguments()
     return [*arguments, "--log-format", log_format, *["-v"] * verbose]

@@ -9,14 +9,17 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from podfit.apiserver.audit_options import AuditOptions, BadPolicy
 from podfit.apiserver.legacy_options import OFF, Legacy
 from podfit.cluster.errors import MachineError, UsageError
 from podfit.cluster.layout import DEFAULT_PORT, DataDir
+from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
 from podfit.decide.memory_qos import THROTTLING_FACTOR
 from podfit.decide.pressure import DEFAULT
 
 if TYPE_CHECKING:
+    from podfit.apiserver.audit import AuditLog
     from podfit.apiserver.embedded import Rule
 
 NEEDED = ("containerd", "runc")
@@ -104,11 +107,13 @@ class UpOptions:
     legacy: Legacy = OFF
     encryption: Path | None = None  # an EncryptionConfiguration
     kubelet: KubeletOptions = field(default_factory=KubeletOptions)
+    audit: AuditOptions = field(default_factory=AuditOptions)
 
     def check(self) -> None:
         """UsageError when the options contradict each other."""
         if not 0 <= self.port <= 65535:
             raise UsageError(f"--port {self.port} is not a port (0 to 65535; 0 takes a free one)")
+        check_audit(self.audit)
         if self.nodes < 1:
             raise UsageError(f"--nodes {self.nodes}: a cluster has at least one node (or use --node none)")
         if self.nodes > 1 and self.node is NodeKind.REAL:
@@ -127,6 +132,26 @@ def encryption_rules(path: Path | None) -> "tuple[Rule, ...]":
         return read_rules(path)
     except EncryptionConfigError as error:
         raise UsageError(str(error)) from None
+
+
+def open_audit(audit: AuditOptions, clock: Clock) -> "AuditLog | None":
+    """MachineError when the file cannot be written."""
+    try:
+        return audit.open(clock)
+    except OSError as error:
+        raise MachineError(f"the audit log cannot be written: {error}") from error
+
+
+def check_audit(audit: AuditOptions) -> None:
+    """UsageError for a policy without a log, or one that cannot be read."""
+    if audit.policy is not None and audit.log is None:
+        raise UsageError("--audit-policy-file says what goes into a log: name the log with --audit-log-path")
+    if audit.policy is None:
+        return
+    try:
+        audit.read()
+    except BadPolicy as error:
+        raise UsageError(f"--audit-policy-file: {error}") from None
 
 
 def legacy_of(switches: str, clients: str) -> Legacy:

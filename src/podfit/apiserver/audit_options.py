@@ -1,0 +1,57 @@
+"""Where the audit log is written, and the policy of what is. Names options only: what they need is loaded with it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from podfit.core.clock import Clock
+
+if TYPE_CHECKING:
+    from podfit.api.audit import AuditPolicy
+    from podfit.apiserver.audit import AuditLog
+
+
+class BadPolicy(ValueError):
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditOptions:
+    """Without a policy everything is recorded at level Metadata when it is complete."""
+
+    log: Path | None = None
+    policy: Path | None = None
+
+    def read(self) -> "AuditPolicy":
+        """Raises BadPolicy that says what is wrong with the file."""
+        import msgspec
+        import yaml
+
+        from podfit.api import codec
+        from podfit.api.audit import AuditPolicy
+        from podfit.decide.audit import EVERYTHING, problems
+
+        if self.policy is None:
+            return EVERYTHING
+        try:
+            document = yaml.safe_load(self.policy.read_bytes())
+            policy = codec.convert(document, AuditPolicy)
+        except (OSError, yaml.YAMLError, msgspec.ValidationError) as error:
+            raise BadPolicy(f"{self.policy}: {error}") from None
+        wrong = problems(policy)
+        if (policy.kind, policy.api_version) != ("Policy", "audit.k8s.io/v1"):
+            wrong.insert(0, f"{policy.api_version} {policy.kind} is not audit.k8s.io/v1 Policy")
+        if wrong:
+            raise BadPolicy(f"{self.policy}: {'; '.join(wrong)}")
+        return policy
+
+    def open(self, clock: Clock) -> "AuditLog | None":
+        """None when nothing is to be recorded. Raises BadPolicy, OSError."""
+        from podfit.apiserver.audit import AuditLog
+
+        return AuditLog(self.log, self.read(), clock) if self.log is not None else None
+
+    def arguments(self) -> list[str]:
+        """On the command line."""
+        log = ["--audit-log-path", str(self.log.absolute())] if self.log else []
+        return log + (["--audit-policy-file", str(self.policy.absolute())] if self.policy else [])
