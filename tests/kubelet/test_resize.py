@@ -6,6 +6,7 @@ import pytest
 
 from kubelet.harness import Node, container
 from kubelet.node_api import Document
+from podfit.kubelet.cgroup.protocol import CgroupError, CPUValues
 
 
 def sized(cpu: str, memory: str = "100Mi", name: str = "c1", **more: Any) -> Document:
@@ -113,6 +114,25 @@ async def test_a_refused_change_is_told_and_tried_again(node: Node) -> None:
     await node.advance(5.1)
     await node.until(lambda: done(node))
     assert [each.split()[0] for each in node.api.events()].count("ResizeError") == 1
+
+
+@pytest.mark.row("R-141", "R-142")
+async def test_a_file_that_could_not_be_read_for_a_moment_is_no_resize_that_goes_on(
+    node: Node, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The turn that finds all well again has nothing to do, and still says so."""
+    node.add(containers=[sized("100m")])
+    await node.runs()
+
+    def broken(path: str) -> CPUValues:
+        raise CgroupError(f"{path}: input/output error")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(node.cgroups, "read_cpu", broken)
+        node.api.change("web", activeDeadlineSeconds=3600)
+        await node.until(lambda: (node.condition("PodResizeInProgress") or {}).get("reason") == "Error")
+    await node.advance(15)
+    await node.until(lambda: node.condition("PodResizeInProgress") is None)
 
 
 @pytest.mark.row("R-170")

@@ -3,8 +3,9 @@
     look → in-progress condition and status → volumes → pod cgroup → sandbox
          → init containers → restarts and resize → containers → look again → status
 
-A turn goes round until nothing more can be done now; a round that did nothing leaves nothing new to look at. It
-remembers nothing that the runtime, the checkpoints or the API could not tell it again, apart from why containers wait.
+A turn goes round until nothing more can be done now; a round that did nothing leaves nothing new to look at, unless it
+found that a resize is over. It remembers nothing that the runtime, the checkpoints or the API could not tell it again,
+apart from why containers wait.
 """
 
 import logging
@@ -78,7 +79,7 @@ class PodSync:
                 return Turn(again=delay_after(self._mount_failures - 1, FIRST_MOUNT_RETRY, LONGEST_MOUNT_RETRY))
             retries.clear()
             progress = await self._round(pod, facts, volumes, retries)
-            if not progress and not retries:
+            if not progress and not retries and not self._tools.allocation.conditions(desired.metadata.uid):
                 return Turn()
             facts = await self.look(desired)
             if not progress:
