@@ -7,6 +7,10 @@ from podfit.api.core.references import ObjectReference
 from podfit.api.core.templates import PodTemplateSpec
 from podfit.api.meta import LabelSelector, ObjectMeta
 
+UID_LABELS = ("batch.kubernetes.io/controller-uid", "controller-uid")
+NAME_LABELS = ("batch.kubernetes.io/job-name", "job-name")
+"""By which a job knows its pods: the present name, and the one of older versions."""
+
 
 class PodFailurePolicyOnExitCodesRequirement(Struct):
     container_name: str | None = None

@@ -3,9 +3,8 @@
 from msgspec.structs import replace
 
 from podfit.api.apps.daemonsets import DaemonSet
-from podfit.api.batch import Job
+from podfit.api.batch import NAME_LABELS, UID_LABELS, Job
 from podfit.api.meta import LabelSelector
-from podfit.api.validation.jobs import NAME_LABELS, UID_LABELS
 from podfit.api.workload_defaults import TEMPLATE_GENERATION
 
 

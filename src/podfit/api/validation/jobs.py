@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from podfit.api.base import Object
-from podfit.api.batch import Job, JobSpec
+from podfit.api.batch import NAME_LABELS, UID_LABELS, Job, JobSpec
 from podfit.api.core.affinity import Affinity
 from podfit.api.core.containers import Container
 from podfit.api.core.pods import PodSpec
@@ -18,8 +18,6 @@ from podfit.api.validation.rules import Rules
 from podfit.api.validation.templates import matches, unmatched, validate_template
 from podfit.core.fields import FieldError, invalid, required, too_long, unsupported
 
-UID_LABELS = ("batch.kubernetes.io/controller-uid", "controller-uid")
-NAME_LABELS = ("batch.kubernetes.io/job-name", "job-name")
 _MODES = ("NonIndexed", "Indexed")
 _RESTARTS = ("OnFailure", "Never")
 _REPLACEMENT = ("Failed", "TerminatingOrFailed")

@@ -1,5 +1,6 @@
 """Create and update rules of every kind, the entry of this package."""
 
+from importlib import import_module
 from typing import Any
 
 from podfit.api.admissionregistration import MutatingWebhookConfiguration, ValidatingWebhookConfiguration
@@ -18,22 +19,14 @@ from podfit.api.rbac import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 from podfit.api.registry import info_for
 from podfit.api.scheduling import PriorityClass
 from podfit.api.validation import (
-    autoscalers,
-    budgets,
     cluster,
     config,
-    cronjobs,
-    daemonsets,
     definitions,
-    deployments,
     endpoints,
-    jobs,
     limits,
     names,
     rbac,
-    replication,
     services,
-    statefulsets,
     webhooks,
 )
 from podfit.api.validation.customs import validate_custom, validate_custom_status, validate_custom_update
@@ -66,15 +59,28 @@ _RULES: dict[type[Object], Rules] = {
     ClusterRoleBinding: Rules(names.path_segment, rbac.validate_cluster_role_binding, rbac.validate_binding_update),
     **services.RULES,
     **endpoints.RULES,
-    **deployments.RULES,
-    **statefulsets.RULES,
-    **daemonsets.RULES,
-    **jobs.RULES,
-    **cronjobs.RULES,
-    **budgets.RULES,
-    **replication.RULES,
-    **autoscalers.RULES,
 }
+
+_ON_DEMAND: dict[str, tuple[str, ...]] = {
+    "apps.deployments": ("deployments",),
+    "apps.statefulsets": ("statefulsets",),
+    "apps.daemonsets": ("daemonsets",),
+    "autoscaling.v1": ("autoscalers",),
+    "autoscaling.v2": ("autoscalers",),
+    "batch": ("jobs", "cronjobs"),
+    "core.replication": ("replication",),
+    "core.templates": ("replication",),
+    "policy": ("budgets",),
+}
+"""Modules of rules, by the module of their kinds: those that no cluster needs to start wait for the first object."""
+
+
+def _rules_of(kind: type[Object]) -> Rules:
+    for name in _ON_DEMAND.get(kind.__module__.removeprefix("podfit.api."), ()):
+        found: dict[type[Object], Rules] = import_module(f"podfit.api.validation.{name}").RULES
+        if kind in found:
+            return found[kind]
+    return _RULES.get(kind, Rules())
 
 
 def validate_create(obj: Any, gates: FeatureGates = DEFAULT_GATES) -> list[FieldError]:
@@ -83,7 +89,7 @@ def validate_create(obj: Any, gates: FeatureGates = DEFAULT_GATES) -> list[Field
         return validate_pod_create(obj, gates)
     if isinstance(obj, Custom):
         return validate_custom(obj)
-    rules = _RULES.get(type(obj), Rules())
+    rules = _rules_of(type(obj))
     meta: ObjectMeta = obj.metadata
     errors = validate_meta(meta, namespaced=info_for(type(obj)).namespaced, name_rule=rules.name)
     return errors + (rules.create(obj) if rules.create else [])
@@ -95,7 +101,7 @@ def validate_update(new: Any, old: Any, gates: FeatureGates = DEFAULT_GATES) -> 
         return validate_pod_update(new, old, gates)
     if isinstance(new, Custom):
         return validate_custom_update(new, old)
-    rules = _RULES.get(type(new), Rules())
+    rules = _rules_of(type(new))
     errors = validate_meta_update(new.metadata, old.metadata)
     if rules.update:
         return errors + rules.update(new, old)
@@ -106,6 +112,6 @@ def validate_status(new: Any, old: Any) -> list[FieldError]:
     """What is wrong with a status, written through its own endpoint; a pod's has rules of its own."""
     if isinstance(new, Custom):
         return validate_custom_status(new, old)
-    rules = _RULES.get(type(new), Rules())
+    rules = _rules_of(type(new))
     errors = validate_meta_update(new.metadata, old.metadata)
     return errors + (rules.status(new, old) if rules.status else [])
