@@ -101,7 +101,8 @@ def test_a_token_file_is_read_every_time(theirs: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("change", "message"), [
     (("name: me", "name: you"), "there is no user named 'me'"),
     (("server: https://work", "proxy-url: x"), "cluster 'work' has no server"),
-    (("token: secret", "exec: {}"), "signs in by exec"),
+    (("token: secret", "username: me"), "signs in by username, which Kubernetes has given up"),
+    (("token: secret", "exec: {command: x}"), "user 'me': exec: apiVersion '' is not one of"),
     (("certificate-authority:", "certificate-authority-data:"), "certificate-authority-data is not base64"),
     (("pki/ca.crt", "pki/none.crt"), "certificate-authority: .*none.crt"),
     (("apiVersion: v1", "[: x"), "is not YAML"),

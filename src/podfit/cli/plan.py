@@ -43,7 +43,7 @@ def plan(
 
     found = asked(read, namespace=namespace, context=context, kubeconfig=kubeconfig)
     if output.for_people:
-        show(found)
+        show(found, wide=output is Output.WIDE)
         if found.good and any(each.verdict == FITS for each in found.pods):
             options = (("--cpu", cpu), ("--memory", memory), ("-c", container), ("-f", str(filename or "")))
             typed = [f" {name} {text}" for name, text in options if text] + [" --also-template"] * also_template
@@ -53,11 +53,15 @@ def plan(
     return exits.DONE if found.good else exits.REFUSED
 
 
-def show(found: Plan) -> None:
+def show(found: Plan, *, wide: bool = False) -> None:
+    """`wide` has a line for each amount that changes, and the QoS class."""
     render.line(f"cluster {found.server}, namespace {found.namespace}, read only")
     render.line()
-    rows = [(each.pod, each.node or "-", *_columns(each.changes), each.verdict, _what(each)) for each in found.pods]
-    render.table(("POD", "NODE", "CPU", "MEMORY", "VERDICT", "WHAT HAPPENS"), rows)
+    if wide:
+        _amounts(found)
+    else:
+        rows = [(each.pod, each.node or "-", *_columns(each.changes), each.verdict, _what(each)) for each in found.pods]
+        render.table(("POD", "NODE", "CPU", "MEMORY", "VERDICT", "WHAT HAPPENS"), rows)
     render.line()
     for each in found.pods:
         if each.verdict == DEFERRED:
@@ -72,6 +76,15 @@ def show(found: Plan) -> None:
         _template(found.template)
     for note in found.notes:
         render.line(note)
+
+
+def _amounts(found: Plan) -> None:
+    header = ("POD", "NODE", "QOS", "CONTAINER", "VALUE", "NOW", "THEN", "VERDICT", "WHAT HAPPENS")
+    rows = [
+        (each.pod, each.node or "-", each.qos or "-", one.container or "(pod)", f"{one.resource} {one.side[:-1]}".strip() or "-",
+         one.before or "-", one.after or "-", each.verdict, _what(each))
+        for each in found.pods for one in each.changes or [Change("-", "", "", "", "")]]  # fmt: skip
+    render.table(header, rows)
 
 
 def _template(found: TemplatePlan) -> None:

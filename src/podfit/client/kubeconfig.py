@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from podfit.client.exec_plugin import ExecPlugin, PluginError, SignIn
 from podfit.client.rest import Client
 from podfit.client.transport import Https
 from podfit.net.files import write_atomic
 from podfit.net.http_client import HttpsClient
+from podfit.net.system import SystemClock
 from podfit.net.tls import client_context
 
 Document: TypeAlias = dict[str, Any]
@@ -41,12 +43,22 @@ class Access:
     token_file: Path | None = None
     namespace: str = "default"
     verify: bool = True
+    plugin: ExecPlugin | None = None
 
     def client(self, *, user_agent: str = "podfit") -> Client:
-        tls = client_context(
-            authorities=self.authorities, certificate=self.certificate, key=self.key, verify=self.verify)
+        """Raises KubeconfigError when the command that signs in does not."""
+        certificate, key, token = self.certificate, self.key, self.read_token
         has_token = bool(self.token or self.token_file)
-        https = HttpsClient(self.server, tls, token=self.read_token if has_token else None)
+        if self.plugin is not None:
+            sign_in = SignIn(self.plugin, SystemClock())
+            try:
+                credential = sign_in.credential()
+            except PluginError as error:
+                raise KubeconfigError(str(error)) from error
+            certificate, key = credential.certificate or certificate, credential.key or key
+            has_token, token = bool(credential.token), sign_in.token
+        tls = client_context(authorities=self.authorities, certificate=certificate, key=key, verify=self.verify)
+        https = HttpsClient(self.server, tls, token=token if has_token else None)
         return Client(Https(https), user_agent=user_agent)
 
     def read_token(self) -> str:
@@ -113,15 +125,21 @@ def _access(context: Document, cluster: tuple[Document, Path], user: tuple[Docum
     where, who = cluster[0], user[0]
     if not where.get("server"):
         raise KubeconfigError(f"cluster {context.get('cluster')!r} has no server")
-    for method in ("exec", "auth-provider", "username"):
+    for method in ("auth-provider", "username"):
         if method in who:
             raise KubeconfigError(
-                f"user {context.get('user')!r} signs in by {method}; podfit knows certificates and tokens")
+                f"user {context.get('user')!r} signs in by {method}, which Kubernetes has given up; podfit knows "
+                "certificates, tokens and exec")
+    try:
+        plugin = ExecPlugin.read(who["exec"], where, user[1]) if who.get("exec") else None
+    except PluginError as error:
+        raise KubeconfigError(f"user {context.get('user')!r}: {error}") from error
     token_file = who.get("tokenFile")
     return Access(
         where["server"], _content(*cluster, "certificate-authority"), _content(*user, "client-certificate"),
         _content(*user, "client-key"), who.get("token", ""), user[1] / token_file if token_file else None,
-        context.get("namespace") or "default", verify=not where.get("insecure-skip-tls-verify", False))
+        context.get("namespace") or "default", verify=not where.get("insecure-skip-tls-verify", False),
+        plugin=plugin)
 
 
 def _content(entry: Document, directory: Path, field: str) -> bytes | None:
