@@ -81,8 +81,9 @@ def show(found: Plan, *, wide: bool = False) -> None:
 def _amounts(found: Plan) -> None:
     header = ("POD", "NODE", "QOS", "CONTAINER", "VALUE", "NOW", "THEN", "VERDICT", "WHAT HAPPENS")
     rows = [
-        (each.pod, each.node or "-", each.qos or "-", one.container or "(pod)", f"{one.resource} {one.side[:-1]}".strip() or "-",
-         one.before or "-", one.after or "-", each.verdict, _what(each))
+        (each.pod, each.node or "-", each.qos or "-", one.container or "(pod)",
+         f"{one.resource} {one.side[:-1]}".strip() or "-", one.before or "-", one.after or "-", each.verdict,
+         _what(each))
         for each in found.pods for one in each.changes or [Change("-", "", "", "", "")]]  # fmt: skip
     render.table(header, rows)
 
