@@ -12,7 +12,7 @@ from podfit.api.registry import resources
 from podfit.decide.workloads import new_job
 from support import golden
 
-COMPLETED = ("services",)
+COMPLETED = ("services", "persistentvolumeclaims")
 """Resources that the server completes beyond defaults: replayed in `tests/apiserver/test_golden_kinds.py`."""
 KINDS = {info.path("{ns}"): info.type for info in resources() if info.stored and info.resource not in COMPLETED}
 DEVIATIONS = {

@@ -48,6 +48,7 @@ DEVIATIONS = {
     "ephemeral-exec-container-bad": _STREAMS, "ephemeral-portforward": _STREAMS,
     "log-unscheduled-exec": _STREAMS,
     "table-list-jobs": _RECORDED_ON, "table-get-jobs": _RECORDED_ON,
+    "table-list-persistentvolumes": _RECORDED_ON, "table-get-persistentvolumes": _RECORDED_ON,
     "table-list-nodes": _RECORDED_ON, "table-list-resourcequotas": _RECORDED_ON, "namespace-delete": _RECORDED_ON,
     "namespace-get-terminating": _RECORDED_ON, "namespace-delete-again": _RECORDED_ON,
     "table-list-roles": _EMPTY, "table-list-clusterroles": _EMPTY,

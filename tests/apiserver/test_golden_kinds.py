@@ -16,7 +16,10 @@ from support.golden import Case, parametrize
 from support.replay import Replay, comparable, differences, served
 from support.server import Server, running_server
 
-RESOURCES = ("services", "endpoints", "endpointslices")
+RESOURCES = (
+    "services", "endpoints", "endpointslices", "persistentvolumeclaims", "persistentvolumes", "storageclasses",
+    "csidrivers", "runtimeclasses",
+)  # fmt: skip
 GO_DIFF = "\n@@"
 ITS_RANGE = ServiceRanges(ip_network("10.96.0.0/16"))
 

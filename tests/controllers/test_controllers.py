@@ -9,6 +9,7 @@ import pytest
 
 from podfit.api.apiextensions import CustomResourceDefinition
 from podfit.api.codec import convert
+from podfit.api.core.claims import PersistentVolumeClaim
 from podfit.api.core.config import ConfigMap, ServiceAccount
 from podfit.api.core.limits import ResourceQuota
 from podfit.api.core.namespaces import Namespace
@@ -20,6 +21,7 @@ from podfit.controllers.aggregation import AggregationController
 from podfit.controllers.namespaces import NamespaceController
 from podfit.controllers.quotas import QuotaController
 from podfit.controllers.serviceaccounts import NamespaceContents
+from podfit.controllers.volumes import LOOK_AGAIN, VolumeProtection
 from podfit.core.errors import ApiError
 from support.clock import FakeClock
 from support.server import Server, running_server
@@ -42,6 +44,7 @@ async def server(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
             NamespaceContents(client, clock=clock, ca="CERTIFICATE"),
             QuotaController(client, clock=clock, gates=gates),
             AggregationController(client, clock=clock),
+            VolumeProtection(client, clock=clock),
         )
         tasks = [asyncio.create_task(each.run()) for each in controllers]
         yield made
@@ -178,3 +181,23 @@ async def test_aggregated_roles_follow_their_parts_through_several_steps(server:
     await server.client.delete(ClusterRole, "things")
     for name in ("view", "edit", "admin"):
         await until(server, ClusterRole, name, "", lambda role: rule not in role.rules)
+
+
+async def test_a_claim_stays_while_a_pod_mounts_it(server: Server, clock: FakeClock) -> None:
+    client = server.client
+    spec: dict[str, Any] = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    claim = {"metadata": {"name": "c", "namespace": "default"}, "spec": spec}
+    await client.create(convert(claim, PersistentVolumeClaim))
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]
+    spec = {"containers": [{"name": "c", "image": "i"}], "volumes": volumes}
+    await client.create(convert({"metadata": {"name": "p", "namespace": "default"}, "spec": spec}, Pod))
+    await client.delete(PersistentVolumeClaim, "c", "default")
+    await clock.advance(LOOK_AGAIN)
+    assert (await client.get(PersistentVolumeClaim, "c", "default")).metadata.deletion_timestamp
+    await client.delete(Pod, "p", "default")
+    for _ in range(TURNS):
+        await clock.advance(LOOK_AGAIN)
+        if not (await client.list(PersistentVolumeClaim, "default")).items:
+            return
+        await asyncio.sleep(MOMENT)
+    raise AssertionError("the claim never went")

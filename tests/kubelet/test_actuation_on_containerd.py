@@ -7,7 +7,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 import pytest_asyncio
 
+from podfit.api.codec import convert
 from podfit.api.core.pods import Pod
+from podfit.api.node import RuntimeClass
 from podfit.decide import cgroups as decide
 from podfit.kubelet.cgroup.protocol import CgroupConfig
 from podfit.kubelet.runtime.errors import CRIError
@@ -138,9 +140,11 @@ async def test_the_pod_grows_first_and_shrinks_last(node: RealNode, start: Start
 @pytest.mark.row("R-134", "R-135", "R-136")
 async def test_the_pod_cgroup_follows_its_containers(node: RealNode, start: Start) -> None:
     sidecar = container("side", needs("20m", "16Mi", limit_cpu="50m", limit_memory="32Mi"), restartPolicy="Always")
+    costly = {"metadata": {"name": "costly"}, "handler": "h", "overhead": {"podFixed": {"cpu": "10m"}}}
+    await node.server.client.create(convert(costly, RuntimeClass))
     pod = await start(
         "sum", container("c1", SMALL), container("c2", needs("30m", "16Mi")), initContainers=[sidecar],
-        overhead={"cpu": "10m"})
+        runtimeClassName="costly")
     assert (node.pod_holds(pod).memory, node.pod_holds(pod).quota) == (None, None), "c2 has no limits"
     assert node.pod_requests(pod, 50 + 30 + 20 + 10)
     await node.resize("sum", c2=needs("60m", "16Mi", limit_cpu="100m", limit_memory="64Mi"))

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from podfit.api.codec import convert, to_dict
+from podfit.api.core.claims import PersistentVolumeClaim
 from podfit.api.core.events import Event
 from podfit.api.core.namespaces import Namespace
 from podfit.api.core.nodes import Node
@@ -23,12 +24,12 @@ from support.scheduling import World
 NS = "golden"
 PRIORITIES = {"hi": 1000, "mid": 500, "nev": 1000}
 NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
-UNSERVED = {"pvc-unbound": "persistent volume claims are not served"}
+CLAIMS = {"pvc-unbound": "pvc1"}  # which was there, and bound to nothing
 
 
 def recorded(part: str) -> list[Any]:
     cases = json.loads((golden_folder() / "node/scheduler.json").read_text())[part]
-    return [pytest.param(case, id=case["id"]) for case in cases if case["id"] not in UNSERVED]
+    return [pytest.param(case, id=case["id"]) for case in cases]
 
 
 class Replay:
@@ -50,6 +51,8 @@ class Replay:
             await self.node(node)
         for pod in case["existing"]:
             await self.create(pod)
+        if case["id"] in CLAIMS:
+            await self.claim(CLAIMS[case["id"]])
 
     async def node(self, given: dict[str, Any]) -> None:
         taints = [{"key": "gn", "value": "fake", "effect": "NoSchedule"}, *given.get("taints", ())]
@@ -66,6 +69,11 @@ class Replay:
         amounts = {"cpu": given.get("cpu", "4"), "memory": given.get("mem", "8Gi"), **extra}
         status = {"allocatable": amounts, "capacity": amounts, "images": given.get("images", [])}
         await self.world.client.patch(Node, name, "", {"status": status}, subresource="status")
+
+    async def claim(self, name: str) -> None:
+        spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+        made = convert({"metadata": {"name": name, "namespace": NS}, "spec": spec}, PersistentVolumeClaim)
+        await self.world.client.create(made)
 
     async def create(self, pod: dict[str, Any]) -> Pod:
         made = await self.world.client.create(convert(json.loads(json.dumps(pod).replace("{ns}", NS)), Pod), NS)

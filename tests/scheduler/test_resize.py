@@ -2,7 +2,9 @@
 
 import pytest
 
+from podfit.api.codec import convert
 from podfit.api.core.pods import Pod
+from podfit.api.node import RuntimeClass
 from support.scheduling import World
 
 ROOM_FOR_TWO = "2"
@@ -141,7 +143,9 @@ async def test_requests_of_the_pod_as_a_whole_replace_the_sum_and_follow_its_sta
 @pytest.mark.row("R-086")
 async def test_overhead_is_added_once(world: World) -> None:
     await world.node("n1", cpu="2")
-    await world.pod("a", cpu="1", overhead={"cpu": "250m"})
+    costly = {"metadata": {"name": "costly"}, "handler": "h", "overhead": {"podFixed": {"cpu": "250m"}}}
+    await world.client.create(convert(costly, RuntimeClass))
+    await world.pod("a", cpu="1", runtimeClassName="costly")
     await world.until("a", lambda pod: bool(pod.spec.node_name))
     await world.report("a", "1")
     await world.pod("b", cpu="751m")

@@ -48,7 +48,8 @@ class Listing:
 
     `keys` make a list a map under server-side apply, `merge_key` is the key of strategic merge patch (empty: replace as
     a whole), `set_` marks a list of unique scalars, `retain_keys` a union whose other members a patch drops.
-    `patched` says whether strategic merge patch joins a set as well. `key_defaults` are the keys' values where an item
+    `patched` says whether strategic merge patch joins a set as well; `granular` that here the members of a value are
+    owned one by one, although its type is owned as a whole elsewhere. `key_defaults` are the keys' values where an item
     does not give them and they are not the Struct's own. `replaced` is a map that strategic merge patch does not merge.
     """
 
@@ -59,9 +60,8 @@ class Listing:
     retain_keys: bool = False
     key_defaults: tuple[tuple[str, str], ...] = ()
     patched: bool = True
-    replaced: bool = False
     granular: bool = False
-    """Whether the schema says of a map that it is owned key by key, as all are that are not atomic."""
+    replaced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +88,9 @@ def merged(merge_key: str) -> Listing:
 SET = Listing(set_=True)
 SET_REPLACED = Listing(set_=True, patched=False)
 ATOMIC = Listing(atomic=True)
+GRANULAR = Listing(granular=True)
 RETAIN_KEYS = Listing(retain_keys=True)
 REPLACED = Listing(replaced=True)
-GRANULAR = Listing(granular=True)
 
 _DATE = r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 _CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9]"

@@ -39,6 +39,7 @@ from podfit.api.meta import LabelSelector
 from podfit.api.rbac import ClusterRoleBinding, RoleBinding, RoleRef, Subject
 from podfit.api.scheduling import PriorityClass
 from podfit.api.service_defaults import DEFAULTS as OF_SERVICES
+from podfit.api.storage_defaults import DEFAULTS as OF_STORAGE
 from podfit.api.structural.fill import fill as fill_custom
 from podfit.api.workload_defaults import DEFAULTS as OF_WORKLOADS
 from podfit.core.features import DEFAULT_GATES, FeatureGates
@@ -191,4 +192,5 @@ _DEFAULTS: Mapping[type[Object], Callable[[Any], Any]] = {
     **OF_WORKLOADS,
     **OF_BATCH,
     **OF_AUTOSCALING,
+    **OF_STORAGE,
 }

@@ -15,11 +15,14 @@ from podfit.api.apiextensions import CustomResourceDefinition, CustomResourceDef
 from podfit.api.apps.daemonsets import DaemonSet
 from podfit.api.apps.deployments import Deployment
 from podfit.api.batch import Job
+from podfit.api.core.claims import PersistentVolumeClaim, PersistentVolumeClaimStatus
 from podfit.api.core.namespaces import Namespace, NamespaceStatus
+from podfit.api.core.persistent import PersistentVolume, PersistentVolumeStatus
 from podfit.api.core.pods import Pod, PodCondition, PodStatus
 from podfit.api.core.services import Service
 from podfit.api.custom import Custom, is_custom
 from podfit.api.registry import ResourceInfo
+from podfit.api.storage_defaults import with_sources
 from podfit.api.validation import pod_updates
 from podfit.api.validation.kinds import validate_create, validate_status, validate_update
 from podfit.apiserver.custom.scale import only_rescaled
@@ -58,6 +61,11 @@ def prepare_create(info: ResourceInfo, obj: Any, gates: FeatureGates) -> Any:
             return replace(obj, spec=spec, status=NamespaceStatus(phase="Active"))
         case Service():
             return created(obj)
+        case PersistentVolumeClaim():
+            return replace(with_sources(obj), status=PersistentVolumeClaimStatus(phase="Pending"))
+        case PersistentVolume():
+            since = obj.metadata.creation_timestamp
+            return replace(obj, status=PersistentVolumeStatus(phase="Pending", last_phase_transition_time=since))
         case CustomResourceDefinition():
             stored = CustomResourceDefinitionStatus(stored_versions=tuple(filter(None, (storage_version(obj),))))
             return replace(obj, metadata=replace(obj.metadata, generation=1), status=stored)
@@ -116,6 +124,10 @@ def _scale(info: ResourceInfo, new: Any, old: Any, gates: FeatureGates) -> Any:
 
 def _namespace(new: Namespace, old: Namespace, _gates: FeatureGates) -> Namespace:
     return replace(new, spec=old.spec, status=old.status)
+
+
+def _claim(new: PersistentVolumeClaim, old: PersistentVolumeClaim, _gates: FeatureGates) -> PersistentVolumeClaim:
+    return replace(with_sources(new), status=old.status)
 
 
 def _finalize(new: Namespace, old: Namespace, _gates: FeatureGates) -> Namespace:
@@ -178,6 +190,7 @@ _DOORS: dict[tuple[type, str], Door] = {
     (CustomResourceDefinition, ""): Door(_definition, validate_update),
     (Service, ""): Door(lambda new, old, _: updated(new, old), validate_update),
     (Deployment, "status"): Door(_deployment_status, lambda new, old, _: validate_status(new, old)),
+    (PersistentVolumeClaim, ""): Door(_claim, validate_update),
     (Namespace, ""): Door(_namespace, validate_update),
     (Namespace, "finalize"): Door(_finalize, lambda *_: []),
 }

@@ -12,6 +12,7 @@ from podfit.controllers.garbage.collector import COMPONENT as GARBAGE_COLLECTOR
 from podfit.controllers.namespaces import NamespaceController
 from podfit.controllers.quotas import QuotaController
 from podfit.controllers.serviceaccounts import NamespaceContents
+from podfit.controllers.volumes import VolumeProtection
 from podfit.core.clock import Clock
 from podfit.net.metrics import Metrics
 from podfit.scheduler.scheduler import NAME as SCHEDULER
@@ -31,6 +32,7 @@ def control_loops(
     yield NamespaceContents(manager, clock=clock, ca=ca).run()
     yield QuotaController(manager, clock=clock, gates=options.gates).run()
     yield AggregationController(manager, clock=clock).run()
+    yield VolumeProtection(manager, clock=clock).run()
     yield recorder.run()
     collecting = EventRecorder(manager, component=GARBAGE_COLLECTOR, clock=clock)
     yield collecting.run()

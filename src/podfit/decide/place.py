@@ -17,6 +17,7 @@ from podfit.decide.placing.pod_affinity import Neighbourhood, neighbourhood
 from podfit.decide.placing.score import scores
 from podfit.decide.placing.spread import Spread, spread
 from podfit.decide.placing.view import NamespaceLabels, NodeView, Refusal, Resident
+from podfit.decide.volumes import NO_CLAIMS, Claims, objection
 
 NO_NAMESPACES: NamespaceLabels = MappingProxyType({})
 
@@ -59,13 +60,14 @@ class Surroundings:
 
 
 def place(
-    subject: Resident, views: Sequence[NodeView], *, namespaces: NamespaceLabels = NO_NAMESPACES
+    subject: Resident, views: Sequence[NodeView], *, namespaces: NamespaceLabels = NO_NAMESPACES,
+    claims: Claims = NO_CLAIMS,
 ) -> Placed | Unschedulable:
     """Choose a node for a pod that waits. A node that it is nominated for goes before every other that would do."""
     if not views:
         return Unschedulable("no nodes available to schedule pods", {})
-    if claim := _claim(subject.pod):
-        missing = Refusal("VolumeBinding", (f'persistentvolumeclaim "{claim}" not found',), final=True)
+    if problem := objection(subject.pod, claims):
+        missing = Refusal("VolumeBinding", (problem,), final=True)
         text = f"0/{len(views)} nodes are available: {missing.reasons[0]}. not found"
         return Unschedulable(text, {view.name: missing for view in views}, outright=True)
     refusals: dict[str, Refusal] = {}
@@ -85,12 +87,6 @@ def place(
         return Placed(fitting[0].name)
     ranks = zip(scores(subject, fitting, views, namespaces), fitting, strict=True)
     return Placed(min((-score, view.name) for score, view in ranks)[1])
-
-
-def _claim(pod: Pod) -> str:
-    """The first claim that the pod needs. Claims are not served, so none exists; upstream's sentence ends as ours."""
-    claims = (each.persistent_volume_claim for each in pod.spec.volumes)
-    return next((claim.claim_name for claim in claims if claim), "")
 
 
 def sentence(refusals: Iterable[Refusal], nodes: int) -> str:

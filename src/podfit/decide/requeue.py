@@ -17,6 +17,7 @@ from podfit.decide.placing.node_filters import admits, has_features, has_room, n
 from podfit.decide.placing.pod_affinity import matches_all, required_affinity, required_anti_affinity
 from podfit.decide.placing.spread import constraints
 from podfit.decide.placing.view import NamespaceLabels, NodeView, Resident
+from podfit.decide.volumes import claims_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,15 @@ class NodeGone:
     node: Node
 
 
-Change = PodCame | PodGone | PodRelabelled | PodShrank | NodeChanged | NodeGone
+@dataclass(frozen=True, slots=True)
+class ClaimChanged:
+    """A claim came, is different, or went."""
+
+    namespace: str
+    name: str
+
+
+Change = PodCame | PodGone | PodRelabelled | PodShrank | NodeChanged | NodeGone | ClaimChanged
 
 
 def worth_retrying(waiting: Waiting, change: Change, *, namespaces: NamespaceLabels = NO_NAMESPACES) -> bool:
@@ -92,6 +101,8 @@ def _helps(name: str, waiting: Waiting, change: Change, namespaces: NamespaceLab
             return _beside(name, pod, other, namespaces)
         case PodRelabelled(old, new):
             return _without(name, pod, old, namespaces) or _beside(name, pod, new, namespaces)
+        case ClaimChanged(namespace, claim):
+            return name == "VolumeBinding" and pod.metadata.namespace == namespace and claim in claims_of(pod)
         case NodeGone():
             return name in ("PodTopologySpread", "InterPodAffinity")
         case NodeChanged(old, new):

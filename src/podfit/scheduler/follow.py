@@ -3,6 +3,7 @@
 The handlers are synchronous: when a watch event arrives, the cache and the queue are right before anything else runs.
 """
 
+from podfit.api.core.claims import PersistentVolumeClaim
 from podfit.api.core.namespaces import Namespace
 from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod
@@ -12,6 +13,7 @@ from podfit.decide.preempt import Budget
 from podfit.decide.requests import pod_requests
 from podfit.decide.requeue import (
     Change,
+    ClaimChanged,
     NodeChanged,
     NodeGone,
     PodCame,
@@ -68,6 +70,9 @@ class Follower:
         if self._cache.counts(key):
             self._leave_node(key, pod)
         self._leave_queue(key, pod)
+
+    def claim_changed(self, claim: PersistentVolumeClaim) -> None:
+        self._changed(ClaimChanged(claim.metadata.namespace, claim.metadata.name))
 
     def node_added(self, node: Node) -> None:
         self._cache.set_node(node)

@@ -7,10 +7,12 @@ evictions run beside it, since the cache already counts the pod where it will go
 import asyncio
 import logging
 
+from podfit.api.core.claims import PersistentVolumeClaim
 from podfit.api.core.namespaces import Namespace
 from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod
 from podfit.api.policy import PodDisruptionBudget
+from podfit.api.storage import StorageClass
 from podfit.client.events import EventRecorder
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
@@ -21,6 +23,7 @@ from podfit.decide.place import Placed, Unschedulable, place
 from podfit.decide.placing.view import NodeView, Resident
 from podfit.decide.preempt import Eviction, Hopeless, preempt
 from podfit.decide.requeue import PodGone, Waiting
+from podfit.decide.volumes import Claims
 from podfit.net.metrics import Metrics
 from podfit.scheduler.cache import ClusterCache, Key
 from podfit.scheduler.follow import NAME, Follower
@@ -55,13 +58,20 @@ class Scheduler:
         self._namespaces.add_handler(
             add=follow.namespace_set, update=follow.namespace_updated, delete=follow.namespace_deleted)
         self._budgets.add_handler(add=follow.budget_set, update=follow.budget_updated, delete=follow.budget_deleted)
+        self._volume_claims = Informer(client, PersistentVolumeClaim, clock=clock)
+        self._classes = Informer(client, StorageClass, clock=clock)
+        self._volume_claims.add_handler(
+            add=follow.claim_changed, update=lambda _, new: follow.claim_changed(new), delete=follow.claim_changed)
+        self._claims = Claims(lambda namespace, name: self._volume_claims.get(name, namespace), self._classes.get)
         self.metrics = metrics or Metrics()
         self._measured = SchedulerMetrics(self.metrics, self._pending, self._queue.refused_by)
 
     async def run(self) -> None:
         """Place pods until cancelled."""
         async with asyncio.TaskGroup() as group:
-            informers = (self._namespaces, self._nodes, self._pods, self._budgets)
+            informers = (
+                self._namespaces, self._classes, self._volume_claims, self._budgets, self._nodes, self._pods,
+            )  # fmt: skip
             for informer in informers:
                 group.create_task(informer.run())
             await asyncio.gather(*(informer.synced.wait() for informer in informers))
@@ -82,7 +92,7 @@ class Scheduler:
         """No await in here: decided and counted in one look at the cluster."""
         began = self._clock.monotonic()
         subject, views = Resident.of(pod, gates=self._gates, placed=False), self._cache.views()
-        verdict = place(subject, views, namespaces=self._cache.namespaces)
+        verdict = place(subject, views, namespaces=self._cache.namespaces, claims=self._claims)
         if isinstance(verdict, Placed):
             if self._cache.withdraw(key) not in ("", verdict.node):
                 self._freed(pod)

@@ -49,12 +49,12 @@ def default_volume(volume: Volume) -> Volume:
         return change(volume, empty_dir=EmptyDirVolumeSource())
     return inside(
         volume,
-        azure_disk=_azure_disk,
+        azure_disk=default_azure_disk,
         config_map=_files,
         downward_api=_downward,
         empty_dir=_empty_dir,
         ephemeral=_ephemeral,
-        host_path=_host_path,
+        host_path=default_host_path,
         image=_image,
         iscsi=_iscsi,
         projected=_projected,
@@ -64,7 +64,7 @@ def default_volume(volume: Volume) -> Volume:
     )
 
 
-def _azure_disk(source: AzureDiskVolumeSource) -> AzureDiskVolumeSource:
+def default_azure_disk(source: AzureDiskVolumeSource) -> AzureDiskVolumeSource:
     return fill(source, caching_mode="ReadWrite", kind="Shared", fs_type="ext4", read_only=False)
 
 
@@ -100,7 +100,7 @@ def _claim_resources(resources: VolumeResourceRequirements) -> VolumeResourceReq
     return inside(resources, limits=rounded, requests=rounded)
 
 
-def _host_path(source: HostPathVolumeSource) -> HostPathVolumeSource:
+def default_host_path(source: HostPathVolumeSource) -> HostPathVolumeSource:
     return fill(source, type="")
 
 

@@ -93,15 +93,15 @@ class EmptyDirVolumeSource(Struct):
 class TypedLocalObjectReference(Struct):
     whole: ClassVar[bool] = True
     name: str = always(default="")
-    api_group: str = ""
+    api_group: str | None = always(default=None)
     kind: str = always(default="")
 
 
 class TypedObjectReference(Struct):
     name: str = always(default="")
-    api_group: str = ""
+    api_group: str | None = always(default=None)
     kind: str = always(default="")
-    namespace: str = ""
+    namespace: str | None = None
 
 
 class VolumeResourceRequirements(Struct):
@@ -116,7 +116,7 @@ class PersistentVolumeClaimSpec(Struct):
     resources: VolumeResourceRequirements = always(default=VolumeResourceRequirements())
     selector: LabelSelector | None = None
     storage_class_name: str | None = None
-    volume_attributes_class_name: str = ""
+    volume_attributes_class_name: str | None = None
     volume_mode: str | None = None
     volume_name: str = ""
 

@@ -12,10 +12,12 @@ from podfit.api.kinds import (
     coordination,
     core,
     discovery,
+    node,
     policy,
     rbac,
     reviews,
     scheduling,
+    storage,
 )
 from podfit.api.registry import ResourceInfo
 
@@ -32,4 +34,6 @@ DECLARED: tuple[ResourceInfo, ...] = (
     *batch.KINDS,
     *policy.KINDS,
     *autoscaling.KINDS,
+    *storage.KINDS,
+    *node.KINDS,
 )

@@ -1,11 +1,13 @@
 """The kinds of the core group."""
 
 from podfit.api import columns
+from podfit.api.core.claims import PersistentVolumeClaim
 from podfit.api.core.config import ConfigMap, Secret, ServiceAccount
 from podfit.api.core.events import Event
 from podfit.api.core.limits import LimitRange, ResourceQuota
 from podfit.api.core.namespaces import Namespace
 from podfit.api.core.nodes import Node
+from podfit.api.core.persistent import PersistentVolume
 from podfit.api.core.pods import Pod
 from podfit.api.core.replication import ReplicationController
 from podfit.api.core.services import Endpoints, Service
@@ -15,6 +17,7 @@ from podfit.api.kinds.scale import SCALE
 from podfit.api.network_columns import ENDPOINTS, SERVICE, endpoints_row, service_row
 from podfit.api.pod_columns import POD, pod_row
 from podfit.api.registry import STATUS, ResourceInfo, Subresource
+from podfit.api.storage_columns import CLAIM, VOLUME, claim_row, volume_row
 from podfit.api.workload_columns import POD_TEMPLATE, REPLICAS, pod_template_row, replication_row
 
 KINDS: tuple[ResourceInfo, ...] = (
@@ -113,5 +116,15 @@ KINDS: tuple[ResourceInfo, ...] = (
     ResourceInfo(
         type=Endpoints, created_by_update=True, resource="endpoints", singular="endpoints", short_names=("ep",),
         columns=ENDPOINTS, row=endpoints_row,
+    ),
+    ResourceInfo(
+        type=PersistentVolumeClaim, resource="persistentvolumeclaims", singular="persistentvolumeclaim",
+        short_names=("pvc",), subresources=(STATUS,),
+        columns=CLAIM, row=claim_row,
+    ),
+    ResourceInfo(
+        type=PersistentVolume, resource="persistentvolumes", singular="persistentvolume", short_names=("pv",),
+        namespaced=False, subresources=(STATUS,),
+        columns=VOLUME, row=volume_row,
     ),
 )  # fmt: skip

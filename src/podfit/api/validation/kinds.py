@@ -22,11 +22,9 @@ from podfit.api.validation import (
     cluster,
     config,
     definitions,
-    endpoints,
     limits,
     names,
     rbac,
-    services,
     webhooks,
 )
 from podfit.api.validation.customs import validate_custom, validate_custom_status, validate_custom_update
@@ -57,8 +55,6 @@ _RULES: dict[type[Object], Rules] = {
         create=definitions.validate_definition, update=definitions.validate_definition_update
     ),
     ClusterRoleBinding: Rules(names.path_segment, rbac.validate_cluster_role_binding, rbac.validate_binding_update),
-    **services.RULES,
-    **endpoints.RULES,
 }
 
 _ON_DEMAND: dict[str, tuple[str, ...]] = {
@@ -68,9 +64,15 @@ _ON_DEMAND: dict[str, tuple[str, ...]] = {
     "autoscaling.v1": ("autoscalers",),
     "autoscaling.v2": ("autoscalers",),
     "batch": ("jobs", "cronjobs"),
+    "core.claims": ("storage",),
+    "core.persistent": ("storage",),
     "core.replication": ("replication",),
+    "core.services": ("services", "endpoints"),
     "core.templates": ("replication",),
+    "discovery": ("endpoints",),
+    "node": ("storage",),
     "policy": ("budgets",),
+    "storage": ("storage",),
 }
 """Modules of rules, by the module of their kinds: those that no cluster needs to start wait for the first object."""
 

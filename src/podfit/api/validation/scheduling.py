@@ -3,6 +3,7 @@
 from podfit.api.core.affinity import (
     Affinity,
     NodeAffinity,
+    NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
     PodAffinity,
@@ -38,15 +39,19 @@ def _node_affinity(affinity: NodeAffinity, path: str) -> list[FieldError]:
     errors = []
     selector = affinity.required_during_scheduling_ignored_during_execution
     if selector is not None:
-        where = f"{path}.{_REQUIRED}.nodeSelectorTerms"
-        if not selector.node_selector_terms:
-            errors.append(required(where, "must have at least one node selector term"))
-        for index, term in enumerate(selector.node_selector_terms):
-            errors += _node_term(term, f"{where}[{index}]")
+        errors += validate_node_selector(selector, f"{path}.{_REQUIRED}")
     for index, preferred in enumerate(affinity.preferred_during_scheduling_ignored_during_execution):
         where = f"{path}.{_PREFERRED}[{index}]"
         errors += _weight(preferred.weight, where)
         errors += _node_term(preferred.preference, f"{where}.preference")
+    return errors
+
+
+def validate_node_selector(selector: NodeSelector, path: str) -> list[FieldError]:
+    where = f"{path}.nodeSelectorTerms"
+    errors = [] if selector.node_selector_terms else [required(where, "must have at least one node selector term")]
+    for index, term in enumerate(selector.node_selector_terms):
+        errors += _node_term(term, f"{where}[{index}]")
     return errors
 
 

@@ -66,9 +66,14 @@ def _source(volume: Volume, path: str) -> list[FieldError]:
         where = f"{path}.{field.encode_name}"
         if given > 1:
             errors.append(forbidden(where, "may not specify more than 1 volume type"))
-        elif check := _CHECKS.get(type(source)):
-            errors += check(source, where)
+        else:
+            errors += check_source(source, where)
     return errors if given else [required(path, "must specify a volume type")]
+
+
+def check_source(source: Any, path: str) -> list[FieldError]:
+    check = _CHECKS.get(type(source))
+    return check(source, path) if check else []
 
 
 def _mode(mode: int | None, path: str) -> list[FieldError]:

@@ -8,13 +8,16 @@ from podfit.apiserver.admission.node import NodeDeclaredFeatures, PodResizeValid
 from podfit.apiserver.admission.node_restriction import NodeRestriction
 from podfit.apiserver.admission.pods import DefaultTolerations, PriorityAdmission, ServiceAccountAdmission
 from podfit.apiserver.admission.quota import ResourceQuotaAdmission
+from podfit.apiserver.admission.runtimes import RuntimeClassAdmission
+from podfit.apiserver.admission.storage import DefaultStorageClass, StorageInUseProtection
 from podfit.apiserver.admission.webhook_client import WebhookClient
 from podfit.apiserver.admission.webhooks import MutatingWebhooks, ValidatingWebhooks
 from podfit.apiserver.context import Context
 
 BUILT_IN = (
     NamespaceLifecycle, LimitRanger, ServiceAccountAdmission, NodeRestriction, PriorityAdmission, DefaultTolerations,
-    Escalation, NodeDeclaredFeatures, PodResizeValidator,
+    DefaultStorageClass, StorageInUseProtection, RuntimeClassAdmission, Escalation, NodeDeclaredFeatures,
+    PodResizeValidator,
 )  # fmt: skip
 
 

@@ -24,7 +24,9 @@ class Several(tuple[Any, ...]):
 
 def parts(value: Any, shape: Shape) -> Parts | None:
     """What can be owned below a value, by its name; None when it is owned as a whole."""
+    granular = False
     if isinstance(shape, Member):
+        granular = shape.listing.granular
         if shape.listing.atomic:
             return None
         if isinstance(value, list):
@@ -32,7 +34,7 @@ def parts(value: Any, shape: Shape) -> Parts | None:
         if shape.shape == "map" and isinstance(value, dict):
             return {f"f:{name}": (inner, shape.item) for name, inner in value.items()}
         shape = shape.item if shape.shape == "struct" else None
-    if not isinstance(value, dict) or (shape and shape.whole):
+    if not isinstance(value, dict) or (shape and shape.whole and not granular):
         return None
     known = members(shape) if shape else {}
     return {f"f:{name}": (inner, known.get(name)) for name, inner in value.items()}
@@ -41,8 +43,8 @@ def parts(value: Any, shape: Shape) -> Parts | None:
 def divisible(shape: Shape) -> bool:
     """Whether values of this shape fall apart, empty ones too."""
     if isinstance(shape, Member):
-        if shape.listing.atomic:
-            return False
+        if shape.listing.atomic or shape.listing.granular:
+            return shape.listing.granular
         if shape.shape == "list":
             return shape.listing.set_ or bool(shape.listing.keys)
         if shape.shape == "map":

@@ -132,14 +132,13 @@ class Schemas:
             return {"type": "array", "items": items, **_merging(listing)}
         if origin is dict:
             inner = {} if arguments[1] is Any else {"additionalProperties": self._property(arguments[1])}
-            owned = "atomic" if listing.atomic else "granular" if listing.granular else ""
-            return {"type": "object"} | inner | ({"x-kubernetes-map-type": owned} if owned else {})
+            return {"type": "object"} | inner | _owned(listing)
         if origin in (Union, UnionType):
             return self._shared("IntOrString") if str in arguments else {"type": "number", "format": "double"}
         if hint is Quantity:
             return self._shared("Quantity")
         if isinstance(hint, type) and issubclass(hint, Struct):
-            inner, notes = self._collect(hint), _strategy(listing)
+            inner, notes = self._collect(hint), _strategy(listing) | _owned(listing)
             return {"allOf": [inner], **({"default": {}} if default == {} else {}), **notes} if (
                 default == {} or notes
             ) else inner
@@ -167,6 +166,12 @@ def _strategy(listing: Listing) -> Schema:
     """How strategic merge patch treats a map that it does not simply merge."""
     strategy = "replace" if listing.replaced else "retainKeys" if listing.retain_keys else ""
     return {"x-kubernetes-patch-strategy": strategy} if strategy else {}
+
+
+def _owned(listing: Listing) -> Schema:
+    if listing.granular:
+        return {"x-kubernetes-map-type": "granular"}
+    return {"x-kubernetes-map-type": "atomic"} if listing.atomic else {}
 
 
 def _merging(listing: Listing) -> Schema:

@@ -1,0 +1,12 @@
+"""The kinds of node.k8s.io."""
+
+from podfit.api.node import RuntimeClass
+from podfit.api.registry import ResourceInfo
+from podfit.api.storage_columns import RUNTIME, runtime_row
+
+KINDS: tuple[ResourceInfo, ...] = (
+    ResourceInfo(
+        type=RuntimeClass, group="node.k8s.io", resource="runtimeclasses", singular="runtimeclass", namespaced=False,
+        columns=RUNTIME, row=runtime_row,
+    ),
+)  # fmt: skip

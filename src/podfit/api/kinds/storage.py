@@ -1,0 +1,18 @@
+"""The kinds of storage.k8s.io."""
+
+from podfit.api.registry import ResourceInfo
+from podfit.api.storage import CSIDriver, StorageClass
+from podfit.api.storage_columns import CLASS, DRIVER, class_row, driver_row
+
+_GROUP = "storage.k8s.io"
+
+KINDS: tuple[ResourceInfo, ...] = (
+    ResourceInfo(
+        type=StorageClass, group=_GROUP, resource="storageclasses", singular="storageclass", short_names=("sc",),
+        namespaced=False, columns=CLASS, row=class_row,
+    ),
+    ResourceInfo(
+        type=CSIDriver, group=_GROUP, resource="csidrivers", singular="csidriver", namespaced=False,
+        columns=DRIVER, row=driver_row,
+    ),
+)  # fmt: skip

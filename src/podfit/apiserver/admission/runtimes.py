@@ -1,0 +1,26 @@
+"""RuntimeClass: what running a pod in its way costs, and where that is possible, becomes part of the pod."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from podfit.api.core.pods import Pod
+from podfit.api.node import RuntimeClass
+from podfit.apiserver.admission.chain import Passive
+from podfit.apiserver.context import Attributes
+from podfit.core.errors import forbidden
+from podfit.decide.runtimes import Conflict, with_runtime_class
+
+
+class RuntimeClassAdmission(Passive):
+    async def mutate(self, attributes: Attributes, obj: Any) -> Any:
+        if attributes.operation != "CREATE" or attributes.info.type is not Pod or attributes.subresource:
+            return obj
+        name = obj.spec.runtime_class_name
+        found = await self.context.find(RuntimeClass, name) if name else None
+        if name and found is None:
+            raise forbidden("pods", attributes.name, f'pod rejected: RuntimeClass "{name}" not found')
+        spec = with_runtime_class(obj.spec, found)
+        if isinstance(spec, Conflict):
+            raise forbidden("pods", attributes.name, f"pod rejected: {spec.text}")
+        return obj if spec is obj.spec else replace(obj, spec=spec)

@@ -1,0 +1,40 @@
+"""What claims and volumes get: the default class, and protection from going while they are in use."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from podfit.api.core.claims import PersistentVolumeClaim
+from podfit.api.core.persistent import PersistentVolume
+from podfit.api.storage import StorageClass
+from podfit.api.storage_columns import is_default
+from podfit.apiserver.admission.chain import Passive
+from podfit.apiserver.context import Attributes
+from podfit.decide.volumes import PROTECTION
+
+
+class DefaultStorageClass(Passive):
+    """A claim that says nothing of a class gets the default one, the newest if there are several."""
+
+    async def mutate(self, attributes: Attributes, obj: Any) -> Any:
+        creates = attributes.operation == "CREATE" and attributes.info.type is PersistentVolumeClaim
+        if not creates or obj.spec.storage_class_name is not None:
+            return obj
+        found = [each for each in await self.context.all(StorageClass) if is_default(each)]
+        if not found:
+            return obj
+        found.sort(key=lambda each: each.metadata.name)
+        newest = max(found, key=lambda each: each.metadata.creation_timestamp or "")
+        return replace(obj, spec=replace(obj.spec, storage_class_name=newest.metadata.name))
+
+
+class StorageInUseProtection(Passive):
+    """The finalizer that a controller takes away when nobody uses the object any more."""
+
+    async def mutate(self, attributes: Attributes, obj: Any) -> Any:
+        if attributes.operation != "CREATE" or attributes.info.type not in (PersistentVolume, PersistentVolumeClaim):
+            return obj
+        name, finalizers = PROTECTION[attributes.info.type], obj.metadata.finalizers
+        if name in finalizers:
+            return obj
+        return replace(obj, metadata=replace(obj.metadata, finalizers=(*finalizers, name)))

@@ -1,0 +1,95 @@
+"""Claims of pods, and RuntimeClasses: what they say about where and how a pod may run."""
+
+from typing import Any
+
+import pytest
+
+from podfit.api.codec import convert
+from podfit.api.core.claims import PersistentVolumeClaim
+from podfit.api.core.pods import Pod, PodSpec
+from podfit.api.node import RuntimeClass
+from podfit.api.storage import StorageClass
+from podfit.core.quantity import Quantity
+from podfit.decide.runtimes import Conflict, with_runtime_class
+from podfit.decide.volumes import UNBOUND, Claims, claim_in_use, objection
+
+BOUND = {"pv.kubernetes.io/bind-completed": "yes"}
+
+
+def pod(*volumes: dict[str, Any], phase: str = "Pending") -> Pod:
+    spec = {"volumes": [{"name": f"v{index}", **each} for index, each in enumerate(volumes)]}
+    return convert({"metadata": {"name": "p", "namespace": "n"}, "spec": spec, "status": {"phase": phase}}, Pod)
+
+
+def claim(name: str = "c", *, phase: str = "Pending", volume: str = "", storage: str | None = None,
+          **meta: Any) -> PersistentVolumeClaim:  # fmt: skip
+    body = {
+        "metadata": {"name": name, "namespace": "n", **meta},
+        "spec": {"volumeName": volume, "storageClassName": storage},
+        "status": {"phase": phase},
+    }
+    return convert(body, PersistentVolumeClaim)
+
+
+def known(*found: PersistentVolumeClaim) -> Claims:
+    by_name = {each.metadata.name: each for each in found}
+    later = convert({"provisioner": "x/y", "volumeBindingMode": "WaitForFirstConsumer"}, StorageClass)
+    return Claims(lambda _, name: by_name.get(name), {"later": later}.get)
+
+
+MOUNTS = {"persistentVolumeClaim": {"claimName": "c"}}
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        ((), 'persistentvolumeclaim "c" not found'),
+        ((claim(),), UNBOUND),
+        ((claim(storage="other"),), UNBOUND),
+        ((claim(storage="later"),), "node(s) didn't find available persistent volumes to bind"),
+        ((claim(deletionTimestamp="2026-01-01T00:00:00Z"),), 'persistentvolumeclaim "c" is being deleted'),
+        ((claim(phase="Lost", volume="v"),), 'persistentvolumeclaim "c" bound to non-existent persistentvolume "v"'),
+        ((claim(volume="v"),), UNBOUND),  # chosen, but the binding is not complete
+        ((claim(phase="Bound", volume="v", annotations=BOUND),), ""),
+    ],
+)
+def test_what_claims_object_to(found: tuple[PersistentVolumeClaim, ...], text: str) -> None:
+    assert objection(pod(MOUNTS), known(*found)) == text
+
+
+def test_a_pod_names_its_own_claims_after_itself() -> None:
+    own = pod({"ephemeral": {"volumeClaimTemplate": {}}})
+    assert objection(own, known()) == 'persistentvolumeclaim "p-v0" not found'
+    assert not objection(pod({"emptyDir": {}}), known())
+
+
+def test_a_claim_is_in_use_while_a_pod_runs() -> None:
+    assert claim_in_use(claim(), [pod(MOUNTS, phase="Running")])
+    assert not claim_in_use(claim(), [pod(MOUNTS, phase="Succeeded"), pod({"emptyDir": {}})])
+
+
+def runtime(**body: Any) -> RuntimeClass:
+    return convert({"metadata": {"name": "r"}, "handler": "h", **body}, RuntimeClass)
+
+
+def test_a_runtime_class_adds_its_cost_and_its_nodes() -> None:
+    given = runtime(overhead={"podFixed": {"cpu": "100m"}}, scheduling={
+        "nodeSelector": {"a": "b"}, "tolerations": [{"key": "k", "operator": "Exists"}]})  # fmt: skip
+    spec = with_runtime_class(PodSpec(), given)
+    assert isinstance(spec, PodSpec)
+    assert (spec.overhead, spec.node_selector) == ({"cpu": Quantity.parse("100m")}, {"a": "b"})
+    assert [each.key for each in spec.tolerations] == ["k"]
+    assert with_runtime_class(spec, given) is spec
+    plain = PodSpec()
+    assert with_runtime_class(plain, None) is plain
+
+
+def test_a_pod_cannot_contradict_its_runtime_class() -> None:
+    costs = runtime(overhead={"podFixed": {"cpu": "1"}})
+    spec = PodSpec(overhead={"cpu": Quantity.parse("2")})
+    assert isinstance(with_runtime_class(spec, costs), Conflict)
+    assert isinstance(with_runtime_class(spec, None), Conflict)
+    placed = with_runtime_class(PodSpec(node_selector={"a": "c"}), runtime(scheduling={"nodeSelector": {"a": "b"}}))
+    assert placed == Conflict(
+        "conflict: runtimeClass.scheduling.nodeSelector[a] = b; pod.spec.nodeSelector[a] = c"
+    )
