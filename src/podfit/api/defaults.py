@@ -17,6 +17,7 @@ from podfit.api.apiextensions import (
     CustomResourceDefinitionSpec,
     storage_version,
 )
+from podfit.api.apiregistration import APIService
 from podfit.api.autoscaling_defaults import DEFAULTS as OF_AUTOSCALING
 from podfit.api.base import Object
 from podfit.api.batch_defaults import DEFAULTS as OF_BATCH
@@ -153,6 +154,10 @@ def _webhook(webhook: ValidatingWebhook) -> ValidatingWebhook:
     return inside(filled, client_config=_webhook_client, rules=lambda rule: fill(rule, scope="*"))
 
 
+def _registration(registered: APIService) -> APIService:
+    return inside(registered, spec=lambda spec: inside(spec, service=lambda service: fill(service, port=443)))
+
+
 def _webhook_client(config: WebhookClientConfig) -> WebhookClientConfig:
     return inside(config, service=lambda service: fill(service, port=443))
 
@@ -193,4 +198,5 @@ _DEFAULTS: Mapping[type[Object], Callable[[Any], Any]] = {
     **OF_BATCH,
     **OF_AUTOSCALING,
     **OF_STORAGE,
+    APIService: _registration,
 }

@@ -20,6 +20,8 @@ import msgspec
 from podfit.apiserver import connect, discovery, own_service
 from podfit.apiserver.admission.default import default_chain
 from podfit.apiserver.admission.webhook_client import WebhookClient
+from podfit.apiserver.aggregation import local, pages
+from podfit.apiserver.aggregation.table import Aggregation
 from podfit.apiserver.audit import AuditLog, Trail
 from podfit.apiserver.authenticate import Authenticator, TokenReaders
 from podfit.apiserver.authorize import Authorizer
@@ -86,6 +88,7 @@ class ApiServer:
         self._reviews = Reviews(context, self._authorizer, readers)
         self._janitor = Janitor(context)
         self._customs = CustomTable(context)
+        self._aggregation = Aggregation(context, lambda: self._customs.all)
         self._cleaning: asyncio.Task[None] | None = None
         self.metrics = metrics or Metrics()
         self._seats = Seats(context.clock)
@@ -95,6 +98,7 @@ class ApiServer:
     async def start(self) -> None:
         await bootstrap(self._context)
         await self._customs.start()
+        await self._aggregation.start()
         self._requests.declare(self.metrics, self._seats)
         self._webhooks.metrics.declare(self.metrics)
         self._cleaning = asyncio.create_task(self._janitor.run())
@@ -104,12 +108,14 @@ class ApiServer:
         """Say in discovery, and in the service `kubernetes`, where this server listens."""
         self.address = address
         await own_service.publish(self._context, address)
+        await local.publish(self._context)
 
     async def stop(self) -> None:
         self.ready = False
         if self._cleaning is not None:
             self._cleaning.cancel()
             await asyncio.gather(self._cleaning, return_exceptions=True)
+        await self._aggregation.stop()
         await self._customs.stop()
         await self._webhooks.close()
         if self._audit is not None:
@@ -145,6 +151,8 @@ class ApiServer:
         return shown(self._context.legacy, target, request, identity, answer)
 
     async def _served(self, request: Request, target: Target | None, identity: Identity) -> Response:
+        if registered := self._aggregation.find(request.path):
+            return await self._aggregation.proxy(registered, request, identity)
         if target is None:
             return self._page(request)
         if target.info is None:
@@ -248,14 +256,30 @@ class ApiServer:
                     else discovery.api_versions(infos, self.address)
                 )  # fmt: skip
             case ["apis"]:
-                return discovery.aggregated(infos, core=False) if aggregated else discovery.api_groups(infos)
+                return self._groups(infos, aggregated=aggregated)
             case ["api", version]:
                 return discovery.resource_list(infos, "", version)
             case ["apis", group]:
-                return discovery.api_group(infos, group)
+                return discovery.api_group(infos, group) or self._other_group(group)
             case ["apis", group, version]:
                 return discovery.resource_list(infos, group, version)
         return None
+
+
+
+    def _groups(self, infos: discovery.Infos, *, aggregated: bool) -> dict[str, Any]:
+        """Every group, those that others serve last."""
+        others = self._aggregation.groups().items()
+        if aggregated:
+            page = discovery.aggregated(infos, core=False)
+            items = [pages.aggregated(name, each, self._aggregation.lists) for name, each in others]
+            return page | {"items": [*page["items"], *items]}
+        page = discovery.api_groups(infos)
+        return page | {"groups": [*page["groups"], *(pages.group(name, each) for name, each in others)]}
+
+    def _other_group(self, name: str) -> dict[str, Any] | None:
+        versions = self._aggregation.groups().get(name)
+        return {"kind": "APIGroup", "apiVersion": "v1", **pages.group(name, versions)} if versions else None
 
 
 def _makes_custom(target: Target) -> bool:

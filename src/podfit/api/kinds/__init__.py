@@ -6,6 +6,7 @@ Columns and rows come from `api.columns`; defaults and rules are in the tables o
 from podfit.api.kinds import (
     admissionregistration,
     apiextensions,
+    apiregistration,
     apps,
     autoscaling,
     batch,
@@ -36,4 +37,5 @@ DECLARED: tuple[ResourceInfo, ...] = (
     *autoscaling.KINDS,
     *storage.KINDS,
     *node.KINDS,
+    *apiregistration.KINDS,
 )

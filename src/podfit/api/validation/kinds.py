@@ -58,6 +58,7 @@ _RULES: dict[type[Object], Rules] = {
 }
 
 _ON_DEMAND: dict[str, tuple[str, ...]] = {
+    "apiregistration": ("registrations",),
     "apps.deployments": ("deployments",),
     "apps.statefulsets": ("statefulsets",),
     "apps.daemonsets": ("daemonsets",),

@@ -53,7 +53,7 @@ class WebhookClient:
         request = Request("POST", path, {"timeout": (f"{seconds}s",)}, headers, codec.encode(review))
         where = f'failed to call webhook: Post "{server}{path}?timeout={seconds}s"'
         try:
-            status, body = await _within(self._clock, seconds, self._exchange(webhook.client_config, server, request))
+            status, body = await within(self._clock, seconds, self._exchange(webhook.client_config, server, request))
         except TimeoutError:
             raise CallFailed(f"{where}: context deadline exceeded") from None
         except (OSError, ValueError, OverflowError) as error:  # the latter two: a host or port that there cannot be
@@ -101,7 +101,7 @@ def _service_server(service: ServiceReference) -> str:
     return f"https://{service.name}.{service.namespace}.svc:{service.port or 443}"
 
 
-async def _within(clock: Clock, seconds: float, work: Awaitable[T]) -> T:
+async def within(clock: Clock, seconds: float, work: Awaitable[T]) -> T:
     """Raises TimeoutError when the clock says that the time is over."""
     task = asyncio.ensure_future(work)
     over = False

@@ -19,6 +19,7 @@ from podfit.core.quantity import Quantity
 Schema = dict[str, Any]
 
 _MACHINERY = "io.k8s.apimachinery.pkg"
+_AGGREGATOR = "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1"
 _EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1"
 _SCALARS: dict[Any, Schema] = {
     str: {"type": "string"}, int: {"type": "integer", "format": "int64"}, bool: {"type": "boolean"},
@@ -48,6 +49,8 @@ def schema_name(kind: type[Struct]) -> str:
         return ".".join((*reversed(declared.group.split(".")), declared.version, declared.kind))
     if group == "apiextensions":
         return f"{_EXTENSIONS}.{kind.__name__}"
+    if group == "apiregistration":
+        return f"{_AGGREGATOR}.{kind.__name__}"
     version = module if _VERSION.fullmatch(module) else "v1"
     return f"io.k8s.api.{group}.{version}.{kind.__name__}"
 

@@ -1,0 +1,1 @@
+"""Group versions that other components serve, behind this server's address and under its authorization."""
