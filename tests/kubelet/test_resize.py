@@ -195,6 +195,35 @@ async def test_many_resizes_at_once_all_complete(node: Node) -> None:
     assert sum(each.startswith("update") for each in node.runtime.calls) == len(names)
 
 
+async def test_resizes_that_come_together_are_promised_together_and_told_once(node: Node) -> None:
+    names = [f"p{number}" for number in range(12)]
+    for name in names:
+        node.add(name, containers=[sized("100m", name=f"c-{name}")])
+    for name in names:
+        await node.runs(name)
+    promises = node.config.root / "allocated_pods_state"
+    before, written = promises.read_bytes(), set[bytes]()
+    for name in names:
+        node.api.change(name, containers=[sized("200m", name=f"c-{name}")])
+
+    def all_done() -> bool:
+        written.add(promises.read_bytes())
+        return all(done(node, name) for name in names)
+
+    await node.until(all_done)
+    assert len(written - {before}) <= 2
+
+
+async def test_what_ends_while_a_resize_is_decided_is_seen(node: Node) -> None:
+    """The runtime is asked while the promise is written; what it tells of then does not count if it changed."""
+    node.add(containers=[sized("100m")])
+    await node.runs()
+    node.api.change("web", containers=[sized("200m")])
+    node.runtime.exit("c1", 1)
+    await node.until(lambda: done(node) and node.state()["restartCount"] == 1)
+    assert "update c1" not in node.runtime.calls
+
+
 async def test_a_resize_asked_for_while_the_kubelet_is_away_is_never_shown_as_done(node: Node) -> None:
     """No status with the new generation, without a condition and with the old size."""
     node.add(containers=[sized("100m")])

@@ -115,8 +115,9 @@ class PodWorker:
             self._early.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     def go_first(self) -> None:
-        """Take a turn, and have precedence until it is over."""
-        self._tools.precedence.begin(self.pod.metadata.uid)
+        """Take a turn, and have precedence until it is over. A pod that ends is not resized."""
+        if not self._ending:
+            self._tools.precedence.begin(self.pod.metadata.uid)
         self._dirty.set()
 
     async def run(self) -> None:
@@ -191,6 +192,7 @@ class PodWorker:
         return allowed - (self._tools.clock.now() - parse_time(began)).total_seconds()
 
     async def _finish(self) -> None:
+        self._tools.precedence.end(self.pod.metadata.uid)
         pod, gone = self.pod, self._gone
         if not self._stopped:
             await self._end.stop(pod, gone=gone)
