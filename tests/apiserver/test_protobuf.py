@@ -293,3 +293,23 @@ async def test_a_token_asked_for_in_protobuf(server: Server) -> None:
     made = answered(await response.read())
     assert (response.status, made["spec"]["expirationSeconds"], made["spec"]["audiences"]) == (201, 3600, ["a"])
     assert made["status"]["token"].count(".") == 2
+
+
+def template(*pod_fields: bytes) -> bytes:
+    container = part(1, b"c") + part(2, b"i")
+    spec = part(2, container) + b"".join(pod_fields)
+    return part(1, part(11, part(1, b"app") + part(2, b"w"))) + part(2, spec)
+
+
+def test_a_template_is_read() -> None:
+    spec = part(1, 3) + part(3, template(part(3, b"Always"), part(14, b"")))
+    read = protobuf.decode(enveloped("apps/v1", "Deployment", part(1, part(1, b"w")) + part(2, spec)))
+    pod = {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Always", "securityContext": {}}
+    assert read["spec"] == {"replicas": 3, "template": {"metadata": {"labels": {"app": "w"}}, "spec": pod}}
+
+
+def test_what_of_a_template_is_not_read_is_not_lost_either() -> None:
+    volume = part(1, part(1, b"v"))
+    body = enveloped("apps/v1", "Deployment", part(2, part(3, template(volume))))
+    error = refused(body)
+    assert (error.code, "send application/json" in error.message) == (415, True)

@@ -51,7 +51,7 @@ _QUOTA = message({
     3: ("scopeSelector", message({1: ("matchExpressions", many(_SCOPE))})),
 })  # fmt: skip
 _REQUIREMENT = message({1: ("key", TEXT), 2: ("operator", TEXT), 3: ("values", TEXTS)})
-_SELECTOR = message({1: ("matchLabels", mapping(TEXT)), 2: ("matchExpressions", many(_REQUIREMENT))})
+SELECTOR = message({1: ("matchLabels", mapping(TEXT)), 2: ("matchExpressions", many(_REQUIREMENT))})
 _RULE = message({
     1: ("verbs", TEXTS), 2: ("apiGroups", TEXTS), 3: ("resources", TEXTS), 4: ("resourceNames", TEXTS),
     5: ("nonResourceURLs", TEXTS),
@@ -121,7 +121,7 @@ KINDS: Mapping[tuple[str, str], Layout] = {
     (_RBAC, "RoleBinding"): _BINDING,
     (_RBAC, "ClusterRole"): {
         1: ("metadata", META), 2: ("rules", many(_RULE)),
-        3: ("aggregationRule", message({1: ("clusterRoleSelectors", many(_SELECTOR))})),
+        3: ("aggregationRule", message({1: ("clusterRoleSelectors", many(SELECTOR))})),
     },
     (_RBAC, "ClusterRoleBinding"): _BINDING,
     ("scheduling.k8s.io/v1", "PriorityClass"): {

@@ -24,6 +24,10 @@ class Malformed(ValueError):
     """The bytes are not the message that they should be."""
 
 
+class Unread(ValueError):
+    """The message has a field that this server does not read, and that must not be lost."""
+
+
 class _Holds(Enum):
     ONE = auto()
     MANY = auto()
@@ -80,10 +84,13 @@ def fields_of(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:
         at += size
 
 
-def read(message: Layout, data: bytes) -> dict[str, Any]:
+def read(message: Layout, data: bytes, *, whole: bool = False) -> dict[str, Any]:
+    """`whole`: nothing may be left out; a field that the layout does not have raises Unread."""
     found: dict[str, Any] = {}
     for number, wire, payload in fields_of(data):
         if number not in message:
+            if whole:
+                raise Unread(f"field {number} beside {', '.join(found) or 'no other'}")
             continue
         name, kind = message[number]
         if wire != kind.wire:
@@ -142,6 +149,11 @@ def _int_or_string(data: bytes) -> int | str:
 
 def message(fields: Layout) -> FieldType:
     return FieldType(BYTES, lambda data: read(fields, data))
+
+
+def complete(fields: Layout) -> FieldType:
+    """A message of which every field has to be known."""
+    return FieldType(BYTES, lambda data: read(fields, data, whole=True))
 
 
 def only(kind: FieldType, missing: Any) -> FieldType:
