@@ -86,7 +86,6 @@ BEYOND = {
     "prestop-longer-than-grace": HOOKS,
     "ephemeral-storage-limit-evict": EVICTION,
     "emptydir-sizelimit-evict": EVICTION,
-    "projected-and-downward": "service account tokens are not mounted",
     "service-env-hosts-resolv": "there are no services",
     "restart-all-containers": "the node does not declare the feature",
     "command-not-executable": "the image has no /etc/passwd",

@@ -33,7 +33,6 @@ _NODE_PORT = re.compile(r":3\d{4}/")
 CONTROLLER_MANAGER = "kube-controller-manager"
 _REVISION = "deployment.kubernetes.io/revision"
 _OPENSHIFT_RULE = {"verbs": ["get"], "nonResourceURLs": ["/.well-known", "/.well-known/*"]}
-_MOUNTED_TOKEN = "kube-api-access-"  # a volume that we do not give to pods
 
 
 def served(case: Case) -> bool:
@@ -191,9 +190,9 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 def comparable(body: Any) -> Any:
-    """An answer without what we do not give to pods, and with each cause named once."""
+    """An answer with each cause named once."""
     if isinstance(body, list):
-        return [comparable(each) for each in body if not _mounts_token(each)]
+        return [comparable(each) for each in body]
     if not isinstance(body, dict):
         return body
     kept = {name: comparable(value) for name, value in body.items() if name != "description"}
@@ -206,9 +205,6 @@ def comparable(body: Any) -> Any:
     for name in ("resourceRules", "nonResourceRules"):  # in no order that means something
         if name in kept:
             kept[name] = sorted((each for each in kept[name] if each != _OPENSHIFT_RULE), key=json.dumps)
-    for name in ("volumes", "volumeMounts"):
-        if kept.get(name) == [] != body[name]:
-            del kept[name]
     if isinstance(body.get("causes"), list):
         kept["causes"] = [each for index, each in enumerate(body["causes"]) if each not in body["causes"][:index]]
     return kept
@@ -248,7 +244,3 @@ def _of_one_side(item: Any) -> bool:
     """Whether it is there only because of who recorded, or only because of what we are."""
     name = str(item.get("name", "")) if isinstance(item, dict) else ""
     return "openshift" in name or name.startswith("system:podfit:")
-
-
-def _mounts_token(item: Any) -> bool:
-    return isinstance(item, dict) and str(item.get("name", "")).startswith(_MOUNTED_TOKEN)

@@ -1,14 +1,14 @@
 """An API server in this process, on a store in memory, with an administrator's client."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_plus
 
 from podfit.api.codec import convert
-from podfit.api.core.config import ServiceAccount
+from podfit.api.core.config import ConfigMap, ServiceAccount
 from podfit.api.core.namespaces import Namespace
 from podfit.api.meta import ObjectMeta
 from podfit.apiserver.context import Context, NodeConnection, Services
@@ -17,6 +17,7 @@ from podfit.apiserver.server import ApiServer
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
 from podfit.decide.services import ServiceRanges
 from podfit.net.guard import answer
@@ -48,12 +49,16 @@ class Server:
         return await answer(self.api.handler, Request(method, path, query, all_headers, body, identity=identity))
 
     async def namespace(self, name: str) -> None:
-        """A namespace with the service account that its controller would give it."""
+        """A namespace with what its controllers would give it."""
         await self.client.create(convert({"metadata": {"name": name}}, Namespace))
         await self.account(name)
 
     async def account(self, namespace: str) -> None:
+        """The account that pods run as, and the certificate that they mount."""
         await self.client.create(ServiceAccount(metadata=ObjectMeta(name="default", namespace=namespace)))
+        meta = ObjectMeta(name="kube-root-ca.crt", namespace=namespace)
+        with suppress(ApiError):  # there already, where only the account was deleted
+            await self.client.create(ConfigMap(metadata=meta, data={"ca.crt": "CA"}))
 
     def as_user(self, user: str, *groups: str) -> Client:
         return Client(Local(self.api.handler, Identity(user, groups)))

@@ -33,14 +33,14 @@ class NamespaceContents(Controller[str]):
         namespace = self._namespaces.get(key)
         if namespace is None or namespace.metadata.deletion_timestamp:
             return None
-        if self._accounts.get(ACCOUNT, key) is None:
-            await self._create(ServiceAccount(metadata=ObjectMeta(name=ACCOUNT, namespace=key)))
         current = self._maps.get(CA_CONFIG_MAP, key)
         if current is None:
             metadata = ObjectMeta(name=CA_CONFIG_MAP, namespace=key)
             await self._create(ConfigMap(metadata=metadata, data=self._ca))
         elif current.data != self._ca:
             await self._client.patch(ConfigMap, CA_CONFIG_MAP, key, {"data": self._ca})
+        if self._accounts.get(ACCOUNT, key) is None:  # last: with it pods are let in, and they mount the certificate
+            await self._create(ServiceAccount(metadata=ObjectMeta(name=ACCOUNT, namespace=key)))
         return None
 
     async def _create(self, obj: ServiceAccount | ConfigMap) -> None:

@@ -55,6 +55,7 @@ from podfit.kubelet.static.mirrors import Mirrors
 from podfit.kubelet.volumes.manager import Volumes
 from podfit.kubelet.volumes.mounter import Mounter
 from podfit.kubelet.volumes.payloads import Payloads
+from podfit.kubelet.volumes.tokens import TokenSource
 from podfit.net.files import write_whole
 from podfit.net.metrics import Metrics
 
@@ -105,7 +106,8 @@ class Kubelet:
             sync=lambda uid, _trigger: self._pods.resize(uid), end=self._pods.preempt, metrics=self.metrics,
             managers=self._managers)
         lookup = Lookup(client)
-        volumes = Volumes(config.root, Payloads(lookup, config.allocatable), mounter, clock.now)
+        volumes = Volumes(
+            config.root, Payloads(lookup, config.allocatable, TokenSource(client, clock)), mounter, clock.now)
         self._puller = Puller(runtime, clock=clock, retry=RETRY_SECONDS)
         self._housekeeper = Housekeeper(runtime, cgroups, volumes, config, clock)
         self._tools = Toolbox(

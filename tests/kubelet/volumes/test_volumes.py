@@ -19,6 +19,7 @@ from podfit.kubelet.volumes.atomic import File, write_payload
 from podfit.kubelet.volumes.manager import MountError, Volumes, container_mounts
 from podfit.kubelet.volumes.mounter import DirectoryMounter, TmpfsMounter
 from podfit.kubelet.volumes.payloads import Payloads
+from podfit.kubelet.volumes.tokens import TokenSource
 from support.clock import FakeClock
 
 
@@ -32,8 +33,12 @@ def api() -> NodeApi:
 
 @pytest.fixture
 def volumes(tmp_path: Path, api: NodeApi) -> Volumes:
-    payloads = Payloads(Lookup(Client(Local(api, IDENTITY))), {"cpu": Quantity.of(4)})
-    return Volumes(tmp_path / "root", payloads, DirectoryMounter(), FakeClock().now)
+    return made(tmp_path, Client(Local(api, IDENTITY)), FakeClock())
+
+
+def made(tmp_path: Path, client: Client, clock: FakeClock) -> Volumes:
+    payloads = Payloads(Lookup(client), {"cpu": Quantity.of(4)}, TokenSource(client, clock))
+    return Volumes(tmp_path / "root", payloads, DirectoryMounter(), clock.now)
 
 
 def pod_with(source: dict[str, Any], **mount: Any) -> Pod:
@@ -76,8 +81,8 @@ async def test_contents(volumes: Volumes, source: dict[str, Any], expected: dict
     ({"hostPath": {"path": "/etc", "type": "Socket"}}, "hostPath type check failed: /etc is not a socket file"),
     ({"hostPath": {"path": "/etc", "type": "File"}}, "hostPath type check failed: /etc is not a file"),
     ({"nfs": {"server": "x", "path": "/"}}, "podfit cannot mount volumes of kind nfs"),
-    ({"projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}},
-     "podfit projects configMap, secret and downwardAPI sources only"),
+    ({"projected": {"sources": [{"clusterTrustBundle": {"path": "t"}}]}},
+     "podfit projects configMap, secret, downwardAPI and serviceAccountToken sources only"),
 ])
 async def test_refusals(volumes: Volumes, source: dict[str, Any], problem: str) -> None:
     with pytest.raises(MountError) as caught:
@@ -97,8 +102,8 @@ async def test_a_change_replaces_all_files_by_one_rename(volumes: Volumes, api: 
 
 def test_an_unchanged_payload_is_not_written(tmp_path: Path) -> None:
     payload, now = {"dir/a": File(b"1", 0o400)}, FakeClock().now()
-    assert write_payload(tmp_path, payload, now=now)
-    assert not write_payload(tmp_path, payload, now=now)
+    assert write_payload(tmp_path, payload, now=now, own=DirectoryMounter().own)
+    assert not write_payload(tmp_path, payload, now=now, own=DirectoryMounter().own)
     assert (tmp_path / "dir" / "a").stat().st_mode & 0o777 == 0o400
 
 

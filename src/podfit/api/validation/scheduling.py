@@ -157,6 +157,9 @@ def validate_spreading(constraints: tuple[TopologySpreadConstraint, ...], path: 
             errors.append(invalid(f"{where}.maxSkew", constraint.max_skew, "must be greater than zero"))
         if not constraint.topology_key:
             errors.append(required(f"{where}.topologyKey", "can not be empty"))
+        if constraint.match_label_keys and constraint.label_selector is None:
+            text = "must not be specified when labelSelector is not set"
+            errors.append(forbidden(f"{where}.matchLabelKeys", text))
         if constraint.when_unsatisfiable not in _SPREADING:
             errors.append(unsupported(f"{where}.whenUnsatisfiable", constraint.when_unsatisfiable, _SPREADING))
         pair = (constraint.topology_key, constraint.when_unsatisfiable)

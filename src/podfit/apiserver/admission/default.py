@@ -6,9 +6,10 @@ from podfit.apiserver.admission.limits import LimitRanger
 from podfit.apiserver.admission.namespace import NamespaceLifecycle
 from podfit.apiserver.admission.node import NodeDeclaredFeatures, PodResizeValidator
 from podfit.apiserver.admission.node_restriction import NodeRestriction
-from podfit.apiserver.admission.pods import DefaultTolerations, PriorityAdmission, ServiceAccountAdmission
+from podfit.apiserver.admission.pods import DefaultTolerations, PriorityAdmission
 from podfit.apiserver.admission.quota import ResourceQuotaAdmission
 from podfit.apiserver.admission.runtimes import RuntimeClassAdmission
+from podfit.apiserver.admission.service_account import ServiceAccountAdmission
 from podfit.apiserver.admission.storage import DefaultStorageClass, StorageInUseProtection
 from podfit.apiserver.admission.webhook_client import WebhookClient
 from podfit.apiserver.admission.webhooks import MutatingWebhooks, ValidatingWebhooks

@@ -1,14 +1,12 @@
-"""What every new pod gets: a service account, its priority, and patience with a node that is away for a while."""
+"""What every new pod gets: its priority, and patience with a node that is away for a while."""
 
 from typing import Any
 
 from msgspec.structs import replace
 
 from podfit.api.core.affinity import Toleration
-from podfit.api.core.config import ServiceAccount
 from podfit.api.core.pods import Pod
 from podfit.api.scheduling import PriorityClass
-from podfit.api.validation.pods import MIRROR
 from podfit.apiserver.admission.chain import Passive
 from podfit.apiserver.context import Attributes
 from podfit.core.errors import forbidden
@@ -23,19 +21,6 @@ def _new_pod(attributes: Attributes) -> bool:
 
 def _written_pod(attributes: Attributes) -> bool:
     return attributes.operation in ("CREATE", "UPDATE") and attributes.info.type is Pod and not attributes.subresource
-
-
-class ServiceAccountAdmission(Passive):
-    """A pod runs as the account `default` of its namespace unless it names another, which has to exist."""
-
-    async def mutate(self, attributes: Attributes, obj: Any) -> Any:
-        if not _new_pod(attributes) or MIRROR in obj.metadata.annotations:
-            return obj
-        name = obj.spec.service_account_name or "default"
-        if await self.context.find(ServiceAccount, name, attributes.namespace) is None:
-            text = f'error looking up service account {attributes.namespace}/{name}: serviceaccount "{name}" not found'
-            raise forbidden("pods", attributes.name, text)
-        return replace(obj, spec=replace(obj.spec, service_account_name=name, service_account=name))
 
 
 class PriorityAdmission(Passive):

@@ -1,6 +1,5 @@
 """POST: a new object."""
 
-import secrets
 import uuid
 from typing import Any
 
@@ -15,13 +14,13 @@ from podfit.apiserver.managed import Entries, manager_of, tracked
 from podfit.apiserver.stored import Stored
 from podfit.apiserver.target import Target
 from podfit.apiserver.verbs.answers import object_response, record_response
+from podfit.apiserver.verbs.naming import random_suffix
 from podfit.apiserver.verbs.options import dry_run
 from podfit.core.errors import ApiError, bad_request
 from podfit.core.fields import refusal
 from podfit.core.times import format_time
 from podfit.net.wire import Identity, Request, Response
 
-_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # without vowels and look-alikes, so that no word comes out
 _LONGEST_BASE = 58
 ATTEMPTS = 8
 
@@ -90,8 +89,7 @@ def _completed(context: Context, obj: Any) -> Any:
     """What the server gives to a new object; a client cannot choose it."""
     meta = obj.metadata
     if not meta.name and meta.generate_name:
-        suffix = "".join(secrets.choice(_LETTERS) for _ in range(5))
-        meta = replace(meta, name=meta.generate_name[:_LONGEST_BASE] + suffix)
+        meta = replace(meta, name=meta.generate_name[:_LONGEST_BASE] + random_suffix())
     meta = replace(
         meta, uid=str(uuid.uuid4()), creation_timestamp=_now(context), resource_version="",
         deletion_timestamp=None, deletion_grace_period_seconds=None, generation=0, self_link="",

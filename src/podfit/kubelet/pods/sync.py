@@ -84,7 +84,9 @@ class PodSync:
             facts = await self.look(desired)
             if not progress:
                 break
-        await self._reporter.report(newest, facts)
+        pod = await self._reporter.report(newest, facts)
+        if not self._reporter.ended:
+            await self._refresh(pod)
         return Turn(over=self._reporter.ended, again=min(retries, default=None))
 
     # ------------------------------------------------------------------ one round
@@ -167,22 +169,25 @@ class PodSync:
             cgroup_parent=self._tools.actuator.cgroup_path(pod), resources=resources, overhead=overhead)
 
     async def _mounted(self, pod: Pod) -> Paths:
-        """The volumes, brought up to date once a minute: a resize does not wait for the API to answer about them.
+        """The volumes, as they are once they were there: a resize does not wait for the API to answer about them."""
+        if self._volumes is None:
+            self._volumes = await self._tools.volumes.mount(pod)
+            self._volumes_at, self._mount_failures = self._tools.clock.monotonic(), 0
+        return self._volumes
 
-        Once they were there they stay: a refresh that fails, be it that a ConfigMap was deleted or the API is away, is
-        told and keeps what was mounted.
+    async def _refresh(self, pod: Pod) -> None:
+        """Bring the volumes up to date once a minute, when all else is done.
+
+        A refresh that fails, be it that a ConfigMap was deleted or the API is away, is told and keeps what was mounted.
         """
         now = self._tools.clock.monotonic()
-        if self._volumes is not None and now - self._volumes_at < RESYNC_SECONDS:
-            return self._volumes
+        if self._volumes is None or now - self._volumes_at < RESYNC_SECONDS:
+            return
+        self._volumes_at = now
         try:
             self._volumes = await self._tools.volumes.mount(pod)
         except MountError as error:
-            if self._volumes is None:
-                raise
             self._tools.emit(pod, "Warning", "FailedMount", str(error), "")
-        self._volumes_at, self._mount_failures = now, 0
-        return self._volumes
 
 
 def _live(facts: PodFacts) -> LivePod:

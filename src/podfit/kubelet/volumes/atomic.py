@@ -9,25 +9,38 @@ The layout is upstream's, because programs watch `..data` to learn of changes.
 
 import os
 import shutil
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 DATA = "..data"
+
+
+class Owner(NamedTuple):
+    """User and group of a file; None leaves it with whoever writes it."""
+
+    user: int | None
+    group: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class File:
     data: bytes
     mode: int = 0o644
+    owner: Owner | None = field(default=None, compare=False)
+
+
+Own = Callable[[Path, int, int], None]
+"""Gives a file to a user and a group, -1 for the one that it has. Raises OSError."""
 
 
 Payload = Mapping[str, File]
 """Relative paths and what is in them."""
 
 
-def write_payload(volume: Path, payload: Payload, *, now: datetime) -> bool:
+def write_payload(volume: Path, payload: Payload, *, now: datetime, own: Own) -> bool:
     """Make the volume show exactly the payload. False when it did already."""
     current = volume / DATA
     if current.is_symlink() and _read(current) == dict(payload):
@@ -40,6 +53,8 @@ def write_payload(volume: Path, payload: Payload, *, now: datetime) -> bool:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(file.data)
         path.chmod(file.mode)
+        if file.owner is not None:
+            own(path, *(-1 if each is None else each for each in file.owner))
     old = Path(os.readlink(current)) if current.is_symlink() else None
     _point(volume, DATA, fresh.name)
     _link(volume, {Path(name).parts[0] for name in payload})

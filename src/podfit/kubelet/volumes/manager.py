@@ -49,6 +49,7 @@ class Volumes:
 
     def remove(self, uid: str) -> None:
         """Unmount and delete everything of a pod, messages of its containers too. Raises OSError."""
+        self.payloads.tokens.forget(uid)
         home = self.pod_directory(uid)
         if home.exists():
             self.mounter.unmount_below(home)
@@ -87,7 +88,7 @@ class Volumes:
         if new:
             path.chmod(0o777)
         if payload is not None:
-            write_payload(path, payload, now=self.now())
+            write_payload(path, payload, now=self.now(), own=self.mounter.own)
         return path
 
 

@@ -1,4 +1,4 @@
-"""tmpfs mounts of a pod's volumes.
+"""tmpfs mounts of a pod's volumes, and whose their files are.
 
 `TmpfsMounter` calls mount(2) through the C library: the standard library has no binding, and running mount(8) costs a
 process per volume. `DirectoryMounter` is for nodes that may not mount, which are the simulated ones: there a volume in
@@ -20,6 +20,9 @@ class Mounter(Protocol):
     def unmount_below(self, path: Path) -> None:
         """Unmount everything at or below `path`, deepest first."""
 
+    def own(self, path: Path, user: int, group: int) -> None:
+        """Give a file to a user and a group, -1 for the one that it has. Raises OSError."""
+
 
 class DirectoryMounter:
     def tmpfs(self, path: Path, *, size: int | None) -> None:
@@ -27,6 +30,9 @@ class DirectoryMounter:
 
     def unmount_below(self, path: Path) -> None:
         """There is never anything mounted."""
+
+    def own(self, path: Path, user: int, group: int) -> None:
+        """No container will read it, so it stays with whoever simulates the node."""
 
 
 class TmpfsMounter:
@@ -42,6 +48,9 @@ class TmpfsMounter:
     def unmount_below(self, path: Path) -> None:
         for point in sorted(mount_points(path), reverse=True):
             self._check(self._libc.umount2(os.fsencode(point), _MNT_DETACH), point)
+
+    def own(self, path: Path, user: int, group: int) -> None:
+        os.chown(path, user, group)
 
     def _check(self, result: int, path: Path) -> None:
         if result != 0:

@@ -4,11 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from podfit.api.base import ResourceList
-from podfit.api.core.pods import Pod
-from podfit.api.core.volumes import DownwardAPIVolumeFile, KeyToPath, ProjectedVolumeSource, Volume
+from podfit.api.core.pods import Pod, PodSpec
+from podfit.api.core.volumes import (
+    DownwardAPIVolumeFile,
+    KeyToPath,
+    ProjectedVolumeSource,
+    ServiceAccountTokenProjection,
+    Volume,
+)
 from podfit.kubelet.pods.fields import Unsupported, field_value, resource_value
 from podfit.kubelet.pods.lookup import Lookup, Missing, Source
-from podfit.kubelet.volumes.atomic import File
+from podfit.kubelet.volumes.atomic import File, Owner
+from podfit.kubelet.volumes.tokens import TokenSource
 
 DEFAULT_MODE = 0o644
 
@@ -19,6 +26,7 @@ class Payloads:
 
     lookup: Lookup
     allocatable: ResourceList
+    tokens: TokenSource
 
     async def of(self, pod: Pod, volume: Volume) -> dict[str, File] | None:
         """None when the volume is of another kind. Raises Missing, Unsupported, ApiError."""
@@ -50,9 +58,20 @@ class Payloads:
                 files |= _files("secret", data, each.secret.items, mode, optional=optional)
             elif each.downward_api is not None:
                 files |= self._downward(pod, each.downward_api.items, mode)
+            elif each.service_account_token is not None:
+                files[each.service_account_token.path] = await self._token(pod, each.service_account_token, mode)
             else:
-                raise Unsupported("podfit projects configMap, secret and downwardAPI sources only")
+                raise Unsupported("podfit projects configMap, secret, downwardAPI and serviceAccountToken sources only")
         return files
+
+    async def _token(self, pod: Pod, wanted: ServiceAccountTokenProjection, default_mode: int | None) -> File:
+        """For its user alone where all containers have the same one, for the group of the pod's files as well."""
+        text = await self.tokens.token(pod, wanted)
+        security = pod.spec.security_context
+        user, group = common_user(pod.spec), security.fs_group if security else None
+        if user is None and group is None:
+            return File(text.encode(), _mode(None, default_mode))
+        return File(text.encode(), 0o600 if group is None else 0o640, Owner(user, group))
 
     def _downward(self, pod: Pod, items: Sequence[DownwardAPIVolumeFile], default_mode: int | None) -> dict[str, File]:
         files = {}
@@ -65,6 +84,17 @@ class Payloads:
                 raise Unsupported(f"{item.path}: neither fieldRef nor resourceFieldRef is given")
             files[item.path] = File(text.encode(), _mode(item.mode, default_mode))
         return files
+
+
+def common_user(spec: PodSpec) -> int | None:
+    """The user that every container says it runs as; None when one says nothing or they differ."""
+    of_pod = spec.security_context.run_as_user if spec.security_context else None
+    users = {
+        each.security_context.run_as_user
+        if each.security_context is not None and each.security_context.run_as_user is not None else of_pod
+        for each in (*spec.init_containers, *spec.containers)
+    }
+    return users.pop() if len(users) == 1 else None
 
 
 def _files(

@@ -1,0 +1,107 @@
+"""ServiceAccount: a pod runs as an account of its namespace, and its containers find that account's token.
+
+The token is a projected volume `kube-api-access-…` with the cluster's CA certificate and the name of the namespace
+beside it, mounted where client libraries look. Whoever mounts something there, or wants no token, gets none.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec.structs import replace
+
+from podfit.api.core.config import ServiceAccount
+from podfit.api.core.containers import Container, VolumeMount
+from podfit.api.core.pods import Pod, PodSpec
+from podfit.api.core.references import ObjectFieldSelector
+from podfit.api.core.volumes import (
+    ConfigMapProjection,
+    DownwardAPIProjection,
+    DownwardAPIVolumeFile,
+    KeyToPath,
+    ProjectedVolumeSource,
+    ServiceAccountTokenProjection,
+    Volume,
+    VolumeProjection,
+)
+from podfit.api.validation.pods import MIRROR
+from podfit.apiserver.admission.chain import Passive
+from podfit.apiserver.context import Attributes
+from podfit.apiserver.verbs.naming import random_suffix
+from podfit.core.errors import forbidden
+
+DEFAULT_ACCOUNT = "default"
+PREFIX = "kube-api-access-"
+PLACE = "/var/run/secrets/kubernetes.io/serviceaccount"
+SECONDS = 3607  # an hour, and by the odd rest it is known that nobody chose it
+CA_CONFIG_MAP = "kube-root-ca.crt"
+
+
+class ServiceAccountAdmission(Passive):
+    async def mutate(self, attributes: Attributes, obj: Any) -> Any:
+        if not _new_pod(attributes) or MIRROR in obj.metadata.annotations:
+            return obj
+        name = obj.spec.service_account_name or DEFAULT_ACCOUNT
+        account = await self.context.find(ServiceAccount, name, attributes.namespace)
+        if account is None:
+            text = f'error looking up service account {attributes.namespace}/{name}: serviceaccount "{name}" not found'
+            raise forbidden("pods", attributes.name, text)
+        spec = replace(obj.spec, service_account_name=name, service_account=name)
+        if not spec.image_pull_secrets:
+            spec = replace(spec, image_pull_secrets=account.image_pull_secrets)
+        return replace(obj, spec=with_token(spec) if _wants_token(spec, account) else spec)
+
+    async def validate(self, attributes: Attributes, obj: Any) -> None:
+        """A mirror pod shows what runs already, so it cannot be given anything."""
+        if not _new_pod(attributes) or MIRROR not in obj.metadata.annotations:
+            return
+        if obj.spec.service_account_name:
+            raise forbidden("pods", attributes.name, "a mirror pod may not reference service accounts")
+        if any(_projects_token(volume) for volume in obj.spec.volumes):
+            raise forbidden("pods", attributes.name, "a mirror pod may not use ServiceAccountToken volume projections")
+
+
+def _new_pod(attributes: Attributes) -> bool:
+    return attributes.operation == "CREATE" and attributes.info.type is Pod and not attributes.subresource
+
+
+def _wants_token(spec: PodSpec, account: ServiceAccount) -> bool:
+    """The pod's own word counts before its account's; without either it does."""
+    for said in (spec.automount_service_account_token, account.automount_service_account_token):
+        if said is not None:
+            return said
+    return True
+
+
+def with_token(spec: PodSpec) -> PodSpec:
+    """The pod with a token in each container that has nothing mounted in its place; twice is as good as once."""
+    known = next((volume.name for volume in spec.volumes if volume.name.startswith(PREFIX)), "")
+    name = known or PREFIX + random_suffix()
+    mount = VolumeMount(name=name, mount_path=PLACE, read_only=True)
+    containers, inits = _mounting(spec.containers, mount), _mounting(spec.init_containers, mount)
+    if (containers, inits) == (spec.containers, spec.init_containers):
+        return spec
+    volumes = spec.volumes if known else (*spec.volumes, Volume(name=name, projected=_source()))
+    return replace(spec, containers=containers, init_containers=inits, volumes=volumes)
+
+
+def _mounting(containers: Iterable[Container], mount: VolumeMount) -> tuple[Container, ...]:
+    return tuple(
+        each if any(other.mount_path == PLACE for other in each.volume_mounts)
+        else replace(each, volume_mounts=(*each.volume_mounts, mount))
+        for each in containers
+    )  # fmt: skip
+
+
+def _source() -> ProjectedVolumeSource:
+    field = ObjectFieldSelector(api_version="v1", field_path="metadata.namespace")
+    return ProjectedVolumeSource(default_mode=0o644, sources=(
+        VolumeProjection(service_account_token=ServiceAccountTokenProjection(expiration_seconds=SECONDS, path="token")),
+        VolumeProjection(config_map=ConfigMapProjection(
+            name=CA_CONFIG_MAP, items=(KeyToPath(key="ca.crt", path="ca.crt"),))),
+        VolumeProjection(downward_api=DownwardAPIProjection(
+            items=(DownwardAPIVolumeFile(path="namespace", field_ref=field),))),
+    ))  # fmt: skip
+
+
+def _projects_token(volume: Volume) -> bool:
+    return volume.projected is not None and any(each.service_account_token for each in volume.projected.sources)
