@@ -1,5 +1,7 @@
 """A pod's life on a node, from its placement to its end."""
 
+from pathlib import Path
+
 import pytest
 
 from kubelet.harness import Node, container
@@ -173,3 +175,19 @@ async def test_a_pod_cgroup_that_vanished_brings_the_pod_down_and_up_again(node:
     await node.advance(100)
     await node.until(lambda: node.state()["restartCount"] == 1 and node.state()["state"].get("running"))
     assert len(node.cgroups.list_pods()) == 1
+
+
+async def test_a_volume_follows_its_config_map_within_minutes(node: Node, tmp_path: Path) -> None:
+    def put(text: str) -> None:
+        node.api.put("configmaps", {"metadata": {"name": "cm", "namespace": "default"}, "data": {"a": text}})
+
+    def shown() -> str:
+        return next(tmp_path.glob("**/kubernetes.io~configmap/v/a")).read_text()
+
+    put("old")
+    node.add(volumes=[{"name": "v", "configMap": {"name": "cm"}}])
+    await node.runs()
+    assert shown() == "old"
+    put("new")
+    await node.advance(130)
+    await node.until(lambda: shown() == "new")

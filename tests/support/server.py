@@ -1,7 +1,7 @@
 """An API server in this process, on a store in memory, with an administrator's client."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from podfit.apiserver.server import ApiServer
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.clock import Clock
-from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
 from podfit.decide.services import ServiceRanges
 from podfit.net.guard import answer
@@ -48,16 +47,16 @@ class Server:
         all_headers = {"content-type": content_type} | {key.replace("_", "-"): value for key, value in headers.items()}
         return await answer(self.api.handler, Request(method, path, query, all_headers, body, identity=identity))
 
-    async def namespace(self, name: str) -> None:
+    async def namespace(self, name: str, *, certificate: bool = True) -> None:
         """A namespace with what its controllers would give it."""
         await self.client.create(convert({"metadata": {"name": name}}, Namespace))
-        await self.account(name)
+        await self.account(name, certificate=certificate)
 
-    async def account(self, namespace: str) -> None:
+    async def account(self, namespace: str, *, certificate: bool = False) -> None:
         """The account that pods run as, and the certificate that they mount."""
         await self.client.create(ServiceAccount(metadata=ObjectMeta(name="default", namespace=namespace)))
-        meta = ObjectMeta(name="kube-root-ca.crt", namespace=namespace)
-        with suppress(ApiError):  # there already, where only the account was deleted
+        if certificate:
+            meta = ObjectMeta(name="kube-root-ca.crt", namespace=namespace)
             await self.client.create(ConfigMap(metadata=meta, data={"ca.crt": "CA"}))
 
     def as_user(self, user: str, *groups: str) -> Client:
@@ -86,7 +85,7 @@ async def running_server(
     await api.start()
     server = Server(api, Client(Local(api.handler, ADMIN)), context)
     if empty:
-        await server.account("default")
+        await server.account("default", certificate=True)
     try:
         yield server
     finally:

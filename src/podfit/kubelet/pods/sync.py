@@ -80,6 +80,7 @@ class PodSync:
             retries.clear()
             progress = await self._round(pod, facts, volumes, retries)
             if not progress and not retries and not self._tools.allocation.conditions(desired.metadata.uid):
+                await self._refresh(pod)
                 return Turn()
             facts = await self.look(desired)
             if not progress:
