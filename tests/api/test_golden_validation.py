@@ -51,7 +51,7 @@ def message(obj: Any, errors: list[FieldError]) -> str:
     info = info_for(type(obj))
     if not errors:
         return ""
-    return refusal(info.kind, obj.metadata.name, errors, group=info.group).message.replace(UID, "{uid}")
+    return refusal(info.kind, obj.metadata.name, errors, group=info.home.group).message.replace(UID, "{uid}")
 
 
 def is_create(case: golden.Case) -> bool:

@@ -83,6 +83,11 @@ class ResourceInfo:
     """The part of an object whose changes its generation counts; None for a kind without a generation."""
 
     @property
+    def home(self) -> "ResourceInfo":
+        """The kind under which its objects are stored."""
+        return self.conversion.stored if self.conversion else self
+
+    @property
     def kind(self) -> str:
         return self.type.__name__
 

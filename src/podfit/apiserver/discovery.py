@@ -108,8 +108,8 @@ def _entries(info: ResourceInfo) -> Iterable[dict[str, Any]]:
 
 def _storage_hash(info: ResourceInfo) -> str:
     """Of the version in which objects are stored, so that a client notices when it becomes another."""
-    version = info.stored_as or info.version
-    stored = f"{info.group}/{version}/{info.kind}"
+    home = info.home
+    stored = f"{home.group}/{home.stored_as or home.version}/{home.kind}"
     return b64encode(hashlib.sha256(stored.encode()).digest()[:8]).decode()
 
 

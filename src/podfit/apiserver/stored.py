@@ -31,6 +31,7 @@ def head(info: ResourceInfo) -> bytes:
 
 def prefix(info: ResourceInfo, namespace: str = "") -> str:
     """Keys of a kind, or of it in one namespace, begin with this."""
+    info = info.home
     group = f"{info.group}/" if info.group else ""
     base = f"{ROOT}/{group}{info.resource}/"
     return f"{base}{namespace}/" if info.namespaced and namespace else base

@@ -13,6 +13,7 @@ from podfit.api.kinds import (
     coordination,
     core,
     discovery,
+    events,
     node,
     policy,
     rbac,
@@ -38,4 +39,5 @@ DECLARED: tuple[ResourceInfo, ...] = (
     *storage.KINDS,
     *node.KINDS,
     *apiregistration.KINDS,
+    *events.KINDS,
 )

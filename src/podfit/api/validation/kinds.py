@@ -71,6 +71,7 @@ _ON_DEMAND: dict[str, tuple[str, ...]] = {
     "core.services": ("services", "endpoints"),
     "core.templates": ("replication",),
     "discovery": ("endpoints",),
+    "events": ("events",),
     "node": ("storage",),
     "policy": ("budgets",),
     "storage": ("storage",),

@@ -168,7 +168,7 @@ async def change(
     new = through.prepare(await chain.mutate(attributes, asked), old, context.gates)
     # Upstream asks about metadata in every update, and again among a kind's own rules: such causes come twice.
     if errors := validate_meta_update(new.metadata, old.metadata) + through.validate(new, old, context.gates):
-        raise refusal(info.kind, target.name, errors, group=info.group)
+        raise refusal(info.kind, target.name, errors, group=info.home.group)
     await chain.validate(attributes, new)
     warnings = [*warnings, *attributes.rounds.warnings]
     new = replace(new, metadata=replace(new.metadata, resource_version=old.metadata.resource_version))

@@ -54,7 +54,7 @@ async def create_object(
         # Prepared again: what follows from the spec, such as the QoS class, follows from what admission made of it.
         admitted = prepare_create(info, replace(admitted, metadata=_placed(admitted, target)), context.gates)
         if errors := check_create(admitted, context.gates):
-            raise refusal(info.kind, named.metadata.name, errors, group=info.group)
+            raise refusal(info.kind, named.metadata.name, errors, group=info.home.group)
         await chain.validate(attributes, admitted)
         said = [*warnings, *attributes.rounds.warnings]
         objects = Stored[Any](context.store, info)
