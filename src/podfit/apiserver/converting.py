@@ -25,6 +25,10 @@ class ConvertingStore:
     def compacted(self) -> int:
         return self._store.compacted
 
+    @property
+    def healthy(self) -> bool:
+        return self._store.healthy
+
     async def newest(self) -> int:
         return await self._store.newest()
 

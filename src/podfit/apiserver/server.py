@@ -229,7 +229,7 @@ class ApiServer:
         if request.method not in ("GET", "HEAD"):
             raise method_not_allowed()
         path = request.path.rstrip("/") or "/"
-        if page := health(path, request, ready=self.ready):
+        if page := health(path, request, ready=self.ready, stored=self._context.store.healthy):
             return page
         if page := openapi(path, request, self._customs.all):
             return page

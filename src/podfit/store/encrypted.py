@@ -124,6 +124,10 @@ class EncryptedStore:
     def compacted(self) -> int:
         return self._store.compacted
 
+    @property
+    def healthy(self) -> bool:
+        return self._store.healthy
+
     async def newest(self) -> int:
         return await self._store.newest()
 

@@ -84,6 +84,10 @@ class LoggedStore:
     def compacted(self) -> int:
         return self._compacted
 
+    @property
+    def healthy(self) -> bool:
+        return not self._closed
+
     async def newest(self) -> int:
         return self.revision
 

@@ -116,6 +116,10 @@ class Store(Protocol):
     def compacted(self) -> int:
         """Reads at, and watches from, revisions below this one raise `Compacted`."""
 
+    @property
+    def healthy(self) -> bool:
+        """Whether it answered when it was last asked; what answers no more is asked again every ten seconds."""
+
     async def newest(self) -> int:
         """The newest revision there is, also when another server wrote it."""
 

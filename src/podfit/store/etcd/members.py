@@ -98,6 +98,7 @@ class Members:
         credentials = _credentials(options)
         self._all = [Member(url, credentials) for url in options.servers]
         self._current = 0
+        self.answering = True  # when last asked, whoever it was
 
     @property
     def current(self) -> Member:
@@ -123,10 +124,13 @@ class Members:
         while True:
             member = self.current
             try:
-                return await attempt(member)
+                answer = await attempt(member)
+                self.answering = True
+                return answer
             except _Failed as error:
                 self.leave(member, error)
                 if loop.time() >= end:  # looked at between attempts only: what was sent is waited for
+                    self.answering = False
                     raise StoreUnavailable(f"etcd: {error}") from None
             except Unanswered as error:
                 self.leave(member, error)

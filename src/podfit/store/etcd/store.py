@@ -65,6 +65,10 @@ class EtcdStore:
     def compacted(self) -> int:
         return self._compacted
 
+    @property
+    def healthy(self) -> bool:
+        return self._members.answering and not self._closed
+
     async def newest(self) -> int:
         request = pb.RangeRequest(key=self._keys.mark, keys_only=True)
         return int((await self._read("KV/Range", request, pb.RangeResponse)).header.revision)
