@@ -37,6 +37,7 @@ from podfit.api.core.pods import Pod
 from podfit.api.custom import Custom
 from podfit.api.filling import change, completed, fill, inside, rounded
 from podfit.api.meta import LabelSelector
+from podfit.api.networking_defaults import DEFAULTS as OF_NETWORKING
 from podfit.api.rbac import ClusterRoleBinding, RoleBinding, RoleRef, Subject
 from podfit.api.scheduling import PriorityClass
 from podfit.api.service_defaults import DEFAULTS as OF_SERVICES
@@ -198,5 +199,6 @@ _DEFAULTS: Mapping[type[Object], Callable[[Any], Any]] = {
     **OF_BATCH,
     **OF_AUTOSCALING,
     **OF_STORAGE,
+    **OF_NETWORKING,
     APIService: _registration,
 }

@@ -14,6 +14,7 @@ from podfit.api.kinds import (
     core,
     discovery,
     events,
+    networking,
     node,
     policy,
     rbac,
@@ -40,4 +41,5 @@ DECLARED: tuple[ResourceInfo, ...] = (
     *node.KINDS,
     *apiregistration.KINDS,
     *events.KINDS,
+    *networking.KINDS,
 )

@@ -72,6 +72,7 @@ _ON_DEMAND: dict[str, tuple[str, ...]] = {
     "core.templates": ("replication",),
     "discovery": ("endpoints",),
     "events": ("events",),
+    "networking": ("networking",),
     "node": ("storage",),
     "policy": ("budgets",),
     "storage": ("storage",),
