@@ -66,6 +66,7 @@ def test_rules_that_hold(text: str) -> None:
         ("self.?a.orValue(1) == 1", "optional syntax"), ("self.l.map(i, i > 1, i) == []", "the macro 'map' with 3"),
         ("self.l.all(i, v, v > 0)", "the macro 'all' with 3"), ("self.a ==", "Syntax error"),
         ("self.s.startsWith()", "no matching overload"), ("oldSelf.hasValue()", "optional values"),
+        ("(" * 2000 + "true" + ")" * 2000, "nested too deeply"),
         ("has(self)", "invalid argument to has() macro"), ("sets.union([1], [2]) == []", "this server has no such"),
     ],
 )  # fmt: skip

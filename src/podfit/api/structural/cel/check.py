@@ -22,6 +22,7 @@ _TYPES = (
 )  # fmt: skip
 _SELF, _OLD = "self", "oldSelf"
 _ANY = object()
+_TOO_DEEP = "the expression is nested too deeply"
 
 environment = celpy.Environment()
 
@@ -47,7 +48,12 @@ def problem(text: str, schema: JSONSchemaProps, *, root: bool, optional: bool) -
     except CELParseError as error:
         at = f" at line {error.line}, column {error.column}" if error.line else ""
         return f"Syntax error{at} (optional syntax such as `?.` is not understood by this server)"
-    return next(_Check(schema, root=root, optional=optional).problems(tree, frozenset()), "")
+    except RecursionError:
+        return _TOO_DEEP
+    try:
+        return next(_Check(schema, root=root, optional=optional).problems(tree, frozenset()), "")
+    except RecursionError:
+        return _TOO_DEEP
 
 
 def _name(tree: lark.Tree[Any]) -> str:

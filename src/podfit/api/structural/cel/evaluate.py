@@ -4,8 +4,9 @@ from functools import lru_cache
 from typing import Any
 
 import celpy
+import re2
 from celpy import celtypes
-from celpy.evaluation import CELEvalError
+from celpy.evaluation import CELEvalError, CELSyntaxError, CELUnsupportedError
 
 from podfit.api.apiextensions import JSONSchemaProps, ValidationRule
 from podfit.api.structural.cel.check import environment, parsed
@@ -13,6 +14,11 @@ from podfit.api.structural.cel.functions import FUNCTIONS, NAMESPACES, Namespace
 from podfit.api.structural.cel.values import typed
 
 LONGEST_MESSAGE = 5 * 1024
+_MISHAPS = (
+    ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RuntimeError, AssertionError, re2.error,
+    CELSyntaxError, CELUnsupportedError,
+)  # fmt: skip
+"""What the library and the functions raise on values that do not go together, as there is no check of types before."""
 
 
 class RuleError(Exception):
@@ -59,7 +65,7 @@ def _result(
         found = _program(text).evaluate(names)
     except CELEvalError as error:
         raise RuleError(_said(error)) from None
-    except (ValueError, TypeError, KeyError, IndexError, ArithmeticError, AttributeError, RecursionError) as error:
+    except _MISHAPS as error:
         raise RuleError(str(error)) from None
     if isinstance(found, CELEvalError):
         raise RuleError(_said(found))
