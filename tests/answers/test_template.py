@@ -80,6 +80,20 @@ async def test_a_paused_deployment_stays_paused(shop: Workshop) -> None:
     assert shop.rollouts == 0, "resuming it later begins none either"
 
 
+async def test_a_version_that_is_no_longer_the_newest_is_read_again(shop: Workshop) -> None:
+    shop.refuse["web"] = "the object has been modified"
+    assert (await done(shop)).state == "done"
+    assert (shop.rollouts, shop.sizes("deployments")) == (0, GROWN)
+
+
+async def test_what_somebody_else_has_changed_meanwhile_is_left_alone(shop: Workshop) -> None:
+    workload = await read_workload(shop.client, parse_target("deploy/web", *WORKLOADS), "shop")
+    shop.at("deployments")["status"]["updatedReplicas"] = 1
+    deed = await retemplate(shop.client, workload, CPU, template_plan(workload, CPU), "shop", How())
+    assert (deed.state, deed.text) == ("refused", "it was changed meanwhile: a rollout is under way")
+    assert shop.writes == []
+
+
 @pytest.mark.parametrize("refused", ["web-abc", "web"])
 async def test_what_goes_wrong_leaves_things_as_they_were(shop: Workshop, refused: str) -> None:
     shop.refuse[refused] = "not allowed by policy"

@@ -67,7 +67,8 @@ class Workshop(Conversation):
         dry = request.param("dryRun") == "All"
         self.writes.append((request.path, patch, dry))
         if not dry and (text := self.refuse.pop(request.path.rpartition("/")[2], "")):
-            return Response(403, {}, msgspec.json.encode({"kind": "Status", "code": 403, "message": text}))
+            code = 409 if "modified" in text else 403
+            return Response(code, {}, msgspec.json.encode({"kind": "Status", "code": code, "message": text}))
         if not dry and not request.path.startswith(PODS):
             _merge(self.documents[request.path], patch)
             self.control()

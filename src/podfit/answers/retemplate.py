@@ -17,6 +17,7 @@ from podfit.answers.template import (
     Workload,
     bare,
     read_workload,
+    template_plan,
 )
 from podfit.answers.wish import BEFORE, Wish, apply, remembered
 from podfit.api import codec
@@ -25,6 +26,8 @@ from podfit.client.rest import STRATEGIC_PATCH, Client
 from podfit.core.errors import ApiError
 
 Patch = dict[str, Any]
+ATTEMPTS, CONFLICT = 5, 409
+"""A Deployment's status changes with its pods, and each change makes it another version."""
 
 
 async def rehearse(client: Client, workload: Workload, wish: Wish, namespace: str) -> str:
@@ -41,7 +44,7 @@ async def rehearse(client: Client, workload: Workload, wish: Wish, namespace: st
 async def retemplate(
     client: Client, workload: Workload, wish: Wish, plan: TemplatePlan, namespace: str, how: How
 ) -> Deed:
-    """Raises ConnectionError when the server goes away."""
+    """Raises ConnectionError when the server goes away. The workload is read again, for its pods took their time."""
     name = plan.target
     if plan.verdict == UNCHANGED:
         return Deed(pod=name, state="unchanged")
@@ -50,13 +53,27 @@ async def retemplate(
     if how.dry_run:
         problem = await rehearse(client, workload, wish, namespace)
         return Deed(pod=name, state="refused" if problem else "accepted", text=problem)
-    try:
-        if plan.verdict == STORED and (twin := _twin(workload)):
-            return await _with_twin(client, workload, twin, wish, namespace, name)
-        await _send(client, workload.target, namespace, _template(workload, wish))
-    except ApiError as error:
-        return Deed(pod=name, state="refused", text=error.message)
-    return Deed(pod=name, state="done", text=plan.text)
+    conflict = ""
+    for _ in range(ATTEMPTS):
+        try:
+            now = await read_workload(client, workload.target, namespace)
+            again = template_plan(now, wish)
+            if again != plan:
+                return Deed(pod=name, state="refused", text=f"it was changed meanwhile: {again.text or again.verdict}")
+            return await _stored(client, now, wish, plan, namespace)
+        except ApiError as error:
+            conflict = error.message
+            if error.code != CONFLICT:
+                break
+    return Deed(pod=name, state="refused", text=conflict)
+
+
+async def _stored(client: Client, workload: Workload, wish: Wish, plan: TemplatePlan, namespace: str) -> Deed:
+    """Raises ApiError when nothing was changed."""
+    if plan.verdict == STORED and (twin := _twin(workload)):
+        return await _with_twin(client, workload, twin, wish, namespace, plan.target)
+    await _send(client, workload.target, namespace, _template(workload, wish))
+    return Deed(pod=plan.target, state="done", text=plan.text)
 
 
 def _twin(workload: Workload) -> Target | None:
