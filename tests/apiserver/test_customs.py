@@ -12,6 +12,7 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 FOOS = "/apis/example.com/v1/namespaces/default/foos"
 MERGE = "application/merge-patch+json"
 MOMENT, TURNS = 0.001, 5000
+APPLY = "application/apply-patch+yaml"
 TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
 SPEC = {"type": "object", "properties": {"size": {"type": "integer"}, "mode": {"type": "string", "default": "slow"}}}
 
@@ -153,6 +154,16 @@ async def test_status_and_generation(server: Server) -> None:
     assert "labels" not in seen["metadata"]
     seen = await send(server, "PATCH", f"{FOOS}/a", patch | {"status": {"phase": "Down"}}, content_type=MERGE)
     assert (seen["spec"]["size"], seen["status"], seen["metadata"]["generation"]) == (9, {"phase": "Up"}, 2)
+
+
+async def test_a_null_is_applied_where_the_schema_allows_one(server: Server) -> None:
+    text = {"type": "string"}
+    spec = {"type": "object", "properties": {"a": text, "n": text | {"nullable": True}}}
+    await send(server, "POST", DEFINITIONS, definition(versions=[version(spec=spec)]), 201)
+    apply = f"{FOOS}/a?fieldManager=one"
+    for status in (201, 200):
+        made = await send(server, "PATCH", apply, foo(a=None, n=None), status, content_type=APPLY)
+        assert made["spec"] == {"n": None}
 
 
 async def test_columns_and_selectable_fields(server: Server) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from podfit.api import codec
+from podfit.api.custom import is_custom
 from podfit.api.member import Member
 from podfit.api.meta import ManagedFieldsEntry
 from podfit.api.registry import ResourceInfo
@@ -82,7 +83,7 @@ class Application:
         if fields := tracked_part(wanted):
             time = self.now if before != after else last.time if last else None
             kept.append(replace(mine, fields_v1=fields, time=time))
-        document = _settled(after, info.type)
+        document = after if is_custom(info.type) else _settled(after, info.type)  # a schema may allow nulls
         if self.manager == KUBECTL:
             document = renewed(document, self.document)
         return Applied(document=document, entries=in_order(kept))
