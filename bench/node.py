@@ -33,7 +33,7 @@ from podfit.kubelet.runtime.cri.client import CRIRuntime
 from podfit.kubelet.runtime.types import LinuxResources
 
 BURSTS = (1, 10, 50)
-LIMITS = (150, 200)  # millicores, in turn; the pods start with the last, so that every burst changes them
+LIMITS = range(150, 190)  # millicores, in turn, so that every burst changes every pod; they start with 200
 GLANCE = 0.0005  # seconds between two looks at the kernel's files
 PATIENCE = 60.0
 PAUSE = 0.05  # between two bursts: the events of the last are being written
@@ -102,7 +102,7 @@ class Bench:
     async def burst(self, count: int) -> tuple[list[float], list[float]]:
         """Milliseconds of each pod to the kernel's value and to the complete status."""
         chosen = self.targets[:count]
-        cpu = LIMITS[self.number % 2]
+        cpu = LIMITS[self.number % len(LIMITS)]
         names = [each.pod.metadata.name for each in chosen]
         current = {each.metadata.name: each.metadata.generation for each in (await self.client.list(Pod)).items}
         self.statuses.expect({name: current[name] + 1 for name in names})
