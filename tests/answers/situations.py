@@ -87,7 +87,8 @@ class Situation:
     def _pod(self, name: str) -> dict[str, Any]:
         pick = self.random.choice
         containers = [self._container(f"c{number}") for number in range(pick((1, 1, 2)))]
-        spec: dict[str, Any] = {"nodeName": self.world.node, "containers": containers}
+        spec: dict[str, Any] = {
+            "nodeName": self.world.node, "containers": containers, "automountServiceAccountToken": False}
         if self.random.random() < 0.3:
             spec["priorityClassName"] = pick(("low", "high"))
         if self.random.random() < 0.2:
