@@ -131,3 +131,12 @@ async def test_a_collection_is_deleted_as_far_as_it_is_selected(server: Server) 
     assert [each["metadata"]["name"] for each in found["items"]] == ["a", "c"]
     left = await send(server, "GET", MAPS)
     assert [each["metadata"]["name"] for each in left["items"]] == ["b"]
+
+
+async def test_finalizers_of_a_namespace_are_names(server: Server) -> None:
+    """What is stored through `finalize` has to be valid as well, or no later update would be."""
+    await server.namespace("room")
+    body = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "room"}, "spec": {"finalizers": ["/tmp"]}}
+    answer = await server.ask("PUT", "/api/v1/namespaces/room/finalize", json.dumps(body).encode())
+    assert answer.status == 422
+    assert b"spec.finalizers" in await answer.read()

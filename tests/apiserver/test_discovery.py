@@ -136,3 +136,26 @@ async def test_others_can_check_tokens_with_the_published_keys(server: Server) -
 async def test_the_root_lists_paths_that_are_there(server: Server) -> None:
     for path in (await get(server, "/"))["paths"]:
         assert (await server.ask("GET", path)).status == 200, path
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "text"),
+    [
+        ("/livez?verbose", 200,
+         "[+]ping ok\n[+]log ok\n[+]store ok\n[+]bootstrap ok\nlivez check passed\n"),
+        ("/readyz", 500, ("[+]ping ok\n[+]log ok\n[+]store ok\n[+]bootstrap ok\n"
+         "[-]shutdown failed: the server is about to stop\nreadyz check failed\n")),
+        ("/readyz?exclude=shutdown", 200, "ok"), ("/readyz/ping", 200, "ok"), ("/readyz/shutdown", 500, None),
+        ("/livez/shutdown", 404, None), ("/livez?exclude=store&verbose&exclude=nope", 200,
+         ("[+]ping ok\n[+]log ok\n[+]store excluded: ok\n[+]bootstrap ok\n"
+         'warn: some health checks cannot be excluded: no matches for "nope"\nlivez check passed\n')),
+        ("/api/v1/nodes", 200, None),
+    ],
+)  # fmt: skip
+async def test_a_server_that_is_about_to_stop_says_so_and_answers(
+    server: Server, path: str, code: int, text: str | None
+) -> None:
+    server.api.drain()
+    answer = await server.ask("GET", path)
+    assert answer.status == code
+    assert text is None or (await answer.read()).decode() == text

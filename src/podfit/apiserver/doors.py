@@ -192,5 +192,5 @@ _DOORS: dict[tuple[type, str], Door] = {
     (Deployment, "status"): Door(_deployment_status, lambda new, old, _: validate_status(new, old)),
     (PersistentVolumeClaim, ""): Door(_claim, validate_update),
     (Namespace, ""): Door(_namespace, validate_update),
-    (Namespace, "finalize"): Door(_finalize, lambda *_: []),
+    (Namespace, "finalize"): Door(_finalize, validate_update),
 }

@@ -1,26 +1,37 @@
-"""/healthz, /livez and /readyz, plain or verbose."""
+"""/healthz, /livez and /readyz, plain or verbose, whole or one check, with checks left out by `exclude`.
+
+A server that is about to stop says so on /readyz before it stops anything, so that nobody is sent to it any more.
+"""
 
 from podfit.net.wire import Request, Response
 
 _TEXT = {"content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff"}
 CHECKS = ("ping", "log", "store", "bootstrap")
-_WHY = {"store": "it does not answer", "bootstrap": "not finished"}
+ROOTS = {"healthz": CHECKS, "livez": CHECKS, "readyz": (*CHECKS, "shutdown")}
+_WHY = {"store": "it does not answer", "bootstrap": "not finished", "shutdown": "the server is about to stop"}
 
 
-def health(path: str, request: Request, *, ready: bool, stored: bool) -> Response | None:
+def health(path: str, request: Request, *, ready: bool, stored: bool, stopping: bool = False) -> Response | None:
     """The answer for a health path, None for any other. `stored`: the store answers, without which nothing is ready."""
     root, _, single = path.strip("/").partition("/")
-    if root not in ("healthz", "livez", "readyz") or single.count("/"):
+    checks = ROOTS.get(root)
+    if checks is None or (single and single not in checks):
         return None
-    if single and single not in CHECKS:
-        return None
-    judged = {"bootstrap": ready, "store": stored} if root == "readyz" else {}
-    results = {check: judged.get(check, True) for check in CHECKS}
-    if single:
-        results = {single: results[single]}
-    well = all(results.values())
+    judged = {"bootstrap": ready, "store": stored, "shutdown": not stopping} if root == "readyz" else {}
+    excluded = [each for each in request.query.get("exclude", ()) if each]
+    named = (single,) if single else checks
+    results = {check: judged.get(check, True) for check in named}
+    well = all(good for check, good in results.items() if check not in excluded)
     if well and "verbose" not in request.query:
         return Response(200, _TEXT, b"ok")
-    lines = [f"[+]{name} ok" if good else f"[-]{name} failed: {_WHY[name]}" for name, good in results.items()]
+    lines = [_line(check, good, check in excluded) for check, good in results.items()]
+    if wrong := [f'"{each}"' for each in excluded if each not in results]:
+        lines.append(f"warn: some health checks cannot be excluded: no matches for {', '.join(wrong)}")
     verdict = f"{root} check {'passed' if well else 'failed'}"
     return Response(200 if well else 500, _TEXT, "\n".join([*lines, verdict, ""]).encode())
+
+
+def _line(check: str, good: bool, excluded: bool) -> str:
+    if excluded:
+        return f"[+]{check} excluded: ok"
+    return f"[+]{check} ok" if good else f"[-]{check} failed: {_WHY[check]}"

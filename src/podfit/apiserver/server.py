@@ -94,6 +94,11 @@ class ApiServer:
         self._seats = Seats(context.clock)
         self._requests = RequestMetrics()
         self.ready = False
+        self._stopping = False
+
+    def drain(self) -> None:
+        """Say on /readyz that the end is near. What is asked is answered until `stop`."""
+        self._stopping = True
 
     async def start(self) -> None:
         await bootstrap(self._context)
@@ -229,7 +234,8 @@ class ApiServer:
         if request.method not in ("GET", "HEAD"):
             raise method_not_allowed()
         path = request.path.rstrip("/") or "/"
-        if page := health(path, request, ready=self.ready, stored=self._context.store.healthy):
+        stored = self._context.store.healthy
+        if page := health(path, request, ready=self.ready, stored=stored, stopping=self._stopping):
             return page
         if page := openapi(path, request, self._customs.all):
             return page

@@ -129,6 +129,7 @@ class Alone:
         https = HttpsServer(api.handler, tls, clients=Trust(trusted))
         self.server = await self._listen(https)
         self._closing.push_async_callback(https.close)
+        self._closing.callback(api.drain)
         await api.publish(self.server)
         where = options.kubeconfig or options.data.kubeconfig
         write_atomic(where, kubeconfig.standalone(CONTEXT, Access(

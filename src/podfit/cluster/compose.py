@@ -124,6 +124,7 @@ class Cluster:
         self._https = HttpsServer(api.handler, server_context(serving(authority)), clients=Trust(authority.certificate))
         self.server = await self._listen(self._https)
         self._closing.push_async_callback(self._https.close)
+        self._closing.callback(api.drain)
         await api.publish(self.server)
         self._handler = api.handler
         for part in control_loops(self._client, options, clock, metrics, ca=authority.certificate.decode()):
