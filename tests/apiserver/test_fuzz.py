@@ -43,9 +43,9 @@ def test_objects_and_patches_at_random(number: int) -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_objects_and_patches_at_random_many_times(part: int, figure: Figure) -> None:
-    """A part of 100,000 requests: 170 servers, 60 requests each. Objects and patches built from the Structs' own schemas and spoilt at random, on
-    every kind, subresource and verb. No answer of 500 or more, none late, and everything stored is valid and stays the
-    same when it is read and written."""
+    """A part of 100,000 requests: 170 servers, 60 each. Objects and patches built from the Structs' own schemas and
+    spoilt at random, on every kind, subresource and verb. No answer of 500 or more, none late, and everything stored is
+    valid and stays the same when it is read and written."""
     first = 1_000_000 + SERVERS * part
     figure("requests", sum(asyncio.run(_course(first + number)) for number in range(SERVERS)))
 
