@@ -236,7 +236,7 @@ async def check_stored(server: Server) -> None:
 
 async def _records(server: Server) -> AsyncIterator[tuple[ResourceInfo, Record]]:
     for info in resources():
-        if is_custom(info.type):
+        if is_custom(info.type) or info.conversion:  # what another version stores is looked at there
             continue
         for record in (await server.context.store.list(stored.prefix(info))).records:
             yield info, record
