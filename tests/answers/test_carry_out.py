@@ -68,7 +68,7 @@ class Shop:
 @pytest.fixture
 async def shop(tmp_path: Path) -> AsyncIterator[Shop]:
     node = Node(tmp_path / "node")
-    async with running_server(tmp_path, clock=node.clock) as server:
+    async with running_server(tmp_path, clock=node.clock, certificate=True) as server:
         node.use(Client(Local(server.api.handler, IDENTITY)))
         await node.start()
         yield Shop(node, server)

@@ -56,7 +56,9 @@ class Deed:
 async def a_node(directory: Path, managers: ManagersConfig = NO_MANAGERS) -> AsyncIterator[Deed]:
     machine = replace(MACHINE, static_cpus=managers.cpu_policy == "static")
     node = Node(directory / "node", managers=managers, machine=machine)
-    async with running_server(directory, clock=node.clock, kubelet=lambda _: node.kubelet.handler) as server:
+    async with running_server(
+        directory, clock=node.clock, kubelet=lambda _: node.kubelet.handler, certificate=True
+    ) as server:
         node.use(Client(Local(server.api.handler, IDENTITY)))
         await node.start()
         try:

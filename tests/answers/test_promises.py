@@ -44,7 +44,7 @@ class Fake:
 async def fulfilled(seed: int, directory: Path) -> str:
     """Play one situation; what was seen, for the count of kinds."""
     node = Node(directory / f"node{seed}")
-    async with running_server(directory, clock=node.clock) as server:
+    async with running_server(directory, clock=node.clock, certificate=True) as server:
         node.use(Client(Local(server.api.handler, IDENTITY)))
         for name, value in (("low", 10), ("high", 1000)):
             await server.client.create(convert({"metadata": {"name": name}, "value": value}, PriorityClass))

@@ -71,7 +71,7 @@ class Simulated:
 async def stage(tmp_path: Path) -> AsyncIterator[tuple[Simulated, Client]]:
     clock = FakeClock()
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
-    async with running_server(tmp_path, clock=clock) as server:
+    async with running_server(tmp_path, clock=clock, certificate=True) as server:
         node = Simulated(tmp_path / "node", Client(Local(server.api.handler, IDENTITY)), clock)
         await node.kubelet.start()
         yield node, server.client

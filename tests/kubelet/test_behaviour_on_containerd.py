@@ -44,7 +44,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[tuple[Client, Cgroups]]:
     size = {name: Quantity.parse(amount) for name, amount in allocatable().items()}
     config = KubeletConfig(
         name=NODE, root=tmp_path / "kubelet", host_ip="127.0.0.1", capacity=size, allocatable=size)
-    async with running_server(tmp_path, clock=clock) as server:
+    async with running_server(tmp_path, clock=clock, certificate=True) as server:
         kubelet = Kubelet(
             client=Client(Local(server.api.handler, IDENTITY)), runtime=runtime, cgroups=cgroups, config=config,
             machine=Machine(memory=memory_bytes(), cgroup=cgroups.version), mounter=TmpfsMounter(), clock=clock)

@@ -50,7 +50,7 @@ async def server(tmp_path: Path) -> AsyncIterator[Server]:
     size = {name: Quantity.parse(amount) for name, amount in amounts.items()}
     config = KubeletConfig(
         name="node1", root=tmp_path / "kubelet", host_ip="127.0.0.1", capacity=size, allocatable=size)
-    async with running_server(tmp_path, clock=clock) as served:
+    async with running_server(tmp_path, clock=clock, certificate=True) as served:
         recorder = EventRecorder(served.client, component="default-scheduler", clock=clock)
         scheduler = Scheduler(served.client, recorder=recorder, clock=clock, gates=FeatureGates())
         parts = [asyncio.create_task(each) for each in (recorder.run(), scheduler.run())]

@@ -117,7 +117,7 @@ async def real(tmp_path: Path) -> AsyncIterator[RealNode]:
     for recipe in (images.pause_recipe(), images.busybox_recipe()):
         await runtime.import_archive(images.archive(recipe, tmp_path))
     cgroups = detect(Layout(f"/podfit-test-{containerd.places.tag}")).cgroups
-    async with running_server(tmp_path, clock=clock) as server:
+    async with running_server(tmp_path, clock=clock, certificate=True) as server:
         node = RealNode(tmp_path, server, runtime, cgroups)
         await node.kubelet.start()
         yield node

@@ -48,7 +48,7 @@ class Joined:
 @pytest.fixture
 async def joined(tmp_path: Path) -> AsyncIterator[Joined]:
     node = Node(tmp_path / "node")
-    async with running_server(tmp_path, clock=node.clock) as server:
+    async with running_server(tmp_path, clock=node.clock, certificate=True) as server:
         node.use(Client(Local(server.api.handler, IDENTITY)))
         await node.start()
         yield Joined(node, server)

@@ -200,7 +200,7 @@ async def real_node(root: Path, *, gates: FeatureGates | None = None, **machine:
     for recipe in (images.pause_recipe(), images.busybox_recipe()):
         await runtime.import_archive(images.archive(recipe, root))
     cgroups = detect(Layout(f"/podfit-test-{containerd.places.tag}")).cgroups
-    async with running_server(root, clock=clock) as server:
+    async with running_server(root, clock=clock, certificate=True) as server:
         node = RealNode(root, server, runtime, cgroups, gates=gates or FeatureGates(), **machine)
         await node.kubelet.start()
         yield node

@@ -72,6 +72,7 @@ async def running_server(
     kubelet: NodeConnection | None = None,
     legacy: Legacy = OFF,
     services: Services = lambda _: None,
+    certificate: bool = False,
     ranges: ServiceRanges = ServiceRanges(),  # noqa: B008  (frozen)
     store: Store | None = None,
 ) -> AsyncIterator[Server]:
@@ -85,7 +86,7 @@ async def running_server(
     await api.start()
     server = Server(api, Client(Local(api.handler, ADMIN)), context)
     if empty:
-        await server.account("default", certificate=True)
+        await server.account("default", certificate=certificate)
     try:
         yield server
     finally:

@@ -76,7 +76,7 @@ class Stage:
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     clock = FakeClock()
-    async with running_server(tmp_path, clock=clock) as server:
+    async with running_server(tmp_path, clock=clock, certificate=True) as server:
         yield Stage(server, tmp_path / "root", clock)
 
 
