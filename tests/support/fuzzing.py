@@ -7,6 +7,7 @@ that is valid, then grafted with random parts at random places, mostly of the ri
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from copy import deepcopy
 from random import Random
 from typing import Any
 from urllib.parse import quote
@@ -117,7 +118,7 @@ class Builder:
     def value(self, schema: dict[str, Any], depth: int) -> Any:
         random = self.random
         if random.random() < 0.04:
-            return random.choice(ODD)
+            return deepcopy(random.choice(ODD))  # what is grafted may be grafted onto
         schema = self._resolved(schema)
         match schema.get("type"):
             case "object":
