@@ -15,12 +15,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from podfit.apiserver import connect, discovery, own_service
 from podfit.apiserver.admission.default import default_chain
 from podfit.apiserver.admission.webhook_client import WebhookClient
-from podfit.apiserver.aggregation import local, pages
+from podfit.apiserver.aggregation import local
 from podfit.apiserver.aggregation.table import Aggregation
 from podfit.apiserver.audit import AuditLog, Trail
 from podfit.apiserver.authenticate import Authenticator, TokenReaders
@@ -33,11 +31,10 @@ from podfit.apiserver.custom.kinds import CustomInfo
 from podfit.apiserver.custom.table import CustomTable
 from podfit.apiserver.eviction import evict_pod
 from podfit.apiserver.forms import check_form, wanted_form
-from podfit.apiserver.health import health
 from podfit.apiserver.impersonation import impersonated
 from podfit.apiserver.janitor import Janitor
 from podfit.apiserver.legacy import shown
-from podfit.apiserver.openapi import openapi
+from podfit.apiserver.pages import Pages, not_found_page
 from podfit.apiserver.presentation import presented
 from podfit.apiserver.question import question_of
 from podfit.apiserver.request_metrics import RequestMetrics
@@ -47,7 +44,7 @@ from podfit.apiserver.seats import Seats
 from podfit.apiserver.stored import unavailable
 from podfit.apiserver.target import Target, target_of
 from podfit.apiserver.token_requests import create_token
-from podfit.apiserver.tokens import ALGORITHM, ISSUER, ServiceAccountTokens
+from podfit.apiserver.tokens import ServiceAccountTokens
 from podfit.apiserver.verbs.answers import error_response, formed
 from podfit.apiserver.verbs.apply import apply
 from podfit.apiserver.verbs.change import APPLY_PATCH, patch, update
@@ -58,7 +55,7 @@ from podfit.apiserver.verbs.read import get, list_
 from podfit.apiserver.verbs.watch import watch
 from podfit.apiserver.versions import in_version
 from podfit.core.errors import ApiError, bad_request, method_not_allowed, not_found
-from podfit.net.metrics import CONTENT_TYPE, Metrics
+from podfit.net.metrics import Metrics
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.protocol import StoreError
 
@@ -66,7 +63,6 @@ log = logging.getLogger(__name__)
 
 _READS = {"get": get, "list": list_, "watch": watch}
 _WRITES = {"create": create, "delete": delete, "deletecollection": delete_collection}
-_AGGREGATED = "apidiscovery.k8s.io"
 
 
 class ApiServer:
@@ -91,6 +87,7 @@ class ApiServer:
         self._aggregation = Aggregation(context, lambda: self._customs.all)
         self._cleaning: asyncio.Task[None] | None = None
         self.metrics = metrics or Metrics()
+        self._pages = Pages(context.store, self._tokens, self._customs, self._aggregation, self.metrics)
         self._seats = Seats(context.clock)
         self._requests = RequestMetrics()
         self.ready = False
@@ -159,7 +156,7 @@ class ApiServer:
         if registered := self._aggregation.find(request.path):
             return await self._aggregation.proxy(registered, request, identity)
         if target is None:
-            return self._page(request)
+            return self._pages.answer(request, ready=self.ready, stopping=self._stopping, address=self.address)
         if target.info is None:
             return _no_such_resource(target, self._customs.all)
         return await self._resource(request, target, identity)
@@ -167,7 +164,7 @@ class ApiServer:
     async def _resource(self, request: Request, target: Target, identity: Identity) -> Response:
         assert target.info is not None
         if target.info.namespaced and target.name and not target.namespace:
-            return _not_found_page()
+            return not_found_page()
         check_timeout(request)
         if target.subresource:
             return await self._subresource(request, target, identity)
@@ -229,64 +226,6 @@ class ApiServer:
             return apply(context, chain, target, request, identity, may_create)
         return patch(context, chain, target, request, identity)
 
-    def _page(self, request: Request) -> Response:
-        """Health, version, metrics and discovery."""
-        if request.method not in ("GET", "HEAD"):
-            raise method_not_allowed()
-        path = request.path.rstrip("/") or "/"
-        stored = self._context.store.healthy
-        if page := health(path, request, ready=self.ready, stored=stored, stopping=self._stopping):
-            return page
-        if page := openapi(path, request, self._customs.all):
-            return page
-        if path == "/version":
-            return _json(discovery.version())
-        if path == "/metrics":
-            return Response(200, {"content-type": CONTENT_TYPE}, self.metrics.exposition())
-        if path == discovery.JWKS:
-            keys = msgspec.json.encode(self._tokens.public_keys())
-            return Response(200, {"content-type": "application/jwk-set+json"}, keys)
-        found = self._discovery(path, request)
-        return _json(found) if found is not None else _not_found_page()
-
-    def _discovery(self, path: str, request: Request) -> dict[str, Any] | None:
-        if path == "/":
-            return discovery.pages(self._customs.all)
-        if path == discovery.OPENID:
-            return discovery.openid(ISSUER, ALGORITHM, self.address)
-        aggregated, infos = _asks(request), self._customs.all
-        match path.strip("/").split("/"):
-            case ["api"]:
-                return (
-                    discovery.aggregated(infos, core=True) if aggregated
-                    else discovery.api_versions(infos, self.address)
-                )  # fmt: skip
-            case ["apis"]:
-                return self._groups(infos, aggregated=aggregated)
-            case ["api", version]:
-                return discovery.resource_list(infos, "", version)
-            case ["apis", group]:
-                return discovery.api_group(infos, group) or self._other_group(group)
-            case ["apis", group, version]:
-                return discovery.resource_list(infos, group, version)
-        return None
-
-
-
-    def _groups(self, infos: discovery.Infos, *, aggregated: bool) -> dict[str, Any]:
-        """Every group, those that others serve last."""
-        others = self._aggregation.groups().items()
-        if aggregated:
-            page = discovery.aggregated(infos, core=False)
-            items = [pages.aggregated(name, each, self._aggregation.lists) for name, each in others]
-            return page | {"items": [*page["items"], *items]}
-        page = discovery.api_groups(infos)
-        return page | {"groups": [*page["groups"], *(pages.group(name, each) for name, each in others)]}
-
-    def _other_group(self, name: str) -> dict[str, Any] | None:
-        versions = self._aggregation.groups().get(name)
-        return {"kind": "APIGroup", "apiVersion": "v1", **pages.group(name, versions)} if versions else None
-
 
 def _makes_custom(target: Target) -> bool:
     return target.verb == "create" and isinstance(target.info, CustomInfo)
@@ -303,29 +242,6 @@ def _check_text(request: Request) -> None:
         raise bad_request("the request's path, query or content type is not valid UTF-8") from None
 
 
-def _asks(request: Request) -> bool:
-    """Whether the first form that the client would take and this server has is the aggregated one."""
-    offers = request.headers.get("accept", "").split(",")
-    for offer in offers:
-        if "as=" not in offer:
-            return False
-        if f"g={_AGGREGATED}" in offer and "v=v2" in offer and "v=v2beta1" not in offer:
-            return True
-    text = "only the following media types are accepted: application/json, application/yaml"
-    raise ApiError(406, "NotAcceptable", text)
-
-
-def _json(body: dict[str, Any]) -> Response:
-    kind = "application/json"
-    if body.get("kind") == "APIGroupDiscoveryList":
-        kind += ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-    return Response(200, {"content-type": kind}, msgspec.json.encode(body))
-
-
-def _not_found_page() -> Response:
-    return Response(404, {"content-type": "text/plain; charset=utf-8"}, b"404 page not found\n")
-
-
 def _no_such_subresource(target: Target, infos: discovery.Infos) -> Response:
     if isinstance(target.info, CustomInfo):
         return error_response(not_found(target.resource, target.name, group=target.group))
@@ -335,5 +251,5 @@ def _no_such_subresource(target: Target, infos: discovery.Infos) -> Response:
 def _no_such_resource(target: Target, infos: discovery.Infos) -> Response:
     served = target.version in discovery.groups(infos).get(target.group, ())
     if not served:
-        return _not_found_page()
+        return not_found_page()
     return error_response(ApiError(404, "NotFound", "the server could not find the requested resource", {}))

@@ -1,0 +1,110 @@
+"""What the server says of itself: health, version, metrics, keys, and discovery in its forms.
+
+No page needs a resource or a verb; who may read one was decided before.
+"""
+
+from typing import Any
+
+import msgspec
+
+from podfit.apiserver import discovery
+from podfit.apiserver.aggregation import pages as remote
+from podfit.apiserver.aggregation.table import Aggregation
+from podfit.apiserver.custom.table import CustomTable
+from podfit.apiserver.health import health
+from podfit.apiserver.openapi import openapi
+from podfit.apiserver.tokens import ALGORITHM, ISSUER, ServiceAccountTokens
+from podfit.core.errors import ApiError, method_not_allowed
+from podfit.net.metrics import CONTENT_TYPE, Metrics
+from podfit.net.wire import Request, Response
+from podfit.store.protocol import Store
+
+_AGGREGATED = "apidiscovery.k8s.io"
+
+
+class Pages:
+    def __init__(
+        self, store: Store, tokens: ServiceAccountTokens, customs: CustomTable, aggregation: Aggregation,
+        metrics: Metrics,
+    ) -> None:  # fmt: skip
+        self._store, self._tokens, self._metrics = store, tokens, metrics
+        self._customs, self._aggregation = customs, aggregation
+
+    def answer(self, request: Request, *, ready: bool, stopping: bool, address: str) -> Response:
+        """`address` is where clients find this server."""
+        if request.method not in ("GET", "HEAD"):
+            raise method_not_allowed()
+        path = request.path.rstrip("/") or "/"
+        stored = self._store.healthy
+        if page := health(path, request, ready=ready, stored=stored, stopping=stopping):
+            return page
+        if page := openapi(path, request, self._customs.all):
+            return page
+        if path == "/version":
+            return _json(discovery.version())
+        if path == "/metrics":
+            return Response(200, {"content-type": CONTENT_TYPE}, self._metrics.exposition())
+        if path == discovery.JWKS:
+            keys = msgspec.json.encode(self._tokens.public_keys())
+            return Response(200, {"content-type": "application/jwk-set+json"}, keys)
+        found = self._discovery(path, request, address)
+        return _json(found) if found is not None else not_found_page()
+
+    def _discovery(self, path: str, request: Request, address: str) -> dict[str, Any] | None:
+        if path == "/":
+            return discovery.pages(self._customs.all)
+        if path == discovery.OPENID:
+            return discovery.openid(ISSUER, ALGORITHM, address)
+        aggregated, infos = _asks(request), self._customs.all
+        match path.strip("/").split("/"):
+            case ["api"]:
+                return (
+                    discovery.aggregated(infos, core=True) if aggregated
+                    else discovery.api_versions(infos, address)
+                )  # fmt: skip
+            case ["apis"]:
+                return self._groups(infos, aggregated=aggregated)
+            case ["api", version]:
+                return discovery.resource_list(infos, "", version)
+            case ["apis", group]:
+                return discovery.api_group(infos, group) or self._other_group(group)
+            case ["apis", group, version]:
+                return discovery.resource_list(infos, group, version)
+        return None
+
+    def _groups(self, infos: discovery.Infos, *, aggregated: bool) -> dict[str, Any]:
+        """Every group, those that others serve last."""
+        others = self._aggregation.groups().items()
+        if aggregated:
+            page = discovery.aggregated(infos, core=False)
+            items = [remote.aggregated(name, each, self._aggregation.lists) for name, each in others]
+            return page | {"items": [*page["items"], *items]}
+        page = discovery.api_groups(infos)
+        return page | {"groups": [*page["groups"], *(remote.group(name, each) for name, each in others)]}
+
+    def _other_group(self, name: str) -> dict[str, Any] | None:
+        versions = self._aggregation.groups().get(name)
+        return {"kind": "APIGroup", "apiVersion": "v1", **remote.group(name, versions)} if versions else None
+
+
+def _asks(request: Request) -> bool:
+    """Whether the first form that the client would take and this server has is the aggregated one."""
+    offers = request.headers.get("accept", "").split(",")
+    for offer in offers:
+        if "as=" not in offer:
+            return False
+        if f"g={_AGGREGATED}" in offer and "v=v2" in offer and "v=v2beta1" not in offer:
+            return True
+    text = "only the following media types are accepted: application/json, application/yaml"
+    raise ApiError(406, "NotAcceptable", text)
+
+
+def _json(body: dict[str, Any]) -> Response:
+    kind = "application/json"
+    if body.get("kind") == "APIGroupDiscoveryList":
+        kind += ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+    return Response(200, {"content-type": kind}, msgspec.json.encode(body))
+
+
+def not_found_page() -> Response:
+    return Response(404, {"content-type": "text/plain; charset=utf-8"}, b"404 page not found\n")
