@@ -130,7 +130,7 @@ async def test_a_collection_is_deleted_as_far_as_it_is_selected(server: Server) 
     found = await send(server, "DELETE", f"{MAPS}?labelSelector=colour=red")
     assert [each["metadata"]["name"] for each in found["items"]] == ["a", "c"]
     left = await send(server, "GET", MAPS)
-    assert [each["metadata"]["name"] for each in left["items"]] == ["b", "kube-root-ca.crt"]
+    assert [each["metadata"]["name"] for each in left["items"]] == ["b"]
 
 
 async def test_finalizers_of_a_namespace_are_names(server: Server) -> None:
