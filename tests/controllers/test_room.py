@@ -96,7 +96,7 @@ def waiting(pod: Pod) -> list[str]:
 @asynccontextmanager
 async def world_of(root: Path, *, evict: bool = False) -> AsyncIterator[World]:
     node = Node(root / "node")
-    async with running_server(root, clock=node.clock) as server:
+    async with running_server(root, clock=node.clock, certificate=True) as server:
         for name, value in (("vip", 1000), ("low", -5)):
             await server.client.create(convert({"metadata": {"name": name}, "value": value}, PriorityClass))
         node.use(Client(Local(server.api.handler, IDENTITY)))
