@@ -13,8 +13,15 @@ help: ## this list
 demo: venv node ## resize running containers in place, narrated (root)
 	$(BIN)/podfit demo
 
-test: lint $(NODE_IF_ROOT) ## every check; ends with pytest's summary
+# What needs the machine runs alone on it, one after the other; the rest takes all cores. With arguments all is one run.
+MACHINE := node or kubectl or etcd or guest
+test: lint $(NODE_IF_ROOT) ## every check; ends with pytest's summaries
+ifeq ($(PYTEST_ARGS),)
+	@$(BIN)/pytest -m '($(MACHINE)) and not campaign'; machine=$$?; \
+	$(BIN)/pytest -n auto -m 'not ($(MACHINE) or campaign)' && exit $$machine
+else
 	$(BIN)/pytest $(PYTEST_ARGS)
+endif
 
 campaign: dev $(NODE_IF_ROOT) ## the long forms of the crash and load tests
 	$(BIN)/pytest -m campaign $(PYTEST_ARGS)
@@ -28,7 +35,7 @@ lint: dev ## style, types, who imports whom
 	$(BIN)/lint-imports
 
 quick: dev ## the tests that need no machine, on all cores
-	$(BIN)/pytest -n auto -m 'not node and not kubectl and not campaign' $(PYTEST_ARGS)
+	$(BIN)/pytest -n auto -m 'not ($(MACHINE) or campaign)' $(PYTEST_ARGS)
 
 venv: ## .venv with podfit
 	@scripts/setup-venv requirements.lock

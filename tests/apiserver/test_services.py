@@ -12,11 +12,12 @@ import pytest
 from podfit.api.codec import convert
 from podfit.api.core.services import Endpoints, Service
 from podfit.api.discovery import EndpointSlice
-from podfit.apiserver import allocations
+from podfit.apiserver import allocations, own_service
 from podfit.apiserver.server import ApiServer
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.errors import ApiError
+from podfit.core.times import format_time
 from podfit.decide.services import ServiceRanges
 from support.clock import FakeClock
 from support.server import ADMIN, Server, document, running_server
@@ -143,3 +144,28 @@ async def test_the_server_finds_itself_as_kubernetes(server: Server) -> None:
     assert (slice_.ports[0].port, slice_.metadata.generation) == (7443, 1)
     with pytest.raises(ApiError):
         await server.client.create(service("thief", clusterIP="10.96.0.1"))
+
+
+async def test_servers_that_start_together_make_it_once(server: Server) -> None:
+    """One has taken the address and not yet made the service when the others want to."""
+    clock = server.context.clock
+    assert isinstance(clock, FakeClock)
+    addresses = [f"https://192.0.2.{number}:6443" for number in range(1, 6)]
+    publishing = asyncio.gather(*(server.api.publish(each) for each in addresses))
+    while not publishing.done():
+        await clock.advance(own_service.GLANCE)
+    await publishing
+    assert await keys(server) == ["addresses/10.96.0.1"]
+
+
+async def test_the_address_that_a_dying_server_took_is_free_again(server: Server) -> None:
+    clock = server.context.clock
+    assert isinstance(clock, FakeClock)
+    owner = allocations.Owner("default", "kubernetes", "of-the-dead", format_time(clock.now()))
+    await server.context.store.create(f"{allocations.ROOT}/addresses/10.96.0.1", msgspec.json.encode(owner))
+    publishing = asyncio.create_task(server.api.publish("https://192.0.2.1:6443"))
+    await clock.advance(own_service.GLANCE)
+    assert not publishing.done()
+    await clock.advance(allocations.IN_FLIGHT.total_seconds() + 1)
+    await publishing
+    assert (await server.client.get(Service, "kubernetes", "default")).spec.cluster_ip == "10.96.0.1"

@@ -26,7 +26,7 @@ from podfit.api.discovery import EndpointPort as SlicePort
 from podfit.api.meta import ObjectMeta
 from podfit.api.registry import info_for
 from podfit.api.validation.addresses import family
-from podfit.apiserver.allocations import allocated
+from podfit.apiserver.allocations import IN_FLIGHT, allocated
 from podfit.apiserver.context import Context
 from podfit.apiserver.doors import prepare_create
 from podfit.apiserver.stored import Changed, Stored
@@ -34,19 +34,25 @@ from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 
 NAME, NAMESPACE, PORT = "kubernetes", "default", "https"
+GLANCE = 0.02  # seconds between looks for what another server is about to write
 
 
 async def publish(context: Context, address: str) -> None:
     """Service, Endpoints and EndpointSlice, as they have to be for a server that listens at this URL."""
     host, port = urlsplit(address).hostname or "", urlsplit(address).port or 443
-    if await context.find(Service, NAME, NAMESPACE) is None:
-        await _create_service(context, port)
+    patience = context.clock.monotonic() + 2 * IN_FLIGHT.total_seconds()
+    while await context.find(Service, NAME, NAMESPACE) is None:
+        if not await _create_service(context, port, last=context.clock.monotonic() > patience):
+            await context.clock.sleep(GLANCE)
     if family(host):
         await _put(context, _endpoints(host, port))
         await _put(context, _slice(host, port))
 
 
-async def _create_service(context: Context, port: int) -> None:
+async def _create_service(context: Context, port: int, *, last: bool) -> bool:
+    """Whether the service is there now. A server that starts at the same moment may have its address and not yet
+    the service; if it died in between, the address is free again a while later. `last`: then someone else has it.
+    """
     labels = {"component": "apiserver", "provider": "kubernetes"}
     spec = ServiceSpec(
         cluster_ip=context.ranges.address(0), ip_family_policy="SingleStack",
@@ -57,8 +63,11 @@ async def _create_service(context: Context, port: int) -> None:
         async with allocated(context, new, None, dry=False) as complete:
             await Stored[Service](context.store, info_for(Service)).create(complete)
     except ApiError as error:
+        if error.reason == "Invalid" and not last:
+            return False
         if error.reason != "AlreadyExists":  # another server was quicker
             raise
+    return True
 
 
 def _endpoints(host: str, port: int) -> Endpoints:
