@@ -1,10 +1,13 @@
 """The command line's manners: help, version, exit codes, messages."""
 
+import subprocess
+import sys
+
 import pytest
 
 from podfit import __version__
 from podfit.cli import exits
-from podfit.cli.app import run
+from podfit.cli.app import IMAGE_HELP, VERBS, run
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -16,6 +19,14 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 def test_every_verb_has_help(verb: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*verb, "--help"]) == exits.DONE
     assert "Usage:" in capsys.readouterr().out
+
+
+def test_the_front_page_names_every_verb_and_loads_nothing_for_it() -> None:
+    script = "import sys; from podfit.cli.app import run; run(['--help']); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    for name, text in [*((name, text) for name, (_, text) in VERBS.items()), ("image", IMAGE_HELP)]:
+        assert any(line.split() == [name, *text.split()] for line in done.stdout.splitlines()), name
+    assert not {"cyclopts", "rich", "msgspec", "yaml", "asyncio"} & set(done.stderr.split())
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ VERBS = {
     "completion": ("podfit.cli.completion:completion", "Print a script that completes command lines."),
     "demo": ("podfit.cli.demo.command:demo", "Start a cluster, resize real containers in place, stop it again."),
 }
+IMAGE_HELP = "The images that this cluster's node can run."
 IMAGE_VERBS = {
     "load": ("podfit.cli.image:load", "Load images from archives into the running cluster."),
     "list": ("podfit.cli.image:list_images", "List the images of the running cluster."),
@@ -50,12 +51,21 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command line; answers its exit code."""
-    if arguments == ["--version"]:
+    if arguments in ([], ["-h"], ["--help"], ["--version"]):
         from podfit.cli import render
 
-        render.line(f"podfit {__version__}")
+        render.line(f"podfit {__version__}" if arguments == ["--version"] else front_page())
         return exits.DONE
     return _dispatch(arguments)
+
+
+def front_page() -> str:
+    """The help of the program itself, for which no library has to be loaded; each verb's comes from its signature."""
+    verbs = {name: text for name, (_, text) in VERBS.items()} | {"image": IMAGE_HELP}
+    width = max(map(len, verbs)) + 2
+    lines = (f"  {name:<{width}}{verbs[name]}" for name in sorted(verbs))
+    options = f"  {'--version':<{width}}Show which podfit this is."
+    return "\n".join(("Usage: podfit COMMAND", "", HELP, "", "Commands (each has --help):", *lines, "", options))
 
 
 def program() -> "App":
@@ -65,7 +75,7 @@ def program() -> "App":
     app = App(name="podfit", help=HELP, version=f"podfit {__version__}", result_action="return_value")
     for name, (target, text) in VERBS.items():
         app.command(target, name=name, help=text)
-    image = App(name="image", help="The images that this cluster's node can run.")
+    image = App(name="image", help=IMAGE_HELP)
     for name, (target, text) in IMAGE_VERBS.items():
         image.command(target, name=name, help=text)
     app.command(image)

@@ -7,12 +7,10 @@ cause, the evidence and a command that helps.
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import msgspec
-import yaml
-
-from podfit.cluster.errors import ClusterError
+if TYPE_CHECKING:
+    from podfit.cluster.errors import ClusterError
 
 LABEL_WIDTH = 10
 
@@ -42,14 +40,18 @@ def error(message: str, *, evidence: Iterable[str] = (), fix: Iterable[str] = ()
     sys.stderr.flush()
 
 
-def cluster_error(failure: ClusterError) -> None:
+def cluster_error(failure: "ClusterError") -> None:
     error(failure.message, evidence=failure.evidence, fix=failure.fix)
 
 
 def document(value: Any, form: str) -> None:
     """A whole answer as `json` or `yaml`."""
+    import msgspec
+
     plain = msgspec.to_builtins(value)
     if form == "yaml":
+        import yaml
+
         print(yaml.safe_dump(plain, sort_keys=False), end="", flush=True)
     else:
         print(msgspec.json.format(msgspec.json.encode(plain), indent=2).decode(), flush=True)
