@@ -16,10 +16,10 @@ from msgspec.structs import replace
 from podfit.api.admissionregistration import ServiceReference
 from podfit.api.apiregistration import APIService, APIServiceCondition, APIServiceStatus
 from podfit.api.registry import ResourceInfo, info_for
-from podfit.apiserver import stored
 from podfit.apiserver.admission.webhook_client import within
 from podfit.apiserver.aggregation import pages
 from podfit.apiserver.context import Context
+from podfit.apiserver.following import follow
 from podfit.apiserver.stored import Stored
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
@@ -28,7 +28,7 @@ from podfit.store.protocol import StoreError
 
 log = logging.getLogger(__name__)
 
-CHECK_SECONDS, ANSWER_SECONDS, RETRY = 30.0, 5.0, 1.0
+CHECK_SECONDS, ANSWER_SECONDS = 30.0, 5.0
 AVAILABLE = "Available"
 AGGREGATOR = Identity("system:kube-aggregator", ("system:masters",))
 _DROPPED = ("authorization", "connection", "host", "content-length", "transfer-encoding", "accept-encoding")
@@ -50,7 +50,8 @@ class Aggregation:
     async def start(self) -> None:
         revision = self._context.store.revision
         await self.refresh()
-        self._tasks = [asyncio.create_task(self._follow(revision)), asyncio.create_task(self._repeat())]
+        following = follow(self._context, self._info, self.refresh, after=revision)
+        self._tasks = [asyncio.create_task(following), asyncio.create_task(self._repeat())]
 
     async def stop(self) -> None:
         for task in self._tasks:
@@ -153,19 +154,6 @@ class Aggregation:
             await objects.update(told, expected=expected)
         except ApiError as error:  # written or deleted meanwhile, so there will be another look
             log.info("availability not written apiservice=%s reason=%s", registered.metadata.name, error)
-
-    async def _follow(self, revision: int) -> None:
-        while True:
-            watch = self._context.store.watch(stored.prefix(self._info), after=revision)
-            try:
-                async for _ in watch:
-                    await self.refresh()
-            except StoreError as error:
-                log.warning("APIServices are looked at anew reason=%s", error)
-                await self._context.clock.sleep(RETRY)
-            finally:
-                watch.close()
-            revision = self._context.store.revision
 
     async def _repeat(self) -> None:
         while True:

@@ -6,7 +6,6 @@ open: the names and conditions of new definitions, and the objects of those that
 """
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Iterable
 from dataclasses import replace as changed
 from typing import Any, cast
@@ -20,6 +19,7 @@ from podfit.apiserver.context import Context
 from podfit.apiserver.custom.ending import release, remove_all, until_empty
 from podfit.apiserver.custom.kinds import CustomInfo, entries
 from podfit.apiserver.custom.view import VersionedStore
+from podfit.apiserver.following import follow
 from podfit.apiserver.stored import Changed, Stored
 from podfit.apiserver.target import Target
 from podfit.apiserver.verbs.answers import warning
@@ -27,11 +27,7 @@ from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 from podfit.decide.definitions import settled
 from podfit.net.wire import Response
-from podfit.store.protocol import StoreError
 
-log = logging.getLogger(__name__)
-
-RETRY = 1.0  # seconds, after the store could not be read
 Infos = tuple[ResourceInfo, ...]
 
 
@@ -52,8 +48,9 @@ class CustomTable:
         """Every kind that is served, built-in ones first."""
 
     async def start(self) -> None:
+        revision = self._context.store.revision
         await self.refresh()
-        self._following = asyncio.create_task(self._follow(self._context.store.revision))
+        self._following = asyncio.create_task(follow(self._context, self._info, self.refresh, after=revision))
 
     async def stop(self) -> None:
         tasks = [*self._leaving.values(), *([self._following] if self._following else [])]
@@ -157,20 +154,6 @@ class CustomTable:
     @property
     def _definitions(self) -> Stored[CustomResourceDefinition]:
         return Stored(self._context.store, self._info)
-
-    async def _follow(self, revision: int) -> None:
-        while True:
-            watch = self._context.store.watch(stored.prefix(self._info), after=revision)
-            try:
-                async for _ in watch:
-                    await self.refresh()
-            except StoreError as error:
-                log.warning("definitions are looked at anew reason=%s", error)
-                await self._context.clock.sleep(RETRY)
-            finally:
-                watch.close()
-            revision = self._context.store.revision
-            await self.refresh()
 
     async def _gone(self) -> None:
         """What is no more stored is no more served."""
