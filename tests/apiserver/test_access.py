@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from podfit.apiserver.bootstrap import bootstrap
-from podfit.apiserver.tokens import ISSUER
+from podfit.apiserver.authn.tokens import ISSUER
+from podfit.apiserver.housekeeping.bootstrap import bootstrap
 from podfit.apiserver.verbs.change import MERGE_PATCH, STRATEGIC_PATCH
 from podfit.net.guard import answer
 from podfit.net.wire import Identity, Request

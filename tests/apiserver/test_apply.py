@@ -14,7 +14,7 @@ from podfit.api.core.pods import Pod
 from podfit.api.meta import ObjectMeta
 from podfit.api.rbac import PolicyRule, Role, RoleBinding, RoleRef, Subject
 from podfit.api.registry import info_for
-from podfit.apiserver.apply import Application, Applied
+from podfit.apiserver.fields.apply import Application, Applied
 from podfit.apiserver.fields.sets import Tree, common, paths, union, well_formed, without
 from podfit.core.errors import ApiError
 from podfit.net.wire import Identity

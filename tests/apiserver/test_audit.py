@@ -12,8 +12,8 @@ import pytest
 
 from podfit.api.audit import AuditPolicy
 from podfit.api.codec import convert
-from podfit.apiserver.audit import AuditLog
-from podfit.apiserver.audit_options import AuditOptions, BadPolicy
+from podfit.apiserver.audit.log import AuditLog
+from podfit.apiserver.audit.options import AuditOptions, BadPolicy
 from podfit.apiserver.server import ApiServer
 from podfit.decide.audit import EVERYTHING, Asked, recorded
 from podfit.net.guard import answer

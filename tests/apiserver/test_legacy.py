@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from podfit.apiserver.legacy_options import Legacy
+from podfit.apiserver.legacy.options import Legacy
 from podfit.apiserver.verbs.change import MERGE_PATCH, STRATEGIC_PATCH
 from podfit.net.wire import Identity
 from support.resizing import (

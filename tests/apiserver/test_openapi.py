@@ -7,7 +7,7 @@ import pytest
 
 from podfit.api.registry import resources
 from podfit.apiserver.openapi import v2, v3
-from podfit.apiserver.protobuf_wire import fields_of
+from podfit.apiserver.protobuf.wire import fields_of
 from support.golden import cases
 from support.server import Server, document
 

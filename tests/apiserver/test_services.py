@@ -12,7 +12,8 @@ import pytest
 from podfit.api.codec import convert
 from podfit.api.core.services import Endpoints, Service
 from podfit.api.discovery import EndpointSlice
-from podfit.apiserver import allocations, own_service
+from podfit.apiserver import allocations
+from podfit.apiserver.housekeeping import own_service
 from podfit.apiserver.server import ApiServer
 from podfit.client.rest import Client
 from podfit.client.transport import Local

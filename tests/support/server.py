@@ -12,7 +12,7 @@ from podfit.api.core.config import ConfigMap, ServiceAccount
 from podfit.api.core.namespaces import Namespace
 from podfit.api.meta import ObjectMeta
 from podfit.apiserver.context import Context, NodeConnection, Services
-from podfit.apiserver.legacy_options import OFF, Legacy
+from podfit.apiserver.legacy.options import OFF, Legacy
 from podfit.apiserver.server import ApiServer
 from podfit.client.rest import Client
 from podfit.client.transport import Local

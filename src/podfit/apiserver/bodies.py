@@ -22,7 +22,7 @@ from podfit.api.schema import unknown_fields
 from podfit.api.structural.prune import prune
 from podfit.apiserver import protobuf
 from podfit.apiserver.documents import parse_json, parse_yaml
-from podfit.apiserver.legacy_options import DRAFT_POLICIES, OFF, Legacy
+from podfit.apiserver.legacy.options import DRAFT_POLICIES, OFF, Legacy
 from podfit.core.errors import ApiError, bad_request
 from podfit.core.features import FeatureGates
 from podfit.core.fields import invalid as invalid_value

@@ -9,7 +9,7 @@ from podfit.api.base import Object
 from podfit.api.registry import ResourceInfo, info_for
 from podfit.apiserver import stored
 from podfit.apiserver.admission.rounds import Rounds
-from podfit.apiserver.legacy_options import OFF, Legacy
+from podfit.apiserver.legacy.options import OFF, Legacy
 from podfit.apiserver.listed import Lists
 from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates

@@ -15,36 +15,39 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from podfit.apiserver import connect, discovery, own_service
+from podfit.apiserver.actions import connect
+from podfit.apiserver.actions.eviction import evict_pod
+from podfit.apiserver.actions.reviews import Reviews
+from podfit.apiserver.actions.scale import scale
+from podfit.apiserver.actions.token_requests import create_token
 from podfit.apiserver.admission.default import default_chain
 from podfit.apiserver.admission.webhook_client import WebhookClient
 from podfit.apiserver.aggregation import local
 from podfit.apiserver.aggregation.table import Aggregation
-from podfit.apiserver.audit import AuditLog, Trail
-from podfit.apiserver.authenticate import Authenticator, TokenReaders
-from podfit.apiserver.authorize import Authorizer
+from podfit.apiserver.audit.log import AuditLog
+from podfit.apiserver.audit.trail import Trail
+from podfit.apiserver.authn.authenticate import Authenticator, TokenReaders
+from podfit.apiserver.authn.bootstrap_tokens import BootstrapTokens
+from podfit.apiserver.authn.impersonation import impersonated
+from podfit.apiserver.authn.tokens import ServiceAccountTokens
+from podfit.apiserver.authz.authorize import Authorizer
+from podfit.apiserver.authz.question import question_of
 from podfit.apiserver.bodies import media_type
-from podfit.apiserver.bootstrap import bootstrap
-from podfit.apiserver.bootstrap_tokens import BootstrapTokens
 from podfit.apiserver.context import Context
 from podfit.apiserver.custom.kinds import CustomInfo
 from podfit.apiserver.custom.table import CustomTable
-from podfit.apiserver.eviction import evict_pod
 from podfit.apiserver.forms import check_form, wanted_form
-from podfit.apiserver.impersonation import impersonated
-from podfit.apiserver.janitor import Janitor
-from podfit.apiserver.legacy import shown
-from podfit.apiserver.pages import Pages, not_found_page
+from podfit.apiserver.housekeeping import own_service
+from podfit.apiserver.housekeeping.bootstrap import bootstrap
+from podfit.apiserver.housekeeping.janitor import Janitor
+from podfit.apiserver.legacy.mode import shown
+from podfit.apiserver.pages import discovery
+from podfit.apiserver.pages.paths import Pages, not_found_page
 from podfit.apiserver.presentation import presented
-from podfit.apiserver.question import question_of
 from podfit.apiserver.request_metrics import RequestMetrics
-from podfit.apiserver.reviews import Reviews
-from podfit.apiserver.scale import scale
 from podfit.apiserver.seats import Seats
 from podfit.apiserver.stored import unavailable
 from podfit.apiserver.target import Target, target_of
-from podfit.apiserver.token_requests import create_token
-from podfit.apiserver.tokens import ServiceAccountTokens
 from podfit.apiserver.verbs.answers import error_response, formed
 from podfit.apiserver.verbs.apply import apply
 from podfit.apiserver.verbs.change import APPLY_PATCH, patch, update

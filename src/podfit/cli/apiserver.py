@@ -48,7 +48,7 @@ def apiserver(
     verbose: Annotated[int, Parameter(name=["--verbose", "-v"], count=True, help="Say more; twice: everything.")] = 0,
 ) -> int:
     """Serve the API and nothing else, until SIGINT or SIGTERM. Several may share one etcd (docs/store.md)."""
-    from podfit.apiserver.audit_options import AuditOptions
+    from podfit.apiserver.audit.options import AuditOptions
     from podfit.apiserver.embedded import EtcdOptions
     from podfit.cluster.alone import AloneOptions, serve
     from podfit.cluster.errors import UsageError

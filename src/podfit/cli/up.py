@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from podfit.apiserver.audit_options import AuditOptions
+from podfit.apiserver.audit.options import AuditOptions
 from podfit.cli import exits, logs, render
 from podfit.cli.logs import LogFormat
 from podfit.cluster.layout import DEFAULT_PORT, DataDir, default_data_dir

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from podfit import __version__
-from podfit.apiserver.audit_options import AuditOptions
+from podfit.apiserver.audit.options import AuditOptions
+from podfit.apiserver.authn.tokens import SigningKey
 from podfit.apiserver.context import Context
 from podfit.apiserver.embedded import EtcdOptions, Store, StoreError, embedded_store, etcd_store
 from podfit.apiserver.server import ApiServer
-from podfit.apiserver.tokens import SigningKey
 from podfit.client import kubeconfig
 from podfit.client.kubeconfig import Access
 from podfit.cluster.access import CONTEXT, admin_access

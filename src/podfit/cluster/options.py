@@ -9,8 +9,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podfit.apiserver.audit_options import AuditOptions, BadPolicy
-from podfit.apiserver.legacy_options import OFF, Legacy
+from podfit.apiserver.audit.options import AuditOptions, BadPolicy
+from podfit.apiserver.legacy.options import OFF, Legacy
 from podfit.cluster.errors import MachineError, UsageError
 from podfit.cluster.layout import DEFAULT_PORT, DataDir
 from podfit.core.clock import Clock
@@ -19,7 +19,7 @@ from podfit.decide.memory_qos import THROTTLING_FACTOR
 from podfit.decide.pressure import DEFAULT
 
 if TYPE_CHECKING:
-    from podfit.apiserver.audit import AuditLog
+    from podfit.apiserver.audit.log import AuditLog
     from podfit.apiserver.embedded import Rule
 
 NEEDED = ("containerd", "runc")

@@ -9,9 +9,9 @@ from typing import Any
 
 from podfit.api.rbac import ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding
 from podfit.apiserver.admission.chain import Passive
+from podfit.apiserver.authz.question import Question
+from podfit.apiserver.authz.rbac import MASTERS, covers, rules_in, rules_of
 from podfit.apiserver.context import Attributes
-from podfit.apiserver.question import Question
-from podfit.apiserver.rbac import MASTERS, covers, rules_in, rules_of
 from podfit.core.errors import forbidden, not_found
 
 GROUP = "rbac.authorization.k8s.io"

@@ -12,12 +12,12 @@ from podfit.api.defaults import apply_defaults
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver import stored
 from podfit.apiserver.admission.chain import Chain
-from podfit.apiserver.apply import Application, Applied
 from podfit.apiserver.bodies import todays, typed_object
 from podfit.apiserver.context import Context
 from podfit.apiserver.documents import parse_json, parse_yaml
+from podfit.apiserver.fields.apply import Application, Applied
+from podfit.apiserver.fields.managed import manager_of
 from podfit.apiserver.fields.sets import Tree
-from podfit.apiserver.managed import manager_of
 from podfit.apiserver.target import Target
 from podfit.apiserver.verbs.change import Wanted, change
 from podfit.apiserver.verbs.create import create_object

@@ -23,13 +23,13 @@ from podfit.api.validation.meta import validate_meta_update
 from podfit.apiserver import bodies, stored
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.allocations import allocated
-from podfit.apiserver.authorize import Authorizer
+from podfit.apiserver.authz.authorize import Authorizer
 from podfit.apiserver.bodies import Strictness, read_object, todays, typed_object
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.documents import check_depth
 from podfit.apiserver.doors import door
-from podfit.apiserver.legacy import door_of, without_echo
-from podfit.apiserver.managed import NO_MANAGERS, Entries, given, manager_of, tracked, without_times
+from podfit.apiserver.fields.managed import NO_MANAGERS, Entries, given, manager_of, tracked, without_times
+from podfit.apiserver.legacy.mode import door_of, without_echo
 from podfit.apiserver.patch import jsonpatch, mergepatch, strategic
 from podfit.apiserver.patch.decoding import decoded
 from podfit.apiserver.patch.words import shown_map, unfit

@@ -10,7 +10,7 @@ from podfit.apiserver.allocations import allocated
 from podfit.apiserver.bodies import read_object
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.doors import check_create, prepare_create
-from podfit.apiserver.managed import Entries, manager_of, tracked
+from podfit.apiserver.fields.managed import Entries, manager_of, tracked
 from podfit.apiserver.stored import Stored
 from podfit.apiserver.target import Target
 from podfit.apiserver.verbs.answers import object_response, record_response

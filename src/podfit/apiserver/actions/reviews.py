@@ -29,13 +29,13 @@ from podfit.api.meta import ObjectMeta
 from podfit.api.rbac import PolicyRule
 from podfit.api.validation.reviews import AccessReview, validate_access_review
 from podfit.apiserver.admission.node_restriction import node_name
-from podfit.apiserver.authenticate import TokenReader
-from podfit.apiserver.authorize import Authorizer
+from podfit.apiserver.authn.authenticate import TokenReader
+from podfit.apiserver.authz.authorize import Authorizer
+from podfit.apiserver.authz.question import Question, selected_fields
+from podfit.apiserver.authz.rbac import rules_of
 from podfit.apiserver.bodies import read_object
 from podfit.apiserver.context import Context
-from podfit.apiserver.managed import manager_of, tracked
-from podfit.apiserver.question import Question, selected_fields
-from podfit.apiserver.rbac import rules_of
+from podfit.apiserver.fields.managed import manager_of, tracked
 from podfit.apiserver.target import Target
 from podfit.apiserver.verbs.answers import object_response
 from podfit.apiserver.verbs.options import dry_run

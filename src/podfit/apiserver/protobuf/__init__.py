@@ -2,15 +2,15 @@
 
 `kubectl create namespace`, `create token`, `auth can-i` and their like use Go's typed clients, which write protobuf
 whatever the server offers. Only the kinds that they send are known here, as tables of field numbers
-(`protobuf_kinds`), so neither generated code nor a protobuf library is needed.
+(`kinds`, `workloads`; `wire` reads by them), so neither generated code nor a protobuf library is needed.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from podfit.apiserver.protobuf_kinds import DELETE_OPTIONS, KINDS
-from podfit.apiserver.protobuf_wire import BYTES, TEXT, FieldType, Layout, Malformed, Unread, message, read
-from podfit.apiserver.protobuf_workloads import WORKLOADS
+from podfit.apiserver.protobuf.kinds import DELETE_OPTIONS, KINDS
+from podfit.apiserver.protobuf.wire import BYTES, TEXT, FieldType, Layout, Malformed, Unread, message, read
+from podfit.apiserver.protobuf.workloads import WORKLOADS
 from podfit.core.errors import ApiError, bad_request
 
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"

@@ -14,12 +14,12 @@ from podfit.api.core.pods import Pod
 from podfit.api.meta import ObjectMeta
 from podfit.api.registry import ResourceInfo, info_for
 from podfit.apiserver.admission.node_restriction import node_name, token_refused
+from podfit.apiserver.authn.tokens import DEFAULT, ISSUER, LONGEST, SHORTEST, ServiceAccountTokens
 from podfit.apiserver.bodies import read_object
 from podfit.apiserver.context import Context
-from podfit.apiserver.managed import manager_of, tracked
+from podfit.apiserver.fields.managed import manager_of, tracked
 from podfit.apiserver.stored import Stored
 from podfit.apiserver.target import Target
-from podfit.apiserver.tokens import DEFAULT, ISSUER, LONGEST, SHORTEST, ServiceAccountTokens
 from podfit.apiserver.verbs.answers import object_response
 from podfit.core.errors import bad_request, conflict, forbidden
 from podfit.core.fields import FieldError, invalid, refusal

@@ -15,7 +15,7 @@ from podfit.api.core.config import Secret, ServiceAccount
 from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod
 from podfit.api.meta import ObjectMeta
-from podfit.apiserver.authenticate import TokenCheck
+from podfit.apiserver.authn.authenticate import TokenCheck
 from podfit.apiserver.context import Context
 from podfit.core.times import parse_time
 from podfit.net.files import write_atomic

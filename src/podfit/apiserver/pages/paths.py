@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from podfit.apiserver import discovery
 from podfit.apiserver.aggregation import pages as remote
 from podfit.apiserver.aggregation.table import Aggregation
+from podfit.apiserver.authn.tokens import ALGORITHM, ISSUER, ServiceAccountTokens
 from podfit.apiserver.custom.table import CustomTable
-from podfit.apiserver.health import health
 from podfit.apiserver.openapi import openapi
-from podfit.apiserver.tokens import ALGORITHM, ISSUER, ServiceAccountTokens
+from podfit.apiserver.pages import discovery
+from podfit.apiserver.pages.health import health
 from podfit.core.errors import ApiError, method_not_allowed
 from podfit.net.metrics import CONTENT_TYPE, Metrics
 from podfit.net.wire import Request, Response

@@ -6,8 +6,8 @@ has lost a volume on the way would be stored as if its author had wanted none.
 
 from collections.abc import Mapping
 
-from podfit.apiserver.protobuf_kinds import DELETE_OPTIONS, META, SELECTOR
-from podfit.apiserver.protobuf_wire import (
+from podfit.apiserver.protobuf.kinds import DELETE_OPTIONS, META, SELECTOR
+from podfit.apiserver.protobuf.wire import (
     FLAG,
     INT_OR_STRING,
     NUMBER,

@@ -19,11 +19,8 @@ from podfit.api.meta import ManagedFieldsEntry
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver.fields.check import objections
 from podfit.apiserver.fields.compare import changed, existing, fields_of, lost
-from podfit.apiserver.fields.merge import merged, pruned
-from podfit.apiserver.fields.parts import Shape, joined, parts
-from podfit.apiserver.fields.sets import Tree, common, paths, union_of, without
-from podfit.apiserver.last_applied import KUBECTL, own_fields, renewed
-from podfit.apiserver.managed import (
+from podfit.apiserver.fields.last_applied import KUBECTL, own_fields, renewed
+from podfit.apiserver.fields.managed import (
     APPLY,
     UPDATE,
     Entries,
@@ -33,6 +30,9 @@ from podfit.apiserver.managed import (
     same_manager,
     tracked_part,
 )  # fmt: skip
+from podfit.apiserver.fields.merge import merged, pruned
+from podfit.apiserver.fields.parts import Shape, joined, parts
+from podfit.apiserver.fields.sets import Tree, common, paths, union_of, without
 from podfit.core.errors import ApiError, bad_request
 
 UNMANAGED = "before-first-apply"

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from podfit.api.core.config import Secret
-from podfit.apiserver.authenticate import TokenCheck
+from podfit.apiserver.authn.authenticate import TokenCheck
+from podfit.apiserver.authn.tokens import ISSUER
 from podfit.apiserver.context import Context
-from podfit.apiserver.tokens import ISSUER
 from podfit.core.times import parse_time
 from podfit.net.wire import Identity
 

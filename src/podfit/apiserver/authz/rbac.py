@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from podfit.api.rbac import ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject
+from podfit.apiserver.authz.question import Question
 from podfit.apiserver.context import Context
-from podfit.apiserver.question import Question
 from podfit.net.wire import Identity
 
 MASTERS = "system:masters"

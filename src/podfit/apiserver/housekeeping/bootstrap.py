@@ -21,7 +21,7 @@ from podfit.api.meta import ObjectMeta
 from podfit.api.rbac import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 from podfit.api.registry import info_for
 from podfit.api.scheduling import PriorityClass
-from podfit.apiserver import default_roles
+from podfit.apiserver.authz import default_roles
 from podfit.apiserver.context import Context
 from podfit.apiserver.doors import prepare_create
 from podfit.apiserver.stored import Changed, Stored

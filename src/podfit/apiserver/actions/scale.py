@@ -26,9 +26,9 @@ from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.bodies import media_type, read_object, typed_object
 from podfit.apiserver.context import Context
 from podfit.apiserver.custom.scale import custom_scale, replicas_tree, rescaled
+from podfit.apiserver.fields.managed import APPLY, Entries, in_order, same_manager
 from podfit.apiserver.fields.sets import Tree, common, union, without
 from podfit.apiserver.forms import check_form, wanted_form
-from podfit.apiserver.managed import APPLY, Entries, in_order, same_manager
 from podfit.apiserver.stored import Stored
 from podfit.apiserver.target import Target
 from podfit.apiserver.verbs.answers import formed, object_response

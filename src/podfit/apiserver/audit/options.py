@@ -8,7 +8,7 @@ from podfit.core.clock import Clock
 
 if TYPE_CHECKING:
     from podfit.api.audit import AuditPolicy
-    from podfit.apiserver.audit import AuditLog
+    from podfit.apiserver.audit.log import AuditLog
 
 
 class BadPolicy(ValueError):
@@ -47,7 +47,7 @@ class AuditOptions:
 
     def open(self, clock: Clock) -> "AuditLog | None":
         """None when nothing is to be recorded. Raises BadPolicy, OSError."""
-        from podfit.apiserver.audit import AuditLog
+        from podfit.apiserver.audit.log import AuditLog
 
         return AuditLog(self.log, self.read(), clock) if self.log is not None else None
 

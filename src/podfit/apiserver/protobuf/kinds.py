@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from podfit.apiserver.protobuf_wire import (
+from podfit.apiserver.protobuf.wire import (
     BINARY,
     BYTES,
     FLAG,

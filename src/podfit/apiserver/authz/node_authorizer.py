@@ -5,11 +5,11 @@ taken over gives away only what was on its node. For the rest it holds the rules
 """
 
 from podfit.api.core.pods import Pod, PodSpec
+from podfit.apiserver.authz.default_roles import rules_of_default
+from podfit.apiserver.authz.question import Question
+from podfit.apiserver.authz.rbac import covers
 from podfit.apiserver.containers import every_container
 from podfit.apiserver.context import Context
-from podfit.apiserver.default_roles import rules_of_default
-from podfit.apiserver.question import Question
-from podfit.apiserver.rbac import covers
 
 NO_OPINION = "no opinion"
 LEASES = "kube-node-lease"

@@ -19,10 +19,10 @@ from urllib.parse import unquote
 from podfit.api.validation.names import dns_subdomain
 from podfit.apiserver.admission.node_restriction import GROUP as NODES
 from podfit.apiserver.admission.node_restriction import PREFIX as NODE
-from podfit.apiserver.authenticate import ANONYMOUS, AUTHENTICATED
-from podfit.apiserver.authorize import Authorizer, refusal
-from podfit.apiserver.question import Question
-from podfit.apiserver.rbac import MASTERS
+from podfit.apiserver.authn.authenticate import ANONYMOUS, AUTHENTICATED
+from podfit.apiserver.authz.authorize import Authorizer, refusal
+from podfit.apiserver.authz.question import Question
+from podfit.apiserver.authz.rbac import MASTERS
 from podfit.core.errors import ApiError, bad_request
 from podfit.net.wire import Identity, Request
 

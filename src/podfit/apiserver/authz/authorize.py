@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from podfit.apiserver.admission.node_restriction import node_name
+from podfit.apiserver.authz.node_authorizer import NO_OPINION, NodeAuthorizer
+from podfit.apiserver.authz.question import Question, question_of
+from podfit.apiserver.authz.rbac import MASTERS, bound_to, covers, grant_of
 from podfit.apiserver.context import Context
-from podfit.apiserver.node_authorizer import NO_OPINION, NodeAuthorizer
-from podfit.apiserver.question import Question, question_of
-from podfit.apiserver.rbac import MASTERS, bound_to, covers, grant_of
 from podfit.apiserver.target import Target
 from podfit.core.errors import ApiError, forbidden
 from podfit.net.wire import Identity, Request

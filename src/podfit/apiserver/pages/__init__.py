@@ -1,0 +1,1 @@
+"""What the server says of itself, by path: no page needs a resource or a verb."""
