@@ -126,7 +126,7 @@ class Alone:
         except StoreError as error:
             raise MachineError(str(error)) from error
         self._closing.push_async_callback(api.stop)
-        https = HttpsServer(api.handler, tls, clients=Trust(trusted))
+        https = HttpsServer(api.handler, tls, clients=Trust(trusted, known=authority.knows))
         self.server = await self._listen(https)
         self._closing.push_async_callback(https.close)
         self._closing.callback(api.drain)

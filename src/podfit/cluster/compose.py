@@ -121,7 +121,8 @@ class Cluster:
                         audit=open_audit(options.audit, clock))  # fmt: skip
         await api.start()
         self._closing.push_async_callback(api.stop)
-        self._https = HttpsServer(api.handler, server_context(serving(authority)), clients=Trust(authority.certificate))
+        trust = Trust(authority.certificate, known=authority.knows)
+        self._https = HttpsServer(api.handler, server_context(serving(authority)), clients=trust)
         self.server = await self._listen(self._https)
         self._closing.push_async_callback(self._https.close)
         self._closing.callback(api.drain)

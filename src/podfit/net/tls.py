@@ -3,7 +3,7 @@
 One authority signs everything and lives in a directory. Keys are EC P-256, because making an RSA key takes 15 to 65 ms
 and an EC key none. What is on disk is used again while it is signed by this authority, names what is asked for and is
 not near its end; anything else, a damaged file too, is issued anew. `cryptography` takes 60 ms to import, so nothing
-here imports it before it is used.
+here imports it before it is used, and what it has once found good is remembered (`net.issued`).
 
     authority = Authority.load(Path("pki"), clock=clock)
     server = authority.server("apiserver", hosts=("127.0.0.1", "kubernetes"))
@@ -11,21 +11,27 @@ here imports it before it is used.
     context = server_context(server)
 """
 
+import hashlib
 import logging
 import ssl
 import tempfile
+import time
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeAlias, cast
 
 from podfit.core.clock import Clock
 from podfit.net.files import write_atomic
+from podfit.net.issued import Checked, Issued, digest_of
 
 if TYPE_CHECKING:
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric import ec
+
+    Signer: TypeAlias = tuple[x509.Certificate, ec.EllipticCurvePrivateKey]
 
 log = logging.getLogger(__name__)
 
@@ -64,42 +70,48 @@ class _Wanted:
 class Authority:
     """Issues key pairs into its directory, as `<name>.crt` and `<name>.key`."""
 
-    def __init__(self, directory: Path, clock: Clock, certificate: "x509.Certificate",
-                 key: "ec.EllipticCurvePrivateKey") -> None:
-        self.directory = directory
-        self._clock = clock
-        self._certificate = certificate
-        self._key = key
+    def __init__(self, pair: KeyPair, clock: Clock, issued: Issued) -> None:
+        self.directory = pair.certificate_file.parent
+        self.certificate = pair.certificate
+        """PEM: what others have to trust."""
+        self._pair_of_own = pair
+        self._clock, self._issued = clock, issued
+        self._clients: dict[bytes, Checked] = {}
 
     @classmethod
     def load(cls, directory: Path, *, clock: Clock) -> Self:
         """The authority that lives in `directory`, made there when there is none that can still be used."""
-        wanted = _Wanted("podfit-ca", authority=True)
-        pair = _files(directory, "ca")
-        found = _usable(pair, wanted, clock, issuer=None) or _issue(pair, wanted, clock, issuer=None)
-        return cls(directory, clock, *found)
+        issued, pair = Issued(directory), _files(directory, "ca")
+        _settle(pair, _Wanted("podfit-ca", authority=True), clock, issued, issuer=None)
+        return cls(pair, clock, issued)
 
-    @property
-    def certificate(self) -> bytes:
-        """PEM: what others have to trust."""
-        from cryptography.hazmat.primitives.serialization import Encoding
+    @cached_property
+    def _signer(self) -> "Signer":
+        from cryptography import x509
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-        return self._certificate.public_bytes(Encoding.PEM)
+        key = load_pem_private_key(self._pair_of_own.key, None)
+        return x509.load_pem_x509_certificate(self.certificate), cast("ec.EllipticCurvePrivateKey", key)
 
     def server(self, name: str, *, hosts: tuple[str, ...]) -> KeyPair:
         """A server certificate for DNS names and IP addresses."""
-        return self._pair(name, _Wanted(name, hosts=hosts))
+        return self._pair(name, _Wanted(name, hosts=hosts))[0]
 
     def client(self, name: str, *, user: str, groups: tuple[str, ...] = ()) -> KeyPair:
         """A client certificate that makes its bearer `user`, a member of `groups`."""
-        return self._pair(name, _Wanted(user, groups))
-
-    def _pair(self, name: str, wanted: _Wanted) -> KeyPair:
-        pair = _files(self.directory, name)
-        issuer = (self._certificate, self._key)
-        if _usable(pair, wanted, self._clock, issuer=self._certificate) is None:
-            _issue(pair, wanted, self._clock, issuer=issuer)
+        pair, checked = self._pair(name, _Wanted(user, groups))
+        shown = hashlib.sha256(ssl.PEM_cert_to_DER_cert(pair.certificate.decode("ascii"))).digest()
+        self._clients[shown] = checked
         return pair
+
+    def knows(self, der: bytes) -> bool:
+        """Whether this is a client certificate (DER) that this authority has handed out and that is in its time."""
+        checked = self._clients.get(hashlib.sha256(der).digest())
+        return checked is not None and checked.begins <= time.time() < checked.ends
+
+    def _pair(self, name: str, wanted: _Wanted) -> tuple[KeyPair, Checked]:
+        pair = _files(self.directory, name)
+        return pair, _settle(pair, wanted, self._clock, self._issued, issuer=self)
 
 
 def server_context(pair: KeyPair) -> ssl.SSLContext:
@@ -134,9 +146,31 @@ def _files(directory: Path, name: str) -> KeyPair:
     return KeyPair(directory / f"{name}.crt", directory / f"{name}.key")
 
 
-def _usable(
-    pair: KeyPair, wanted: _Wanted, clock: Clock, *, issuer: "x509.Certificate | None",
-) -> "tuple[x509.Certificate, ec.EllipticCurvePrivateKey] | None":
+def _settle(pair: KeyPair, wanted: _Wanted, clock: Clock, issued: Issued, *, issuer: Authority | None) -> Checked:
+    """Have the pair that is wanted: what is there when it is good, else a new one."""
+    name, meaning = pair.certificate_file.stem, repr(wanted)
+    trusted = issuer.certificate if issuer else b""
+    found = issued.find(name, _digest(pair, trusted), meaning)
+    if found is not None and clock.now() < datetime.fromtimestamp(found.ends, UTC) - RENEW_BEFORE:
+        return found
+    signer = issuer._signer if issuer else None
+    certificate = _usable(pair, wanted, clock, signer) or _issue(pair, wanted, clock, signer)
+    checked = Checked(
+        _digest(pair, trusted), meaning, certificate.not_valid_before_utc.timestamp(),
+        certificate.not_valid_after_utc.timestamp())
+    issued.add(name, checked)
+    return checked
+
+
+def _digest(pair: KeyPair, trusted: bytes) -> str:
+    """Of what a check looks at; of a pair that is not there, none that was ever recorded."""
+    try:
+        return digest_of(trusted, pair.certificate, pair.key)
+    except OSError:
+        return ""
+
+
+def _usable(pair: KeyPair, wanted: _Wanted, clock: Clock, issuer: "Signer | None") -> "x509.Certificate | None":
     from cryptography import x509
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -145,7 +179,7 @@ def _usable(
     try:
         certificate = x509.load_pem_x509_certificate(pair.certificate)
         key = load_pem_private_key(pair.key, None)
-        certificate.verify_directly_issued_by(issuer or certificate)
+        certificate.verify_directly_issued_by(issuer[0] if issuer else certificate)
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, InvalidSignature) as error:
@@ -158,13 +192,10 @@ def _usable(
     near_end = certificate.not_valid_after_utc - RENEW_BEFORE <= clock.now()
     if near_end or certificate.subject != _subject(wanted) or _hosts(certificate) != wanted.hosts:
         return None
-    return certificate, key
+    return certificate
 
 
-def _issue(
-    pair: KeyPair, wanted: _Wanted, clock: Clock, *,
-    issuer: "tuple[x509.Certificate, ec.EllipticCurvePrivateKey] | None",
-) -> "tuple[x509.Certificate, ec.EllipticCurvePrivateKey]":
+def _issue(pair: KeyPair, wanted: _Wanted, clock: Clock, issuer: "Signer | None") -> "x509.Certificate":
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -187,7 +218,7 @@ def _issue(
     secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     write_atomic(pair.key_file, secret)
     write_atomic(pair.certificate_file, certificate.public_bytes(Encoding.PEM))
-    return certificate, key
+    return certificate
 
 
 def _extensions(
