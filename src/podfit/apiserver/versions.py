@@ -1,12 +1,15 @@
 """Kinds that are served in several versions and stored in one: what a request for another version works on."""
 
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 
 from podfit.api import codec
 from podfit.api.registry import Conversion, ResourceInfo
 from podfit.apiserver.context import Context
 from podfit.apiserver.converting import ConvertingStore
+from podfit.store.remembered import Remembered
+
+_CONVERTED = Remembered()
 
 
 def in_version(context: Context, info: ResourceInfo | None) -> Context:
@@ -17,9 +20,11 @@ def in_version(context: Context, info: ResourceInfo | None) -> Context:
     return replace(context, store=ConvertingStore(context.store, shown=shown, kept=kept))
 
 
-@lru_cache(maxsize=1024)
 def _shown(conversion: Conversion, value: bytes) -> bytes:
-    return codec.encode(conversion.shown(codec.decode(value, conversion.stored.type)))
+    def convert() -> bytes:
+        return codec.encode(conversion.shown(codec.decode(value, conversion.stored.type)))
+
+    return _CONVERTED.get((conversion, value), convert)
 
 
 def _kept(info: ResourceInfo, conversion: Conversion, value: bytes) -> bytes:

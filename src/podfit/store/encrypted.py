@@ -9,15 +9,15 @@ the next update even if that changes nothing. Where no rule applies values are p
 """
 
 import os
-from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from podfit.store.protocol import Change, Page, Record, RevisionConflict, Store, Unreadable, Watch
+from podfit.store.layer import StoreLayer
+from podfit.store.protocol import Record, Store, Unreadable
+from podfit.store.remembered import Remembered
 
 ENCRYPTED = b"k8s:enc:"
-REMEMBERED = 16 * 2**20  # bytes of values that were decrypted and are kept so
 
 
 class Cipher(Protocol):
@@ -107,76 +107,25 @@ class Rule:
     ciphers: tuple[Cipher, ...]
 
 
-class EncryptedStore:
+class EncryptedStore(StoreLayer):
     """A Store over another; the first rule that a key falls under is its."""
 
     def __init__(self, store: Store, rules: Sequence[Rule]) -> None:
-        self._store = store
+        super().__init__(store)
         self._rules = tuple(rules)
-        self._opened: OrderedDict[tuple[str, bytes], bytes] = OrderedDict()
-        self._size = 0
+        self._opened = Remembered()
 
-    @property
-    def revision(self) -> int:
-        return self._store.revision
+    def _kept(self, key: str, value: bytes) -> bytes:
+        writer = self._ciphers(key)[0]
+        return writer.prefix + writer.seal(value, key.encode())
 
-    @property
-    def compacted(self) -> int:
-        return self._store.compacted
-
-    @property
-    def healthy(self) -> bool:
-        return self._store.healthy
-
-    async def newest(self) -> int:
-        return await self._store.newest()
-
-    async def get(self, key: str) -> Record | None:
-        found = await self._store.get(key)
-        return self._plain(found) if found else None
-
-    async def list(self, prefix: str, *, after: str = "", limit: int = 0, revision: int = 0) -> Page:
-        page = await self._store.list(prefix, after=after, limit=limit, revision=revision)
-        return Page([self._plain(record) for record in page.records], page.revision, page.remaining)
-
-    async def create(self, key: str, value: bytes) -> Record:
-        record = await self._told(self._store.create(key, self._sealed(key, value)))
-        return Record(key, value, record.create_revision, record.mod_revision)
-
-    async def update(self, key: str, value: bytes, *, expected: int) -> Record:
-        record = await self._told(self._store.update(key, self._sealed(key, value), expected=expected))
-        return Record(key, value, record.create_revision, record.mod_revision)
-
-    async def delete(self, key: str, *, expected: int) -> Record:
-        return self._plain(await self._told(self._store.delete(key, expected=expected)))
-
-    def watch(self, prefix: str, *, after: int) -> Watch:
-        return _PlainWatch(self._store.watch(prefix, after=after), self)
-
-    async def compact(self, revision: int) -> None:
-        await self._store.compact(revision)
-
-    async def close(self) -> None:
-        await self._store.close()
-
-    async def _told(self, write: Awaitable[Record]) -> Record:
-        try:
-            return await write
-        except RevisionConflict as error:
-            raise RevisionConflict(self._plain(error.current) if error.current else None) from None
-
-    def plain_change(self, change: Change) -> Change:
-        previous = self._plain(change.previous) if change.previous else None
-        return Change(change.deleted, self._plain(change.record), previous)
+    def _written(self, record: Record, value: bytes) -> Record:
+        return Record(record.key, value, record.create_revision, record.mod_revision)
 
     def _ciphers(self, key: str) -> tuple[Cipher, ...]:
         return next((rule.ciphers for rule in self._rules if key.startswith(rule.prefixes)), (PLAIN,))
 
-    def _sealed(self, key: str, value: bytes) -> bytes:
-        writer = self._ciphers(key)[0]
-        return writer.prefix + writer.seal(value, key.encode())
-
-    def _plain(self, record: Record) -> Record:
+    def _shown(self, record: Record) -> Record:
         """The record itself where it is plain and is to be: nothing is copied then."""
         ciphers = self._ciphers(record.key)
         if ciphers[0] is PLAIN and not record.value.startswith(ENCRYPTED):
@@ -186,23 +135,10 @@ class EncryptedStore:
             used = [each for each in used if each is not PLAIN] or used
         if not used:
             raise Unreadable(record.key, "no matching prefix found")
-        value = self._remembered(record, used)
+        value = self._opened.get((record.key, record.value), lambda: _open(record, used))
         return Record(
             record.key, value, record.create_revision, record.mod_revision, stale=used[0] is not ciphers[0]
         )
-
-    def _remembered(self, record: Record, ciphers: Sequence[Cipher]) -> bytes:
-        known = record.key, record.value
-        if known in self._opened:
-            self._opened.move_to_end(known)
-            return self._opened[known]
-        value = _open(record, ciphers)
-        self._opened[known] = value
-        self._size += 2 * len(value)
-        while self._size > REMEMBERED and self._opened:
-            _, forgotten = self._opened.popitem(last=False)
-            self._size -= 2 * len(forgotten)
-        return value
 
 
 def _open(record: Record, ciphers: Sequence[Cipher]) -> bytes:
@@ -213,22 +149,3 @@ def _open(record: Record, ciphers: Sequence[Cipher]) -> bytes:
         except ValueError as error:
             why = why or str(error)
     raise Unreadable(record.key, why)
-
-
-class _PlainWatch:
-    def __init__(self, watch: Watch, store: EncryptedStore) -> None:
-        self._watch = watch
-        self._store = store
-
-    @property
-    def revision(self) -> int:
-        return self._watch.revision
-
-    def __aiter__(self) -> AsyncIterator[Sequence[Change]]:
-        return self
-
-    async def __anext__(self) -> Sequence[Change]:
-        return [self._store.plain_change(change) for change in await anext(self._watch)]
-
-    def close(self) -> None:
-        self._watch.close()

@@ -5,7 +5,7 @@ object is shown under the version that was asked for, without what that version'
 defaults: a default that came after an object was written is there when the object is read.
 """
 
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -16,6 +16,9 @@ from podfit.apiserver import stored
 from podfit.apiserver.converting import ConvertingStore
 from podfit.apiserver.custom.kinds import CustomInfo
 from podfit.store.protocol import Store
+from podfit.store.remembered import Remembered
+
+_CONVERTED = Remembered()
 
 
 class VersionedStore(ConvertingStore):
@@ -35,9 +38,12 @@ def _head(info: CustomInfo, version: str) -> bytes:
     return f'{{"kind":"{info.kind}","apiVersion":"{info.group}/{version}","metadata":{{'.encode()
 
 
-@lru_cache(maxsize=4096)
 def _converted(info: CustomInfo, value: bytes) -> bytes:
-    """Objects never change, so one conversion serves every reader."""
+    """Stored values never change, so one conversion serves every reader."""
+    return _CONVERTED.get((info, value), lambda: _convert(info, value))
+
+
+def _convert(info: CustomInfo, value: bytes) -> bytes:
     document: dict[str, Any] = msgspec.json.decode(value)
     schema = info.type.declared.schema
     shown = fill(prune(document, schema), schema)

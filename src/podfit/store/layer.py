@@ -1,0 +1,97 @@
+"""A store over another, whose records are shown in another form than they are kept in: encrypted, another version.
+
+What is told of a record is one function, `_shown`, wherever a record comes from: a read, a write, a watch, or the
+conflict that refused a write.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+
+from podfit.store.protocol import Change, Page, Record, RevisionConflict, Store, Watch
+
+
+class StoreLayer:
+    """A Store. Subclasses say what is shown and what is kept."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def _shown(self, record: Record) -> Record:
+        raise NotImplementedError
+
+    def _kept(self, key: str, value: bytes) -> bytes:
+        raise NotImplementedError
+
+    def _written(self, record: Record, value: bytes) -> Record:
+        """What is told of a record that was just kept of `value`."""
+        return self._shown(record)
+
+    @property
+    def revision(self) -> int:
+        return self._store.revision
+
+    @property
+    def compacted(self) -> int:
+        return self._store.compacted
+
+    @property
+    def healthy(self) -> bool:
+        return self._store.healthy
+
+    async def newest(self) -> int:
+        return await self._store.newest()
+
+    async def get(self, key: str) -> Record | None:
+        found = await self._store.get(key)
+        return self._shown(found) if found else None
+
+    async def list(self, prefix: str, *, after: str = "", limit: int = 0, revision: int = 0) -> Page:
+        page = await self._store.list(prefix, after=after, limit=limit, revision=revision)
+        return Page([self._shown(record) for record in page.records], page.revision, page.remaining)
+
+    async def create(self, key: str, value: bytes) -> Record:
+        return self._written(await self._store.create(key, self._kept(key, value)), value)
+
+    async def update(self, key: str, value: bytes, *, expected: int) -> Record:
+        kept = self._kept(key, value)
+        return self._written(await self._told(self._store.update(key, kept, expected=expected)), value)
+
+    async def delete(self, key: str, *, expected: int) -> Record:
+        return self._shown(await self._told(self._store.delete(key, expected=expected)))
+
+    def watch(self, prefix: str, *, after: int) -> Watch:
+        return LayerWatch(self._store.watch(prefix, after=after), self._shown)
+
+    async def compact(self, revision: int) -> None:
+        await self._store.compact(revision)
+
+    async def close(self) -> None:
+        await self._store.close()
+
+    async def _told(self, write: Awaitable[Record]) -> Record:
+        try:
+            return await write
+        except RevisionConflict as error:
+            raise RevisionConflict(self._shown(error.current) if error.current else None) from None
+
+
+class LayerWatch:
+    def __init__(self, watch: Watch, shown: Callable[[Record], Record]) -> None:
+        self._watch = watch
+        self._shown = shown
+
+    @property
+    def revision(self) -> int:
+        return self._watch.revision
+
+    def __aiter__(self) -> AsyncIterator[Sequence[Change]]:
+        return self
+
+    async def __anext__(self) -> Sequence[Change]:
+        return [self._change(each) for each in await anext(self._watch)]
+
+    def close(self) -> None:
+        self._watch.close()
+
+    def _change(self, change: Change) -> Change:
+        previous = self._shown(change.previous) if change.previous else None
+        return Change(change.deleted, self._shown(change.record), previous)
