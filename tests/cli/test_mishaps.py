@@ -9,7 +9,8 @@ from answers.conversation import NODE, PODS, Conversation, pod
 from answers.test_top import DEPLOYMENT
 from cli.test_questions import ask
 from podfit.cli.app import run
-from podfit.client.kubeconfig import Access, standalone
+from podfit.client.kubeconfig import Access
+from podfit.client.kubeconfig_edit import standalone
 
 VERBS: dict[str, list[str]] = {
     "plan": ["plan", "pod/web", "--cpu", "700m"], "why": ["why", "pod/web"], "top": ["top", "pod/web"],

@@ -6,7 +6,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podfit.client.kubeconfig import Access, KubeconfigError, default_paths, load, merge, remove, standalone
+from podfit.client.kubeconfig import Access, KubeconfigError, default_paths, find, load
+from podfit.client.kubeconfig_edit import merge, remove, standalone
 
 OURS = Access("https://127.0.0.1:6443", b"ca", b"cert", b"key")
 THEIRS = {
@@ -89,6 +90,44 @@ def test_the_first_of_several_files_counts(theirs: Path, tmp_path: Path) -> None
     assert default_paths({"HOME": "/home/me"}) == [Path("/home/me/.kube/config")]
 
 
+def test_the_way_to_the_server_and_whom_to_be_there(theirs: Path) -> None:
+    document = yaml.safe_load(theirs.read_text())
+    document["clusters"][0]["cluster"] |= {"proxy-url": "http://proxy:3128", "tls-server-name": "api.work"}
+    document["users"][0]["user"] |= {
+        "as": "jane", "as-uid": "7", "as-groups": ["dev", "ops"], "as-user-extra": {"a/b": ["1", "2"]}}
+    theirs.write_text(yaml.safe_dump(document))
+    reach = load([theirs]).reach
+    assert (reach.proxy, reach.server_name) == ("http://proxy:3128", "api.work")
+    assert reach.headers == (
+        ("Impersonate-User", "jane"), ("Impersonate-Uid", "7"), ("Impersonate-Group", "dev"),
+        ("Impersonate-Group", "ops"), ("Impersonate-Extra-a%2Fb", "1"), ("Impersonate-Extra-a%2Fb", "2"))
+
+
+def test_a_server_may_go_unverified_and_a_context_without_a_user(theirs: Path) -> None:
+    document = yaml.safe_load(theirs.read_text())
+    document["clusters"][0]["cluster"] = {"server": "https://work", "insecure-skip-tls-verify": True}
+    del document["contexts"][0]["context"]["user"]
+    theirs.write_text(yaml.safe_dump(document))
+    assert load([theirs]) == Access("https://work", namespace="shop", verify=False)
+
+
+def test_inside_a_pod_its_service_account_counts_where_there_is_no_file(
+    tmp_path: Path, theirs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account = tmp_path / "serviceaccount"
+    account.mkdir()
+    for name, content in (("token", "secret\n"), ("ca.crt", "ca"), ("namespace", "shop")):
+        (account / name).write_text(content)
+    monkeypatch.setattr("podfit.client.kubeconfig.SERVICE_ACCOUNT", account)
+    inside = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443", "HOME": str(tmp_path)}
+    found = find(inside)
+    assert found == Access("https://[fd00::1]:443", b"ca", token_file=account / "token", namespace="shop")
+    assert found.read_token() == "secret"
+    assert find(inside | {"KUBECONFIG": str(theirs)}).server == find(inside, theirs).server == "https://work"
+    with pytest.raises(KubeconfigError, match="no current context"):
+        find({"HOME": str(tmp_path)})
+
+
 def test_a_token_file_is_read_every_time(theirs: Path, tmp_path: Path) -> None:
     theirs.write_text(theirs.read_text().replace("token: secret", "tokenFile: tok"))
     (tmp_path / "tok").write_text("one\n")
@@ -100,6 +139,11 @@ def test_a_token_file_is_read_every_time(theirs: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("change", "message"), [
     (("name: me", "name: you"), "there is no user named 'me'"),
+    (("server: https://work", "server: https://work\n    proxy-url: socks5://here:1080"),
+     "cluster 'work': proxy-url 'socks5://here:1080' cannot be used"),
+    (("server: https://work", "server: https://work\n    insecure-skip-tls-verify: true"),
+     "cluster 'work' has both insecure-skip-tls-verify and a certificate-authority"),
+    (("token: secret", "as-groups: [a]"), "user 'me': as-groups, as-uid and as-user-extra need an `as`"),
     (("server: https://work", "proxy-url: x"), "cluster 'work' has no server"),
     (("token: secret", "username: me"), "signs in by username, which Kubernetes has given up"),
     (("token: secret", "exec: {command: x}"), "user 'me': exec: apiVersion '' is not one of"),

@@ -13,7 +13,7 @@ import pytest
 from podfit.api.admissionregistration import ServiceReference
 from podfit.api.apiregistration import APIService
 from podfit.api.codec import convert
-from podfit.client import kubeconfig
+from podfit.client import kubeconfig_edit
 from podfit.cluster.access import admin_access
 from podfit.cluster.certificates import LOOPBACK, serving
 from podfit.net.client_certificates import Trust
@@ -80,7 +80,7 @@ async def kubectl(tmp_path: Path) -> AsyncIterator[Kubectl]:
         address = f"https://{LOOPBACK}:{await https.listen(LOOPBACK, 0)}"
         await server.api.publish(address)
         config = tmp_path / "kubeconfig"
-        config.write_bytes(kubeconfig.standalone("c", admin_access(authority, address)))
+        config.write_bytes(kubeconfig_edit.standalone("c", admin_access(authority, address)))
         try:
             yield Kubectl(server, config)
         finally:

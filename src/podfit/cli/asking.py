@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from podfit.answers.snapshot import Reader, Snapshot
 from podfit.answers.target import Target
-from podfit.client.kubeconfig import default_paths, load
+from podfit.client.kubeconfig import find
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError, not_found
 
@@ -48,10 +48,10 @@ def asked(
     question: Callable[[Client, str], Awaitable[T]], *, namespace: str, context: str, kubeconfig: Path | None
 ) -> T:
     """The answer to a question, which is given a client and the namespace that is meant."""
-    access = load([kubeconfig] if kubeconfig else default_paths(os.environ), context=context)
+    access = find(os.environ, kubeconfig, context=context)
 
     async def ask() -> T:
-        client, where = access.client(user_agent="podfit"), namespace or access.namespace
+        client, where = access.client(brief=True), namespace or access.namespace
         try:
             return await question(client, where)
         except ApiError as error:

@@ -1,30 +1,30 @@
 """Kubeconfig files: how to reach a cluster, and as whom.
 
 Reading follows kubectl: the files of `KUBECONFIG`, else `~/.kube/config`; of entries with the same name the first
-file's counts, relative paths start at their own file. Writing touches only the three entries that carry our name, in
-one atomic step, and never the current context; comments in the file do not survive, as with kubectl.
+file's counts, relative paths start at their own file. Where there is no file at all, inside a pod, its service account
+is what there is. `kubeconfig_edit` writes such files.
 """
 
 import base64
 import binascii
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
+from urllib.parse import quote, urlsplit
 
 from podfit.client.exec_plugin import ExecPlugin, PluginError, SignIn
 from podfit.client.rest import Client
 from podfit.client.transport import Https
-from podfit.net.files import write_atomic
-from podfit.net.http_client import HttpsClient
+from podfit.net.reach import DIRECT, Reach
 from podfit.net.system import SystemClock
 from podfit.net.tls import client_context
 
 Document: TypeAlias = dict[str, Any]
 
 SECTIONS = ("clusters", "users", "contexts")
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 class KubeconfigError(ValueError):
@@ -44,9 +44,13 @@ class Access:
     namespace: str = "default"
     verify: bool = True
     plugin: ExecPlugin | None = None
+    reach: Reach = DIRECT
 
-    def client(self, *, user_agent: str = "podfit") -> Client:
-        """Raises KubeconfigError when the command that signs in does not."""
+    def client(self, *, user_agent: str = "podfit", brief: bool = False) -> Client:
+        """`brief` is for a program that asks a few questions and ends: it loads much less, and keeps no watches.
+
+        Raises KubeconfigError when the command that signs in does not.
+        """
         certificate, key, token = self.certificate, self.key, self.read_token
         has_token = bool(self.token or self.token_file)
         if self.plugin is not None:
@@ -58,12 +62,39 @@ class Access:
             certificate, key = credential.certificate or certificate, credential.key or key
             has_token, token = bool(credential.token), sign_in.token
         tls = client_context(authorities=self.authorities, certificate=certificate, key=key, verify=self.verify)
-        https = HttpsClient(self.server, tls, token=token if has_token else None)
-        return Client(Https(https), user_agent=user_agent)
+        if brief:
+            from podfit.net.brief_client import BriefClient as Http
+        else:
+            from podfit.net.http_client import HttpsClient as Http  # type: ignore[assignment]  # of the same shape
+        http = Http(self.server, tls, token=token if has_token else None, reach=self.reach)
+        return Client(Https(http), user_agent=user_agent)
 
     def read_token(self) -> str:
         """The bearer token; a file is read every time, because tokens in files rotate."""
         return self.token_file.read_text().strip() if self.token_file else self.token
+
+
+def find(environment: Mapping[str, str], path: Path | None = None, *, context: str = "") -> Access:
+    """The cluster that is meant where nothing says more: of this file, else of the usual ones, else the one around us.
+    """
+    paths = [path] if path else default_paths(environment)
+    if not path and not any(map(os.path.exists, paths)) and (inside := _in_cluster(environment)):
+        return inside
+    return load(paths, context=context)
+
+
+def _in_cluster(environment: Mapping[str, str]) -> Access | None:
+    """As the service account of the pod that we run in; None outside of pods."""
+    directory = SERVICE_ACCOUNT
+    host, port = environment.get("KUBERNETES_SERVICE_HOST"), environment.get("KUBERNETES_SERVICE_PORT")
+    token = directory / "token"
+    if not host or not port or not token.exists():
+        return None
+    authorities, namespace = directory / "ca.crt", directory / "namespace"
+    address = f"[{host}]" if ":" in host else host
+    return Access(
+        f"https://{address}:{port}", authorities.read_bytes() if authorities.exists() else None, token_file=token,
+        namespace=namespace.read_text().strip() if namespace.exists() else "default")
 
 
 def default_paths(environment: Mapping[str, str]) -> list[Path]:
@@ -77,7 +108,7 @@ def load(paths: list[Path], *, context: str = "") -> Access:
     found: dict[str, dict[str, tuple[Document, Path]]] = {section: {} for section in SECTIONS}
     current = context
     for path in paths:
-        document = _read(path)
+        document = read_document(path)
         current = current or document.get("current-context", "")
         for section in SECTIONS:
             for entry in document.get(section) or []:
@@ -88,37 +119,7 @@ def load(paths: list[Path], *, context: str = "") -> Access:
     chosen = _named(found, "contexts", current, shown)[0]
     return _access(
         chosen, _named(found, "clusters", chosen.get("cluster", ""), shown),
-        _named(found, "users", chosen.get("user", ""), shown))
-
-
-def standalone(name: str, access: Access) -> bytes:
-    """A complete kubeconfig with one context, which is current; everything is inside."""
-    document = _empty() | {"current-context": name}
-    for section, entry in zip(SECTIONS, _entries(name, access), strict=True):
-        document[section] = [entry]
-    return _dump(document)
-
-
-def merge(path: Path, name: str, access: Access) -> None:
-    """Add the context `name`, or bring it up to date, in the user's file."""
-    with _locked(path) as target:
-        document = _read(target) or _empty()
-        for section, entry in zip(SECTIONS, _entries(name, access), strict=True):
-            document[section] = [*_others(document, section, name), entry]
-        write_atomic(target, _dump(document))
-
-
-def remove(path: Path, name: str) -> None:
-    """Take the context `name` out of the user's file again; harmless when it is not there."""
-    with _locked(path) as target:
-        document = _read(target)
-        kept = {section: _others(document, section, name) for section in SECTIONS}
-        if all(len(kept[section]) == len(document.get(section) or []) for section in SECTIONS):
-            return
-        document |= kept
-        if document.get("current-context") == name:
-            document["current-context"] = ""
-        write_atomic(target, _dump(document))
+        _named(found, "users", chosen["user"], shown) if chosen.get("user") else ({}, Path()))
 
 
 def _access(context: Document, cluster: tuple[Document, Path], user: tuple[Document, Path]) -> Access:
@@ -134,12 +135,38 @@ def _access(context: Document, cluster: tuple[Document, Path], user: tuple[Docum
         plugin = ExecPlugin.read(who["exec"], where, user[1]) if who.get("exec") else None
     except PluginError as error:
         raise KubeconfigError(f"user {context.get('user')!r}: {error}") from error
-    token_file = who.get("tokenFile")
+    token_file, authorities = who.get("tokenFile"), _content(*cluster, "certificate-authority")
+    verify = not where.get("insecure-skip-tls-verify", False)
+    if authorities and not verify:
+        raise KubeconfigError(
+            f"cluster {context.get('cluster')!r} has both insecure-skip-tls-verify and a certificate-authority; which?")
     return Access(
-        where["server"], _content(*cluster, "certificate-authority"), _content(*user, "client-certificate"),
-        _content(*user, "client-key"), who.get("token", ""), user[1] / token_file if token_file else None,
-        context.get("namespace") or "default", verify=not where.get("insecure-skip-tls-verify", False),
-        plugin=plugin)
+        where["server"], authorities, _content(*user, "client-certificate"), _content(*user, "client-key"),
+        who.get("token", ""), user[1] / token_file if token_file else None, context.get("namespace") or "default",
+        verify=verify, plugin=plugin,
+        reach=Reach(
+            _proxy(context.get("cluster"), where.get("proxy-url") or ""), where.get("tls-server-name") or "",
+            _impersonation(context.get("user"), who)))
+
+
+def _proxy(cluster: Any, url: str) -> str:
+    if url and (urlsplit(url).scheme != "http" or not urlsplit(url).hostname):
+        raise KubeconfigError(
+            f"cluster {cluster!r}: proxy-url {url!r} cannot be used; podfit goes through proxies with http:// URLs")
+    return url
+
+
+def _impersonation(user: Any, who: Document) -> tuple[tuple[str, str], ...]:
+    """The headers by which requests are judged as another's."""
+    headers = [("Impersonate-User", str(who["as"]))] if who.get("as") else []
+    if who.get("as-uid"):
+        headers.append(("Impersonate-Uid", str(who["as-uid"])))
+    headers += [("Impersonate-Group", str(group)) for group in who.get("as-groups") or ()]
+    for name, values in (who.get("as-user-extra") or {}).items():
+        headers += [(f"Impersonate-Extra-{quote(name, safe='')}", str(value)) for value in values]
+    if headers and not who.get("as"):
+        raise KubeconfigError(f"user {user!r}: as-groups, as-uid and as-user-extra need an `as` beside them")
+    return tuple(headers)
 
 
 def _content(entry: Document, directory: Path, field: str) -> bytes | None:
@@ -162,35 +189,12 @@ def _named(
     return found[section][name]
 
 
-def _entries(name: str, access: Access) -> tuple[Document, Document, Document]:
-    """Our cluster, user and context, all of one name."""
-    cluster: Document = {"server": access.server}
-    if access.authorities:
-        cluster["certificate-authority-data"] = base64.b64encode(access.authorities).decode()
-    if not access.verify:
-        cluster["insecure-skip-tls-verify"] = True
-    user: Document = {"token": access.read_token()} if access.token or access.token_file else {}
-    if access.certificate and access.key:
-        user["client-certificate-data"] = base64.b64encode(access.certificate).decode()
-        user["client-key-data"] = base64.b64encode(access.key).decode()
-    context = {"cluster": name, "user": name, "namespace": access.namespace}
-    return {"name": name, "cluster": cluster}, {"name": name, "user": user}, {"name": name, "context": context}
-
-
-def _others(document: Document, section: str, name: str) -> list[Document]:
-    return [entry for entry in document.get(section) or [] if entry.get("name") != name]
-
-
-def _empty() -> Document:
-    return {"apiVersion": "v1", "kind": "Config", "preferences": {}} | {section: [] for section in SECTIONS}
-
-
-def _read(path: Path) -> Document:
+def read_document(path: Path) -> Document:
     """The file as it is; empty when there is none."""
     import yaml  # 30 ms that a cluster without kubeconfig does not need
 
     try:
-        document = yaml.safe_load(path.read_bytes())
+        document = yaml.load(path.read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except FileNotFoundError:
         return {}
     except yaml.YAMLError as error:
@@ -201,25 +205,3 @@ def _read(path: Path) -> Document:
     if not all(isinstance(entries, list) and all(isinstance(e, dict) for e in entries) for entries in sections):
         raise KubeconfigError(f"{path} is not a kubeconfig")
     return document  # type: ignore[no-any-return]  # YAML; checked as far as it is used
-
-
-def _dump(document: Document) -> bytes:
-    import yaml
-
-    return yaml.safe_dump(document, sort_keys=False, encoding="utf-8")
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[Path]:
-    """kubectl's own lock: a file `<config>.lock` that must not exist. Gives the file behind symbolic links."""
-    target = path.resolve()
-    lock = target.with_name(f"{target.name}.lock")
-    lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    try:
-        os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    except FileExistsError:
-        raise KubeconfigError(f"{target} is being written by somebody else; if not, remove {lock}") from None
-    try:
-        yield target
-    finally:
-        lock.unlink()

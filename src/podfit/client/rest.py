@@ -7,7 +7,7 @@
 
     what can go wrong
       ApiError          the server refused; the status it sent
-      ConnectionError   no answer (`net.http_client.Unreachable`), or one that cannot be read (`Unreadable`)
+      ConnectionError   no answer (`net.reach.Unreachable`), or one that cannot be read (`Unreadable`)
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping

@@ -8,8 +8,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from podfit.client import kubeconfig
-from podfit.client.kubeconfig import Access
+from podfit.client import kubeconfig_edit
+from podfit.client.kubeconfig import Access, default_paths
 from podfit.cluster.layout import DataDir
 from podfit.net.files import write_atomic
 from podfit.net.tls import Authority
@@ -33,11 +33,11 @@ def admin_access(authority: Authority, server: str) -> Access:
 
 def publish(data: DataDir, access: Access, wanted: Path | None) -> Published:
     """Write the kubeconfigs; `wanted` is the standalone file of `--kubeconfig`."""
-    write_atomic(data.kubeconfig, kubeconfig.standalone(CONTEXT, access))
+    write_atomic(data.kubeconfig, kubeconfig_edit.standalone(CONTEXT, access))
     if wanted is not None:
-        write_atomic(wanted, kubeconfig.standalone(CONTEXT, access))
+        write_atomic(wanted, kubeconfig_edit.standalone(CONTEXT, access))
         return Published(wanted, "", f"kubectl --kubeconfig {wanted}")
-    path = kubeconfig.default_paths(os.environ)[0]
+    path = default_paths(os.environ)[0]
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    kubeconfig.merge(path, CONTEXT, access)
+    kubeconfig_edit.merge(path, CONTEXT, access)
     return Published(path, CONTEXT, f"kubectl --context {CONTEXT}")

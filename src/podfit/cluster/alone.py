@@ -20,7 +20,7 @@ from podfit.apiserver.authn.tokens import SigningKey
 from podfit.apiserver.context import Context
 from podfit.apiserver.embedded import EtcdOptions, Store, StoreError, embedded_store, etcd_store
 from podfit.apiserver.server import ApiServer
-from podfit.client import kubeconfig
+from podfit.client import kubeconfig_edit
 from podfit.client.kubeconfig import Access
 from podfit.cluster.access import CONTEXT, admin_access
 from podfit.cluster.certificates import HOSTS, LOOPBACK
@@ -132,7 +132,7 @@ class Alone:
         self._closing.callback(api.drain)
         await api.publish(self.server)
         where = options.kubeconfig or options.data.kubeconfig
-        write_atomic(where, kubeconfig.standalone(CONTEXT, Access(
+        write_atomic(where, kubeconfig_edit.standalone(CONTEXT, Access(
             self.server, access.authorities, access.certificate, access.key)))  # fmt: skip
         announce(f"  api       {self.server}, ready in {1000 * (clock.monotonic() - began):.0f} ms")
         announce(f"  store     {_place(options)}")

@@ -17,7 +17,8 @@ from podfit.api.core.nodes import Node
 from podfit.apiserver.context import Context
 from podfit.apiserver.embedded import Store, StoreError, embedded_store
 from podfit.apiserver.server import ApiServer
-from podfit.client.kubeconfig import load, remove
+from podfit.client.kubeconfig import load
+from podfit.client.kubeconfig_edit import remove
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.cluster.access import CONTEXT, Published, admin_access, publish

@@ -12,7 +12,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-from podfit.client.kubeconfig import remove
+from podfit.client.kubeconfig_edit import remove
 from podfit.cluster.errors import MachineError
 from podfit.cluster.layout import DataDir
 from podfit.cluster.leftovers import Traces

@@ -6,32 +6,25 @@ log -f, a server that compresses) is streamed: iterate the body, or close it to 
 
 import ssl
 from collections.abc import AsyncIterator, Callable
-from urllib.parse import quote, urlencode
 
 import aiohttp
 from yarl import URL
 
+from podfit.net.reach import CONNECT_SECONDS, DIRECT, READ_SECONDS, Reach, Unreachable, target_of
 from podfit.net.wire import Request, Response
-
-CONNECT_SECONDS = 10.0
-READ_SECONDS = 60.0
-_PATH_SAFE = "/%:@!$&'()*+,;=~"  # what a decoded path may still contain as it is
-
-
-class Unreachable(ConnectionError):
-    """The server did not answer, or stopped in the middle; what became of the request is not known."""
 
 
 class HttpsClient:
     """Talks to one server, `https://host:port`. `token` is asked for with every request, because tokens rotate."""
 
     def __init__(
-        self, server: str, tls: ssl.SSLContext, *, token: Callable[[], str] | None = None,
+        self, server: str, tls: ssl.SSLContext, *, token: Callable[[], str] | None = None, reach: Reach = DIRECT,
         connect_timeout: float = CONNECT_SECONDS,
     ) -> None:
         self.server = server.rstrip("/")
         self._tls = tls
         self._token = token
+        self._reach = reach
         self._connect_timeout = connect_timeout
         self._session: aiohttp.ClientSession | None = None
 
@@ -41,8 +34,9 @@ class HttpsClient:
         """
         try:
             answer = await self._connected().request(
-                request.method, URL(self.server + _target(request), encoded=True), headers=self._headers(request),
-                data=request.body or None, allow_redirects=False,
+                request.method, URL(self.server + target_of(request), encoded=True), headers=self._headers(request),
+                data=request.body or None, allow_redirects=False, proxy=self._reach.proxy or None,
+                server_hostname=self._reach.server_name or None,
                 timeout=aiohttp.ClientTimeout(
                     total=None, connect=None, sock_connect=self._connect_timeout, sock_read=read_timeout))
             headers = {name.lower(): value for name, value in answer.headers.items()}
@@ -63,13 +57,13 @@ class HttpsClient:
             self._session = aiohttp.ClientSession(connector=connector, read_bufsize=256 * 1024)
         return self._session
 
-    def _headers(self, request: Request) -> dict[str, str]:
+    def _headers(self, request: Request) -> list[tuple[str, str]]:
         headers = dict(request.headers)
         if self._token is not None:
             headers["authorization"] = f"Bearer {self._token()}"
         if request.body:
             headers.setdefault("content-type", "application/json")
-        return headers
+        return [*headers.items(), *self._reach.headers]
 
     def _unreachable(self, error: Exception) -> Unreachable:
         return Unreachable(f"{self.server}: {str(error) or type(error).__name__}")
@@ -98,10 +92,3 @@ class _Stream:
     async def aclose(self) -> None:
         """Hang up, unless the answer was read to its end; then the connection has been given back already."""
         self._answer.close()
-
-
-def _target(request: Request) -> str:
-    path = quote(request.path, safe=_PATH_SAFE)
-    if not request.query:
-        return path
-    return f"{path}?{urlencode([(name, value) for name, values in request.query.items() for value in values])}"

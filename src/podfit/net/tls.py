@@ -13,9 +13,11 @@ here imports it before it is used, and what it has once found good is remembered
 
 import hashlib
 import logging
+import os
 import ssl
-import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -128,18 +130,36 @@ def client_context(
     verify: bool = True,
 ) -> ssl.SSLContext:
     """TLS for a client: whom to trust (PEM; None for the machine's own bundle) and the certificate to show (PEM)."""
-    context = ssl.create_default_context(cadata=authorities.decode("ascii") if authorities is not None else None)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
     if not verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
+    elif authorities is not None:
+        context.load_verify_locations(cadata=authorities.decode("ascii"))
+    else:
+        context.load_default_certs()
     if certificate is not None and key is not None:
-        with tempfile.NamedTemporaryFile() as file:  # `ssl` reads a key only from a file; this one is 0600
-            file.write(certificate.rstrip() + b"\n" + key)
-            file.flush()
-            context.load_cert_chain(file.name)
+        with _key_file(certificate.rstrip() + b"\n" + key) as path:
+            context.load_cert_chain(path)
     return context
+
+
+@contextmanager
+def _key_file(content: bytes) -> Iterator[str]:
+    """`ssl` reads a key only from a file: one in memory where there are such, else a short-lived one of mode 0600."""
+    if hasattr(os, "memfd_create"):
+        with open(os.memfd_create("podfit-key"), "wb", buffering=0) as memory:
+            memory.write(content)
+            yield f"/proc/self/fd/{memory.fileno()}"
+        return
+    import tempfile
+
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(content)
+        file.flush()
+        yield file.name
 
 
 def _files(directory: Path, name: str) -> KeyPair:

@@ -1,0 +1,39 @@
+"""What both HTTP clients have in common: how a server is reached, how long it may stay silent, what no answer is.
+
+Imports nothing heavy, so that whoever only speaks of these things loads no HTTP.
+"""
+
+from dataclasses import dataclass
+from urllib.parse import quote, urlencode
+
+from podfit.net.wire import Request
+
+CONNECT_SECONDS = 10.0
+READ_SECONDS = 60.0
+_PATH_SAFE = "/%:@!$&'()*+,;=~"  # what a decoded path may still contain as it is
+
+
+class Unreachable(ConnectionError):
+    """The server did not answer, or stopped in the middle; what became of the request is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """`proxy` is the URL of one that carries the connection (CONNECT); `server_name` the name that the certificate is
+    to have where it is not the address's; `headers` go with every request, and names may repeat.
+    """
+
+    proxy: str = ""
+    server_name: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+DIRECT = Reach()
+
+
+def target_of(request: Request) -> str:
+    """Path and query as they go on the wire."""
+    path = quote(request.path, safe=_PATH_SAFE)
+    if not request.query:
+        return path
+    return f"{path}?{urlencode([(name, value) for name, values in request.query.items() for value in values])}"
