@@ -35,6 +35,7 @@ class Backend:
     """A metrics API of one pod, which can be away."""
 
     there: bool = True
+    resources: Any = field(default_factory=lambda: RESOURCES["resources"])
     asked: list[Request] = field(default_factory=list)
 
     def find(self, service: ServiceReference) -> Handler | None:
@@ -44,7 +45,8 @@ class Backend:
         if not self.there:
             raise ConnectionRefusedError("connection refused")
         self.asked.append(request)
-        body: dict[str, Any] = RESOURCES if request.path == PATH else {"kind": "PodMetricsList", "items": []}
+        listed = RESOURCES | {"resources": self.resources}
+        body: dict[str, Any] = listed if request.path == PATH else {"kind": "PodMetricsList", "items": []}
         return Response(200, {"content-type": "application/json"}, json.dumps(body).encode())
 
 
@@ -120,6 +122,25 @@ async def test_discovery_shows_it(server: Server) -> None:
     version = next(each for each in items if each["metadata"]["name"] == GROUP)["versions"][0]
     assert version["freshness"] == "Current"
     assert version["resources"][0]["responseKind"]["kind"] == "PodMetrics"
+
+
+@pytest.mark.parametrize(
+    ("resources", "reason", "freshness"),
+    [
+        (None, "Passed", "Current"),  # Go's empty list
+        ([{"name": "pods", "verbs": None}], "Passed", "Current"),
+        ([{"name": 1}], "FailedDiscoveryCheck", "Stale"),
+        ("none", "FailedDiscoveryCheck", "Stale"),
+    ],
+)
+async def test_discovery_stands_whatever_a_backend_lists(
+    server: Server, backend: Backend, resources: Any, reason: str, freshness: str
+) -> None:
+    backend.resources = resources
+    await server.client.create(registration())
+    assert (await available(server, "True" if reason == "Passed" else "False")).reason == reason
+    items = (await page(server, "/apis", AGGREGATED))["items"]
+    assert [each["freshness"] for each in items[-1]["versions"]] == [freshness]
 
 
 async def test_while_it_is_away(server: Server, backend: Backend, clock: FakeClock) -> None:

@@ -2,11 +2,20 @@
 
 import asyncio
 import json
-from typing import Any
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
-from support.server import Server, document
+from podfit.api.apiextensions import CustomResourceDefinition
+from podfit.apiserver.custom.ending import release, remove_all
+from podfit.apiserver.custom.kinds import kept_as
+from podfit.apiserver.custom.table import CustomTable
+from podfit.apiserver.following import RETRY
+from podfit.store.protocol import SlowWatcher, Store, Watch
+from support.clock import FakeClock
+from support.server import Server, document, running_server
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 FOOS = "/apis/example.com/v1/namespaces/default/foos"
@@ -85,6 +94,79 @@ async def test_a_kind_goes_with_its_definition_and_takes_its_objects_along(serve
     await send(server, "GET", f"{DEFINITIONS}/foos.example.com", status=404)
     await send(server, "POST", DEFINITIONS, definition(), 201)
     assert (await send(server, "GET", FOOS))["items"] == []
+
+
+HELD = foo("b") | {"metadata": {"name": "b", "finalizers": ["example.com/wait"]}}
+
+
+async def test_looks_at_the_same_time_await_the_end_of_a_kind_once(server: Server) -> None:
+    await send(server, "POST", DEFINITIONS, definition(), 201)
+    await send(server, "POST", FOOS, HELD, 201)
+    await send(server, "DELETE", f"{DEFINITIONS}/foos.example.com")
+    other = CustomTable(server.context)  # as another server has it
+    await asyncio.gather(other.refresh(), other.refresh(), other.refresh())
+    ends = [each for each in asyncio.all_tasks() if each.get_name() == "end of foos.example.com"]
+    assert len(ends) == 2, "one of each server"
+    await other.stop()
+    assert sum(each.done() for each in ends) == 1
+
+
+async def test_the_end_of_a_definition_leaves_a_later_one_of_its_name_alone(server: Server) -> None:
+    """Another server may have ended it, and a client made it anew, before this one comes to it."""
+    await send(server, "POST", DEFINITIONS, definition(), 201)
+    old = await server.client.get(CustomResourceDefinition, "foos.example.com", "")
+    await send(server, "DELETE", f"{DEFINITIONS}/foos.example.com")
+    await send(server, "POST", DEFINITIONS, definition(), 201)
+    await send(server, "POST", FOOS, foo("a"), 201)
+    info = kept_as(old)
+    assert info is not None
+    assert not await remove_all(server.context, old, info)
+    await release(server.context, old)
+    assert [each["metadata"]["name"] for each in (await send(server, "GET", FOOS))["items"]] == ["a"]
+
+
+async def test_objects_end_with_a_definition_that_is_not_served(server: Server) -> None:
+    await send(server, "POST", DEFINITIONS, definition(), 201)
+    await send(server, "POST", FOOS, foo("a"), 201)
+    unserved = {"spec": {"versions": [version() | {"served": False}]}}
+    await send(server, "PATCH", f"{DEFINITIONS}/foos.example.com", unserved, content_type=MERGE)
+    await send(server, "GET", FOOS, status=404)
+    await send(server, "DELETE", f"{DEFINITIONS}/foos.example.com")
+    await send(server, "POST", DEFINITIONS, definition(), 201)
+    assert (await send(server, "GET", FOOS))["items"] == []
+
+
+async def test_the_end_of_a_kind_is_awaited_anew_when_the_store_fails(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with running_server(tmp_path, clock=clock) as server:
+        await send(server, "POST", DEFINITIONS, definition(), 201)
+        await send(server, "POST", FOOS, HELD, 201)
+        await send(server, "DELETE", f"{DEFINITIONS}/foos.example.com")
+        store = Failing(server.context.store)
+        other = CustomTable(replace(server.context, store=cast(Store, store)))
+        await other.refresh()
+        await clock.advance(0)
+        assert store.watched == 1
+        await clock.advance(RETRY)
+        assert store.watched == 2
+        await other.stop()
+
+
+class Failing:
+    """The store, whose first watch breaks."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.watched = 0
+
+    def watch(self, prefix: str, *, after: int) -> Watch:
+        self.watched += 1
+        if self.watched == 1:
+            raise SlowWatcher
+        return self._store.watch(prefix, after=after)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
 
 
 async def test_a_watch_ends_when_its_kind_is_served_no_more(server: Server) -> None:

@@ -9,6 +9,7 @@ from podfit.api.core.config import ConfigMap
 from podfit.api.meta import ObjectMeta
 from podfit.api.registry import info_for
 from podfit.apiserver.following import RETRY, follow
+from podfit.core.errors import ApiError
 from podfit.store.protocol import Change, Store, StoreUnavailable
 from support.clock import FakeClock
 from support.server import Server
@@ -53,6 +54,8 @@ async def test_what_happened_while_the_watch_was_broken_is_looked_at(server: Ser
         looks += 1
         if looks == 1:
             raise StoreUnavailable("still gone")
+        if looks == 3:
+            raise ApiError(404, "NotFound", "what was looked at is gone")
 
     store = Once(server.context.store)
     context = replace(server.context, store=cast(Store, store))
@@ -63,6 +66,8 @@ async def test_what_happened_while_the_watch_was_broken_is_looked_at(server: Ser
     assert (looks, store.watches) == (2, 2)
     await server.client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace="default")))
     await clock.advance(0)
-    assert looks == 3
+    assert looks == 3, "a write, while another object was deleted"
+    await clock.advance(RETRY)
+    assert looks == 4
     following.cancel()
     await asyncio.gather(following, return_exceptions=True)

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver.context import Context
 from podfit.apiserver.stored import prefix
+from podfit.core.errors import ApiError
 from podfit.store.protocol import StoreError
 
 log = logging.getLogger(__name__)
@@ -23,7 +24,7 @@ async def follow(context: Context, info: ResourceInfo, refresh: Callable[[], Awa
         try:
             async for _ in watch:
                 await refresh()
-        except StoreError as error:
+        except (StoreError, ApiError) as error:
             log.warning("objects are looked at anew resource=%s reason=%s", info.resource, error)
             await context.clock.sleep(RETRY)
         finally:
@@ -37,6 +38,6 @@ async def _look(context: Context, refresh: Callable[[], Awaitable[None]]) -> Non
     while True:
         try:
             return await refresh()
-        except StoreError as error:
+        except (StoreError, ApiError) as error:
             log.warning("the store cannot be read reason=%s", error)
             await context.clock.sleep(RETRY)

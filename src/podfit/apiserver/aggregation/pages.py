@@ -3,10 +3,34 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
+
 from podfit.api.apiregistration import APIService
 
-Lists = Mapping[str, dict[str, Any]]
-"""The APIResourceList of each that is available, by the name of its APIService."""
+
+class Entry(msgspec.Struct, frozen=True, rename="camel"):
+    """A resource or subresource, as a backend lists it; Go writes an empty list as null."""
+
+    name: str = ""
+    singular_name: str = ""
+    namespaced: bool = False
+    group: str = ""
+    version: str = ""
+    kind: str = ""
+    verbs: tuple[str, ...] | None = None
+    short_names: tuple[str, ...] | None = None
+    categories: tuple[str, ...] | None = None
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """An APIResourceList."""
+
+    kind: str
+    resources: tuple[Entry, ...] | None = None
+
+
+Lists = Mapping[str, Listed]
+"""What each that is available lists, by the name of its APIService."""
 
 
 def by_group(registered: Iterable[APIService]) -> dict[str, list[APIService]]:
@@ -37,25 +61,25 @@ def _version(registered: APIService, lists: Lists) -> dict[str, Any]:
     version = registered.spec.version
     if listed is None:
         return {"version": version, "freshness": "Stale"}
-    entries = [each for each in listed.get("resources", ()) if isinstance(each, dict)]
-    mains = [each for each in entries if "/" not in each.get("name", "")]
+    entries = listed.resources or ()
+    mains = [each for each in entries if "/" not in each.name]
     return {"version": version, "resources": [_resource(each, entries) for each in mains], "freshness": "Current"}
 
 
-def _resource(main: dict[str, Any], entries: list[dict[str, Any]]) -> dict[str, Any]:
-    name = main.get("name", "")
+def _resource(main: Entry, entries: Iterable[Entry]) -> dict[str, Any]:
     entry: dict[str, Any] = {
-        "resource": name, "responseKind": _kind(main), "singularResource": main.get("singularName", ""),
-        "scope": "Namespaced" if main.get("namespaced") else "Cluster", "verbs": main.get("verbs", []),
+        "resource": main.name, "responseKind": _kind(main), "singularResource": main.singular_name,
+        "scope": "Namespaced" if main.namespaced else "Cluster", "verbs": main.verbs or (),
     }  # fmt: skip
-    entry |= {key: main[key] for key in ("shortNames", "categories") if main.get(key)}
+    words = (("shortNames", main.short_names), ("categories", main.categories))
+    entry |= {key: given for key, given in words if given}
     subresources = [
-        {"subresource": each["name"].partition("/")[2], "responseKind": _kind(each), "verbs": each.get("verbs", [])}
+        {"subresource": each.name.partition("/")[2], "responseKind": _kind(each), "verbs": each.verbs or ()}
         for each in entries
-        if each.get("name", "").startswith(f"{name}/")
+        if each.name.startswith(f"{main.name}/")
     ]
     return entry | ({"subresources": subresources} if subresources else {})
 
 
-def _kind(entry: dict[str, Any]) -> dict[str, str]:
-    return {"group": entry.get("group", ""), "version": entry.get("version", ""), "kind": entry.get("kind", "")}
+def _kind(entry: Entry) -> dict[str, str]:
+    return {"group": entry.group, "version": entry.version, "kind": entry.kind}

@@ -8,7 +8,6 @@ does not answer is not available, which its condition says, and its requests get
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -43,7 +42,7 @@ class Aggregation:
         self._local = local
         self._info = info_for(APIService)
         self._remote: dict[str, APIService] = {}
-        self._lists: dict[str, dict[str, Any]] = {}
+        self._lists: dict[str, pages.Listed] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._lock = asyncio.Lock()
 
@@ -114,7 +113,7 @@ class Aggregation:
             reason, message = failure.reason, str(failure)
         await self._tell(registered, reason, message)
 
-    async def _resources(self, registered: APIService) -> dict[str, Any]:
+    async def _resources(self, registered: APIService) -> pages.Listed:
         """The resources of a group version. Raises _Failed."""
         spec = registered.spec
         assert spec.service is not None
@@ -127,10 +126,10 @@ class Aggregation:
         try:
             response = await within(self._context.clock, ANSWER_SECONDS, handler(request))
             body = await within(self._context.clock, ANSWER_SECONDS, response.read())
-            listed = msgspec.json.decode(body) if response.status == 200 else None
+            listed = msgspec.json.decode(body, type=pages.Listed) if response.status == 200 else None
         except (OSError, TimeoutError, ApiError, msgspec.DecodeError) as error:
             raise _Failed("FailedDiscoveryCheck", f"failing or missing response from {path}: {error}") from None
-        if not isinstance(listed, dict) or listed.get("kind") != "APIResourceList":
+        if listed is None or listed.kind != "APIResourceList":
             text = f"failing or missing response from {path}: bad status from {path}: {response.status}"
             raise _Failed("FailedDiscoveryCheck", text)
         return listed

@@ -12,13 +12,22 @@ from podfit.apiserver.custom.view import VersionedStore
 from podfit.apiserver.removal import held, marked
 from podfit.apiserver.stored import Changed, Stored
 from podfit.core.errors import ApiError
+from podfit.store.protocol import Record
 
 
-async def remove_all(context: Context, view: VersionedStore, info: CustomInfo) -> bool:
-    """Delete every object of the kind. Whether something is left that has to end by itself."""
+async def remove_all(context: Context, definition: CustomResourceDefinition, info: CustomInfo) -> bool:
+    """Delete every object of the kind. Whether something is left that has to end by itself.
+
+    The definition is looked at after the objects are listed: while it stands no new ones are made, so all that were
+    listed are its own. Where it is gone, another server has ended it, and a later one of its name may have objects.
+    """
+    view = VersionedStore(context.store, info)
     objects = Stored[Custom](view, info)
+    records = (await view.list(stored.prefix(info))).records
+    if await _record(context, definition) is None:
+        return False
     left = False
-    for record in (await view.list(stored.prefix(info))).records:
+    for record in records:
         obj: Custom = stored.decoded(info, record)
         try:
             if not held(obj):
@@ -35,23 +44,23 @@ async def remove_all(context: Context, view: VersionedStore, info: CustomInfo) -
     return left
 
 
-async def until_empty(context: Context, view: VersionedStore, info: CustomInfo) -> None:
+async def until_empty(context: Context, definition: CustomResourceDefinition, info: CustomInfo) -> None:
     """Return when nothing of the kind is left."""
-    watch = view.watch(stored.prefix(info), after=await view.newest())
+    watch = context.store.watch(stored.prefix(info), after=await context.store.newest())
     try:
-        if await remove_all(context, view, info):
+        if await remove_all(context, definition, info):
             async for _ in watch:
-                if not await remove_all(context, view, info):
+                if not await remove_all(context, definition, info):
                     return
     finally:
         watch.close()
 
 
-async def release(context: Context, name: str) -> None:
-    """Take the finalizer away from a definition; without others it goes."""
-    info = info_for(CustomResourceDefinition)
+async def release(context: Context, definition: CustomResourceDefinition) -> None:
+    """Take the finalizer away from a definition; without others it goes. A later one of its name is left alone."""
+    info, name = info_for(CustomResourceDefinition), definition.metadata.name
     definitions = Stored[CustomResourceDefinition](context.store, info)
-    while record := await context.store.get(stored.key(info, "", name)):
+    while record := await _record(context, definition):
         current: CustomResourceDefinition = stored.decoded(info, record)
         kept = tuple(each for each in current.metadata.finalizers if each != CLEANUP)
         try:
@@ -67,3 +76,12 @@ async def release(context: Context, name: str) -> None:
             if error.code != 404:
                 raise
             return
+
+
+async def _record(context: Context, definition: CustomResourceDefinition) -> Record | None:
+    """The definition as it is now, None when it is gone."""
+    info = info_for(CustomResourceDefinition)
+    record = await context.store.get(stored.key(info, "", definition.metadata.name))
+    if record is None or stored.decoded(info, record).metadata.uid != definition.metadata.uid:
+        return None
+    return record

@@ -50,6 +50,14 @@ def entries(definition: CustomResourceDefinition) -> tuple[CustomInfo, ...]:
     return tuple(_entry(definition, version) for version in served)
 
 
+def kept_as(definition: CustomResourceDefinition) -> CustomInfo | None:
+    """The entry of the version in which objects are stored, served or not; None where there can be no objects."""
+    if not holds(definition, ESTABLISHED):
+        return None
+    name = storage_version(definition)
+    return next((_entry(definition, each) for each in definition.spec.versions if each.name == name), None)
+
+
 def _rank(version: str) -> tuple[int, int, int, str]:
     """Stable versions before beta before alpha, the newest first, then those that are not called like a version."""
     parts = _VERSION.fullmatch(version)

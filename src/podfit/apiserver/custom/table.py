@@ -6,6 +6,7 @@ open: the names and conditions of new definitions, and the objects of those that
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Iterable
 from dataclasses import replace as changed
 from typing import Any, cast
@@ -17,16 +18,19 @@ from podfit.api.registry import ResourceInfo, info_for, resources
 from podfit.apiserver import stored
 from podfit.apiserver.context import Context
 from podfit.apiserver.custom.ending import release, remove_all, until_empty
-from podfit.apiserver.custom.kinds import CustomInfo, entries
+from podfit.apiserver.custom.kinds import CustomInfo, entries, kept_as
 from podfit.apiserver.custom.view import VersionedStore
-from podfit.apiserver.following import follow
-from podfit.apiserver.stored import Changed, Stored
+from podfit.apiserver.following import RETRY, follow
+from podfit.apiserver.stored import Stored
 from podfit.apiserver.target import Target
 from podfit.apiserver.verbs.answers import warning
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 from podfit.decide.definitions import settled
 from podfit.net.wire import Response
+from podfit.store.protocol import StoreError
+
+log = logging.getLogger(__name__)
 
 Infos = tuple[ResourceInfo, ...]
 
@@ -41,7 +45,7 @@ class CustomTable:
         self._served: dict[tuple[str, str, str], CustomInfo] = {}
         self._views: dict[CustomInfo, VersionedStore] = {}
         self._going: set[tuple[str, str]] = set()  # group and resource of definitions that are being deleted
-        self._lock = asyncio.Lock()
+        self._lock, self._ending = asyncio.Lock(), asyncio.Lock()
         self._following: asyncio.Task[None] | None = None
         self._leaving: dict[str, asyncio.Task[None]] = {}
         self.all: Infos = resources()
@@ -110,24 +114,35 @@ class CustomTable:
 
     async def _end(self, definition: CustomResourceDefinition) -> None:
         """A definition that is being deleted goes with the last of its objects."""
-        infos = entries(definition)
-        if CLEANUP not in definition.metadata.finalizers or definition.metadata.name in self._leaving:
-            return
-        if not infos or not await remove_all(self._context, self._view(infos[0]), infos[0]):
-            await self._release(definition)
-        else:
-            name = definition.metadata.name
-            self._leaving[name] = asyncio.create_task(self._wait(definition, infos[0]))
+        name, info = definition.metadata.name, kept_as(definition)
+        async with self._ending:
+            if CLEANUP not in definition.metadata.finalizers or name in self._leaving:
+                return
+            if info is not None and await remove_all(self._context, definition, info):
+                waiting = self._wait(definition, info)
+                self._leaving[name] = asyncio.create_task(waiting, name=f"end of {name}")
+            else:
+                await self._release(definition)
 
     async def _wait(self, definition: CustomResourceDefinition, info: CustomInfo) -> None:
         try:
-            await until_empty(self._context, VersionedStore(self._context.store, info), info)
+            while not await self._ended(definition, info):
+                await self._context.clock.sleep(RETRY)
         finally:
             self._leaving.pop(definition.metadata.name, None)
-        await self._release(definition)
+
+    async def _ended(self, definition: CustomResourceDefinition, info: CustomInfo) -> bool:
+        """Whether it came to its end, which may take long; not where the store failed in between."""
+        try:
+            await until_empty(self._context, definition, info)
+            await self._release(definition)
+        except (StoreError, ApiError) as error:
+            log.warning("the end of a definition is awaited anew name=%s reason=%s", definition.metadata.name, error)
+            return False
+        return True
 
     async def _release(self, definition: CustomResourceDefinition) -> None:
-        await release(self._context, definition.metadata.name)
+        await release(self._context, definition)
         await self._gone()
 
     def _serve(self, infos: Iterable[CustomInfo]) -> None:
@@ -147,8 +162,10 @@ class CustomTable:
         new = replace(definition, status=status)
         try:
             record = await self._definitions.update(new, expected=int(definition.metadata.resource_version))
-        except Changed:
-            return definition  # somebody wrote it meanwhile, so there will be another look
+        except ApiError as error:  # somebody wrote or deleted it meanwhile, so there will be another look
+            if error.code not in (404, 409):
+                raise
+            return definition
         return cast(CustomResourceDefinition, stored.decoded(self._info, record))
 
     @property
