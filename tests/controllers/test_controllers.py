@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from msgspec.structs import replace
 
 from podfit.api.apiextensions import CustomResourceDefinition
+from podfit.api.apiregistration import APIService
 from podfit.api.codec import convert
 from podfit.api.core.claims import PersistentVolumeClaim
 from podfit.api.core.config import ConfigMap, ServiceAccount
@@ -16,13 +18,19 @@ from podfit.api.core.namespaces import Namespace
 from podfit.api.core.pods import Pod
 from podfit.api.meta import ObjectMeta
 from podfit.api.rbac import ClusterRole, PolicyRule
+from podfit.api.registry import info_for
+from podfit.apiserver.stored import Stored
 from podfit.client.resource import dynamic
 from podfit.controllers.aggregation import AggregationController
-from podfit.controllers.namespaces import NamespaceController
+from podfit.controllers.namespaces import ASK_AGAIN, NamespaceController
 from podfit.controllers.quotas import QuotaController
+from podfit.controllers.served import served
 from podfit.controllers.serviceaccounts import NamespaceContents
 from podfit.controllers.volumes import LOOK_AGAIN, VolumeProtection
 from podfit.core.errors import ApiError
+from podfit.store.layer import StoreLayer
+from podfit.store.memory import memory_store
+from podfit.store.protocol import Record, RevisionConflict
 from support.clock import FakeClock
 from support.server import Server, running_server
 
@@ -169,6 +177,70 @@ async def test_a_quota_counts_what_is_there_and_credits_what_goes(server: Server
     assert "exceeded quota: q, requested: requests.cpu=300m, used: requests.cpu=800m" in refusal
     await server.client.delete(Pod, "a", "default", grace=0)
     await until(server, ResourceQuota, "q", "default", used("500m", "1"))
+
+
+async def test_a_pod_that_was_stored_after_a_count_is_counted(server: Server) -> None:
+    """Its charge made the controller count at once, before the pod was there; now nothing but the pod itself tells."""
+    document = {"metadata": {"name": "q", "namespace": "default"}, "spec": {"hard": {"pods": "5"}}}
+    await server.client.create(convert(document, ResourceQuota))
+    await until(server, ResourceQuota, "q", "default", lambda quota: str(quota.status.used.get("pods")) == "0")
+    pod = replace(a_pod("a", "1"), metadata=ObjectMeta(name="a", namespace="default", uid="1"))
+    await Stored[Pod](server.context.store, info_for(Pod)).create(pod)
+    await until(server, ResourceQuota, "q", "default", lambda quota: str(quota.status.used["pods"]) == "1")
+
+
+class Contended(StoreLayer):
+    """The quota `b` was written by somebody else just before it is charged for the first time."""
+
+    armed = True
+
+    def _shown(self, record: Record) -> Record:
+        return record
+
+    def _kept(self, key: str, value: bytes) -> bytes:
+        return value
+
+    async def update(self, key: str, value: bytes, *, expected: int) -> Record:
+        if key.endswith("/resourcequotas/default/b") and self.armed:
+            self.armed = False
+            raise RevisionConflict(await self.get(key))
+        return await super().update(key, value, expected=expected)
+
+
+async def test_a_pod_is_charged_once_to_each_quota(tmp_path: Path) -> None:
+    async with running_server(tmp_path, store=Contended(memory_store())) as server:
+        await server.account("default", certificate=True)
+        for name in ("a", "b"):
+            document = {"metadata": {"name": name, "namespace": "default"}, "spec": {"hard": {"pods": "1"}}}
+            await server.client.create(convert(document, ResourceQuota))
+        await server.client.create(a_pod("mine", "1"))
+        found = (await server.client.list(ResourceQuota, "default")).items
+        assert [str(each.status.used["pods"]) for each in found] == ["1", "1"]
+
+
+async def test_a_namespace_stays_while_who_serves_a_kind_is_away(server: Server, clock: FakeClock) -> None:
+    spec = {"group": "example.org", "version": "v1", "service": {"namespace": "x", "name": "away"},
+            "groupPriorityMinimum": 100, "versionPriority": 100, "insecureSkipTLSVerify": True}  # fmt: skip
+    await server.client.create(convert({"metadata": {"name": "v1.example.org"}, "spec": spec}, APIService))
+    for _ in range(TURNS):
+        if (await served(server.client, "list")).silent:
+            break
+        await asyncio.sleep(MOMENT)
+    await create_namespace(server, "room")
+    await server.client.create(ConfigMap(metadata=ObjectMeta(name="mine", namespace="room")))
+    await server.client.delete(Namespace, "room")
+    for _ in range(30):
+        await asyncio.sleep(MOMENT)
+        await clock.advance(0.1)
+    assert not (await server.client.list(ConfigMap, "room")).items
+    assert (await server.client.get(Namespace, "room")).metadata.deletion_timestamp
+    await server.client.delete(APIService, "v1.example.org")
+    for _ in range(TURNS):
+        if not (await served(server.client, "list")).silent:
+            break
+        await asyncio.sleep(MOMENT)
+    await clock.advance(ASK_AGAIN)
+    await gone(server, Namespace, "room")
 
 
 async def test_aggregated_roles_follow_their_parts_through_several_steps(server: Server) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from podfit.api.apiregistration import APIService
 from podfit.api.codec import convert
 from podfit.api.core.config import ConfigMap
 from podfit.api.core.events import Event
@@ -187,10 +188,30 @@ async def test_namespaces_and_events_wait_for_nobody(server: Server) -> None:
 
 
 async def test_which_kinds_there_are(server: Server) -> None:
-    found = {f"{each.group}/{each.resource}": each for each in await served(server.client, "delete", "list", "watch")}
+    inventory = await served(server.client, "delete", "list", "watch")
+    found = {f"{each.group}/{each.resource}": each for each in inventory.kinds}
+    assert not inventory.silent
     assert {"/pods", "/configmaps", "coordination.k8s.io/leases", "rbac.authorization.k8s.io/roles"} <= found.keys()
     assert not any("/" in each.resource for each in found.values())
     assert (found["/pods"].kind, found["/pods"].namespaced, found["/nodes"].namespaced) == ("Pod", True, False)
+
+
+async def test_a_component_that_is_away_does_not_stop_the_collection(tmp_path: Path) -> None:
+    spec = {"group": "example.org", "version": "v1", "service": {"namespace": "x", "name": "away"},
+            "groupPriorityMinimum": 100, "versionPriority": 100, "insecureSkipTLSVerify": True}  # fmt: skip
+    registration = convert({"metadata": {"name": "v1.example.org"}, "spec": spec}, APIService)
+    clock = FakeClock()
+    async with running_server(tmp_path, clock=clock) as server:
+        await server.client.create(registration)
+        owner = await create(server, "a")
+        await create(server, "b", reference(owner))
+        for _ in range(TURNS):
+            if (await served(server.client, "list")).silent == {("example.org", "v1")}:
+                break
+            await asyncio.sleep(MOMENT)
+        async with collecting(server, clock):
+            await delete(server, "a")
+            await until(server, set())
 
 
 async def test_a_deletion_can_change_its_mind(server: Server) -> None:

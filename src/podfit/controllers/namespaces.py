@@ -1,8 +1,8 @@
 """Deleting a namespace means emptying it first.
 
 A namespace that is being deleted keeps its `kubernetes` finalizer until nothing is left in it, of any kind that the
-server has by then, custom resources included. Pods go gracefully, so
-the controller looks again until they are gone; then it takes the finalizer away and the API server removes the object.
+server has by then, custom resources included. Pods go gracefully, so the controller looks again until they are gone;
+then it takes the finalizer away and the API server removes the object.
 """
 
 import msgspec
@@ -18,6 +18,7 @@ from podfit.core.errors import ApiError
 
 FINALIZER = "kubernetes"
 LOOK_AGAIN = 0.5  # seconds, while something in it takes its time to go
+ASK_AGAIN = 15.0  # seconds, while a component that serves kinds does not answer
 
 
 class NamespaceController(Controller[str]):
@@ -35,10 +36,12 @@ class NamespaceController(Controller[str]):
         namespace = self._namespaces.get(key)
         if namespace is None or not namespace.metadata.deletion_timestamp:
             return None
-        kinds = await served(self._client, "delete", "list")
-        left = [await self._empty(each, key) for each in kinds if each.namespaced]
+        inventory = await served(self._client, "delete", "list")
+        left = [await self._empty(each, key) for each in inventory.kinds if each.namespaced]
         if any(left):
             return LOOK_AGAIN
+        if inventory.silent:  # who serves them may have something in it
+            return ASK_AGAIN
         await self._finalize(namespace)
         return None
 

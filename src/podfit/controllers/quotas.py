@@ -1,7 +1,8 @@
 """What a namespace's pods really use, counted again.
 
 Admission charges a growth at once and credits nothing; this controller counts all pods whenever a pod or a quota
-changed in what counts, so what shrank, finished or went away is credited once the node has reported it (R-066).
+changed in what counts, so what shrank, finished or went away is credited once the node has reported it (R-066). A pod
+is charged before it is stored: a count that falls in between misses it, so its coming is a reason to count, too.
 """
 
 from msgspec.structs import replace
@@ -28,7 +29,9 @@ class QuotaController(Controller[tuple[str, str]]):
         self._pods = Informer(client, Pod, clock=clock)
         super().__init__(clock, self._quotas, self._pods)
         self._quotas.add_handler(add=self._quota_changed, update=lambda _, new: self._quota_changed(new))
-        self._pods.add_handler(update=self._pod_changed, delete=lambda old: self._all_in(old.metadata.namespace))
+        self._pods.add_handler(
+            add=lambda new: self._all_in(new.metadata.namespace), update=self._pod_changed,
+            delete=lambda old: self._all_in(old.metadata.namespace))
 
     def _quota_changed(self, quota: ResourceQuota) -> None:
         self.queue.add((quota.metadata.namespace, quota.metadata.name))

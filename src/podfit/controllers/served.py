@@ -1,5 +1,6 @@
 """Which kinds an API server has, asked of the server itself, so that custom resources are among them."""
 
+import logging
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,17 +10,20 @@ from podfit.api.registry import ResourceInfo
 from podfit.client.resource import Resource
 from podfit.client.resource import dynamic as by_name
 from podfit.client.rest import Client
+from podfit.core.errors import ApiError
+
+log = logging.getLogger(__name__)
 
 
 class _Kind(msgspec.Struct, frozen=True):
     name: str
     kind: str
     namespaced: bool
-    verbs: tuple[str, ...] = ()
+    verbs: tuple[str, ...] | None = ()  # Go writes an empty list as null
 
 
 class _Kinds(msgspec.Struct, frozen=True):
-    resources: tuple[_Kind, ...] = ()
+    resources: tuple[_Kind, ...] | None = ()
 
 
 class _Version(msgspec.Struct, frozen=True, rename="camel"):
@@ -57,16 +61,29 @@ class Served:
         return Resource(self.info(), kind)
 
 
-async def served(client: Client, *verbs: str) -> tuple[Served, ...]:
+class Inventory(msgspec.Struct, frozen=True):
+    """`silent` are groups and versions that gave no answer: another component serves them, and is away."""
+
+    kinds: tuple[Served, ...]
+    silent: frozenset[tuple[str, str]] = frozenset()
+
+
+async def served(client: Client, *verbs: str) -> Inventory:
     """Every kind that has these verbs, in each group's preferred version."""
     versions = ["v1"]
     groups = msgspec.json.decode(await client.request("GET", "/apis"), type=_Groups).groups
     versions += [each.preferred_version.group_version for each in groups]
     found: list[Served] = []
+    silent = set()
     for each in versions:
         group, _, version = each.rpartition("/")
-        text = await client.request("GET", f"/apis/{each}" if group else f"/api/{each}")
-        kinds = (kind for kind in msgspec.json.decode(text, type=_Kinds).resources
-                 if "/" not in kind.name and set(verbs) <= set(kind.verbs))  # fmt: skip
+        try:
+            text = await client.request("GET", f"/apis/{each}" if group else f"/api/{each}")
+            resources = msgspec.json.decode(text, type=_Kinds).resources or ()
+        except (ApiError, msgspec.DecodeError) as error:
+            log.warning("not known which kinds there are version=%s error=%s", each, error)
+            silent.add((group, version))
+            continue
+        kinds = (kind for kind in resources if "/" not in kind.name and set(verbs) <= set(kind.verbs or ()))
         found += (Served(group, version, kind.name, kind.kind, kind.namespaced) for kind in kinds)
-    return tuple(found)
+    return Inventory(tuple(found), frozenset(silent))

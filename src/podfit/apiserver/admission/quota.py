@@ -25,21 +25,24 @@ class ResourceQuotaAdmission(Passive):
     async def validate(self, attributes: Attributes, obj: Any) -> None:
         if not _concerns(attributes):
             return
+        charged: set[str] = set()
         for _ in range(ATTEMPTS):
             quotas = [_counted(each) for each in await self.context.all(ResourceQuota, attributes.namespace)]
-            verdict = charge(obj, attributes.old, quotas, self.context.gates)
+            open_ = [each for each in quotas if each.metadata.uid not in charged]
+            verdict = charge(obj, attributes.old, open_, self.context.gates)
             if isinstance(verdict, Refused):
                 raise verdict.error(attributes.name)
-            if attributes.dry_run or await self._store(verdict.quotas):
+            if attributes.dry_run or await self._store(verdict.quotas, charged):
                 return
         raise conflict("resourcequotas", "", "the quota is written too often; please try again")
 
-    async def _store(self, quotas: tuple[ResourceQuota, ...]) -> bool:
-        """False when another request was quicker, or the quota is gone."""
+    async def _store(self, quotas: tuple[ResourceQuota, ...], charged: set[str]) -> bool:
+        """False when another request was quicker, or the quota is gone; those that were stored are `charged` once."""
         stored = Stored[ResourceQuota](self.context.store, info_for(ResourceQuota))
         try:
             for quota in quotas:
                 await stored.update(quota, expected=int(quota.metadata.resource_version))
+                charged.add(quota.metadata.uid)
         except ApiError:
             return False
         return True

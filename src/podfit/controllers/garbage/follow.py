@@ -1,8 +1,9 @@
 """The watches of the garbage collector: one a kind, for as long as the server has the kind.
 
 Kinds come and go with their definitions, so the server's own list of them is read again whenever a definition changes;
-nothing is asked for on a timer. Objects come whole, but only the marks of their metadata are decoded: in one process
-the line of a watch is encoded once for everybody who watches the kind, while metadata alone would be made for us.
+nothing is asked for on a timer, but what another component serves that was away. Objects come whole, but only the marks
+of their metadata are decoded: in one process the line of a watch is encoded once for everybody who watches the kind,
+while metadata alone would be made for us.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ from collections.abc import Callable
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.controllers.garbage.graph import Item, Marked
-from podfit.controllers.served import Served, served
+from podfit.controllers.served import Inventory, Served, served
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 
@@ -21,6 +22,7 @@ log = logging.getLogger(__name__)
 IGNORED = "events"  # in whichever group: they belong to nobody, and are many
 DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
 PAUSE = 1.0  # seconds, after a definition changed or the server could not be asked
+ASK_AGAIN = 30.0  # seconds, while a component that serves kinds does not answer
 VERBS = ("delete", "list", "watch")
 
 
@@ -42,18 +44,29 @@ class Follower:
         async with asyncio.TaskGroup() as group:
             while True:
                 self._stale.clear()
-                if await self._refresh(group):
-                    await asyncio.gather(*(informer.synced.wait() for informer, _ in self._followed.values()))
-                    self.ready.set()
-                    await self._stale.wait()
+                listing = group.create_task(self._refresh(group))
+                await self._stale.wait()
                 await self._clock.sleep(PAUSE)
+                listing.cancel()
 
-    async def _refresh(self, group: asyncio.TaskGroup) -> bool:
+    async def _refresh(self, group: asyncio.TaskGroup) -> None:
+        """Follow what there is by now; a kind that goes before it is listed must not be waited for."""
         try:
-            wanted = {each for each in await served(self._client, *VERBS) if each.resource != IGNORED}
+            inventory = await served(self._client, *VERBS)
         except (ApiError, ConnectionError) as error:
             log.warning("cannot ask which kinds there are error=%s", error)
-            return False
+            self._stale.set()
+            return
+        self._follow(group, inventory)
+        if inventory.silent:
+            self._clock.call_later(ASK_AGAIN, self._stale.set)
+        await asyncio.gather(*(informer.synced.wait() for informer, _ in self._followed.values()))
+        self.ready.set()
+
+    def _follow(self, group: asyncio.TaskGroup, inventory: Inventory) -> None:
+        """What was served by who does not answer now is followed on."""
+        wanted = {each for each in inventory.kinds if each.resource != IGNORED}
+        wanted |= {each for each in self._followed if (each.group, each.version) in inventory.silent}
         for each in self._followed.keys() - wanted:
             informer, task = self._followed.pop(each)
             task.cancel()
@@ -62,7 +75,6 @@ class Follower:
         for each in wanted - self._followed.keys():
             informer = self._informer(each)
             self._followed[each] = informer, group.create_task(informer.run())
-        return True
 
     def _informer(self, of: Served) -> Informer[Marked]:
         informer: Informer[Marked] = Informer(self._client, of.decoded_as(Marked), clock=self._clock)
