@@ -1,6 +1,11 @@
-"""The shapes of names and labels. Each function answers what is wrong with a text, nothing when it is fine."""
+"""The shapes of names and labels. Each function answers what is wrong with a text, nothing when it is fine.
+
+A cluster says the same few thousand names over and over, the keys of labels above all, so verdicts are remembered.
+"""
 
 import re
+from collections.abc import Callable
+from functools import lru_cache, wraps
 
 _EDGES = "and must start and end with an alphanumeric character"
 _NAME = f"must consist of alphanumeric characters, '-', '_' or '.', {_EDGES}"
@@ -10,6 +15,20 @@ _QUALIFIED_FORM = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE_FORM = f"({_QUALIFIED_FORM})?"
 _KEY_FORM = "[-._a-zA-Z0-9]+"
 _HEADER_FORM = "[-A-Za-z0-9]+"
+_REMEMBERED, _LONGEST = 8192, 256  # texts of each shape, and the letters of one
+
+Check = Callable[[str], list[str]]
+
+
+def _remembering(check: Check) -> Check:
+    """The same check, which looks at a text of ordinary length once."""
+    verdict = lru_cache(_REMEMBERED)(lambda text: tuple(check(text)))
+
+    @wraps(check)
+    def remembering(text: str) -> list[str]:
+        return check(text) if len(text) > _LONGEST else list(verdict(text))
+
+    return remembering
 
 
 def _no_match(rule: str, form: str, *examples: str) -> str:
@@ -50,16 +69,19 @@ def _checked(text: str, form: str, message: str, limit: int) -> list[str]:
     return problems if re.fullmatch(form, text) else [*problems, message]
 
 
+@_remembering
 def dns_label(text: str) -> list[str]:
     dotted = re.fullmatch(_SUBDOMAIN_FORM, text) and "." in text
     return _checked(text, _LABEL_FORM, "must not contain dots" if dotted else _NOT_LABEL, 63)
 
 
+@_remembering
 def dns_1035_label(text: str) -> list[str]:
     """A label that begins with a letter."""
     return _checked(text, _LABEL_1035_FORM, _NOT_LABEL_1035, 63)
 
 
+@_remembering
 def dns_subdomain(text: str) -> list[str]:
     return _checked(text, _SUBDOMAIN_FORM, _NOT_SUBDOMAIN, 253)
 
@@ -69,6 +91,7 @@ def generated(check_text: str) -> str:
     return check_text[:-1] + "a" if check_text.endswith("-") else check_text
 
 
+@_remembering
 def qualified(text: str) -> list[str]:
     """`name` or `domain/name`, as keys of labels are."""
     prefix, slash, name = text.rpartition("/")
@@ -89,11 +112,13 @@ def qualified(text: str) -> list[str]:
     return problems
 
 
+@_remembering
 def label_value(text: str) -> list[str]:
     problems = ["must be no more than 63 bytes"] if len(text.encode()) > 63 else []
     return problems if re.fullmatch(_VALUE_FORM, text) else [*problems, _NOT_VALUE]
 
 
+@_remembering
 def config_key(text: str) -> list[str]:
     """A key of a ConfigMap or Secret, which becomes a file name."""
     if problems := _checked(text, _KEY_FORM, _NOT_KEY, 253):
@@ -114,6 +139,7 @@ def header(text: str) -> list[str]:
     return [] if re.fullmatch(_HEADER_FORM, text) else [_NOT_HEADER]
 
 
+@_remembering
 def env_name(text: str) -> list[str]:
     """Any printable ASCII but `=`, the relaxed rule that is on by default."""
     if not text:
@@ -123,6 +149,7 @@ def env_name(text: str) -> list[str]:
     return ["a valid environment variable name must consist only of printable ASCII characters other than '='"]
 
 
+@_remembering
 def port_name(text: str) -> list[str]:
     """An IANA service name."""
     problems = []

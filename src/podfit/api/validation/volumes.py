@@ -1,10 +1,12 @@
 """Volumes. Sources that no node of ours mounts are checked for what names them."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import msgspec
 
+from podfit.api.base import Struct
 from podfit.api.core.volumes import (
     ConfigMapProjection,
     ConfigMapVolumeSource,
@@ -38,6 +40,12 @@ _HOST_PATH_TYPES = (
 _MODE = "must be a number between 0 and 0777 (octal), both inclusive"
 
 
+@cache
+def _members(kind: type[Struct]) -> tuple[tuple[str, str], ...]:
+    """Each member's attribute and its name in JSON: found by evaluating annotations, which takes half a millisecond."""
+    return tuple((field.name, field.encode_name) for field in msgspec.structs.fields(kind))
+
+
 def validate_volumes(volumes: tuple[Volume, ...], path: str) -> list[FieldError]:
     errors = []
     seen: set[str] = set()
@@ -58,12 +66,12 @@ def _source(volume: Volume, path: str) -> list[FieldError]:
     """Exactly one; a second one is refused, and not looked into."""
     errors: list[FieldError] = []
     given = 0
-    for field in msgspec.structs.fields(Volume):
-        source = getattr(volume, field.name)
-        if field.name == "name" or source is None:
+    for attribute, name in _members(Volume):
+        source = getattr(volume, attribute)
+        if source is None or attribute == "name":
             continue
         given += 1
-        where = f"{path}.{field.encode_name}"
+        where = f"{path}.{name}"
         if given > 1:
             errors.append(forbidden(where, "may not specify more than 1 volume type"))
         else:
@@ -165,12 +173,12 @@ def _projected(source: ProjectedVolumeSource, path: str) -> list[FieldError]:
 def _projection(projection: VolumeProjection, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     given = 0
-    for field in msgspec.structs.fields(VolumeProjection):
-        source = getattr(projection, field.name)
+    for attribute, name in _members(VolumeProjection):
+        source = getattr(projection, attribute)
         if source is None:
             continue
         given += 1
-        where = f"{path}.{field.encode_name}"
+        where = f"{path}.{name}"
         if given > 1:
             errors.append(forbidden(where, "may not specify more than 1 volume type"))
         elif isinstance(source, ServiceAccountTokenProjection):

@@ -1,0 +1,187 @@
+"""CPU of the API server for each kind of write, without sockets: the handler in process, on a store in memory.
+
+    python bench/writes.py [--requests 500] [--rounds 5] [--only create,resize] [--profile resize]
+
+`bench/api.py` measures the same through HTTPS and to the disk; here only the server's own work counts: decoding,
+defaults, admission, validation, managed fields, encoding. The least of several rounds is printed, in process time.
+"""
+
+import argparse
+import asyncio
+import cProfile
+import gc
+import json
+import pstats
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from api import PODS, STRATEGIC, pod, resize
+
+from podfit.api.core.config import ServiceAccount
+from podfit.api.meta import ObjectMeta
+from podfit.apiserver.context import Context
+from podfit.apiserver.server import ApiServer
+from podfit.client.rest import Client
+from podfit.client.transport import Local
+from podfit.core.features import FeatureGates
+from podfit.net.inline import InlineExecutor
+from podfit.net.system import SystemClock
+from podfit.net.wire import Identity, Request
+from podfit.store.memory import memory_store
+
+ADMIN = Identity("admin", ("system:masters",))
+KUBELET = Identity("system:node:n1", ("system:nodes", "system:authenticated"))
+SCHEDULER = Identity("system:kube-scheduler", ("system:authenticated",))
+EVENTS = "/api/v1/namespaces/default/events"
+APPLY = "application/apply-patch+yaml"
+EXISTING = 200
+Requests = Iterator[tuple[Identity, Request]]
+
+
+def request(method: str, path: str, body: bytes, kind: str = "application/json", **query: str) -> Request:
+    headers = {"content-type": kind, "user-agent": "podfit/bench"}
+    return Request(method, path, {name: (value,) for name, value in query.items()}, headers, body)
+
+
+def creates(prefix: str, count: int) -> Requests:
+    for number in range(count):
+        yield ADMIN, request("POST", PODS, pod(f"{prefix}-{number}"))
+
+
+def resizes(seed: int, count: int) -> Requests:
+    for number in range(count):
+        yield ADMIN, request("PATCH", f"{PODS}/pod-{number % EXISTING}/resize", resize(seed + number // EXISTING),
+                             STRATEGIC)  # fmt: skip
+
+
+def status(seed: int) -> bytes:
+    """What a kubelet says of a pod that runs; `seed` makes each different."""
+    cpu = {"requests": {"cpu": f"{100 + seed % 50}m", "memory": "64Mi"}, "limits": {"cpu": "200m", "memory": "128Mi"}}
+    when = f"2026-01-02T03:{seed // 60 % 60:02}:{seed % 60:02}Z"
+    conditions = [{"type": each, "status": "True", "lastTransitionTime": when, "observedGeneration": 1}
+                  for each in ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")]
+    container = {
+        "name": "app", "image": "registry.example/app:1.2.3", "imageID": "sha256:" + "0" * 64, "ready": True,
+        "containerID": "containerd://" + "1" * 64, "restartCount": 0, "started": True, "resources": cpu,
+        "allocatedResources": cpu["requests"], "state": {"running": {"startedAt": when}},
+    }  # fmt: skip
+    return json.dumps({"status": {
+        "phase": "Running", "conditions": conditions, "containerStatuses": [container], "hostIP": "10.0.0.1",
+        "hostIPs": [{"ip": "10.0.0.1"}], "podIP": "10.1.0.1", "podIPs": [{"ip": "10.1.0.1"}], "startTime": when,
+        "qosClass": "Burstable", "observedGeneration": 1,
+    }}).encode()  # fmt: skip
+
+
+def statuses(seed: int, count: int) -> Requests:
+    for number in range(count):
+        yield KUBELET, request("PATCH", f"{PODS}/pod-{number % EXISTING}/status", status(seed + number // EXISTING),
+                               STRATEGIC)  # fmt: skip
+
+
+def events(prefix: str, count: int) -> Requests:
+    for number in range(count):
+        body = {
+            "metadata": {"name": f"{prefix}.{number}", "namespace": "default"}, "type": "Normal", "reason": "Pulled",
+            "involvedObject": {"apiVersion": "v1", "kind": "Pod", "name": "pod-1", "namespace": "default",
+                               "uid": "2c7ad0a5-0d3c-4b1e-a8b9-1f0f5b8d3a11"},
+            "message": "Container image is present on the machine", "count": 1,
+            "firstTimestamp": "2026-01-02T03:04:05Z", "lastTimestamp": "2026-01-02T03:04:05Z",
+            "source": {"component": "kubelet", "host": "n1"},
+        }  # fmt: skip
+        yield SCHEDULER, request("POST", EVENTS, json.dumps(body).encode())
+
+
+def applies(seed: int, count: int) -> Requests:
+    """A pod applied again with another annotation: the applier owns all that is in the document."""
+    for number in range(count):
+        name = f"applied-{number % EXISTING}"
+        document = json.loads(pod(name))
+        document["metadata"]["annotations"]["example.org/round"] = str(seed + number // EXISTING)
+        yield ADMIN, request("PATCH", f"{PODS}/{name}", json.dumps(document).encode(), APPLY, fieldManager="applier")
+
+
+def puts(seed: int, count: int) -> Requests:
+    """A whole status by PUT, as client-go's UpdateStatus sends it."""
+    for number in range(count):
+        name = f"pod-{number % EXISTING}"
+        whole = json.loads(pod(name)) | json.loads(status(seed + number // EXISTING))
+        yield ADMIN, request("PUT", f"{PODS}/{name}/status", json.dumps(whole).encode())
+
+
+KINDS: dict[str, Callable[[int, int], Requests]] = {
+    "create": lambda seed, count: creates(f"c{seed}", count),
+    "resize": resizes,
+    "status patch": statuses,
+    "status put": puts,
+    "event": lambda seed, count: events(f"e{seed}", count),
+    "apply": applies,
+}
+
+
+async def run(options: argparse.Namespace) -> None:
+    with tempfile.TemporaryDirectory(prefix="podfit-bench-") as made:
+        store = memory_store(InlineExecutor)
+        api = ApiServer(Context(store, SystemClock(), FeatureGates(), lambda _: None), signing_key=Path(made) / "sa")
+        await api.start()
+        await Client(Local(api.handler, ADMIN)).create(
+            ServiceAccount(metadata=ObjectMeta(name="default", namespace="default"))
+        )
+        allocatable = b'{"status":{"allocatable":{"cpu":"9k","memory":"9Ti","pods":"99k"}}}'
+        await send(api, iter([(ADMIN, request("POST", "/api/v1/nodes", b'{"metadata":{"name":"n1"}}')),
+                              (ADMIN, request("PATCH", "/api/v1/nodes/n1/status", allocatable, STRATEGIC))]))  # fmt: skip
+        await send(api, creates("pod", EXISTING))
+        await send(api, statuses(0, EXISTING))
+        await send(api, applies(0, EXISTING))
+        for name, make in KINDS.items():
+            if options.only and name not in options.only.split(","):
+                continue
+            await measure(api, name, make, options)
+        await api.stop()
+        await store.close()
+
+
+async def measure(
+    api: ApiServer, name: str, make: Callable[[int, int], Requests], options: argparse.Namespace
+) -> None:
+    found = cProfile.Profile(time.thread_time)
+    times = []
+    for number in range(options.rounds):
+        prepared = list(make(7 * (number + 1), options.requests))
+        gc.collect()
+        if options.profile == name:
+            found.enable()
+        began = time.process_time()
+        await send(api, iter(prepared))
+        times.append((time.process_time() - began) / options.requests)
+        found.disable()
+    print(f"{name:14} {1e6 * min(times):6.0f} us   (median {1e6 * sorted(times)[len(times) // 2]:.0f})", flush=True)
+    if options.profile == name:
+        pstats.Stats(found, stream=sys.stdout).sort_stats(options.sort).print_stats(options.lines)
+
+
+async def send(api: ApiServer, requests: Iterator[tuple[Identity, Any]]) -> None:
+    from dataclasses import replace
+
+    for identity, each in requests:
+        answer = await api.handler(replace(each, identity=identity))
+        if answer.status >= 300:
+            raise SystemExit(f"{each.method} {each.path}: {answer.status} {answer.body!r}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--requests", type=int, default=EXISTING * 2)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", default="", help="kinds of writes, with commas between them")
+    parser.add_argument("--profile", default="", help="the kind of write that is looked at by function")
+    parser.add_argument("--sort", default="tottime")
+    parser.add_argument("--lines", type=int, default=60)
+    asyncio.run(run(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    main()
