@@ -16,11 +16,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from api import PODS, STRATEGIC, pod, resize
-
 from podfit.api.core.config import ServiceAccount
 from podfit.api.meta import ObjectMeta
 from podfit.apiserver.context import Context
@@ -131,8 +131,9 @@ async def run(options: argparse.Namespace) -> None:
             ServiceAccount(metadata=ObjectMeta(name="default", namespace="default"))
         )
         allocatable = b'{"status":{"allocatable":{"cpu":"9k","memory":"9Ti","pods":"99k"}}}'
-        await send(api, iter([(ADMIN, request("POST", "/api/v1/nodes", b'{"metadata":{"name":"n1"}}')),
-                              (ADMIN, request("PATCH", "/api/v1/nodes/n1/status", allocatable, STRATEGIC))]))  # fmt: skip
+        node = request("POST", "/api/v1/nodes", b'{"metadata":{"name":"n1"}}')
+        room = request("PATCH", "/api/v1/nodes/n1/status", allocatable, STRATEGIC)
+        await send(api, iter([(ADMIN, node), (ADMIN, room)]))
         await send(api, creates("pod", EXISTING))
         await send(api, statuses(0, EXISTING))
         await send(api, applies(0, EXISTING))
@@ -164,8 +165,6 @@ async def measure(
 
 
 async def send(api: ApiServer, requests: Iterator[tuple[Identity, Any]]) -> None:
-    from dataclasses import replace
-
     for identity, each in requests:
         answer = await api.handler(replace(each, identity=identity))
         if answer.status >= 300:
@@ -174,7 +173,7 @@ async def send(api: ApiServer, requests: Iterator[tuple[Identity, Any]]) -> None
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--requests", type=int, default=EXISTING * 2)
+    parser.add_argument("--requests", type=int, default=EXISTING)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="", help="kinds of writes, with commas between them")
     parser.add_argument("--profile", default="", help="the kind of write that is looked at by function")

@@ -13,15 +13,16 @@ S = TypeVar("S", bound=Struct)
 
 
 @cache
-def _empties(kind: type[Struct]) -> Mapping[str, Any]:
+def empties(kind: type[Struct]) -> Mapping[str, Any]:
+    """What each attribute holds that is not given."""
     made = kind()  # every field of a wire type may be left out
     return {name: getattr(made, name) for name in kind.__struct_fields__}
 
 
 def fill(obj: S, **defaults: Any) -> S:
     """`obj` with the defaults of the fields that were not given, that is, still hold what the Struct starts with."""
-    empties = _empties(type(obj))
-    missing = {name: value for name, value in defaults.items() if getattr(obj, name) == empties[name] != value}
+    empty = empties(type(obj))
+    missing = {name: value for name, value in defaults.items() if getattr(obj, name) == empty[name] != value}
     return msgspec.structs.replace(obj, **missing) if missing else obj
 
 

@@ -19,6 +19,7 @@ from podfit.api.registry import ResourceInfo
 from podfit.api.schema import members
 from podfit.apiserver.bodies import options_kind
 from podfit.apiserver.fields.compare import changed, existing, lost
+from podfit.apiserver.fields.differing import differing
 from podfit.apiserver.fields.sets import Tree, union, union_of, well_formed, without
 from podfit.core.fields import refusal, too_long
 from podfit.net.wire import Request
@@ -116,10 +117,8 @@ def _apart(info: ResourceInfo, old: Any, new: Any) -> tuple[Any, Any]:
     """Both as documents, without what is the same in both, which is most of an object, and without their managers."""
     if old is None:
         return _blank(info), codec.to_dict(new)
-    empty = info.type()
-    same = {name: getattr(empty, name) for name in empty.__struct_fields__ if getattr(old, name) == getattr(new, name)}
-    without = (replace(each, **{"metadata": replace(each.metadata, managed_fields=()), **same}) for each in (old, new))
-    before, after = map(codec.to_dict, without)
+    unmanaged = (replace(each, metadata=replace(each.metadata, managed_fields=())) for each in (old, new))
+    before, after = map(codec.to_dict, differing(*unmanaged))
     return before, after
 
 
