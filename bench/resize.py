@@ -22,7 +22,7 @@ from podfit.api.core.pods import Pod
 from podfit.client.kubeconfig import load
 from podfit.client.rest import Client
 from podfit.cluster.layout import DataDir
-from podfit.cluster.nodes import cgroup_layout
+from podfit.cluster.runtime import cgroup_layout
 from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.cgroup.protocol import Cgroups
 from podfit.kubelet.runtime.cri.client import CRIRuntime

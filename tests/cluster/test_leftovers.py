@@ -12,7 +12,7 @@ import pytest
 from podfit.cluster.errors import ClusterError
 from podfit.cluster.layout import DataDir
 from podfit.cluster.leftovers import LeftBehind, Leftovers, Traces
-from podfit.cluster.nodes import cgroup_layout
+from podfit.cluster.runtime import cgroup_layout
 from podfit.kubelet.runtime.containerd import Places
 from podfit.kubelet.volumes.mounter import TmpfsMounter
 from support.clock import FakeClock

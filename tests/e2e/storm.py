@@ -21,7 +21,7 @@ from podfit.api.core.pods import Pod
 from podfit.client.kubeconfig import load
 from podfit.client.rest import Client
 from podfit.cluster.layout import DataDir
-from podfit.cluster.nodes import cgroup_layout
+from podfit.cluster.runtime import cgroup_layout
 from podfit.core.errors import ApiError
 from podfit.core.quantity import Quantity
 from podfit.kubelet.cgroup.detect import detect

@@ -1,11 +1,11 @@
 """A whole cluster in one process: store, API server, controllers, scheduler, nodes.
 
 Nothing in a component knows that it is not alone in its process; they share the API server's handler instead of a
-socket. The runtime starts while the API server does, because containerd takes longer than anything of ours.
+socket. containerd is launched first, because it takes longer than anything of ours and needs nothing of ours. What the
+API server does not need to answer is imported when it answers (`Later`): kubelet, gRPC, controllers, scheduler.
 """
 
 import asyncio
-import importlib
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack
@@ -13,18 +13,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from podfit import __version__
-from podfit.api.core.nodes import Node
 from podfit.apiserver.context import Context
 from podfit.apiserver.embedded import Store, StoreError, embedded_store
 from podfit.apiserver.server import ApiServer
-from podfit.client.kubeconfig import load
-from podfit.client.kubeconfig_edit import remove
-from podfit.client.rest import Client
-from podfit.client.transport import Local
 from podfit.cluster.access import CONTEXT, Published, admin_access, publish
 from podfit.cluster.certificates import LOOPBACK, serving
 from podfit.cluster.errors import MachineError
-from podfit.cluster.loops import control_loops
+from podfit.cluster.later import Later
 from podfit.cluster.options import (
     KubeletOptions,
     NodeChoice,
@@ -46,8 +41,10 @@ from podfit.net.tls import Authority, server_context
 from podfit.net.wire import Handler, Identity, Request, Response
 
 if TYPE_CHECKING:
+    from podfit.client.rest import Client
     from podfit.cluster.leftovers import Traces
     from podfit.cluster.nodes import ClusterNode, Machinery
+    from podfit.cluster.runtime import Footing
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +66,10 @@ class Cluster:
         self._broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._https: HttpsServer | None = None
         self._machinery: asyncio.Future[list[Machinery]] | None = None
+        self._metrics = Metrics()
+        self._later = Later()
+        self._closing.callback(self._later.close)
+        self._serving = asyncio.Event()
 
     @classmethod
     async def start(
@@ -98,11 +99,18 @@ class Cluster:
         self._closing.enter_context(exclusive(options.data))
         self._record(ready=False)
         announce(f"podfit {__version__}: Kubernetes API 1.36")
-        self._machinery = asyncio.ensure_future(_machinery(choice, options, clock))
+        self._machinery = asyncio.ensure_future(self._made(choice, _footing(choice, options, clock)))
         authority = await self._control_plane()
         self.access = publish(options.data, admin_access(authority, self.server), options.kubeconfig)
         announce(f"  api       {self.server}, ready in {1000 * (clock.monotonic() - began):.0f} ms")
-        await self._nodes(choice, await asyncio.shield(self._machinery), announce)
+        self._serving.set()
+        await asyncio.sleep(0)  # the nodes' imports come first
+        loops = asyncio.ensure_future(self._control_loops(authority))
+        try:
+            await self._nodes(choice, await asyncio.shield(self._machinery), announce)
+            await loops
+        finally:
+            loops.cancel()
         announce(f"  store     {options.data.store}")
         where = f'context "{CONTEXT}" in ' if self.access.context else ""
         unchanged = " (current context unchanged)" if self.access.context else ""
@@ -111,14 +119,13 @@ class Cluster:
         self._record(ready=True)
 
     async def _control_plane(self) -> Authority:
-        """Store, API server behind HTTPS, controllers, scheduler."""
+        """Store, and API server behind HTTPS."""
         options, clock = self.options, self._clock
         authority = Authority.load(options.data.pki, clock=clock)
         store = self._store = self._open_store()
         self._closing.push_async_callback(store.close)
         context = Context(store, clock, options.gates, self._kubelet, options.legacy)
-        metrics = Metrics()
-        api = ApiServer(context, signing_key=options.data.pki / "service-accounts.key", metrics=metrics,
+        api = ApiServer(context, signing_key=options.data.pki / "service-accounts.key", metrics=self._metrics,
                         audit=open_audit(options.audit, clock))  # fmt: skip
         await api.start()
         self._closing.push_async_callback(api.stop)
@@ -129,9 +136,27 @@ class Cluster:
         self._closing.callback(api.drain)
         await api.publish(self.server)
         self._handler = api.handler
-        for part in control_loops(self._client, options, clock, metrics, ca=authority.certificate.decode()):
-            self._run(part)
         return authority
+
+    async def _control_loops(self, authority: Authority) -> None:
+        """Controllers and scheduler."""
+        await self._later.need("podfit.cluster.loops")
+        from podfit.cluster.loops import control_loops
+
+        ca = authority.certificate.decode()
+        for part in control_loops(self._client, self.options, self._clock, self._metrics, ca=ca):
+            self._run(part)
+
+    async def _made(self, choice: NodeChoice, stands_on: "Footing | None") -> "list[Machinery]":
+        """What the kubelets drive, once the API serves."""
+        await self._serving.wait()
+        grpc = ("podfit.kubelet.runtime.cri.client",) if choice.kind is NodeKind.REAL else ()
+        await self._later.need("podfit.cluster.nodes", *grpc)
+        from podfit.cluster.nodes import real_machinery, simulated_machinery
+
+        if stands_on is not None:
+            return [await real_machinery(stands_on, self.options, self._clock)]
+        return [simulated_machinery(self._clock) for _ in node_names(choice, self.options.nodes)]
 
     async def _listen(self, https: HttpsServer) -> str:
         port = self.options.port
@@ -144,7 +169,7 @@ class Cluster:
             ) from error
 
     async def _nodes(self, choice: NodeChoice, machinery: "list[Machinery]", announce: Announce) -> None:
-        from podfit.cluster.nodes import ClusterNode
+        from podfit.cluster.nodes import ClusterNode, pressures, wait_until_ready
 
         names = node_names(choice, self.options.nodes)
         self.nodes = tuple(
@@ -153,23 +178,13 @@ class Cluster:
         )
         await asyncio.gather(*(node.start() for node in self.nodes))
         async with asyncio.timeout(READY_SECONDS):
-            await asyncio.gather(*(self._ready(node.name) for node in self.nodes))
+            await asyncio.gather(*(wait_until_ready(self.admin_local(), node.name) for node in self.nodes))
         if not self.nodes:
             announce(f"  node      none, {choice.why}")
         for node in self.nodes:
             announce(f"  node      {node.name}: {choice.kind} ({choice.why}); {node.machinery.detail}")
-            for pressure in _pressures(await self.admin_local().get(Node, node.name)):
+            for pressure in await pressures(self.admin_local(), node.name):
                 announce(f"  warning   {pressure}; the node takes no new pods (--eviction-hard \"\" switches this off)")
-
-    async def _ready(self, name: str) -> None:
-        client = self.admin_local()
-        node = await client.get(Node, name)
-        if _is_ready(node):
-            return
-        version = node.metadata.resource_version
-        async for event in client.watch(Node, resource_version=version, fields=f"metadata.name={name}"):
-            if event.type != "BOOKMARK" and _is_ready(event.object):
-                return
 
     async def stop(self, *, pods: bool) -> None:
         """End everything; with `pods` the containers, the runtime and the user's kubeconfig entry go too.
@@ -188,6 +203,8 @@ class Cluster:
         if pods:
             self.options.data.state.unlink(missing_ok=True)
             if self.access.context:
+                from podfit.client.kubeconfig_edit import remove
+
                 remove(self.access.path, self.access.context)
         for failure in stopped:
             if isinstance(failure, BaseException):
@@ -206,6 +223,7 @@ class Cluster:
         """The start failed before there were nodes: end the runtime that was made ready for them."""
         if self._machinery is None:
             return
+        self._serving.set()
         made = (await asyncio.gather(self._machinery, return_exceptions=True))[0]
         for machinery in made if isinstance(made, list) else ():
             from podfit.cluster.nodes import release
@@ -221,14 +239,19 @@ class Cluster:
         """Of the newest write."""
         return self._store.revision
 
-    def admin_client(self) -> Client:
+    def admin_client(self) -> "Client":
         """An administrator's client over HTTPS, as a user would have it."""
+        from podfit.client.kubeconfig import load
+
         return load([self.options.data.kubeconfig]).client(user_agent="podfit")
 
-    def admin_local(self) -> Client:
-        return Client(Local(self._handler, Identity("kubernetes-admin", ("system:masters",))))
+    def admin_local(self) -> "Client":
+        return self._client("kubernetes-admin", "system:masters")
 
-    def _client(self, user: str, *groups: str) -> Client:
+    def _client(self, user: str, *groups: str) -> "Client":
+        from podfit.client.rest import Client
+        from podfit.client.transport import Local
+
         return Client(Local(self._handler, Identity(user, groups)), user_agent=user.removeprefix("system:"))
 
     def _kubelet(self, name: str) -> "Callable[[Request], Awaitable[Response]] | None":
@@ -264,18 +287,12 @@ def _running(node: "ClusterNode") -> RunningNode:
     )  # fmt: skip
 
 
-async def _machinery(choice: NodeChoice, options: UpOptions, clock: Clock) -> "list[Machinery]":
-    """A kubelet takes as long to import as the API server to start, so it is imported beside it, off the loop."""
-    await asyncio.to_thread(importlib.import_module, "podfit.cluster.nodes")
-    from podfit.cluster.nodes import real_machinery, simulated_machinery
+def _footing(choice: NodeChoice, options: UpOptions, clock: Clock) -> "Footing | None":
+    if choice.kind is not NodeKind.REAL:
+        return None
+    from podfit.cluster.runtime import footing
 
-    match choice.kind:
-        case NodeKind.REAL:
-            return [await real_machinery(options, clock)]
-        case NodeKind.SIMULATED:
-            return [simulated_machinery(clock) for _ in range(options.nodes)]
-        case NodeKind.NONE:
-            return []
+    return footing(options, clock)
 
 
 def _store(options: UpOptions) -> Store:
@@ -284,13 +301,3 @@ def _store(options: UpOptions) -> Store:
         return embedded_store(options.data.store, rules)
     except StoreError as error:
         raise MachineError(str(error), fix=("or choose another directory with --data",)) from error
-
-
-def _pressures(node: Node) -> list[str]:
-    """`DiskPressure: kubelet has disk pressure`, for each condition that is true and should not be."""
-    found = [each for each in node.status.conditions if each.type.endswith("Pressure") and each.status == "True"]
-    return [f"{each.type}: {each.message}" for each in found]
-
-
-def _is_ready(node: Node) -> bool:
-    return any(each.type == "Ready" and each.status == "True" for each in node.status.conditions)

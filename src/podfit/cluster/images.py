@@ -7,8 +7,8 @@ import msgspec
 
 from podfit.cluster.errors import ClusterError, MachineError
 from podfit.cluster.layout import DataDir
-from podfit.cluster.nodes import private_containerd
 from podfit.cluster.process import running
+from podfit.cluster.runtime import private_containerd
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.net.system import SystemClock

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from podfit.cluster.errors import ClusterError
 from podfit.cluster.layout import DataDir
-from podfit.cluster.nodes import cgroup_layout
+from podfit.cluster.runtime import cgroup_layout
 from podfit.core.clock import Clock
 from podfit.kubelet.runtime.containerd import Places
 from podfit.kubelet.volumes.mounter import mount_points

@@ -1,21 +1,19 @@
 """A node of the cluster: the runtime it stands on, its kubelet, and how to take both down."""
 
 import asyncio
-import hashlib
-import importlib
 import logging
 from dataclasses import dataclass
 from pathlib import Path
 
+from podfit.api.core.nodes import Node
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.cluster.errors import MachineError
 from podfit.cluster.kubelet_config import kubelet_config, node_machine
-from podfit.cluster.layout import DataDir
 from podfit.cluster.options import NodeKind, UpOptions
+from podfit.cluster.runtime import Footing, containerd_failed
 from podfit.core.clock import Clock
-from podfit.kubelet.cgroup.detect import detect
-from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups, Layout
+from podfit.kubelet.cgroup.protocol import Cgroups
 from podfit.kubelet.kubelet import Kubelet
 from podfit.kubelet.managers.config import ManagerError
 from podfit.kubelet.node.pressure import MachineSignals, observe_nothing
@@ -29,7 +27,6 @@ from podfit.net.wire import Handler, Identity
 
 log = logging.getLogger(__name__)
 
-SIMULATE = "or run:  podfit up --node simulated"
 READY_SECONDS = 30.0
 STEP = 0.01
 
@@ -44,34 +41,16 @@ class Machinery:
     containerd: Containerd | None = None
 
 
-def cgroup_layout(data: DataDir) -> Layout:
-    """A tree of its own for each data directory, so that two clusters on one machine do not meet."""
-    tag = hashlib.sha256(str(data.root).encode()).hexdigest()[:10]
-    return Layout(f"/podfit-{tag}")
-
-
-def private_containerd(data: DataDir, clock: Clock) -> Containerd:
-    return Containerd(data.containerd, sandbox_image=images.PAUSE, clock=clock)
-
-
-async def real_machinery(options: UpOptions, clock: Clock) -> Machinery:
-    """Start or adopt containerd, or connect to the runtime that was named. Raises MachineError."""
-    try:
-        found = detect(cgroup_layout(options.data))
-    except CgroupError as error:
-        raise MachineError(
-            f"no cgroups on this machine: {error}", fix=("or run:  podfit up --node simulated",)
-        ) from error
-    if options.runtime_endpoint:
+async def real_machinery(stands_on: Footing, options: UpOptions, clock: Clock) -> Machinery:
+    """Wait for our own containerd, or connect to the runtime that was named. Raises MachineError."""
+    found, containerd = stands_on.cgroups, stands_on.containerd
+    if containerd is None:
         runtime = _cri(Path(options.runtime_endpoint))
         return Machinery(runtime, found.cgroups, await _described(runtime, found.described))
-    containerd = private_containerd(options.data, clock)
     try:
         await containerd.start()
     except ContainerdFailed as error:
-        evidence = (f"its log: {containerd.places.log}",)
-        raise MachineError(str(error), evidence=evidence, fix=(SIMULATE,)) from error
-    await asyncio.to_thread(importlib.import_module, "podfit.kubelet.runtime.cri.client")
+        raise containerd_failed(containerd, error) from error
     runtime = _cri(containerd.places.socket, containerd.importer)
     await _until_ready(runtime, containerd, clock)
     await _load_built_in(runtime, containerd.places.root / "images")
@@ -79,7 +58,6 @@ async def real_machinery(options: UpOptions, clock: Clock) -> Machinery:
 
 
 def _cri(socket: Path, importer: Importer | None = None) -> Runtime:
-    """gRPC takes long to import, so containerd is launched before."""
     from podfit.kubelet.runtime.cri.client import CRIRuntime
 
     return CRIRuntime(socket, importer)
@@ -109,11 +87,10 @@ async def _until_ready(runtime: Runtime, containerd: Containerd, clock: Clock) -
 
 async def _load_built_in(runtime: Runtime, directory: Path) -> None:
     """The pause image and busybox, unless this containerd has them from an earlier start."""
-    for recipe in (images.pause_recipe, images.busybox_recipe):
+    for name, recipe in images.BUILT_IN.items():
         try:
-            made = recipe()
-            if await runtime.image_status(made.name) is None:
-                archive = await asyncio.to_thread(images.archive, made, directory)
+            if await runtime.image_status(name) is None:
+                archive = await asyncio.to_thread(images.archive, recipe(), directory)
                 await runtime.import_archive(archive)
         except images.MissingProgram as error:
             raise MachineError(str(error), fix=("install it:  apt-get install busybox-static",)) from error
@@ -137,6 +114,27 @@ def simulated_machinery(clock: Clock) -> Machinery:
 
     cgroups = MemoryCgroups()
     return Machinery(SimulatedRuntime(clock, cgroups), cgroups, "containers do not run")
+
+
+async def wait_until_ready(client: Client, name: str) -> None:
+    node = await client.get(Node, name)
+    if _is_ready(node):
+        return
+    version = node.metadata.resource_version
+    async for event in client.watch(Node, resource_version=version, fields=f"metadata.name={name}"):
+        if event.type != "BOOKMARK" and _is_ready(event.object):
+            return
+
+
+async def pressures(client: Client, name: str) -> list[str]:
+    """`DiskPressure: kubelet has disk pressure`, for each condition that is true and should not be."""
+    node = await client.get(Node, name)
+    found = [each for each in node.status.conditions if each.type.endswith("Pressure") and each.status == "True"]
+    return [f"{each.type}: {each.message}" for each in found]
+
+
+def _is_ready(node: Node) -> bool:
+    return any(each.type == "Ready" and each.status == "True" for each in node.status.conditions)
 
 
 class ClusterNode:

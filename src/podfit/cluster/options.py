@@ -1,7 +1,6 @@
 """What `up` was asked for, checked before anything is touched."""
 
 import os
-import platform
 import shutil
 import socket
 from dataclasses import dataclass, field, fields
@@ -180,8 +179,8 @@ def choose_node(options: UpOptions) -> NodeChoice:
 
 
 def _lacking(*, private: bool) -> list[str]:
-    if platform.system() != "Linux":
-        return [f"this is {platform.system()}, not Linux"]
+    if os.uname().sysname != "Linux":
+        return [f"this is {os.uname().sysname}, not Linux"]
     missing = []
     if os.geteuid() != 0:
         missing.append(f"not root (uid {os.geteuid()}), so no cgroups")

@@ -16,8 +16,8 @@ from podfit.client.kubeconfig_edit import remove
 from podfit.cluster.errors import MachineError
 from podfit.cluster.layout import DataDir
 from podfit.cluster.leftovers import Traces
-from podfit.cluster.nodes import cgroup_layout, private_containerd
 from podfit.cluster.process import Process, UpState, exclusive, read_state, running
+from podfit.cluster.runtime import cgroup_layout, private_containerd
 from podfit.core.clock import Clock
 from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.cgroup.protocol import CgroupError

@@ -20,13 +20,16 @@ import signal
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from podfit.core.clock import Clock
-from podfit.kubelet.runtime.archives import Importer
 from podfit.net.files import write_atomic
 from podfit.net.processes import start_ticks
+
+if TYPE_CHECKING:
+    from podfit.kubelet.runtime.archives import Importer
 
 log = logging.getLogger(__name__)
 
@@ -97,14 +100,21 @@ class Containerd:
         return self._process.pid if self._process else 0
 
     @property
-    def importer(self) -> Importer:
+    def importer(self) -> "Importer":
+        from podfit.kubelet.runtime.archives import Importer
+
         return Importer(shutil.which("ctr") or "ctr", self.places.socket)
 
-    async def start(self) -> None:
-        """Returns when the socket takes connections. Raises ContainerdFailed."""
+    def begin(self) -> None:
+        """Adopt it or launch it, without waiting for it. Raises ContainerdFailed."""
         self._process = _running(self.places.arguments)
         if self._process is None:
             self._launch()
+
+    async def start(self) -> None:
+        """Returns when the socket takes connections. Raises ContainerdFailed."""
+        if self._process is None:
+            self.begin()
         await self._answering()
 
     async def watch(self) -> None:

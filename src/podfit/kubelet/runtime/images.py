@@ -7,17 +7,19 @@ the data directory.
 
 import hashlib
 import io
-import platform
+import os
 import shutil
 import subprocess
-import tarfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from podfit.net.files import write_atomic
+
+if TYPE_CHECKING:
+    from tarfile import TarFile
 
 PAUSE = "localhost/podfit/pause:1"
 BUSYBOX = "docker.io/library/busybox:1.36"
@@ -57,6 +59,9 @@ def busybox_recipe() -> Recipe:
     )  # fmt: skip
 
 
+BUILT_IN = {PAUSE: pause_recipe, BUSYBOX: busybox_recipe}
+
+
 def _busybox() -> Path:
     """The static busybox; a dynamic one would not run without its libraries."""
     for candidate in ("/bin/busybox", "/usr/bin/busybox", shutil.which("busybox") or ""):
@@ -82,7 +87,7 @@ def _oci(recipe: Recipe) -> bytes:
     layer = _layer(recipe)
     layer_digest = _digest(layer)
     config = msgspec.json.encode({
-        "architecture": _ARCHITECTURES.get(platform.machine(), platform.machine()), "os": "linux",
+        "architecture": _ARCHITECTURES.get(os.uname().machine, os.uname().machine), "os": "linux",
         "config": {"Cmd": list(recipe.command), "Env": ["PATH=/usr/local/bin:/usr/bin:/bin:/sbin"]},
         "rootfs": {"type": "layers", "diff_ids": [layer_digest]},
     })  # fmt: skip
@@ -98,6 +103,8 @@ def _oci(recipe: Recipe) -> bytes:
             | {"annotations": {"io.containerd.image.name": recipe.name}}
         ],
     })  # fmt: skip
+    import tarfile
+
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as tar:
         _add(tar, "oci-layout", b'{"imageLayoutVersion":"1.0.0"}')
@@ -108,6 +115,8 @@ def _oci(recipe: Recipe) -> bytes:
 
 
 def _layer(recipe: Recipe) -> bytes:
+    import tarfile
+
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for name in recipe.directories:
@@ -123,8 +132,10 @@ def _layer(recipe: Recipe) -> bytes:
     return out.getvalue()
 
 
-def _add(tar: tarfile.TarFile, name: str, data: bytes, *, mode: int = 0o644) -> None:
-    entry = tarfile.TarInfo(name)
+def _add(tar: "TarFile", name: str, data: bytes, *, mode: int = 0o644) -> None:
+    from tarfile import TarInfo
+
+    entry = TarInfo(name)
     entry.size, entry.mode = len(data), mode
     tar.addfile(entry, io.BytesIO(data))
 
