@@ -139,13 +139,15 @@ class Cluster:
         return authority
 
     async def _control_loops(self, authority: Authority) -> None:
-        """Controllers and scheduler."""
+        """Controllers and scheduler; returns when they have made what a first pod needs."""
         await self._later.need("podfit.cluster.loops")
-        from podfit.cluster.loops import control_loops
+        from podfit.cluster.loops import control_loops, default_account
 
         ca = authority.certificate.decode()
         for part in control_loops(self._client, self.options, self._clock, self._metrics, ca=ca):
             self._run(part)
+        async with asyncio.timeout(READY_SECONDS):
+            await default_account(self.admin_local())
 
     async def _made(self, choice: NodeChoice, stands_on: "Footing | None") -> "list[Machinery]":
         """What the kubelets drive, once the API serves."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
+from podfit.api.core.config import ServiceAccount
 from podfit.client.events import EventRecorder
 from podfit.client.rest import Client
 from podfit.cluster.options import MakeRoom, UpOptions
@@ -40,6 +41,19 @@ def control_loops(
     yield Scheduler(scheduling, recorder=recorder, clock=clock, gates=options.gates, metrics=metrics).run()
     if options.make_room is not MakeRoom.NO:
         yield from _room(client_of, options, clock)
+
+
+async def default_account(client: Client) -> None:
+    """Returns when pods can be made in the namespace `default`: its service account is there."""
+    name = "default"
+    found = await client.list(ServiceAccount, name, fields=f"metadata.name={name}")
+    if found.items:
+        return
+    async for event in client.watch(
+        ServiceAccount, name, resource_version=found.resource_version, fields=f"metadata.name={name}"
+    ):
+        if event.type == "ADDED":
+            return
 
 
 def _room(client_of: ClientOf, options: UpOptions, clock: Clock) -> Iterator[Coroutine[Any, Any, None]]:
