@@ -103,6 +103,14 @@ async def test_what_cannot_be_reclaimed_is_left_alone(tmp_path: Path) -> None:
     assert (kernel.memory_high(C1), kernel.read_memory(C1), left(tmp_path)) == (200 * MI, 512 * MI, [])
 
 
+async def test_without_a_note_nothing_is_lowered(tmp_path: Path) -> None:
+    kernel, notes = Kernel(fixed=20 * MI, cache=80 * MI), tmp_path / "notes"
+    notes.touch()  # no folder, as good as a full disk
+    problem = await squeeze(kernel, notes, 64 * MI)
+    assert "guarded shrink stopped, what memory.high was cannot be noted" in problem
+    assert (kernel.written, kernel.read_memory(C1)) == ([], 512 * MI)
+
+
 async def test_one_that_grows_as_fast_as_it_is_squeezed_is_left_alone(tmp_path: Path) -> None:
     kernel = Kernel(fixed=70 * MI, cache=100 * MI, grow=8 * MI)
     assert "guarded shrink stopped" in await squeeze(kernel, tmp_path, 64 * MI)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from functools import reduce
 from pathlib import Path
 
@@ -143,6 +144,29 @@ async def test_changes_share_a_write(tmp_path: Path) -> None:
     await asyncio.gather(*(checkpoint.put({f"pod{n}": SMALL}) for n in range(50)))
     assert len(writes) <= 2
     assert len(checkpoint.uids) == 50
+
+
+async def test_what_is_taken_back_while_it_is_written_is_taken_back(tmp_path: Path) -> None:
+    slow, writing = threading.Event(), threading.Event()
+
+    def write(to: Path, data: bytes) -> None:
+        writing.set()
+        slow.wait(10)
+        to.write_bytes(data)
+
+    checkpoint = Checkpoint(tmp_path / "state", write=write)
+    slow.set()
+    await checkpoint.put({"a": SMALL})
+    for each in (slow, writing):
+        each.clear()
+    first = asyncio.create_task(checkpoint.put({"a": LARGE}))
+    await asyncio.to_thread(writing.wait, 10)
+    second = asyncio.create_task(checkpoint.put({"a": SMALL}))
+    await asyncio.sleep(0)
+    slow.set()
+    await asyncio.gather(first, second)
+    assert checkpoint.get("a") == SMALL
+    assert Checkpoint(tmp_path / "state").get("a") == SMALL
 
 
 async def test_failed_write_leaves_no_trace(tmp_path: Path) -> None:  # pitfall 30

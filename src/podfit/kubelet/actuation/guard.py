@@ -37,6 +37,10 @@ class Note(msgspec.Struct, frozen=True):
     high: int | None
 
 
+class Unnoted(Exception):
+    """What memory.high was could not be written down, so it is left as it is."""
+
+
 class Guard:
     """`notes` is a folder of the kubelet's."""
 
@@ -60,7 +64,10 @@ class Guard:
 
     def lower(self, note: Note, *, high: int, reclaim: int, first: bool) -> None:
         if first:
-            write_atomic(self._file(note.path), msgspec.json.encode(note))
+            try:
+                write_atomic(self._file(note.path), msgspec.json.encode(note))
+            except OSError as error:
+                raise Unnoted(f"what memory.high was cannot be noted: {error}") from error
         self.cgroups.set_memory_high(note.path, high)
         if reclaim:
             self.cgroups.reclaim(note.path, reclaim)
@@ -75,7 +82,11 @@ class Guard:
         except CgroupError as error:
             log.warning("memory.high is not as it was; the next start tries again cgroup=%s error=%s", note.path, error)
             return
-        self._file(note.path).unlink(missing_ok=True)
+        try:
+            self._file(note.path).unlink(missing_ok=True)
+        except OSError as error:
+            log.warning("the note of memory.high stays, the next start puts it back again cgroup=%s error=%s",
+                        note.path, error)
 
     def _file(self, path: str) -> Path:
         return self._notes / f"{hashlib.sha256(path.encode()).hexdigest()[:16]}.json"
@@ -112,17 +123,20 @@ class Hold:
         while True:
             seen = self._look(path, began)
             shrink, action = shrink.following(seen)
-            match action:
-                case Stop(reason=reason):
-                    return guarded.objection(who, limit, seen.usage, reason)
-                case Step(high=high, reclaim=reclaim):
-                    await self._press(note, high, reclaim)
-                    await clock.sleep(guarded.PAUSE)
-                case Lower(high=high):
-                    await self._press(note, high, 0)
-                    if self._look(path, began).usage <= shrink.goal:
-                        return ""
-                    await clock.sleep(guarded.PAUSE)
+            try:
+                match action:
+                    case Stop(reason=reason):
+                        return guarded.objection(who, limit, seen.usage, reason)
+                    case Step(high=high, reclaim=reclaim):
+                        await self._press(note, high, reclaim)
+                    case Lower(high=high):
+                        await self._press(note, high, 0)
+                        if self._look(path, began).usage <= shrink.goal:
+                            return ""
+            except Unnoted as error:
+                del self._notes[path]
+                return guarded.objection(who, limit, seen.usage, str(error))
+            await clock.sleep(guarded.PAUSE)
 
     def _look(self, path: str, began: float) -> Seen:
         cgroups = self._guard.cgroups

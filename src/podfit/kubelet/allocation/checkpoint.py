@@ -11,7 +11,7 @@ import asyncio
 import itertools
 import json
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Set
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -124,6 +124,7 @@ class Checkpoint:
         self._written = self._dumper.dump(self._entries)
         self._behind = False
         self._waiting: dict[str, PodResources] = {}
+        self._writing: Set[str] = frozenset()  # the pods whose change is on its way to the disk
         self._next: asyncio.Task[None] | None = None
         self._busy = asyncio.Lock()
 
@@ -160,8 +161,8 @@ class Checkpoint:
 
     async def put(self, changes: Mapping[str, PodResources]) -> None:
         """Return when the changes are on disk and visible; CheckpointError when they are neither."""
-        known = all(self._entries.get(uid) == resources for uid, resources in changes.items())
-        if known and not self._waiting and not self._behind:
+        same = all(self._entries.get(uid) == resources for uid, resources in changes.items())
+        if same and not self._waiting and not self._behind and self._writing.isdisjoint(changes):
             return
         self._waiting.update(changes)
         if self._next is None:
@@ -186,11 +187,14 @@ class Checkpoint:
             changes, self._waiting, self._next = self._waiting, {}, None
             content = self._dumper.dump({**self._entries, **changes})
             if content != self._written:
+                self._writing = changes.keys()
                 try:
                     await asyncio.to_thread(self._replace, content)
                 except OSError as error:
                     reason = error.strerror or str(error)
                     raise CheckpointError(f"could not write {self.path}: {reason}") from error
+                finally:
+                    self._writing = frozenset()
             self._written, self._behind = content, False
             self._entries.update(changes)
 

@@ -4,7 +4,7 @@ A pod counts with its allocated form, status considered: what it was promised or
 checkpoint is the one place where a promise is kept; the ledger only reads it.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from podfit.api.core.pods import Pod
@@ -86,7 +86,7 @@ class Ledger:
         after = {each.name: each.resources for each in resizable(new, gates)}
         return before != after or (old.spec.resources or NOTHING) != (new.spec.resources or NOTHING)
 
-    def rebuild(self, pods: Iterable[Pod], seen: Mapping[str, rebuild.Seen]) -> None:
+    def rebuild(self, pods: Collection[Pod], seen: Mapping[str, rebuild.Seen]) -> None:
         """After damage the runtime and the last status speak for pods that are in no file (R-091)."""
         machine = self._node().machine
         for checkpoint, read in ((self._allocated, rebuild.promised), (self._actuated, rebuild.actuated)):

@@ -100,7 +100,7 @@ class AllocationManager:
         """The checkpoints that were found damaged; `rebuild` before the first `add`."""
         return tuple(each for each in (self._allocated, self._actuated) if each.damage)
 
-    async def rebuild(self, pods: Iterable[Pod], seen: Mapping[str, Seen]) -> None:
+    async def rebuild(self, pods: Collection[Pod], seen: Mapping[str, Seen]) -> None:
         """Put together what the damaged checkpoints held for these pods; `seen` is what the runtime shows, by UID."""
         self._ledger.rebuild(pods, seen)
         for checkpoint in self.damaged:
