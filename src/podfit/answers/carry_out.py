@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from podfit.answers.budgets import Budget, budgets_of
+from podfit.answers.kinds import PODS
 from podfit.answers.plan import DEFERRED, FITS, UNCHANGED, Plan, PodPlan
 from podfit.answers.snapshot import Snapshot
 from podfit.answers.template import REFUSED as TEMPLATE_REFUSED
@@ -107,7 +108,7 @@ async def _one(
         if not how.dry_run:
             await _annotate(client, pod, wish, guarded=how.guarded)
         sent = await client.patch(
-            Pod, name, namespace, difference(apply(wish, pod), pod), dry_run=how.dry_run, field_manager="podfit",
+            PODS, name, namespace, difference(apply(wish, pod), pod), dry_run=how.dry_run, field_manager="podfit",
             subresource="resize" if snapshot.age.has_subresource else "")
     except ApiError as error:
         return Deed(pod=name, state="refused", text=error.message)
@@ -140,7 +141,7 @@ async def _annotate(client: Client, pod: Pod, wish: Wish, *, guarded: bool) -> N
         annotations[SHRINK] = "guarded"
     if annotations:
         patch = {"metadata": {"annotations": annotations}}
-        await client.patch(Pod, pod.metadata.name, pod.metadata.namespace, patch, content_type=MERGE_PATCH)
+        await client.patch(PODS, pod.metadata.name, pod.metadata.namespace, patch, content_type=MERGE_PATCH)
 
 
 async def _watched(client: Client, pod: Pod, snapshot: Snapshot, timeout: float, clock: Clock) -> tuple[str, str]:
@@ -151,7 +152,7 @@ async def _watched(client: Client, pod: Pod, snapshot: Snapshot, timeout: float,
     try:
         async with scope:
             events = client.watch(
-                Pod, pod.metadata.namespace, resource_version=pod.metadata.resource_version,
+                PODS, pod.metadata.namespace, resource_version=pod.metadata.resource_version,
                 fields=f"metadata.name={pod.metadata.name}", timeout=max(1, round(timeout)))
             async with aclosing(events):
                 async for event in events:

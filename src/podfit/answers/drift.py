@@ -14,8 +14,8 @@ from podfit.answers.snapshot import Snapshot
 from podfit.answers.target import Target
 from podfit.answers.wish import NOTHING, WishError
 from podfit.api import codec
+from podfit.api.core.pod_defaults import default_pod
 from podfit.api.core.pods import Pod, PodSpec
-from podfit.api.defaults import apply_defaults
 from podfit.core.quantity import Quantity
 from podfit.decide.limits import add_defaults
 from podfit.decide.overlay import resizable
@@ -64,8 +64,8 @@ def drift(target: Target, snapshot: Snapshot, *, manifest: PodSpec | None = None
 def _said(template: PodSpec, snapshot: Snapshot) -> Iterator[tuple[Place, str]]:
     """What a pod of this template would ask for."""
     gates = snapshot.age.gates
-    pod = add_defaults(apply_defaults(Pod(spec=template), gates), snapshot.limit_ranges)
-    pod = apply_defaults(pod, gates)
+    pod = add_defaults(default_pod(Pod(spec=template), gates), snapshot.limit_ranges)
+    pod = default_pod(pod, gates)
     levels = [("", pod.spec.resources or NOTHING)] + [(each.name, each.resources) for each in resizable(pod, gates)]
     for name, resources in levels:
         for resource in RESOURCES:

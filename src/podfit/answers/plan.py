@@ -16,8 +16,8 @@ from podfit.answers.snapshot import ENDED, Snapshot
 from podfit.answers.template import TemplatePlan
 from podfit.answers.wish import Wish, apply
 from podfit.api.core.limits import ResourceQuota
+from podfit.api.core.pod_defaults import default_pod
 from podfit.api.core.pods import Pod, PodSpec
-from podfit.api.defaults import apply_defaults
 from podfit.core.errors import ApiError
 from podfit.core.quantity import ZERO
 from podfit.decide.fit import Deferred, Infeasible
@@ -110,7 +110,7 @@ class _Planner:
             limit_ranges=snapshot.limit_ranges, quotas=self.quotas)
         if isinstance(outcome, ApiError):
             return _Asked(pod, wanted, outcome)
-        if outcome.pod.spec in (pod.spec, apply_defaults(pod, snapshot.age.gates).spec):  # older servers store fewer
+        if outcome.pod.spec in (pod.spec, default_pod(pod, snapshot.age.gates).spec):  # older servers store fewer
             return _Asked(pod, wanted, None)
         self.quotas = charged_with(self.quotas, outcome.quotas)
         if model := self._nodes.get(pod.spec.node_name):

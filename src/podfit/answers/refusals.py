@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from podfit.answers.ages import Age
 from podfit.api.core.limits import LimitRange, ResourceQuota
 from podfit.api.core.nodes import Node
+from podfit.api.core.pod_defaults import default_pod
 from podfit.api.core.pods import Pod
-from podfit.api.defaults import apply_defaults
 from podfit.core.errors import ApiError
 from podfit.core.fields import FieldError, forbidden, refusal
 from podfit.core.quantity import ZERO
@@ -36,8 +36,8 @@ def judge(
 ) -> Accepted | ApiError:
     """`wanted` is the stored pod with other resources. The error is the one the server would send."""
     name, gates = stored.metadata.name, age.gates
-    stored = apply_defaults(stored, gates)  # an older server has stored fewer defaults
-    full = add_defaults(apply_defaults(wanted, gates), limit_ranges)
+    stored = default_pod(stored, gates)  # an older server has stored fewer defaults
+    full = add_defaults(default_pod(wanted, gates), limit_ranges)
     new = prepare_resize(full, stored, gates)
     if errors := [*validate_resize(new, stored, gates), *_of_its_age(new, stored, age)]:
         return refusal("Pod", name, errors)

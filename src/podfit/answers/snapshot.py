@@ -5,19 +5,21 @@ question matter. What could not be read is part of the answer (`unread`), never 
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import msgspec
 
 from podfit.answers.ages import Age, age_of
+from podfit.answers.kinds import LIMIT_RANGES, NODES, PODS, QUOTAS
 from podfit.answers.policies import Policies, read_policies
 from podfit.answers.target import NODE, POD, Target
 from podfit.api import codec
 from podfit.api.core.limits import LimitRange, ResourceQuota
 from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod, PodSpec
+from podfit.client.resource import Resource
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError, not_found
 from podfit.core.quantity import Quantity
@@ -26,6 +28,7 @@ from podfit.core.selectors import parse_labels
 ENDED = ("Succeeded", "Failed")
 PodName = tuple[str, str]
 T = TypeVar("T")
+Other = TypeVar("Other")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +70,8 @@ class _Metrics(msgspec.Struct):
 class Reader:
     """Reads one snapshot. Raises ApiError for the target itself, ConnectionError when there is no answer.
 
-    What may be refused is read one after the other, so that a refusal leaves no request on its way.
+    What does not need to know the answer to something else is asked at once, and all answers are waited for, so that a
+    refusal leaves no request on its way.
     """
 
     def __init__(self, client: Client, namespace: str) -> None:
@@ -76,12 +80,11 @@ class Reader:
         self._unread: list[str] = []
 
     async def read(self, target: Target) -> Snapshot:
-        age = await self.age()
-        pods, template, node = await self._about(target)
+        age, (pods, template, node) = await together(self.age(), self._about(target))
         names = {pod.spec.node_name for pod in pods if pod.spec.node_name} | ({node} if node else set())
         (nodes, on_nodes, limit_ranges, quotas, usage), (policies, unscheduled) = await asyncio.gather(
-            asyncio.gather(self._nodes(names), self._on_nodes(names), self._list(LimitRange),
-                           self._list(ResourceQuota), self._usage()),
+            asyncio.gather(self._nodes(names), self._on_nodes(names), self._list(LIMIT_RANGES),
+                           self._list(QUOTAS), self._usage()),
             asyncio.gather(self._policies(names), self._unscheduled() if node else _nothing()))
         return Snapshot(
             age=age, namespace=self._namespace, pods=pods, neighbours=on_nodes or pods, nodes=nodes,
@@ -90,7 +93,7 @@ class Reader:
 
     async def everything(self) -> Snapshot:
         """All namespaces: every pod that has not ended and every node, in one list each."""
-        age, pods, nodes = await self.age(), await self._client.list(Pod), await self._list(Node)
+        (age, pods), nodes = await together(together(self.age(), self._client.list(PODS)), self._list(NODES))
         alive = tuple(pod for pod in pods.items if pod.status.phase not in ENDED)
         return Snapshot(
             age=age, namespace="", pods=alive, neighbours=alive, unread=tuple(self._unread),
@@ -104,7 +107,7 @@ class Reader:
         if target.kind is NODE:
             return (), None, target.name
         if target.kind is POD:
-            return (await self._client.get(Pod, target.name, self._namespace),), None, ""
+            return (await self._client.get(PODS, target.name, self._namespace),), None, ""
         pods, template = await self.of_workload(target)
         return pods, template, ""
 
@@ -115,18 +118,20 @@ class Reader:
         except ApiError as error:
             raise _missing_kind(target, error) from error
         workload = codec.decode(body, _Workload)
-        listed = await self._client.list(Pod, self._namespace, labels=query_of(workload.spec.selector))
+        listed = await self._client.list(PODS, self._namespace, labels=query_of(workload.spec.selector))
         pods = tuple(pod for pod in listed.items if pod.status.phase not in ENDED)
         return tuple(sorted(pods, key=lambda pod: pod.metadata.name)), workload.spec.template.spec
 
     async def _nodes(self, names: set[str]) -> dict[str, Node]:
-        nodes = {}
-        for name in sorted(names):
-            try:
-                nodes[name] = await self._client.get(Node, name)
-            except ApiError as error:
-                self._unread.append(f"node {name}: {error.message}")
-        return nodes
+        found = await asyncio.gather(*map(self._node, sorted(names)))
+        return {each.metadata.name: each for each in found if each is not None}
+
+    async def _node(self, name: str) -> Node | None:
+        try:
+            return await self._client.get(NODES, name)
+        except ApiError as error:
+            self._unread.append(f"node {name}: {error.message}")
+            return None
 
     async def _policies(self, names: set[str]) -> dict[str, Policies]:
         nodes = sorted(names)
@@ -135,7 +140,7 @@ class Reader:
 
     async def _unscheduled(self) -> tuple[Pod, ...]:
         try:
-            page = await self._client.list(Pod, fields="spec.nodeName=,status.phase=Pending")
+            page = await self._client.list(PODS, fields="spec.nodeName=,status.phase=Pending")
         except ApiError as error:
             self._unread.append(f"pods that wait for a node: {error.message}")
             return ()
@@ -147,18 +152,18 @@ class Reader:
 
     async def _on_node(self, name: str) -> tuple[Pod, ...]:
         try:
-            page = await self._client.list(Pod, fields=f"spec.nodeName={name}")
+            page = await self._client.list(PODS, fields=f"spec.nodeName={name}")
         except ApiError as error:
             self._unread.append(f"the other pods of node {name}: {error.message}")
             return ()
         return tuple(pod for pod in page.items if pod.status.phase not in ENDED)
 
-    async def _list(self, kind: type[T]) -> tuple[T, ...]:
-        where = "" if kind is Node else self._namespace
+    async def _list(self, kind: Resource[T]) -> tuple[T, ...]:
+        where = self._namespace if kind.info.namespaced else ""
         try:
             return (await self._client.list(kind, where)).items
         except ApiError as error:
-            self._unread.append(f"{kind.__name__}s of {where or 'the cluster'}: {error.message}")
+            self._unread.append(f"{kind.info.kind}s of {where or 'the cluster'}: {error.message}")
             return ()
 
     async def _usage(self) -> dict[PodName, dict[str, int]] | None:
@@ -175,6 +180,16 @@ class Reader:
                 each["name"]: Quantity.parse(each["usage"]["memory"]).value() for each in item.get("containers", ())
             }
         return found
+
+
+async def together(first: Awaitable[T], second: Awaitable[Other]) -> tuple[T, Other]:
+    """Both answers, asked for at once. When both are refused, the first one's refusal is raised."""
+    one, two = await asyncio.gather(first, second, return_exceptions=True)
+    if isinstance(one, BaseException):
+        raise one
+    if isinstance(two, BaseException):
+        raise two
+    return one, two
 
 
 async def _nothing() -> tuple[Pod, ...]:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from podfit.answers.ages import Age
+from podfit.answers.kinds import PODS
 from podfit.answers.sizes import Size, sizes_of
 from podfit.answers.snapshot import Reader
 from podfit.answers.target import POD, Target
@@ -102,9 +103,9 @@ class TopReader:
 
     async def _pods(self, target: Target | None) -> tuple[Pod, ...]:
         if target is None:
-            return (await self._client.list(Pod, self._namespace, labels=self._labels)).items
+            return (await self._client.list(PODS, self._namespace, labels=self._labels)).items
         if target.kind is POD:
-            return (await self._client.get(Pod, target.name, self._namespace),)
+            return (await self._client.get(PODS, target.name, self._namespace),)
         return (await self._reader.of_workload(target))[0]
 
 

@@ -13,6 +13,7 @@ import msgspec
 
 from podfit.answers.ages import Age
 from podfit.answers.effects import RESOURCES
+from podfit.answers.kinds import LIMIT_RANGES, PODS
 from podfit.answers.sizes import sizes_of
 from podfit.answers.snapshot import Reader
 from podfit.answers.vpas import Condition, ContainerPolicy, Recommended, Vpa, read_vpa, selector_of
@@ -103,14 +104,14 @@ async def read_facts(client: Client, name: str, namespace: str) -> VpaFacts:
     pods: tuple[Pod, ...] | None = None
     try:
         selector = await selector_of(client, vpa)
-        found = (await client.list(Pod, namespace)).items
+        found = (await client.list(PODS, namespace)).items
         pods = tuple(pod for pod in found if pod.status.phase == "Running" and selector.matches(pod.metadata.labels))
     except ApiError as error:
         unread.append(f"its pods: {error.message}")
     except LookupError as error:
         unread.append(f"its pods: {error.args[0]}")
     try:
-        limit_ranges = (await client.list(LimitRange, namespace)).items
+        limit_ranges = (await client.list(LIMIT_RANGES, namespace)).items
     except ApiError as error:
         unread.append(f"LimitRanges of {namespace}: {error.message}")
         limit_ranges = ()

@@ -11,6 +11,7 @@ from podfit.api.base import Object
 from podfit.api.registry import ResourceInfo, info_for
 
 T = TypeVar("T")
+Typed = TypeVar("Typed", bound=Object)
 Document: TypeAlias = dict[str, Any]
 
 
@@ -28,6 +29,11 @@ def dynamic(group: str, version: str, resource: str, *, namespaced: bool = True)
     info = ResourceInfo(
         type=Object, group=group, version=version, resource=resource, singular="", namespaced=namespaced)
     return Resource(info, dict)
+
+
+def known(kind: type[Typed], resource: str, *, namespaced: bool = True) -> Resource[Typed]:
+    """A built-in kind of the core group by its path, for a program that has no use for the whole table of kinds."""
+    return Resource(ResourceInfo(type=kind, resource=resource, singular="", namespaced=namespaced), kind)
 
 
 def resource_of(kind: Kind[T]) -> Resource[T]:
