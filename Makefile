@@ -4,7 +4,11 @@ BIN := .venv/bin
 # Without root the checks that need a container runtime skip, and say so.
 NODE_IF_ROOT := $(if $(filter 0,$(shell id -u)),node guest etcd)
 
-.PHONY: help demo test campaign conformance lint quick venv dev node guest etcd lock clean
+# Some containers come with this. Each of the hundreds of processes that the tests start would compile podfit anew.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: help demo test campaign conformance lint quick venv dev node guest etcd machine \
+	ruff mypy imports lock clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -13,12 +17,11 @@ help: ## this list
 demo: venv node ## resize running containers in place, narrated (root)
 	$(BIN)/podfit demo
 
-# What needs the machine runs alone on it, one after the other; the rest takes all cores. With arguments all is one run.
-MACHINE := node or kubectl or etcd or guest
-test: lint $(NODE_IF_ROOT) ## every check; ends with pytest's summaries
+# Lint goes beside the installation of packages, the tests beside each other (scripts/test.py). With arguments all is one run.
+test: dev ## every check; ends with a line for each session of pytest
+	@$(MAKE) --no-print-directory -j4 --output-sync $(LINT) machine
 ifeq ($(PYTEST_ARGS),)
-	@$(BIN)/pytest -m '($(MACHINE)) and not campaign'; machine=$$?; \
-	$(BIN)/pytest -n auto -m 'not ($(MACHINE) or campaign)' && exit $$machine
+	@$(BIN)/python scripts/test.py
 else
 	$(BIN)/pytest $(PYTEST_ARGS)
 endif
@@ -29,13 +32,21 @@ campaign: dev $(NODE_IF_ROOT) ## the long forms of the crash and load tests
 conformance: dev $(NODE_IF_ROOT) ## docs/conformance.md anew, from a whole run
 	$(BIN)/pytest --conformance=docs/conformance.md $(PYTEST_ARGS)
 
+LINT := ruff mypy imports
 lint: dev ## style, types, who imports whom
+	@$(MAKE) --no-print-directory -j3 --output-sync $(LINT)
+
+ruff:
 	$(BIN)/ruff check
+
+mypy:
 	$(BIN)/mypy
+
+imports:
 	$(BIN)/lint-imports
 
 quick: dev ## the tests that need no machine, on all cores
-	$(BIN)/pytest -n auto -m 'not ($(MACHINE) or campaign)' $(PYTEST_ARGS)
+	$(BIN)/pytest -n auto -m 'not (node or kubectl or etcd or guest or campaign)' $(PYTEST_ARGS)
 
 venv: ## .venv with podfit
 	@scripts/setup-venv requirements.lock
@@ -54,6 +65,10 @@ etcd: ## an etcd for the tests of the store, in .etcd/
 
 UV_COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --upgrade \
 	--annotation-style line --custom-compile-command "make lock" --no-emit-index-url pyproject.toml --extra node --group build
+
+# One after the other: apt-get takes turns with itself for what it installs, but not for its lists.
+machine:
+	@for each in $(NODE_IF_ROOT); do scripts/setup-$$each || exit; done
 
 lock: dev ## resolve the dependencies of pyproject.toml anew
 	$(BIN)/python -m pip install -q uv

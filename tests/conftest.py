@@ -21,12 +21,13 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from support import campaign, etcd, guest
+from support import campaign, etcd, guest, machine
 
 pytest_plugins = ["support.conformance"]
 
 settings.register_profile("podfit", deadline=None)  # a busy machine is no counterexample; a test has 120 seconds
 settings.load_profile("podfit")
+machine.begin_session()
 
 OLDEST_KUBECTL = (1, 32)
 CNI_FOLDERS = ("/usr/lib/cni", "/opt/cni/bin")

@@ -1,10 +1,21 @@
-"""What a cluster could leave behind on a machine: processes, mounts, cgroups, network namespaces, bridges, rules."""
+"""What a cluster could leave behind on a machine: processes, mounts, cgroups, network namespaces, bridges, rules.
 
+Sessions of pytest run beside each other (scripts/test.py), and each of them only counts its own processes: those that
+inherited the number of the session, and those that carry none, as what runs in containers.
+"""
+
+import os
 import subprocess
 from dataclasses import dataclass, fields
 from pathlib import Path
 
 RUNTIME_PROCESSES = ("containerd", "podfit", "pause", "catatonit")
+SESSION = "PODFIT_TEST_SESSION"
+
+
+def begin_session() -> None:
+    """Processes that are started from here on are this session's; workers of xdist belong to that of their parent."""
+    os.environ.setdefault(SESSION, str(os.getpid()))
 
 
 @dataclass(frozen=True)
@@ -40,12 +51,16 @@ def _processes() -> list[str]:
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             command = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            environment = path.with_name("environ").read_bytes().decode(errors="replace").split("\0")
         except OSError:
             continue
+        sessions = [value for name, _, value in (each.partition("=") for each in environment) if name == SESSION]
+        if sessions and sessions != [os.environ[SESSION]]:
+            continue
         program = command.split(" ")[0].rpartition("/")[2]
-        if "podfit.cli" in command and " --data " in command and "/pytest-" not in command:
+        if not sessions and " -m podfit.cli " in command and " --data " in command:
             continue  # somebody's own cluster, beside which the tests may run
-        if program.startswith(RUNTIME_PROCESSES) or "podfit.cli" in command:
+        if program.startswith(RUNTIME_PROCESSES) or " -m podfit.cli " in command:
             found.append(f"{path.parent.name} {command}")
     return found
 

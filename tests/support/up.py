@@ -23,10 +23,20 @@ class Answer:
 
 
 def run(*command: str, stdin: str | None = None, timeout: float = 60, env: dict[str, str] | None = None) -> Answer:
-    done = subprocess.run(
-        command, input=stdin, capture_output=True, text=True, timeout=timeout, env=os.environ | (env or {}), check=False
-    )
-    return Answer(done.returncode, done.stdout, done.stderr)
+    """A command that is under way when tests are interrupted ends first: `podfit up` half done would leave things."""
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=os.environ | (env or {}), process_group=0,
+    ) as process:  # fmt: skip
+        try:
+            out, err = process.communicate(stdin, timeout)
+        except KeyboardInterrupt:
+            process.wait(timeout)
+            raise
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+    return Answer(process.returncode, out, err)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -21,6 +22,9 @@ pytestmark = [
 ]
 GROUP, VERSION, PLURAL = "example.com", "v1", "sizings"
 PLACE = (GROUP, VERSION, "default", PLURAL)
+SECONDS = 20.0  # for one answer, and for the operator to come to one state
+STEP = 0.05
+BOUNDED: dict[str, Any] = {"_request_timeout": SECONDS}  # the official client waits for ever of its own
 NUMBER, TEXT = {"type": "integer", "minimum": 1}, {"type": "string"}
 STATUS = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 SCALE = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
@@ -48,7 +52,7 @@ def api(cluster: Cluster) -> Iterator[client.ApiClient]:
     configured: Any = config
     with configured.new_client_from_config(str(cluster.kubeconfig)) as made:
         definitions: Any = client.ApiextensionsV1Api(made)
-        definitions.create_custom_resource_definition(DEFINITION)
+        definitions.create_custom_resource_definition(DEFINITION, **BOUNDED)
         yield made
 
 
@@ -122,29 +126,33 @@ def test_a_kopf_operator(cluster: Cluster, api: client.ApiClient) -> None:
     objects: Any = client.CustomObjectsApi(api)
 
     def status() -> dict[str, Any]:
-        found: dict[str, Any] = objects.get_namespaced_custom_object(*PLACE, "a")
+        found: dict[str, Any] = objects.get_namespaced_custom_object(*PLACE, "a", **BOUNDED)
         return dict(found.get("status", {}))
 
     def until(wanted: Callable[[], bool]) -> None:
-        for _ in range(400):
+        """The operator lives in real time, so the cluster's passes with it: what the server puts off does come."""
+        deadline = time.monotonic() + SECONDS
+        while time.monotonic() < deadline:
             if wanted():
                 return
-            stop.wait(0.05)
+            cluster.clock.advance(STEP)
+            time.sleep(STEP)
         raise AssertionError(status())
 
     thread = threading.Thread(target=_operate, args=(registry, ready, stop), daemon=True)
     thread.start()
     try:
-        assert ready.wait(20)
-        objects.create_namespaced_custom_object(*PLACE, SIZING)
+        assert ready.wait(SECONDS)
+        objects.create_namespaced_custom_object(*PLACE, SIZING, **BOUNDED)
         until(lambda: status().get("replicas") == 1 and status().get("created") == {"seen": True})
-        objects.patch_namespaced_custom_object(*PLACE, "a", {"spec": {"replicas": 5}})
+        objects.patch_namespaced_custom_object(*PLACE, "a", {"spec": {"replicas": 5}}, **BOUNDED)
         until(lambda: status().get("replicas") == 5)
-        objects.delete_namespaced_custom_object(*PLACE, "a")
-        until(lambda: not objects.list_namespaced_custom_object(*PLACE)["items"])
+        objects.delete_namespaced_custom_object(*PLACE, "a", **BOUNDED)
+        until(lambda: not objects.list_namespaced_custom_object(*PLACE, **BOUNDED)["items"])
     finally:
         stop.set()
-        thread.join(20)
+        thread.join(SECONDS)
+    assert not thread.is_alive(), "the operator does not end"
     assert told == ["a"]
 
 

@@ -1,0 +1,120 @@
+"""Every test, in four sessions of pytest beside each other: most wait for the machine rather than use it.
+
+    node      this machine's containerd, cgroups and iptables: one test at a time, told as it goes
+    guest     the same on cgroup v2, by a kernel of its own
+    servers   kubectl and etcd: one test at a time, because tests share a cluster
+    rest      what needs no machine, on all cores, with what the others leave of them
+
+The last three are told when `node` has ended. Ctrl-C ends all of them, and so does the end of this process, whatever
+it was. The exit code is 0 when each session's was; otherwise the folder with the tests' files stays.
+"""
+
+import asyncio
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+FLUSH_SECONDS = 5
+
+
+class Session(NamedTuple):
+    name: str
+    marks: str
+    nice: int = 0
+    options: tuple[str, ...] = ()
+
+
+SESSIONS = (
+    Session("node", "node and not (guest or campaign)"),
+    Session("guest", "guest and not campaign"),
+    Session("servers", "(kubectl or etcd) and not (node or guest or campaign)", nice=5),
+    Session("rest", "not (node or guest or kubectl or etcd or campaign)", nice=19,
+            options=("-n", "auto", "-o", "timeout=300")),
+)
+
+
+class Run:
+    """One session: what it says, shown at once or kept until it is asked for."""
+
+    def __init__(self, session: Session, files: Path, *, at_once: bool) -> None:
+        self.session, self.files, self.at_once = session, files / session.name, at_once
+        self.code, self.seconds, self.said = -1, 0.0, b""
+
+    async def go(self) -> None:
+        begun = time.monotonic()
+        environment = os.environ | {"COLUMNS": str(shutil.get_terminal_size().columns)}
+        color = "--color=yes" if sys.stdout.isatty() else "--color=no"
+        # In a group of its own a Ctrl-C does not reach it, so that it is interrupted once, and its processes by it.
+        process = await asyncio.create_subprocess_exec(
+            "setpriv", "--pdeathsig", "INT", "nice", "-n", str(self.session.nice),
+            sys.executable, "-m", "pytest", color, "-m", self.session.marks,
+            "--basetemp", str(self.files), *self.session.options,
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+            env=environment, process_group=0)
+        assert process.stdout is not None
+        reading = asyncio.create_task(self._listen(process.stdout))
+        try:
+            self.code = await process.wait()
+        except asyncio.CancelledError:
+            process.send_signal(signal.SIGINT)
+            self.code = await process.wait()
+        self.seconds = time.monotonic() - begun
+        await asyncio.wait([reading], timeout=FLUSH_SECONDS)  # what it left behind may hold its output open
+
+    async def _listen(self, stream: asyncio.StreamReader) -> None:
+        while said := await stream.read(1 << 16):
+            self.said += said
+            if self.at_once:
+                show(said)
+
+    def last_line(self) -> str:
+        lines = self.said.decode(errors="replace").splitlines() or ["said nothing"]
+        return lines[-1].strip("= ")
+
+
+def show(said: bytes) -> None:
+    sys.stdout.buffer.write(said)
+    sys.stdout.buffer.flush()
+
+
+async def main() -> int:
+    files = Path(tempfile.mkdtemp(prefix="podfit-test."))
+    runs = [Run(each, files, at_once=number == 0) for number, each in enumerate(SESSIONS)]
+    ends = [asyncio.create_task(run.go()) for run in runs]
+    this = asyncio.current_task()
+    assert this is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this.cancel)
+    try:
+        for run, end in zip(runs, ends, strict=True):
+            await asyncio.shield(end)
+            tell(run)
+    except asyncio.CancelledError:
+        for end in ends:
+            end.cancel()
+        await asyncio.wait(ends)
+        for run in runs[1:]:
+            tell(run)
+        return 130
+    show(b"\n")
+    for run in runs:
+        ended = "" if run.code == 0 else f"exit code {run.code}: "
+        show(f"{run.session.name:9} {run.seconds:4.0f} s   {ended}{run.last_line()}\n".encode())
+    if any(run.code for run in runs):
+        show(f"the tests' files are in {files}\n".encode())
+        return 1
+    shutil.rmtree(files)
+    return 0
+
+
+def tell(run: Run) -> None:
+    if not run.at_once:
+        show(f"\n{run.session.name}: {run.session.marks}\n".encode() + run.said)
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))
