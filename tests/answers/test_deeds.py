@@ -4,11 +4,11 @@ have neither.
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kubelet.harness import IDENTITY, MACHINE, NO_MANAGERS, Node
 from kubelet.test_static_policies import STATIC

@@ -1,12 +1,12 @@
 """Commands that sign in: what they are told, what they may print, and when they are asked again."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from podfit.client.exec_plugin import API, Credential, ExecPlugin, PluginError, SignIn
 from podfit.client.kubeconfig import KubeconfigError, load

@@ -1,10 +1,10 @@
 """What the options of `up` tell a kubelet."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from podfit.cluster.errors import MachineError, UsageError
 from podfit.cluster.kubelet_config import check, kubelet_config, node_machine

@@ -3,11 +3,11 @@
 import asyncio
 import json
 import subprocess
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from podfit.api.core.config import ConfigMap
 from podfit.api.meta import ObjectMeta

@@ -13,11 +13,12 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from podfit.api.core.config import ConfigMap, ServiceAccount
 from podfit.api.meta import ObjectMeta

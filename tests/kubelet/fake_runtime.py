@@ -11,9 +11,11 @@
 
 import itertools
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
+
+from msgspec.structs import replace
 
 from podfit.core.clock import Clock
 from podfit.kubelet.cgroup.protocol import (
@@ -130,7 +132,7 @@ class FakeRuntime:
         if sandbox_id not in self.boxes:
             raise NotFound(sandbox_id)
         box = self.boxes[sandbox_id]
-        known: dict[str, Any] = {name: getattr(box.sandbox, name) for name in Sandbox.__dataclass_fields__}
+        known: dict[str, Any] = {name: getattr(box.sandbox, name) for name in Sandbox.__struct_fields__}
         return SandboxStatus(**known, host_network=box.config.host_network)
 
     async def update_sandbox_resources(
@@ -193,7 +195,7 @@ class FakeRuntime:
         status = self.containers[container_id][1]
         self._call("update", status.name)
         old = status.resources or LinuxResources()
-        given = {k: getattr(resources, k) for k in LinuxResources.__dataclass_fields__ if getattr(resources, k)}
+        given = {k: getattr(resources, k) for k in LinuxResources.__struct_fields__ if getattr(resources, k)}
         self._set(container_id, resources=replace(old, **given))
 
     async def container_stats(self, container_id: str) -> Any:

@@ -1,6 +1,6 @@
 """The kubelet dies and comes back (spec 5.10): nothing is restarted, nothing is forgotten, nothing is left over."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from kubelet.harness import Node, container
 from podfit.kubelet.runtime.types import ContainerState, SandboxConfig

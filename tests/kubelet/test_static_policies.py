@@ -1,11 +1,11 @@
 """Nodes whose managers are static: CPUs and memory of one's own, from admission to the runtime."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kubelet.harness import MACHINE, Node, container
 from kubelet.node_api import Document

@@ -5,7 +5,8 @@ read, so a release in which the feature is alpha may still refuse what is planne
 """
 
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 from podfit.core.features import FeatureGates
 
@@ -13,8 +14,7 @@ FIRST, NEWEST = 27, 36
 SUBRESOURCE, CONDITIONS, SHRINKS, LEVELS, ADMITS = 32, 33, 34, 36, 36
 
 
-@dataclass(frozen=True, slots=True)
-class Age:
+class Age(msgspec.Struct, frozen=True):
     """A server's release; `minor` of an unreadable version is taken for the newest known."""
 
     minor: int = NEWEST

@@ -10,7 +10,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -52,8 +51,7 @@ class Deed(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
         return self.state in ("refused", "protected", "failed")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class How:
+class How(msgspec.Struct, frozen=True, kw_only=True):
     """`timeout` in seconds for each pod; `guarded` lowers memory limits step by step on podfit's own nodes; `disrupt`
     goes on when that ends other pods or begins a rollout.
     """

@@ -6,8 +6,10 @@ kubelet's own pass does (spec 5.4).
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from datetime import datetime
+
+import msgspec
+from msgspec.structs import replace
 
 from podfit.answers.ages import Age
 from podfit.answers.policies import Policies
@@ -30,8 +32,7 @@ NO_POLICIES = Policies()
 PRESSURES = ("DiskPressure", "MemoryPressure", "PIDPressure")
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(msgspec.Struct, frozen=True):
     """A pod of the node. `since` is when its resize began to wait, `counts` what it holds now."""
 
     desired: Pod

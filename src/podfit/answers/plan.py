@@ -5,7 +5,6 @@ and the queue of what waits on the node already.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -81,8 +80,7 @@ def plan(snapshot: Snapshot, wish: Wish, template: TemplatePlan | None = None) -
         notes=tuple(_notes(snapshot, wish, planner, also_template=template is not None)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(msgspec.Struct, frozen=True):
     """A pod and what the API made of the wish; `outcome` is None when it changes nothing."""
 
     pod: Pod

@@ -5,7 +5,6 @@ without static managers and without swap, and whoever answers says so when it ma
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -15,14 +14,13 @@ from podfit.core.errors import ApiError
 from podfit.core.features import KNOWN, FeatureGateError, FeatureGates
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policies:
+class Policies(msgspec.Struct, frozen=True, kw_only=True):
     """`problem` says why nothing is known; then the rest is how most nodes are."""
 
     cpu_manager: str = "none"
     memory_manager: str = "None"
     swap: bool = False
-    gates: Mapping[str, bool] = field(default_factory=dict)
+    gates: Mapping[str, bool] = msgspec.field(default_factory=dict)
     problem: str = ""
 
     @property

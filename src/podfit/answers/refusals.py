@@ -4,7 +4,8 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from podfit.answers.ages import Age
 from podfit.api.core.limits import LimitRange, ResourceQuota
@@ -22,8 +23,7 @@ from podfit.decide.resize import lowers
 from podfit.decide.resize_rules import prepare_resize, validate_resize
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(msgspec.Struct, frozen=True):
     """What would be stored, and the quotas with what they would then have used."""
 
     pod: Pod

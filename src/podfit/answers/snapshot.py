@@ -6,7 +6,6 @@ question matter. What could not be read is part of the answer (`unread`), never 
 
 import asyncio
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import msgspec
@@ -31,8 +30,7 @@ T = TypeVar("T")
 Other = TypeVar("Other")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """`pods` are those the question is about, by name; `neighbours` all pods of their nodes that have not ended.
 
     `usage` is memory in bytes by pod and container, None where no metrics are served. `template` is the pod spec of the
@@ -44,13 +42,13 @@ class Snapshot:
     namespace: str
     pods: tuple[Pod, ...] = ()
     neighbours: tuple[Pod, ...] = ()
-    nodes: Mapping[str, Node] = field(default_factory=dict)
+    nodes: Mapping[str, Node] = msgspec.field(default_factory=dict)
     limit_ranges: tuple[LimitRange, ...] = ()
     quotas: tuple[ResourceQuota, ...] = ()
     usage: Mapping[PodName, Mapping[str, int]] | None = None
     template: PodSpec | None = None
     unread: tuple[str, ...] = ()
-    policies: Mapping[str, Policies] = field(default_factory=dict)
+    policies: Mapping[str, Policies] = msgspec.field(default_factory=dict)
     unscheduled: tuple[Pod, ...] = ()
 
 

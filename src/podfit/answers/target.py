@@ -1,14 +1,13 @@
 """What a question is about: KIND/NAME, in the spellings of kubectl, and where the API keeps it."""
 
-from dataclasses import dataclass
+import msgspec
 
 
 class TargetError(ValueError):
     """Not KIND/NAME, or a kind that no answer is known for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(msgspec.Struct, frozen=True):
     """`path` is the API group's, `kind` what manifests say, `names` what people type; the first is shown."""
 
     path: str
@@ -42,8 +41,7 @@ WORKLOADS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(msgspec.Struct, frozen=True):
     kind: Kind
     name: str
 

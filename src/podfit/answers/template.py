@@ -13,7 +13,6 @@ avoid. So each kind is asked first whether it comes to that.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -49,8 +48,7 @@ class TemplatePlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", om
         return self.verdict in (STORED, UNCHANGED)
 
 
-@dataclass(frozen=True, slots=True)
-class Workload:
+class Workload(msgspec.Struct, frozen=True):
     """As the API has it. `replica_sets` are a Deployment's; `problem` says why they were not read."""
 
     target: Target

@@ -6,7 +6,8 @@
 import asyncio
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from podfit.answers.scrape import samples
 from podfit.answers.usage import ContainerKey
@@ -18,12 +19,11 @@ PERIODS, THROTTLED = "container_cpu_cfs_periods_total", "container_cpu_cfs_throt
 _CONTAINER_ID = re.compile(r"[0-9a-f]{64}")
 
 
-@dataclass(frozen=True, slots=True)
-class Throttling:
+class Throttling(msgspec.Struct, frozen=True):
     """`share` of the periods by container; `problems` by node where it is not available."""
 
-    share: Mapping[ContainerKey, float] = field(default_factory=dict)
-    problems: Mapping[str, str] = field(default_factory=dict)
+    share: Mapping[ContainerKey, float] = msgspec.field(default_factory=dict)
+    problems: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 class ThrottlingReader:

@@ -5,7 +5,6 @@
 
 import asyncio
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
@@ -70,8 +69,7 @@ class Top(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaul
     fix: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(msgspec.Struct, frozen=True, kw_only=True):
     """All that was read at one moment."""
 
     age: Age

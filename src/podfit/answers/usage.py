@@ -9,7 +9,6 @@ Which one it was, and why not the one before, is part of the answer. A figure th
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -30,38 +29,34 @@ BETWEEN = 1.0
 """Seconds between two readings of a counter."""
 
 
-@dataclass(frozen=True, slots=True)
-class Used:
+class Used(msgspec.Struct, frozen=True):
     """CPU in billionths of a core, memory (the working set) in bytes."""
 
     cpu: int | None = None
     memory: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """`source` is empty when nobody tells. `notes` say why it was not a better one; `fix` is a command that helps."""
 
     source: str = ""
-    used: Mapping[ContainerKey, Used] = field(default_factory=dict)
+    used: Mapping[ContainerKey, Used] = msgspec.field(default_factory=dict)
     notes: tuple[str, ...] = ()
     fix: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Counter:
+class _Counter(msgspec.Struct, frozen=True):
     """CPU seconds at a time in milliseconds."""
 
     seconds: float
     time: int
 
 
-@dataclass(slots=True)
-class _Node:
+class _Node(msgspec.Struct):
     """What one kubelet said; `problem` when it said nothing."""
 
     source: str = ""
-    used: dict[ContainerKey, Used] = field(default_factory=dict)
+    used: dict[ContainerKey, Used] = msgspec.field(default_factory=dict)
     problem: str = ""
 
 

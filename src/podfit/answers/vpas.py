@@ -6,7 +6,6 @@ for is decided as its recommender decides it: by the selector of the workload th
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import msgspec
@@ -132,13 +131,12 @@ class _Scaled(msgspec.Struct, frozen=True, rename="camel"):
     spec: _Selected = _Selected()
 
 
-@dataclass(frozen=True, slots=True)
-class Vpas:
+class Vpas(msgspec.Struct, frozen=True):
     """`state` says whether there are any: served, absent (no CRD) or unread. `selectors` are those of their targets."""
 
     state: Literal["served", "absent", "unread"] = "absent"
     items: tuple[Vpa, ...] = ()
-    selectors: Mapping[tuple[str, str], Selector] = field(default_factory=dict)
+    selectors: Mapping[tuple[str, str], Selector] = msgspec.field(default_factory=dict)
     unread: tuple[str, ...] = ()
 
     def of(self, pod: Pod) -> Vpa | None:

@@ -6,7 +6,6 @@ How the recommender came to `uncapped` (percentiles, margins, confidence) is in 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
@@ -86,8 +85,7 @@ class VpaWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
         return bool(self.chains) and all(each.stands == WITHIN for each in self.stands)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VpaFacts:
+class VpaFacts(msgspec.Struct, frozen=True, kw_only=True):
     """`pods` are those of its target, None when they could not be found; `unread` says why."""
 
     age: Age

@@ -6,7 +6,6 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -26,21 +25,19 @@ class WishError(ValueError):
     """A wish that cannot be understood, or that fits no container of this pod."""
 
 
-@dataclass(frozen=True, slots=True)
-class Amount:
+class Amount(msgspec.Struct, frozen=True):
     request: Quantity | None = None
     limit: Quantity | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(msgspec.Struct, frozen=True):
     """`amounts` by resource for one container (or the pod), `containers` what a manifest says of each by name, `undo`
     what each pod was before.
     """
 
-    amounts: Mapping[str, Amount] = field(default_factory=dict)
+    amounts: Mapping[str, Amount] = msgspec.field(default_factory=dict)
     container: str = ""
-    containers: Mapping[str, ResourceRequirements] = field(default_factory=dict)
+    containers: Mapping[str, ResourceRequirements] = msgspec.field(default_factory=dict)
     pod: ResourceRequirements | None = None
     undo: bool = False
 

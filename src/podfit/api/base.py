@@ -7,7 +7,6 @@ the value equals it, `always(default=…)` is written every time.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, TypeAlias, dataclass_transform
 
 import msgspec
@@ -42,8 +41,7 @@ class Struct(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, rena
     whole: ClassVar[bool] = False
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(msgspec.Struct, frozen=True):
     """How a list or map field merges.
 
     `keys` make a list a map under server-side apply, `merge_key` is the key of strategic merge patch (empty: replace as
@@ -64,8 +62,7 @@ class Listing:
     replaced: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(msgspec.Struct, frozen=True):
     """The name under which OpenAPI knows a type that is no Struct, and of whose form it says nothing."""
 
     name: str

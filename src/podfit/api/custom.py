@@ -6,7 +6,6 @@ whatever handles objects by their metadata (admission, deletion, managers of fie
 only what looks inside asks the schema. The codec flattens `rest` when such an object is written.
 """
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, TypeGuard, cast
 
 import msgspec
@@ -18,8 +17,7 @@ from podfit.api.meta import ObjectMeta
 OWN = ("kind", "apiVersion", "metadata")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
+class Declared(msgspec.Struct, frozen=True, kw_only=True):
     """What one version of a definition says of its objects. `has_status`: its status is written apart."""
 
     group: str

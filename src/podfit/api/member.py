@@ -1,8 +1,9 @@
 """What a field is to patching and apply, whether a Struct declares it or the schema of a custom resource."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
+
+import msgspec
 
 from podfit.api.base import Listing, Struct
 
@@ -23,8 +24,7 @@ class Node(ABC):
 Kind: TypeAlias = type[Struct] | Node
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(msgspec.Struct, frozen=True):
     """One field. `item` is the kind of a struct, or of the items of a list or map; None where those are no objects.
     `zero` is what a null in a map of scalars means. `scalar` is the only type that a value may have where no Struct
     checks it: string, numeric or boolean.

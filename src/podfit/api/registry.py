@@ -6,9 +6,10 @@ that `kubectl get` shows. Discovery, routing, tables and clients read this table
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
+
+import msgspec
 
 from podfit.api.base import Object
 
@@ -16,8 +17,7 @@ ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "up
 EDIT = ("get", "patch", "update")
 
 
-@dataclass(frozen=True, slots=True)
-class Subresource:
+class Subresource(msgspec.Struct, frozen=True):
     """`kind` (with group and version) is what travels, when it is not the parent's own; `struct` says where it
     is an object that documents describe."""
 
@@ -32,8 +32,7 @@ class Subresource:
 STATUS = Subresource("status")
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(msgspec.Struct, frozen=True):
     """A column of a Table. `priority` above 0 shows only with `-o wide`."""
 
     name: str
@@ -43,8 +42,7 @@ class Column:
     priority: int = 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Conversion:
+class Conversion(msgspec.Struct, frozen=True, eq=False):
     """How objects of a version become those that are stored (`kept`), and how stored ones are shown in it."""
 
     stored: "ResourceInfo"
@@ -52,8 +50,7 @@ class Conversion:
     kept: Callable[[Any], Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ResourceInfo:
+class ResourceInfo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     type: type[Object]
     group: str = ""
     version: str = "v1"
@@ -75,7 +72,7 @@ class ResourceInfo:
     columns: tuple[Column, ...] = ()
     row: Callable[[Any, str], list[Any]] | None = None
     """Cells of one object under `columns`; the second argument is the present, RFC 3339, for ages."""
-    fields: Mapping[str, Callable[[Any], str]] = field(default_factory=dict)
+    fields: Mapping[str, Callable[[Any], str]] = msgspec.field(default_factory=dict)
     """Field selectors beyond metadata.name and metadata.namespace."""
     conversion: Conversion | None = None
     """For a version that is not stored: what it is stored as."""

@@ -8,7 +8,6 @@ is not there, or does not have it, is taken over by the next who wants it, once 
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -90,14 +89,13 @@ def _key(kind: str, name: str) -> str:
     return f"{ROOT}/{kind}/{name}"
 
 
-@dataclass
-class _Taking:
+class _Taking(msgspec.Struct):
     """What one write takes; `service` grows as it is given more."""
 
     context: Context
     service: Service
     dry: bool
-    taken: list[Record] = field(default_factory=list)
+    taken: list[Record] = []
 
     async def complete(self, old: Service | None) -> Service:
         ranges = self.context.ranges

@@ -5,7 +5,6 @@ the request's `fieldValidation` says (Strict 400, Warn a warning, Ignore nothing
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -38,8 +37,7 @@ _LEVELS = ("Ignore", "Strict", "Warn")
 _OPTIONS = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions"}
 
 
-@dataclass(frozen=True, slots=True)
-class Strictness:
+class Strictness(msgspec.Struct, frozen=True):
     """What to do about fields that a kind does not have; `level` is the request's `fieldValidation`."""
 
     level: str

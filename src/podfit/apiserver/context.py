@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
+import msgspec
+
 from podfit.api.admissionregistration import ServiceReference
 from podfit.api.base import Object
 from podfit.api.registry import ResourceInfo, info_for
@@ -64,8 +66,7 @@ class Context:
         return [cast(T, stored.decoded(info, record)) for record in page.records]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attributes:
+class Attributes(msgspec.Struct, frozen=True, kw_only=True):
     """One write, as admission sees it."""
 
     operation: str  # CREATE, UPDATE, DELETE
@@ -76,4 +77,4 @@ class Attributes:
     identity: Identity
     dry_run: bool
     old: Any = None
-    rounds: Rounds = field(default_factory=Rounds)
+    rounds: Rounds = msgspec.field(default_factory=Rounds)

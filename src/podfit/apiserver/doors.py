@@ -5,10 +5,10 @@ A kind has one main door and one for each subresource that takes objects. The ru
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from podfit.api.apiextensions import CustomResourceDefinition, CustomResourceDefinitionStatus, storage_version
@@ -39,8 +39,7 @@ Prepare = Callable[[Any, Any, FeatureGates], Any]
 Validate = Callable[[Any, Any, FeatureGates], list[FieldError]]
 
 
-@dataclass(frozen=True, slots=True)
-class Door:
+class Door(msgspec.Struct, frozen=True):
     """`prepare(new, old, gates)` keeps of a new object what this door may change; `validate` names what is wrong."""
 
     prepare: Prepare

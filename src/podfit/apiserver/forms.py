@@ -3,10 +3,11 @@
 Tables are for `kubectl get`; metadata alone is for clients that watch many objects and care about labels and owners.
 """
 
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from typing import Any
+
+import msgspec
 
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver.bodies import YAML
@@ -32,8 +33,7 @@ class Shape(Enum):
     PARTIAL_LIST = PARTIAL_LIST
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(msgspec.Struct, frozen=True):
     """`version` is that of `meta.k8s.io` in which tables and metadata are written."""
 
     shape: Shape = Shape.OBJECT

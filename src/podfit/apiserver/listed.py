@@ -8,7 +8,8 @@ microseconds. So nothing has to be told of writes, and no answer is ever older t
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver import stored
@@ -18,8 +19,7 @@ KEPT = 16 * 2**20  # bytes, of all lists together
 FEW = 32  # records; shorter lists are made anew more quickly than they are looked up
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(msgspec.Struct, frozen=True):
     records: Sequence[Record]
     items: bytes
     head: bytes

@@ -10,8 +10,9 @@ import asyncio
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from functools import partial
+
+import msgspec
 
 from podfit.apiserver.target import Target
 from podfit.core.clock import Clock
@@ -22,15 +23,14 @@ from podfit.net.wire import Identity, Request, Response
 RETRY_SECONDS = 1
 
 
-@dataclass(slots=True)
-class _Crowd:
+class _Crowd(msgspec.Struct):
     """The requests of one level."""
 
     level: Level
     under_way: int = 0
     started: int = 0
     refused: int = 0
-    queues: OrderedDict[str, deque[asyncio.Future[None]]] = field(default_factory=OrderedDict)
+    queues: OrderedDict[str, deque[asyncio.Future[None]]] = msgspec.field(default_factory=OrderedDict)
 
     def waiting(self, flow: str) -> int:
         return len(self.queues.get(flow, ()))

@@ -3,7 +3,6 @@
 A record is decoded only as far as the selector needs: labels alone come from a Struct that knows nothing else.
 """
 
-from dataclasses import dataclass
 
 import msgspec
 
@@ -27,8 +26,7 @@ class _Labelled(msgspec.Struct):
 _decoder = msgspec.json.Decoder(_Labelled)
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(msgspec.Struct, frozen=True):
     """True when it selects at all."""
 
     info: ResourceInfo

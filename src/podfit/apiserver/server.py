@@ -9,11 +9,12 @@ handler directly.
 import asyncio
 import logging
 from collections.abc import Coroutine
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from podfit.apiserver.actions import connect
 from podfit.apiserver.actions.eviction import evict_pod

@@ -1,7 +1,8 @@
 """What a request is about, read from its method and path before anything else is known of it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from podfit.api.registry import ResourceInfo, Subresource, find
 from podfit.net.wire import Request
@@ -13,8 +14,7 @@ _TRUE = ("true", "1")
 Find = Callable[[str, str, str], ResourceInfo | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(msgspec.Struct, frozen=True):
     """A request for a resource. `info` is None for a resource that this server does not have."""
 
     verb: str

@@ -1,9 +1,9 @@
 """`podfit resize`: plan, then do it, pod by pod."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
+import msgspec
 from cyclopts import Parameter
 
 from podfit.answers.carry_out import Deed, How, carry_out, objection
@@ -23,8 +23,7 @@ from podfit.client.rest import Client
 from podfit.net.system import SystemClock
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(msgspec.Struct, frozen=True):
     """`against` is what spoke against beginning, and what helps."""
 
     plan: Plan

@@ -2,11 +2,11 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 
-@dataclass(slots=True)
-class Backoff:
+class Backoff(msgspec.Struct):
     """Delays in seconds: `first`, then doubling up to `longest`, each shortened by up to half at random."""
 
     first: float

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+import msgspec
 from msgspec.structs import replace
 
 from podfit.api.core.events import Event, EventSource
@@ -46,8 +47,7 @@ class _Note:
     resource_version: str = field(compare=False)
 
 
-@dataclass(slots=True)
-class _Told:
+class _Told(msgspec.Struct):
     name: str
     count: int
 

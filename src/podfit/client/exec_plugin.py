@@ -10,10 +10,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from podfit.core.clock import Clock
 from podfit.core.times import parse_time
@@ -26,8 +27,7 @@ class PluginError(ValueError):
     """The command is not there, has failed, or printed something else."""
 
 
-@dataclass(frozen=True, slots=True)
-class Credential:
+class Credential(msgspec.Struct, frozen=True):
     """PEM, or a bearer token. `ends` in RFC 3339; empty = never."""
 
     token: str = ""
@@ -36,13 +36,12 @@ class Credential:
     ends: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExecPlugin:
+class ExecPlugin(msgspec.Struct, frozen=True, kw_only=True):
     """`cluster` is what the command is told of the cluster when it asked for that; `directory` the kubeconfig's."""
 
     command: str
     args: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = msgspec.field(default_factory=dict)
     version: str = f"{API}/v1"
     hint: str = ""
     mode: str = "IfAvailable"

@@ -15,8 +15,9 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+import msgspec
 
 from podfit.client.backoff import Backoff
 from podfit.client.indexes import Cache, Key
@@ -36,8 +37,7 @@ WATCH_SECONDS = 480  # the server ends the watch after this long; a new one then
 GONE = 410
 
 
-@dataclass(frozen=True, slots=True)
-class _Handlers(Generic[T]):
+class _Handlers(msgspec.Struct, Generic[T], frozen=True):
     add: Callable[[T], None]
     update: Callable[[T, T], None]
     delete: Callable[[T], None]

@@ -9,10 +9,11 @@ import base64
 import binascii
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import quote, urlsplit
+
+import msgspec
 
 from podfit.client.exec_plugin import ExecPlugin, PluginError, SignIn
 from podfit.client.rest import Client
@@ -31,8 +32,7 @@ class KubeconfigError(ValueError):
     """A kubeconfig that cannot be used; the message says which and why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(msgspec.Struct, frozen=True):
     """One context, resolved. Certificates and keys are PEM."""
 
     server: str

@@ -4,8 +4,9 @@ Built-in kinds are given by their Struct. Custom resources have no Struct and tr
 `dynamic`, and everything else works the same.
 """
 
-from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
+
+import msgspec
 
 from podfit.api.base import Object
 from podfit.api.registry import ResourceInfo, info_for
@@ -15,8 +16,7 @@ Typed = TypeVar("Typed", bound=Object)
 Document: TypeAlias = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Resource(Generic[T]):
+class Resource(msgspec.Struct, Generic[T], frozen=True):
     info: ResourceInfo
     type: type[T]
 

@@ -12,7 +12,6 @@
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -39,8 +38,7 @@ class Unreadable(ConnectionError):
     """An answer that is not what the API promises."""
 
 
-@dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
+class Page(msgspec.Struct, Generic[T], frozen=True):
     """Part of a collection. `continue_` asks for the next part and is empty on the last."""
 
     items: tuple[T, ...]
@@ -49,8 +47,7 @@ class Page(Generic[T]):
     remaining: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class WatchEvent(Generic[T]):
+class WatchEvent(msgspec.Struct, Generic[T], frozen=True):
     """`type` is ADDED, MODIFIED, DELETED or BOOKMARK; of a bookmark's object only the resource version counts."""
 
     type: str

@@ -5,8 +5,9 @@ that was asked for, or the context `podfit` in the user's own file, whose curren
 """
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from podfit.client import kubeconfig_edit
 from podfit.client.kubeconfig import Access, default_paths
@@ -17,8 +18,7 @@ from podfit.net.tls import Authority
 CONTEXT = "podfit"
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
+class Published(msgspec.Struct, frozen=True):
     """Where the access was written, and how to tell kubectl to use it."""
 
     path: Path

@@ -11,8 +11,9 @@ import os
 import ssl
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from podfit import __version__
 from podfit.apiserver.audit.options import AuditOptions
@@ -39,8 +40,7 @@ from podfit.net.tls import Authority, KeyPair, server_context
 Announce = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AloneOptions:
+class AloneOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What is not named lives in the data directory."""
 
     data: DataDir
@@ -52,8 +52,8 @@ class AloneOptions:
     client_ca: Path | None = None
     signing_key: Path | None = None
     encryption: Path | None = None
-    gates: FeatureGates = field(default_factory=FeatureGates)
-    audit: AuditOptions = field(default_factory=AuditOptions)
+    gates: FeatureGates = msgspec.field(default_factory=FeatureGates)
+    audit: AuditOptions = msgspec.field(default_factory=AuditOptions)
 
     def check(self) -> None:
         """UsageError when the options contradict each other."""

@@ -15,7 +15,6 @@ import tarfile
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -53,8 +52,7 @@ class Manifest(msgspec.Struct, frozen=True):
         return any(name in KEYS for name in self.parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Restored:
+class Restored(msgspec.Struct, frozen=True):
     manifest: Manifest
     revision: int
     aside: Path | None  # where what was there before is kept

@@ -12,8 +12,9 @@ DIR/
 """
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 DEFAULT_PORT = 16443
 
@@ -26,8 +27,7 @@ def default_data_dir() -> Path:
     return (Path(home) if home else Path.home() / ".local" / "share") / "podfit"
 
 
-@dataclass(frozen=True, slots=True)
-class DataDir:
+class DataDir(msgspec.Struct, frozen=True):
     root: Path
 
     @classmethod

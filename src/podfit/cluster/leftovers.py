@@ -8,8 +8,10 @@ one has to look before the processes end.
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import fields
 
 from podfit.cluster.errors import ClusterError
 from podfit.cluster.layout import DataDir
@@ -29,8 +31,7 @@ class LeftBehind(ClusterError):
     exit_code = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Leftovers:
+class Leftovers(msgspec.Struct, frozen=True):
     """Lines for people, by kind."""
 
     processes: tuple[str, ...] = ()

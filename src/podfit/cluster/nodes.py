@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from podfit.api.core.nodes import Node
 from podfit.client.rest import Client
@@ -31,8 +32,7 @@ READY_SECONDS = 30.0
 STEP = 0.01
 
 
-@dataclass(frozen=True, slots=True)
-class Machinery:
+class Machinery(msgspec.Struct, frozen=True):
     """What a kubelet drives. `containerd` is set where it is our own child."""
 
     runtime: Runtime

@@ -3,10 +3,12 @@
 import os
 import shutil
 import socket
-from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import fields
 
 from podfit.apiserver.audit.options import AuditOptions, BadPolicy
 from podfit.apiserver.legacy.options import OFF, Legacy
@@ -63,16 +65,14 @@ class MemoryShrink(StrEnum):
     GUARDED = "guarded"
 
 
-@dataclass(frozen=True, slots=True)
-class NodeChoice:
+class NodeChoice(msgspec.Struct, frozen=True):
     """The kind of node and, for people, why it was chosen."""
 
     kind: NodeKind
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KubeletOptions:
+class KubeletOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What the nodes are told, in the kubelet's own words."""
 
     cpu_manager_policy: CpuPolicy = CpuPolicy.NONE
@@ -93,20 +93,19 @@ class KubeletOptions:
             for part in (f"--{each.name.replace('_', '-')}", str(value))]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UpOptions:
+class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
     data: DataDir
     port: int = DEFAULT_PORT
     kubeconfig: Path | None = None
     node: NodeKind | None = None
     nodes: int = 1
-    gates: FeatureGates = field(default_factory=FeatureGates)
+    gates: FeatureGates = msgspec.field(default_factory=FeatureGates)
     runtime_endpoint: str = ""
     make_room: MakeRoom = MakeRoom.NO
     legacy: Legacy = OFF
     encryption: Path | None = None  # an EncryptionConfiguration
-    kubelet: KubeletOptions = field(default_factory=KubeletOptions)
-    audit: AuditOptions = field(default_factory=AuditOptions)
+    kubelet: KubeletOptions = msgspec.field(default_factory=KubeletOptions)
+    audit: AuditOptions = msgspec.field(default_factory=AuditOptions)
 
     def check(self) -> None:
         """UsageError when the options contradict each other."""

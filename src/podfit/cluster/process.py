@@ -8,7 +8,6 @@ import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import msgspec
 
@@ -43,8 +42,7 @@ class UpState(msgspec.Struct, frozen=True):
     external_runtime: str = ""  # the CRI socket that was named instead of a containerd of our own
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(msgspec.Struct, frozen=True):
     pid: int
     start_ticks: int
 

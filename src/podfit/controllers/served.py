@@ -1,7 +1,6 @@
 """Which kinds an API server has, asked of the server itself, so that custom resources are among them."""
 
 import logging
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -40,8 +39,7 @@ class _Groups(msgspec.Struct, frozen=True):
     groups: tuple[_Group, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(msgspec.Struct, frozen=True):
     """A kind as the server names it."""
 
     group: str

@@ -4,11 +4,11 @@
 """
 
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class _Bounds:
+class _Bounds(msgspec.Struct, frozen=True):
     least: int
     most: int
     names: tuple[str, ...] = ()  # of the numbers from `least` on

@@ -1,12 +1,12 @@
 """Feature gates under upstream's names, with the defaults of 1.36 (spec 0.1)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Gate:
+
+class Gate(msgspec.Struct, frozen=True):
     default: bool
     stage: str  # ALPHA, BETA or GA
     locked: bool = False
@@ -37,11 +37,10 @@ class FeatureGateError(ValueError):
     """An unknown gate, a locked one set otherwise, or one without what it requires; the text is for the user."""
 
 
-@dataclass(frozen=True, slots=True)
-class FeatureGates:
+class FeatureGates(msgspec.Struct, frozen=True):
     """The gates in force. `FeatureGates()` has every default; `gates["PodLevelResources"]` asks for one."""
 
-    overrides: Mapping[str, bool] = field(default_factory=dict)
+    overrides: Mapping[str, bool] = {}
 
     def __post_init__(self) -> None:
         for name, wanted in self.overrides.items():

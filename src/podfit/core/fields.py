@@ -5,7 +5,6 @@ client sees, duplicates removed and one cause per error (spec R-048, R-049).
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -25,8 +24,7 @@ _REASONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class FieldError:
+class FieldError(msgspec.Struct, frozen=True):
     field: str
     kind: str  # a key of _REASONS
     detail: str = ""

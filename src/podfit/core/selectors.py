@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 _SET = re.compile(r"^\s*(\S+)\s+(in|notin)\s*\(\s*([^()]*)\)\s*$")
 _KEY = re.compile(r"([a-z0-9A-Z.-]+/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
@@ -12,8 +13,7 @@ class SelectorError(ValueError):
     """The text is no selector; the message says where it goes wrong."""
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(msgspec.Struct, frozen=True):
     key: str
     operator: str  # In, NotIn, Exists, DoesNotExist, Gt, Lt
     values: tuple[str, ...] = ()
@@ -40,8 +40,7 @@ class Requirement:
         return value > bound if self.operator == "Gt" else value < bound
 
 
-@dataclass(frozen=True, slots=True)
-class Selector:
+class Selector(msgspec.Struct, frozen=True):
     """All requirements must hold; without any, everything matches."""
 
     requirements: tuple[Requirement, ...] = ()
@@ -105,8 +104,7 @@ def _requirement(part: str) -> Requirement:
     return requirement
 
 
-@dataclass(frozen=True, slots=True)
-class FieldSelector:
+class FieldSelector(msgspec.Struct, frozen=True):
     """`(path, value, equal)` terms over the fields a kind lets itself be selected by."""
 
     terms: tuple[tuple[str, str, bool], ...] = ()

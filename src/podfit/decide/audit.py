@@ -1,6 +1,6 @@
 """How much of a request goes into the audit log: the first rule of the policy that fits it says so."""
 
-from dataclasses import dataclass
+import msgspec
 
 from podfit.api.audit import AuditPolicy, AuditRule, GroupResources
 
@@ -11,8 +11,7 @@ STAGES = (RECEIVED, STARTED, COMPLETE, PANIC)
 EVERYTHING = AuditPolicy(omit_stages=(RECEIVED,), rules=(AuditRule(level=METADATA),))
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True):
     """What the rules look at; `path` is set for what is not a resource."""
 
     user: str
@@ -26,8 +25,7 @@ class Asked:
     path: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(msgspec.Struct, frozen=True):
     level: str
     omitted: frozenset[str]
 

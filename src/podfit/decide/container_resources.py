@@ -6,7 +6,6 @@ its limit in both. Upstream's update path sends an explicit zero instead, which 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
 
 import msgspec
@@ -30,8 +29,7 @@ RESOURCES = ("memory", "cpu")
 """What can be resized, in the order in which it is done (R-130)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
+class Machine(msgspec.Struct, frozen=True, kw_only=True):
     """What of the node enters the arithmetic. Sizes are bytes, `cfs_period` microseconds.
 
     `swap` is the node's swap if LimitedSwap is configured, else 0; `swap_controller` says that cgroups can limit it.
@@ -54,8 +52,7 @@ class Machine:
     gates: FeatureGates = DEFAULT_GATES
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerResources:
+class ContainerResources(msgspec.Struct, frozen=True, kw_only=True):
     """CRI's LinuxContainerResources; 0 or empty leaves a value alone."""
 
     cpu_shares: int = 0
@@ -63,8 +60,8 @@ class ContainerResources:
     cpu_period: int = 0
     memory_limit: int = 0
     oom_score_adj: int = 0
-    hugepages: Mapping[str, int] = field(default_factory=dict)
-    unified: Mapping[str, str] = field(default_factory=dict)
+    hugepages: Mapping[str, int] = msgspec.field(default_factory=dict)
+    unified: Mapping[str, str] = msgspec.field(default_factory=dict)
     swap_limit: int = 0
 
 

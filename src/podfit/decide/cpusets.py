@@ -9,7 +9,9 @@ and thrown away.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from podfit.api.core.containers import Container
 from podfit.api.core.pods import Pod
@@ -55,8 +57,7 @@ def show(cpus: Iterable[int]) -> str:
     return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """Where a CPU sits. `core` is a number of its own on the whole machine."""
 
     core: int
@@ -112,8 +113,7 @@ def exclusive_count(pod: Pod, container: Container, gates: FeatureGates) -> int:
     return 0 if rest else whole
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CpuState:
+class CpuState(msgspec.Struct, frozen=True, kw_only=True):
     """`shared` is the pool, reserved CPUs included. `seen` is what containers that run were found pinned to when the
     record was lost: their CPUs are theirs again as soon as their pod is known.
     """
@@ -121,8 +121,8 @@ class CpuState:
     topology: Topology
     reserved: Cpus
     shared: Cpus
-    assigned: Assignments = field(default_factory=dict)
-    seen: Assignments = field(default_factory=dict)
+    assigned: Assignments = msgspec.field(default_factory=dict)
+    seen: Assignments = msgspec.field(default_factory=dict)
 
     @staticmethod
     def fresh(topology: Topology, reserved: Cpus) -> "CpuState":
@@ -138,8 +138,7 @@ class CpuState:
         return self.shared - self.reserved - NONE.union(*others)
 
 
-@dataclass(frozen=True, slots=True)
-class TooFew:
+class TooFew(msgspec.Struct, frozen=True):
     """A container cannot have CPUs of its own now."""
 
     requested: int

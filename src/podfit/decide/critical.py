@@ -7,8 +7,9 @@ as gone, so a pod that waits for its room does not end more with every look at t
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
+
+import msgspec
 
 from podfit.api.core.pods import Pod
 from podfit.core.quantity import ZERO, Quantity
@@ -23,8 +24,7 @@ DISRUPTED = "Pod was preempted by Kubelet to accommodate a critical pod."
 _ONE = Quantity.of(1)
 
 
-@dataclass(frozen=True, slots=True)
-class Occupant:
+class Occupant(msgspec.Struct, frozen=True):
     """A pod that holds room of the node. `going` says that it will end without being told, or was told."""
 
     pod: Pod
@@ -32,8 +32,7 @@ class Occupant:
     going: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Preempts:
+class Preempts(msgspec.Struct, frozen=True):
     """There will be room once the victims are gone; none means that others are on their way out already.
 
     `signal` is the first resource that is short, for the metric.

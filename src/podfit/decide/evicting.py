@@ -6,8 +6,8 @@ takes: the pod is noted in the budget until the controller of budgets has seen i
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 from msgspec.structs import replace
 
 from podfit.api.core.pods import Pod
@@ -21,15 +21,13 @@ _SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction s
 _ALLOWED = "DisruptionAllowed"
 
 
-@dataclass(frozen=True, slots=True)
-class Evict:
+class Evict(msgspec.Struct, frozen=True):
     """The pod may go; `budget` is the one that is charged for it, as it is after."""
 
     budget: PodDisruptionBudget | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(msgspec.Struct, frozen=True):
     """Not now: `cause` says which budget is in the way. `retry_after`: seconds, 0 when nobody knows."""
 
     budget: str
@@ -37,8 +35,7 @@ class Wait:
     retry_after: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Refuse:
+class Refuse(msgspec.Struct, frozen=True):
     """Never like this: `budget` is the name of the one that makes no sense, empty when there are too many."""
 
     text: str

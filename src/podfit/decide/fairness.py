@@ -8,8 +8,9 @@ a turn, and what the cluster itself needs is served between them.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from enum import Enum
+
+import msgspec
 
 MASTERS, NODES = "system:masters", "system:nodes"
 SERVICE_ACCOUNTS, KUBE_SYSTEM = "system:serviceaccounts", "system:serviceaccounts:kube-system"
@@ -18,8 +19,7 @@ AUTHENTICATED = "system:authenticated"
 PROBES = ("/healthz", "/livez", "/readyz")
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+class Level(msgspec.Struct, frozen=True):
     """`seats` 0 is no limit at all. `waiting` is how many requests of one flow may wait, `watches` how many streams of
     one user may be open."""
 

@@ -5,7 +5,9 @@ answer is a value: it names what is short and who is in the way, and leaves cond
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from podfit.api.base import ResourceList
 from podfit.api.core.nodes import Node, Taint
@@ -22,8 +24,7 @@ TOO_LITTLE = "Node didn't have enough resource: "
 """How every message about missing room begins, upstream's too."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeView:
+class NodeView(msgspec.Struct, frozen=True, kw_only=True):
     """This node as its kubelet knows it. `pressure` holds the names of conditions such as `DiskPressure`.
 
     `cpus` and `memory` say who has CPUs and memory set aside; None where the manager's policy sets nothing aside.
@@ -45,8 +46,7 @@ class NodeView:
         return self.machine.gates
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbour:
+class Neighbour(msgspec.Struct, frozen=True):
     """Another pod of the node: `name` is namespace/name, `requests` those of its allocated form, status considered."""
 
     name: str
@@ -58,23 +58,20 @@ def neighbour(allocated: Pod, gates: FeatureGates) -> Neighbour:
     return Neighbour(f"{meta.namespace}/{meta.name}", pod_requests(allocated, gates=gates, use_status=True))
 
 
-@dataclass(frozen=True, slots=True)
-class Fits:
+class Fits(msgspec.Struct, frozen=True):
     """There is room."""
 
 
-@dataclass(frozen=True, slots=True)
-class Deferred:
+class Deferred(msgspec.Struct, frozen=True):
     """Not now. `reason` is the handler's (`OutOfcpu`), `blocked_by` names who holds what is short, largest first."""
 
     reason: str
     message: str
-    short_by: Mapping[str, Quantity] = field(default_factory=dict)
+    short_by: Mapping[str, Quantity] = msgspec.field(default_factory=dict)
     blocked_by: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Infeasible:
+class Infeasible(msgspec.Struct, frozen=True):
     """Not while the node is as it is. `detail` is from the closed set of the metric's reason_detail (R-189)."""
 
     message: str

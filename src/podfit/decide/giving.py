@@ -5,7 +5,6 @@ its limit with its request, a Burstable one its request alone, and a request tha
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import msgspec
 
@@ -23,8 +22,7 @@ _STEP = {CPU: Quantity.of_milli(1), MEMORY: Quantity.of_bytes(2**20)}
 """Amounts are given in whole steps where the giver has that much: 700m and 249Mi, not 249.3Mi."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shrink:
+class Shrink(msgspec.Struct, frozen=True):
     """`pod` with these `containers` gives `given`. Only CPU and memory requests, and limits if Guaranteed, differ."""
 
     pod: Pod

@@ -11,7 +11,8 @@ time towards `goal`, the new limit less a margin, and what comes of it is watche
 Pure: the caller looks, acts and waits between two calls of `following`.
 """
 
-from dataclasses import dataclass, replace
+import msgspec
+from msgspec.structs import replace
 
 PAGE = 4096
 SMALLEST_MARGIN = 1 << 20
@@ -39,8 +40,7 @@ def margin(limit: int) -> int:
     return max(SMALLEST_MARGIN, limit // 32)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """One look: bytes in use, seconds since the beginning, microseconds that all waited for memory (None = no PSI)."""
 
     usage: int
@@ -48,23 +48,20 @@ class Seen:
     stalled: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(msgspec.Struct, frozen=True, kw_only=True):
     """Write `high` to memory.high and ask for `reclaim` bytes back, then wait and look again."""
 
     high: int
     reclaim: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lower:
+class Lower(msgspec.Struct, frozen=True, kw_only=True):
     """The limit may be lowered now; until then usage is to be held at `high` or less."""
 
     high: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stop:
+class Stop(msgspec.Struct, frozen=True, kw_only=True):
     """It will not do; why, for people."""
 
     reason: str
@@ -73,8 +70,7 @@ class Stop:
 Action = Step | Lower | Stop
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shrink:
+class Shrink(msgspec.Struct, frozen=True, kw_only=True):
     """One cgroup on its way to a new `limit`. `previous` is the memory.high that was there, None = none."""
 
     limit: int

@@ -5,7 +5,9 @@ that span nodes are not made: a request that no single node can hold is refused.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from podfit.api.core.containers import Container
 from podfit.api.core.pods import Pod
@@ -14,16 +16,14 @@ from podfit.core.quantity import ZERO
 from podfit.decide.overlay import is_sidecar
 
 
-@dataclass(frozen=True, slots=True)
-class Bank:
+class Bank(msgspec.Struct, frozen=True):
     """The memory of one NUMA node and the part of it that pods never get, in bytes."""
 
     total: int
     reserved: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(msgspec.Struct, frozen=True):
     node: int
     size: int
 
@@ -32,10 +32,9 @@ Blocks = Mapping[str, Mapping[str, Block]]
 """By pod UID and container name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryState:
+class MemoryState(msgspec.Struct, frozen=True, kw_only=True):
     banks: Mapping[int, Bank]
-    assigned: Blocks = field(default_factory=dict)
+    assigned: Blocks = msgspec.field(default_factory=dict)
 
     def held(self, node: int) -> int:
         """Bytes promised to containers."""
@@ -46,8 +45,7 @@ class MemoryState:
         return bank.total - bank.reserved - self.held(node)
 
 
-@dataclass(frozen=True, slots=True)
-class NoNode:
+class NoNode(msgspec.Struct, frozen=True):
     """No node has that much left."""
 
     def __str__(self) -> str:

@@ -10,7 +10,8 @@ limit would stay throttled at what it had.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from podfit.api.core.pods import Pod
 from podfit.decide.requests import pod_requests
@@ -19,8 +20,7 @@ PAGE = 4096
 THROTTLING_FACTOR = 0.9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryQoS:
+class MemoryQoS(msgspec.Struct, frozen=True, kw_only=True):
     """`reserve` is the policy TieredReservation; `factor` places memory.high between request and limit; `allocatable`
     is the node's memory in bytes, which takes the place of a missing limit.
     """
@@ -61,8 +61,7 @@ class MemoryQoS:
             "Guaranteed": Kept(min=sums["Guaranteed"] + sums["Burstable"]), "Burstable": Kept(low=sums["Burstable"])}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes of memory.min and memory.low."""
 
     min: int = 0

@@ -8,7 +8,8 @@ An entry for a container takes the place of the one for all. A pod without the a
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from podfit.api.base import ResourceList
 from podfit.api.core.pods import Pod
@@ -23,11 +24,10 @@ class BadMinimum(ValueError):
     """The annotation is not what this module describes; the text says where."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(msgspec.Struct, frozen=True):
     """The requests that one container may be brought down to. With `restart` it may be restarted on the way."""
 
-    floor: ResourceList = field(default_factory=dict)
+    floor: ResourceList = msgspec.field(default_factory=dict)
     restart: bool = False
 
 

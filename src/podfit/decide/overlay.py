@@ -5,7 +5,6 @@ given when nothing differs, so `overlay(pod, stored) is not pod` asks whether a 
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -16,11 +15,10 @@ from podfit.core.features import FeatureGates
 NOTHING = ResourceRequirements()
 
 
-@dataclass(frozen=True, slots=True)
-class PodResources:
+class PodResources(msgspec.Struct, frozen=True):
     """Resources by container name, and those of the pod as a whole when its spec has them."""
 
-    containers: Mapping[str, ResourceRequirements] = field(default_factory=dict)
+    containers: Mapping[str, ResourceRequirements] = msgspec.field(default_factory=dict)
     pod: ResourceRequirements | None = None
 
     def with_container(self, name: str, resources: ResourceRequirements) -> "PodResources":

@@ -9,9 +9,10 @@ only forgotten.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
+
+import msgspec
 
 from podfit.api.meta import ObjectMeta, OwnerReference
 from podfit.decide.propagation import BACKGROUND, FOREGROUND, FOREGROUND_FINALIZER, ORPHAN, ORPHAN_FINALIZER
@@ -24,20 +25,17 @@ class Owner(Enum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Keep:
+class Keep(msgspec.Struct, frozen=True):
     """Nothing is to be done."""
 
 
-@dataclass(frozen=True, slots=True)
-class Forget:
+class Forget(msgspec.Struct, frozen=True):
     """Take these owners (by UID) off the object: it has others."""
 
     owners: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(msgspec.Struct, frozen=True):
     """Delete the object. `unblock`: first stop blocking the owners, because this object waits for dependents itself."""
 
     policy: str

@@ -8,8 +8,9 @@ explained.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
+
+import msgspec
 
 from podfit.api.core.pods import Pod
 from podfit.decide.placing.node_filters import admits, has_features, has_ports, has_room
@@ -22,13 +23,11 @@ from podfit.decide.volumes import NO_CLAIMS, Claims, objection
 NO_NAMESPACES: NamespaceLabels = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(msgspec.Struct, frozen=True):
     node: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unschedulable:
+class Unschedulable(msgspec.Struct, frozen=True):
     """`refusals` by node name; `message` is the sentence of the PodScheduled condition and the event.
 
     `outright`: the pod itself cannot be placed, whatever the nodes are like, so preemption is not asked either.
@@ -48,8 +47,7 @@ class Unschedulable:
         return frozenset(refusal.filter for refusal in self.refusals.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(msgspec.Struct, frozen=True):
     """What the rules between pods say about a newcomer; None where none applies."""
 
     neighbourhood: Neighbourhood | None

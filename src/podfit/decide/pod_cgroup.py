@@ -5,7 +5,8 @@ limit would be held by the sum of its neighbours' (R-134).
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from podfit.api.base import ResourceList
 from podfit.api.core.pods import Pod
@@ -20,8 +21,7 @@ PAGE = 4096
 """The kernel keeps memory limits in whole pages, so nothing finer is compared."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodConfig:
+class PodConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What the cgroup should hold. `quota` in microseconds a `period`, `memory` in bytes; None = not limited by us,
     which leaves what is there, while a quota of -1 takes it away.
     """
@@ -79,8 +79,7 @@ def tier_shares(active: Iterable[Pod]) -> dict[str, int]:
     return {"Burstable": cgroups.shares_from_milli(total), "BestEffort": cgroups.MIN_SHARES}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SandboxResources:
+class SandboxResources(msgspec.Struct, frozen=True, kw_only=True):
     """What the runtime is told of the pod: its share without overhead, and the overhead (None = it has none)."""
 
     resources: ContainerResources
@@ -124,8 +123,7 @@ def _values(requests: ResourceList, limits: ResourceList, machine: Machine) -> C
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodValues:
+class PodValues(msgspec.Struct, frozen=True, kw_only=True):
     """What the cgroup holds; None = unlimited. v2 has a `weight`, from which `shares` were computed lossily (6.1)."""
 
     shares: int

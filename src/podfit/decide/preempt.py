@@ -6,7 +6,8 @@ hurts least is taken. Nobody is ever evicted to help a resize (spec 4.2).
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from podfit.api.core.pods import Pod
 from podfit.api.meta import LabelSelector
@@ -30,8 +31,7 @@ _NOBODY = Refusal("DefaultPreemption", ("No preemption victims found for incomin
 _NOT_STARTED = "~"  # sorts after every time
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(msgspec.Struct, frozen=True):
     """A disruption budget: how many more pods of its selection may go, and which are on their way already."""
 
     namespace: str
@@ -44,8 +44,7 @@ class Budget:
         return self.namespace == pod.metadata.namespace and bool(wanted) and holds(wanted, pod.metadata.labels)
 
 
-@dataclass(frozen=True, slots=True)
-class Eviction:
+class Eviction(msgspec.Struct, frozen=True):
     """`victims` go, most important first, and the pod is promised the room on `node`; `violations` counts budgets."""
 
     node: str
@@ -53,8 +52,7 @@ class Eviction:
     violations: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Hopeless:
+class Hopeless(msgspec.Struct, frozen=True):
     """`message` ends the sentence on the pod. `keeps_promise`: an earlier nomination stays, its room is on the way."""
 
     message: str

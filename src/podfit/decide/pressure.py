@@ -8,7 +8,8 @@ met, so that a node at the brink does not flap.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from podfit.core.quantity import Quantity
 
@@ -24,16 +25,14 @@ class BadThreshold(ValueError):
     """The text is no list of thresholds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(msgspec.Struct, frozen=True):
     """Bytes, inodes or processes."""
 
     available: int
     capacity: int
 
 
-@dataclass(frozen=True, slots=True)
-class Threshold:
+class Threshold(msgspec.Struct, frozen=True):
     """Met when less than `amount`, or than `share` of the capacity, is available."""
 
     signal: str
@@ -76,8 +75,7 @@ def kept_free(thresholds: Iterable[Threshold], signal: str, capacity: int) -> in
     return max((each.of(capacity) for each in thresholds if each.signal == signal), default=0)
 
 
-@dataclass(frozen=True, slots=True)
-class Pressure:
+class Pressure(msgspec.Struct, frozen=True):
     """`met` is when each condition's thresholds were last met, in seconds of a clock that never goes back."""
 
     met: Mapping[str, float]

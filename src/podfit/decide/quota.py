@@ -6,7 +6,6 @@ then the pod may still hold what it had. Both follow from counting pods with the
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import msgspec
@@ -27,8 +26,7 @@ _COMPUTE = (CPU, MEMORY, "ephemeral-storage")
 _DEMANDABLE = frozenset(name for each in _COMPUTE for name in (each, f"requests.{each}", f"limits.{each}"))
 
 
-@dataclass(frozen=True, slots=True)
-class Charged:
+class Charged(msgspec.Struct, frozen=True):
     """The quotas whose `status.used` grew; to be stored before the pod is."""
 
     quotas: tuple[ResourceQuota, ...] = ()

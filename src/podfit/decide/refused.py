@@ -1,12 +1,11 @@
 """A refusal by admission: its words, and the machine-readable causes that some refusals carry."""
 
-from dataclasses import dataclass
+import msgspec
 
 from podfit.core.errors import ApiError, forbidden
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(msgspec.Struct, frozen=True):
     """Becomes 403 `pods "web" is forbidden: <text>` (spec R-049)."""
 
     text: str

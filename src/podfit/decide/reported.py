@@ -4,7 +4,7 @@ The kernel rounds. A value that is what the allocation comes to is reported as t
 resize is seen to end at the figure that was asked for.
 """
 
-from dataclasses import dataclass
+import msgspec
 
 from podfit.api.base import ResourceList
 from podfit.api.core.containers import ResourceRequirements
@@ -20,8 +20,7 @@ SMALLEST_REQUEST = 2  # milli-CPUs: what the kernel's least shares come to
 SMALLEST_LIMIT = 10  # milli-CPUs: the kernel's least quota
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Enforced:
+class Enforced(msgspec.Struct, frozen=True, kw_only=True):
     """What a runtime reports of one container: milli-CPUs and bytes, 0 = nothing set."""
 
     cpu_request: int = 0

@@ -5,7 +5,7 @@ CPU is not tried again because someone gave back memory (R-083). The question is
 ask it without a queue.
 """
 
-from dataclasses import dataclass
+import msgspec
 
 from podfit.api.base import ResourceList
 from podfit.api.core.nodes import Node
@@ -20,58 +20,50 @@ from podfit.decide.placing.view import NamespaceLabels, NodeView, Resident
 from podfit.decide.volumes import claims_of
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(msgspec.Struct, frozen=True):
     """A pod that was tried, and what came of it."""
 
     subject: Resident
     verdict: Unschedulable
 
 
-@dataclass(frozen=True, slots=True)
-class PodCame:
+class PodCame(msgspec.Struct, frozen=True):
     """A pod was put on a node."""
 
     pod: Pod
 
 
-@dataclass(frozen=True, slots=True)
-class PodGone:
+class PodGone(msgspec.Struct, frozen=True):
     """A pod that was assigned to a node, or promised room on one, left it or finished."""
 
     pod: Pod
 
 
-@dataclass(frozen=True, slots=True)
-class PodRelabelled:
+class PodRelabelled(msgspec.Struct, frozen=True):
     """To rules between pods the old one went and the new one came; to everyone else nothing happened."""
 
     old: Pod
     new: Pod
 
 
-@dataclass(frozen=True, slots=True)
-class PodShrank:
+class PodShrank(msgspec.Struct, frozen=True):
     """An assigned pod now asks for less; `resources` names of what."""
 
     resources: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class NodeChanged:
+class NodeChanged(msgspec.Struct, frozen=True):
     """A node came (`old` is None) or is different."""
 
     old: Node | None
     new: Node
 
 
-@dataclass(frozen=True, slots=True)
-class NodeGone:
+class NodeGone(msgspec.Struct, frozen=True):
     node: Node
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimChanged:
+class ClaimChanged(msgspec.Struct, frozen=True):
     """A claim came, is different, or went."""
 
     namespace: str

@@ -14,9 +14,9 @@ there was none counts as a decrease, because it is one: upstream calls it an inc
 """
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
 
 import msgspec
+from msgspec.structs import replace
 
 from podfit.api.core.containers import Container, ResourceRequirements
 from podfit.api.core.pods import Pod
@@ -35,15 +35,13 @@ from podfit.decide.pod_cgroup import PodConfig, PodValues, pod_config
 from podfit.decide.shrink import Memory
 
 
-@dataclass(frozen=True, slots=True)
-class CheckMemory:
+class CheckMemory(msgspec.Struct, frozen=True):
     """Compare usage with the limits that are about to come; stop everything when one is below."""
 
     limits: Memory
 
 
-@dataclass(frozen=True, slots=True)
-class SetPod:
+class SetPod(msgspec.Struct, frozen=True):
     """Write one value of the pod cgroup. `config` is all it holds afterwards, `before` all it held."""
 
     resource: str
@@ -52,8 +50,7 @@ class SetPod:
     before: PodConfig
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateContainer:
+class UpdateContainer(msgspec.Struct, frozen=True):
     """Change one resource of a live container; `actuated` is the record once that has worked."""
 
     name: str
@@ -62,8 +59,7 @@ class UpdateContainer:
     actuated: ResourceRequirements
 
 
-@dataclass(frozen=True, slots=True)
-class RecordPod:
+class RecordPod(msgspec.Struct, frozen=True):
     """The pod-level resources are real now."""
 
     actuated: ResourceRequirements
@@ -72,8 +68,7 @@ class RecordPod:
 Step = CheckMemory | SetPod | UpdateContainer | RecordPod
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
+class _Change(msgspec.Struct, frozen=True):
     """One container whose effective resources are not what was actuated."""
 
     container: Container
@@ -155,8 +150,7 @@ def steps(
     return (CheckMemory(limits), *done) if limits else tuple(done)
 
 
-@dataclass(slots=True)
-class _Plan:
+class _Plan(msgspec.Struct):
     """The state that steps build on: what the pod cgroup and each container's record hold so far."""
 
     pod: Pod

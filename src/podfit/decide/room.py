@@ -12,7 +12,8 @@ what shrinking cannot free, and spares everyone who can be spared, the higher pr
 """
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from podfit.api.base import ResourceList
 from podfit.api.core.pods import Pod, PodCondition
@@ -31,13 +32,11 @@ Targets = Mapping[str, Mapping[str, Target]]
 _TERMINAL = ("Succeeded", "Failed")
 
 
-@dataclass(frozen=True, slots=True)
-class Enough:
+class Enough(msgspec.Struct, frozen=True):
     """There will be room without anyone being asked."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True):
     """All of it is needed: first the shrinks, in order, then the evictions, in order."""
 
     missing: ResourceList
@@ -45,16 +44,14 @@ class Plan:
     victims: tuple[Pod, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Impossible:
+class Impossible(msgspec.Struct, frozen=True):
     """`available` is what lower-priority neighbours could give of it by shrinking; nobody is asked for any."""
 
     missing: ResourceList
     available: ResourceList
 
 
-@dataclass(frozen=True, slots=True)
-class _Neighbour:
+class _Neighbour(msgspec.Struct, frozen=True):
     """`holds` is what it will count for when what is under way has happened, `gives` the most it can give of that."""
 
     pod: Pod

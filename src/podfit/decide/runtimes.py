@@ -1,15 +1,13 @@
 """What a RuntimeClass makes of a pod that names it."""
 
-from dataclasses import dataclass
-
+import msgspec
 from msgspec.structs import replace
 
 from podfit.api.core.pods import PodSpec
 from podfit.api.node import RuntimeClass, Scheduling
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(msgspec.Struct, frozen=True):
     """Why the pod cannot be run so."""
 
     text: str

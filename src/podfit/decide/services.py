@@ -5,9 +5,9 @@ update does not mention stays, and what the new type has no use for is let go.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
+import msgspec
 from msgspec.structs import replace
 
 from podfit.api.core.services import Service, ServicePort, ServiceSpec, ServiceStatus
@@ -21,11 +21,10 @@ _SINGLE, _REQUIRE, _PREFER = "SingleStack", "RequireDualStack", "PreferDualStack
 _OTHER = {"IPv4": "IPv6", "IPv6": "IPv4"}
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceRanges:
+class ServiceRanges(msgspec.Struct, frozen=True):
     """The addresses and node ports that services of this cluster get."""
 
-    addresses: IPv4Network | IPv6Network = ip_network("10.96.0.0/12")  # noqa: RUF009  (networks never change)
+    addresses: IPv4Network | IPv6Network = ip_network("10.96.0.0/12")
     first_port: int = 30000
     last_port: int = 32767
 
@@ -56,8 +55,7 @@ class ServiceRanges:
         return self.first_port <= port <= self.last_port
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(msgspec.Struct, frozen=True):
     """What is a service's alone."""
 
     addresses: frozenset[str] = frozenset()

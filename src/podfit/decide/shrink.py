@@ -5,17 +5,17 @@ process may grow between the look and the write cannot be helped here.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from podfit.api.core.pods import Pod
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(msgspec.Struct, frozen=True):
     """Bytes, for the pod and by container: limits about to be lowered, or usage. None = not asked, or unknown."""
 
     pod: int | None = None
-    containers: Mapping[str, int | None] = field(default_factory=dict)
+    containers: Mapping[str, int | None] = msgspec.field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return self.pod is not None or bool(self.containers)

@@ -1,7 +1,8 @@
 """Claims of pods: whether a pod with them can be placed, and when a claim or a volume may go."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from podfit.api.base import Object
 from podfit.api.core.claims import PersistentVolumeClaim
@@ -17,8 +18,7 @@ _BOUND = "pv.kubernetes.io/bind-completed"
 _LATER = "WaitForFirstConsumer"
 
 
-@dataclass(frozen=True, slots=True)
-class Claims:
+class Claims(msgspec.Struct, frozen=True):
     """How to find claims of a pod's namespace, and classes of storage; without them nothing is found."""
 
     claim: Callable[[str, str], PersistentVolumeClaim | None] = lambda _namespace, _name: None

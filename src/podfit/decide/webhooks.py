@@ -6,7 +6,8 @@ a `matchPolicy` of Equivalent and of Exact come to the same.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from podfit.api.admissionregistration import RuleWithOperations, ValidatingWebhook
 from podfit.api.meta import LabelSelector
@@ -16,8 +17,7 @@ _ALL = "*"
 _EXEMPT = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Write:
+class Write(msgspec.Struct, frozen=True, kw_only=True):
     """A write as rules see it. `labels` are those of the object before and after, as far as there are such;
     `namespace_labels` is None where no namespace has a say."""
 

@@ -1,16 +1,16 @@
 """What a node is told about itself, decided once by whoever starts it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from podfit.api.base import ResourceList
 from podfit.decide.pressure import Threshold
 from podfit.kubelet.managers.config import ManagersConfig
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KubeletConfig:
+class KubeletConfig(msgspec.Struct, frozen=True, kw_only=True):
     """`capacity` and `allocatable` hold cpu, memory, pods and ephemeral-storage; `root` keeps checkpoints, volumes and
     container logs. `manifests` is the directory of static pods. `port` is where the server part listens (0 = nowhere).
     `simulated` is said on the node object.
@@ -21,13 +21,13 @@ class KubeletConfig:
     host_ip: str
     capacity: ResourceList
     allocatable: ResourceList
-    labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = msgspec.field(default_factory=dict)
+    annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
     port: int = 0
     simulated: bool = False
     manifests: Path | None = None
     eviction_hard: tuple[Threshold, ...] = ()
-    managers: ManagersConfig = ManagersConfig()  # noqa: RUF009  (frozen)
+    managers: ManagersConfig = ManagersConfig()
 
     @property
     def log_root(self) -> Path:

@@ -7,7 +7,8 @@ import asyncio
 import logging
 import shutil
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from podfit.core.clock import Clock
 from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups
@@ -26,8 +27,7 @@ SHUTDOWN_GRACE = 2
 """Seconds that containers get when the whole node is taken down."""
 
 
-@dataclass(frozen=True, slots=True)
-class Housekeeper:
+class Housekeeper(msgspec.Struct, frozen=True):
     runtime: Runtime
     cgroups: Cgroups
     volumes: Volumes

@@ -11,9 +11,10 @@ metric. Its `_created` series, which upstream has not, are left out.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -25,8 +26,7 @@ Series: TypeAlias = tuple[Sequence[str], float]
 """The labels' values, and the value."""
 
 
-@dataclass(frozen=True, slots=True)
-class Declared:
+class Declared(msgspec.Struct, frozen=True):
     name: str
     type: str
     labels: tuple[str, ...]

@@ -3,8 +3,9 @@
 Imports nothing heavy, so that whoever only speaks of these things loads no HTTP.
 """
 
-from dataclasses import dataclass
 from urllib.parse import quote, urlencode
+
+import msgspec
 
 from podfit.net.wire import Request
 
@@ -17,8 +18,7 @@ class Unreachable(ConnectionError):
     """The server did not answer, or stopped in the middle; what became of the request is not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(msgspec.Struct, frozen=True):
     """`proxy` is the URL of one that carries the connection (CONNECT); `server_name` the name that the certificate is
     to have where it is not the address's; `headers` go with every request, and names may repeat.
     """

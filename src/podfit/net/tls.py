@@ -18,12 +18,13 @@ import ssl
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeAlias, cast
+
+import msgspec
 
 from podfit.core.clock import Clock
 from podfit.net.files import write_atomic
@@ -43,8 +44,7 @@ RENEW_BEFORE = timedelta(days=30)
 SKEW = timedelta(minutes=5)  # how far ahead of ours another machine's clock may be read as
 
 
-@dataclass(frozen=True, slots=True)
-class KeyPair:
+class KeyPair(msgspec.Struct, frozen=True):
     """A certificate and its private key, PEM, in two files of mode 0600."""
 
     certificate_file: Path
@@ -59,8 +59,7 @@ class KeyPair:
         return self.key_file.read_bytes()
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Wanted(msgspec.Struct, frozen=True):
     """What a certificate is to say."""
 
     user: str

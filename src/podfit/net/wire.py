@@ -6,24 +6,24 @@ API server.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import TypeAlias
+
+import msgspec
+from msgspec.structs import replace
 
 Headers: TypeAlias = Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(msgspec.Struct, frozen=True):
     """Who asks. `extra` maps lower-case keys to values, as in a TokenReview."""
 
     user: str
     groups: tuple[str, ...] = ()
     uid: str = ""
-    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    extra: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """One request. Header names are lower case; `query` keeps repeated keys in order.
 
     `peer_certificate` is the DER of a client certificate that the server has verified; when one was shown that it could
@@ -33,8 +33,8 @@ class Request:
 
     method: str
     path: str
-    query: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    headers: Headers = field(default_factory=dict)
+    query: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    headers: Headers = msgspec.field(default_factory=dict)
     body: bytes = b""
     peer_certificate: bytes | None = None
     remote: str = ""
@@ -53,14 +53,13 @@ class Request:
 Body: TypeAlias = bytes | AsyncIterator[bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(msgspec.Struct, frozen=True):
     """One answer. A body that is an async iterator is streamed, each item flushed as it comes (watch, log -f);
     closing the iterator (`aclose`) is how the receiver says that it has left.
     """
 
     status: int = 200
-    headers: Headers = field(default_factory=dict)
+    headers: Headers = msgspec.field(default_factory=dict)
     body: Body = b""
 
     async def read(self) -> bytes:

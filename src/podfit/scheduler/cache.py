@@ -5,7 +5,7 @@ do not take the same room. Requests are status-aware (spec 4.1): a deferred grow
 shrink only when the node has reported it (R-080). Views are kept until something on their node changes.
 """
 
-from dataclasses import dataclass, field
+import msgspec
 
 from podfit.api.base import ResourceList
 from podfit.api.core.nodes import Node
@@ -19,12 +19,11 @@ Key = tuple[str, str]
 TERMINAL = ("Succeeded", "Failed")
 
 
-@dataclass(slots=True)
-class _Tally:
-    requested: ResourceList = field(default_factory=dict)
+class _Tally(msgspec.Struct):
+    requested: ResourceList = msgspec.field(default_factory=dict)
     weight: tuple[int, int] = (0, 0)
-    residents: dict[Key, Resident] = field(default_factory=dict)
-    nominated: dict[Key, Resident] = field(default_factory=dict)
+    residents: dict[Key, Resident] = msgspec.field(default_factory=dict)
+    nominated: dict[Key, Resident] = msgspec.field(default_factory=dict)
 
 
 class ClusterCache:

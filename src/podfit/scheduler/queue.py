@@ -13,7 +13,8 @@ pause after an error always lasts, since trying harder does not heal an API serv
 import asyncio
 import heapq
 import itertools
-from dataclasses import dataclass
+
+import msgspec
 
 from podfit.api.core.pods import Pod
 from podfit.core.clock import Clock, Timer
@@ -29,14 +30,12 @@ Key = tuple[str, str]
 """Namespace and name."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Parked:
+class _Parked(msgspec.Struct, frozen=True):
     why: Waiting
     since: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Pause:
+class _Pause(msgspec.Struct, frozen=True):
     until: float
     timer: Timer
     failed: bool  # after an error rather than for want of room

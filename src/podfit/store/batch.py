@@ -5,22 +5,21 @@ Losers are told only when what they lost to is durable, so their answers travel 
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from podfit.store.index import Index
 from podfit.store.protocol import Change, KeyExists, Record, RevisionConflict, StoreError
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(msgspec.Struct, frozen=True):
     key: str
     value: bytes | None  # None deletes
     expected: int | None  # None creates
     done: asyncio.Future[Record]
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(msgspec.Struct, frozen=True):
     changes: Sequence[Change]
     outcomes: Sequence[tuple[Write, Record | StoreError]]  # what each writer is told once the changes are durable
 

@@ -10,8 +10,9 @@ the next update even if that changes nothing. Where no rule applies values are p
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from podfit.store.layer import StoreLayer
 from podfit.store.protocol import Record, Store, Unreadable
@@ -99,8 +100,7 @@ class AesCbc:
 PLAIN = Plain()
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(msgspec.Struct, frozen=True):
     """For keys that begin with one of `prefixes`; the first of `ciphers` writes."""
 
     prefixes: tuple[str, ...]

@@ -11,8 +11,9 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import ParamSpec, Protocol, TypeVar
+
+import msgspec
 
 from podfit.store.batch import Batch, Write, decide
 from podfit.store.hub import Hub, HubWatch
@@ -50,8 +51,7 @@ class Log(Protocol):
     def close(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(msgspec.Struct, frozen=True):
     """What a log holds when it is opened."""
 
     records: Sequence[Record]

@@ -18,21 +18,20 @@ survive the machine losing power. Implementations: `sqlite` (embedded default), 
 """
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Record:
+
+class Record(msgspec.Struct, frozen=True):
     key: str
     value: bytes
     create_revision: int
     mod_revision: int
-    stale: bool = field(default=False, compare=False)  # it would be stored otherwise now: with another key
+    stale: bool = False  # it would be stored otherwise now: with another key
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """One step of history. For a deletion `record.value` is the last value and `record.mod_revision` the deletion's."""
 
     deleted: bool
@@ -40,8 +39,7 @@ class Change:
     previous: Record | None  # None for a creation
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(msgspec.Struct, frozen=True):
     records: Sequence[Record]
     revision: int  # the state of the store that the page shows
     remaining: int  # how many more match after the last record

@@ -4,8 +4,9 @@ Memory beyond the container's limit ends it as the kernel would, OOMKilled; CPU 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
+
+import msgspec
 
 from podfit.core.clock import Clock, Timer
 from podfit.core.quantity import Quantity
@@ -17,8 +18,7 @@ Curve: TypeAlias = Callable[[float], float] | float | str
 """Cores or bytes: a number, a quantity, or a function of the seconds since the load began."""
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(msgspec.Struct, frozen=True):
     """Of the pods with this name, or with names that begin with it and a dash; every container uses this much."""
 
     namespace: str

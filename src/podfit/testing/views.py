@@ -1,7 +1,8 @@
 """What a test sees of a pod: plain numbers, in cores and bytes."""
 
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from podfit.api.base import ResourceList
 from podfit.api.codec import to_dict
@@ -13,8 +14,7 @@ from podfit.decide.overlay import overlay
 from podfit.decide.requests import pod_limits, pod_requests
 
 
-@dataclass(frozen=True, slots=True)
-class Amounts:
+class Amounts(msgspec.Struct, frozen=True):
     """Requests of a pod as a whole: `cpu` in cores, `memory` in bytes; limits are 0 where there is none."""
 
     cpu: float
@@ -23,8 +23,7 @@ class Amounts:
     memory_limit: int
 
 
-@dataclass(frozen=True, slots=True)
-class PodView:
+class PodView(msgspec.Struct, frozen=True):
     """A pod as it was when it was asked for. `document` is all of it, as JSON has it."""
 
     pod: Pod

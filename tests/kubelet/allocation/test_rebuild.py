@@ -1,8 +1,7 @@
 """A pod's promise and record from its last status and from what the runtime holds (R-091)."""
 
-from dataclasses import asdict
-
 import pytest
+from msgspec.structs import asdict
 
 from podfit.api.core.pods import Pod
 from podfit.decide.container_resources import Machine, container_resources

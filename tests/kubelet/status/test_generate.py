@@ -1,11 +1,11 @@
 """A pod's whole status at each turn of its life, in the shapes that a 1.36 kubelet writes."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from podfit.api import codec
 from podfit.api.core.container_status import ContainerStateWaiting

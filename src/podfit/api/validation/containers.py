@@ -1,7 +1,8 @@
 """Containers of every sort: regular ones, init containers and sidecars, ephemeral ones."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from podfit.api.core.aggregate import is_sidecar
 from podfit.api.core.containers import Container, ContainerPort, ContainerRestartRule, EphemeralContainer
@@ -28,8 +29,7 @@ _NOT_EPHEMERAL = (
 _NOTHING = EphemeralContainer()
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(msgspec.Struct, frozen=True):
     """What a container may refer to."""
 
     volumes: Collection[str]

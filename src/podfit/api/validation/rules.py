@@ -1,8 +1,9 @@
 """What a kind's validation consists of."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from podfit.api.validation import names
 from podfit.core.fields import FieldError
@@ -11,8 +12,7 @@ Create = Callable[[Any], list[FieldError]]
 Update = Callable[[Any, Any], list[FieldError]]
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(msgspec.Struct, frozen=True):
     """`update` is left out where an update has to satisfy no more than a creation."""
 
     name: Callable[[str], list[str]] = names.dns_subdomain

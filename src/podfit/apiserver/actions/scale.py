@@ -5,11 +5,11 @@ A scale is a view of a stored object. Reading derives it; writing changes the nu
 translated both ways: in the view an owner of `spec.replicas` owns it of the scale.
 """
 
-import dataclasses
 from functools import partial
 from typing import Any
 
 import msgspec
+import msgspec.structs
 from msgspec.structs import replace
 
 from podfit.api import codec, selectors
@@ -55,7 +55,7 @@ async def scale(context: Context, chain: Chain, target: Target, request: Request
         make = _maker(context, info, target, request)
         written = await until_unchanged(partial(change, context, chain, target, request, identity, make))
         answer = _shown(info, written)
-    return formed(context, dataclasses.replace(target, info=SCALE_INFO), request, form, answer)
+    return formed(context, msgspec.structs.replace(target, info=SCALE_INFO), request, form, answer)
 
 
 def scale_of(obj: Any) -> Scale:
@@ -122,7 +122,7 @@ def _rescaled(old: Any, scale: Scale, wanted: Wanted) -> Wanted:
         obj: Any = replace(rescaled(old, scale.spec.replicas), metadata=meta)
     else:
         obj = replace(old, metadata=meta, spec=replace(old.spec, replicas=scale.spec.replicas))
-    return dataclasses.replace(wanted, obj=obj)
+    return msgspec.structs.replace(wanted, obj=obj)
 
 
 def _place(info: ResourceInfo) -> Tree:

@@ -4,8 +4,9 @@ The verbs `escalate` (on roles) and `bind` (on the role that is bound) lift this
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from podfit.api.rbac import ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding
 from podfit.apiserver.admission.chain import Passive

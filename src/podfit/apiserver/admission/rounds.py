@@ -4,17 +4,17 @@ A second round runs when a webhook changed the object. The built-in plugins all 
 asked for that, was called in the first round, and the object has changed since.
 """
 
-from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 
-@dataclass(slots=True)
-class Rounds:
+
+class Rounds(msgspec.Struct):
     second: bool = False
     changed: bool = False
-    warnings: list[str] = field(default_factory=list)
-    _willing: set[str] = field(default_factory=set)  # asked, and to be asked again if something changes
-    _due: set[str] = field(default_factory=set)
+    warnings: list[str] = msgspec.field(default_factory=list)
+    _willing: set[str] = msgspec.field(default_factory=set)  # asked, and to be asked again if something changes
+    _due: set[str] = msgspec.field(default_factory=set)
     _left: Any = None
 
     def begin(self, obj: Any) -> None:

@@ -8,11 +8,11 @@ the built-in plugins and by those webhooks before it that ask for it (`reinvocat
 import asyncio
 import logging
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, ClassVar
 
 import msgspec
+from msgspec.structs import replace
 
 from podfit.api import codec
 from podfit.api.admission import AdmissionResponse

@@ -1,8 +1,9 @@
 """Where the audit log is written, and the policy of what is. Names options only: what they need is loaded with it."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from podfit.core.clock import Clock
 
@@ -15,8 +16,7 @@ class BadPolicy(ValueError):
     pass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditOptions:
+class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Without a policy everything is recorded at level Metadata when it is complete."""
 
     log: Path | None = None

@@ -5,8 +5,10 @@ Without any of them a request is anonymous, which is enough for health and versi
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Protocol
+
+import msgspec
+from msgspec.structs import replace
 
 from podfit.core.errors import unauthorized
 from podfit.net.wire import Identity, Request
@@ -18,8 +20,7 @@ ANONYMOUS = Identity("system:anonymous", ("system:unauthenticated",))
 AUTHENTICATED = "system:authenticated"
 
 
-@dataclass(frozen=True, slots=True)
-class TokenCheck:
+class TokenCheck(msgspec.Struct, frozen=True):
     """Whom a token speaks for, and to which of the audiences; without an identity, `problem` may say why not."""
 
     identity: Identity | None = None
@@ -32,8 +33,7 @@ class TokenReader(Protocol):
         """Whom a bearer token speaks for towards one of the audiences; this server when none is given."""
 
 
-@dataclass(frozen=True, slots=True)
-class TokenReaders:
+class TokenReaders(msgspec.Struct, frozen=True):
     """Several kinds of tokens; the first reader that knows one answers."""
 
     readers: tuple[TokenReader, ...]

@@ -13,8 +13,9 @@ every part of who they want to be. Ignoring the headers would run a request with
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from urllib.parse import unquote
+
+from msgspec.structs import replace
 
 from podfit.api.validation.names import dns_subdomain
 from podfit.apiserver.admission.node_restriction import GROUP as NODES

@@ -1,6 +1,6 @@
 """May they? RBAC from the stored roles and bindings, with the node authorizer in front of it for kubelets."""
 
-from dataclasses import dataclass
+import msgspec
 
 from podfit.apiserver.admission.node_restriction import node_name
 from podfit.apiserver.authz.node_authorizer import NO_OPINION, NodeAuthorizer
@@ -12,8 +12,7 @@ from podfit.core.errors import ApiError, forbidden
 from podfit.net.wire import Identity, Request
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True):
     """`reason` says through which binding it is allowed, or what else there is to say against it."""
 
     allowed: bool

@@ -1,10 +1,10 @@
 """The roles and bindings that a cluster has from the start, read from `default_roles.txt`, which says how."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import msgspec
 from msgspec.structs import replace
 
 from podfit.api.meta import LabelSelector, ObjectMeta
@@ -30,8 +30,7 @@ _VERBS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(msgspec.Struct, frozen=True):
     """A role as the file has it: its name, its words, and its rules."""
 
     name: str

@@ -1,6 +1,6 @@
 """The question that authorization answers: who wants to do what with which resource, or with which path."""
 
-from dataclasses import dataclass
+import msgspec
 
 from podfit.apiserver.target import Target
 from podfit.net.wire import Request
@@ -8,8 +8,7 @@ from podfit.net.wire import Request
 _SELECTING = ("list", "watch", "deletecollection")
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(msgspec.Struct, frozen=True):
     """One access to be judged; `path` is set for what is not a resource. `of_node` is the node to which a field
     selector confines what is asked for.
     """

@@ -5,7 +5,8 @@ out again only after a binding was written.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from podfit.api.rbac import ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject
 from podfit.apiserver.authz.question import Question
@@ -18,8 +19,7 @@ Index = dict[tuple[str, str], list[tuple[int, Binding, Subject]]]
 """Bindings by whom they are for: a user (service accounts too) or a group."""
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(msgspec.Struct, frozen=True):
     """The rules that a binding gives to someone as `subject`; `missing` when the role that it names is not there."""
 
     binding: Binding

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -29,8 +28,7 @@ _VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
 _FREE = JSONSchemaProps(type="object", preserve_unknown_fields=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CustomInfo(ResourceInfo):
+class CustomInfo(ResourceInfo, frozen=True, kw_only=True, eq=False):
     """An entry for a declared kind; `listed_as` is the kind of its lists."""
 
     type: type[Custom]

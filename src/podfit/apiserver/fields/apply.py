@@ -7,9 +7,9 @@ Everything is read off the Structs; nothing here knows a kind.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from podfit.api import codec
@@ -40,16 +40,14 @@ UNMANAGED = "before-first-apply"
 _IDENTITY: Tree = {"f:metadata": {"f:name": {}}}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Applied:
+class Applied(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome: the document, and who owns what of it."""
 
     document: dict[str, Any]
     entries: Entries
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Application:
+class Application(msgspec.Struct, frozen=True, kw_only=True):
     """What one manager applies through which door. `reset` are fields that the door does not write."""
 
     document: dict[str, Any]

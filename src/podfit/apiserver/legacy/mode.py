@@ -5,7 +5,6 @@ the server knows of it and nothing of it is stored; a server without the mode do
 """
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -40,8 +39,7 @@ def _is_pod(target: Target | None) -> bool:
     return of_pods and target is not None and target.subresource in _OBJECT_DOORS
 
 
-@dataclass(frozen=True, slots=True)
-class _View:
+class _View(msgspec.Struct, frozen=True):
     derive: bool
 
     def of(self, body: bytes) -> bytes:

@@ -1,6 +1,6 @@
 """Which parts of the legacy mode a server has, and for whom."""
 
-from dataclasses import dataclass
+import msgspec
 
 from podfit.net.wire import Request
 
@@ -9,8 +9,7 @@ SWITCHES = (STATUS, POD_UPDATES, DRAFT_POLICIES)
 EVERYONE = "*"
 
 
-@dataclass(frozen=True, slots=True)
-class Legacy:
+class Legacy(msgspec.Struct, frozen=True):
     """`clients` are the user agents, by the name before the slash, that `resize-status` is for; `*` is everyone."""
 
     switches: frozenset[str] = frozenset()

@@ -7,12 +7,12 @@ field that occurs twice the last counts.
 
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
 from typing import Any, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from podfit.core.times import format_time
 
@@ -34,8 +34,7 @@ class _Holds(Enum):
     ENTRIES = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class FieldType:
+class FieldType(msgspec.Struct, frozen=True):
     """How a field travels: its wire type, what its payload means, and the value that stands for "not given"."""
 
     wire: int

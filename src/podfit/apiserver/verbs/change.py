@@ -6,13 +6,12 @@
 Without a resource version it is done again when someone else was quicker; with one, that is the client's 409.
 """
 
-import dataclasses
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import msgspec
+import msgspec.structs
 from msgspec.structs import replace
 
 from podfit.api.custom import is_custom
@@ -53,8 +52,7 @@ APPLY_PATCH = "application/apply-patch+yaml"
 PATCHES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True):
     """What a client makes of an object. `entries` are the managers of its fields where the request settles them."""
 
     obj: Any
@@ -159,7 +157,7 @@ async def change(
     asked = replace(asked, metadata=_kept(wanted.metadata, old.metadata, _managers(made, target, old)))
     subresource = door_of(context.legacy, target.subresource, asked, old)
     if subresource != target.subresource:
-        await Authorizer(context).check(identity, dataclasses.replace(target, subresource=subresource), request)
+        await Authorizer(context).check(identity, msgspec.structs.replace(target, subresource=subresource), request)
     attributes = Attributes(
         operation="UPDATE", info=info, subresource=subresource, namespace=target.namespace, name=target.name,
         identity=identity, dry_run=dry, old=old,

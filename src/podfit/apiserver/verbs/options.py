@@ -1,7 +1,8 @@
 """Options that travel in a request's query, checked."""
 
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 from podfit.api.meta import DeleteOptions
 from podfit.apiserver.bodies import document, options_kind, typed
@@ -18,8 +19,7 @@ _TRUE = ("true", "1", "t", "T", "TRUE", "True")
 EXACT, NOT_OLDER = "Exact", "NotOlderThan"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListOptions:
+class ListOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Which moment a list or a watch shows, and how much of it.
 
     `version` 0 is the present; for a list any other means "not older than" unless `exact`. `initial` is

@@ -6,10 +6,10 @@ when that moment has been compacted away the client gets 410 and begins anew.
 
 import base64
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver import stored
@@ -43,8 +43,7 @@ class _Token(msgspec.Struct, frozen=True):
     start: str
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(msgspec.Struct, frozen=True):
     """What a list found. `remaining` is None where a selector keeps it from being known."""
 
     info: ResourceInfo

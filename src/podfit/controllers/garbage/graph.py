@@ -4,7 +4,6 @@ An owner need not be known to be pointed at. Its dependents are found from the m
 the kinds' watches deliver does not matter.
 """
 
-from dataclasses import dataclass
 
 import msgspec
 
@@ -32,8 +31,7 @@ class Marked(msgspec.Struct, frozen=True):
     metadata: Marks
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(msgspec.Struct, frozen=True):
     served: Served
     meta: ObjectMeta
 

@@ -6,7 +6,8 @@ both sides: a pod that runs keeps out a newcomer that its own terms speak of.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from podfit.api.core.pods import Pod
 from podfit.decide.placing.terms import Term, term
@@ -16,8 +17,7 @@ Pair = tuple[str, str]
 """A label of nodes, and its value."""
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbourhood:
+class Neighbourhood(msgspec.Struct, frozen=True):
     """`wanted` and `unwanted` hold, for each term of the newcomer, how many pods match it in each topology."""
 
     attract: tuple[Term, ...]

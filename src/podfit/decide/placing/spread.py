@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from podfit.api.core.affinity import TopologySpreadConstraint
 from podfit.api.core.pods import Pod
@@ -15,8 +16,7 @@ from podfit.decide.placing.view import NodeView, Refusal
 _TEXT = "node(s) didn't match pod topology spread constraints"
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(msgspec.Struct, frozen=True):
     """One constraint of the pod; `counts` are the matching pods by value of the key, over the nodes that take part."""
 
     given: TopologySpreadConstraint
@@ -33,8 +33,7 @@ class Rule:
         return 0 if len(self.counts) < (self.given.min_domains or 1) else min(self.counts.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(msgspec.Struct, frozen=True):
     pod: Pod
     rules: tuple[Rule, ...]
 

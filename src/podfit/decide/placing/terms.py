@@ -1,7 +1,8 @@
 """Label selectors of pods about pods: of affinity terms and of spread constraints."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from podfit.api.core.affinity import PodAffinityTerm
 from podfit.api.core.pods import Pod
@@ -16,8 +17,7 @@ def same_keys(keys: Iterable[str], pod: Pod, operator: str = "In") -> Iterator[R
     return (Requirement(key, operator, (labels[key],)) for key in keys if key in labels)
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(msgspec.Struct, frozen=True):
     """One affinity term of `owner`, with its key of the node's labels; `matches` asks about another pod."""
 
     topology_key: str

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import msgspec
+
 from podfit.api.base import ResourceList
 from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod
@@ -42,8 +44,7 @@ def host_ports(pod: Pod) -> frozenset[HostPort]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Resident:
+class Resident(msgspec.Struct, frozen=True):
     """A pod and what it counts for: `requests` against the node's room, `weight` (milli CPU, bytes) in comparisons."""
 
     pod: Pod
@@ -113,8 +114,7 @@ class NodeView:
         return NodeView(self.node, (*self.residents, newcomer), requested, (cpu, memory), self.nominated)
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(msgspec.Struct, frozen=True):
     """Why one node will not do. Of the `resources` it is short: only more of one of them can change the answer.
 
     `final`: no eviction can change the answer either, so the node is no candidate for preemption.

@@ -6,7 +6,9 @@ anywhere is safe, the record follows each step that worked, and the next sync wo
 
 import logging
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+
+import msgspec
+from msgspec.structs import asdict, replace
 
 from podfit.api.core.containers import Container
 from podfit.api.core.pods import Pod
@@ -46,16 +48,14 @@ class ActuationError(Exception):
     """A step failed; the text goes into the condition and the event as it is."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LivePod:
+class LivePod(msgspec.Struct, frozen=True, kw_only=True):
     """What runs: the pod's sandbox (empty = none yet), and ids of its running containers by name."""
 
     sandbox_id: str = ""
     containers: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """`done` are the steps that worked; those after the one that failed with `error` were not tried."""
 
     done: tuple[Step, ...] = ()

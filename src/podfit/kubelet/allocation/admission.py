@@ -4,7 +4,7 @@ A batch is decided in order, each pod that is admitted counting at once for thos
 before the caller has written `changes` and put `draft` in place.
 """
 
-from dataclasses import dataclass, field
+import msgspec
 
 from podfit.api.core.pods import Pod
 from podfit.decide import fit
@@ -15,15 +15,13 @@ from podfit.kubelet.allocation.claims import Claims
 from podfit.kubelet.allocation.ledger import TERMINAL, Ledger, Member, others
 
 
-@dataclass(frozen=True, slots=True)
-class Admitted:
+class Admitted(msgspec.Struct, frozen=True):
     """`pod` is the allocated one."""
 
     pod: Pod
 
 
-@dataclass(frozen=True, slots=True)
-class Rejected:
+class Rejected(msgspec.Struct, frozen=True):
     """The pod goes to phase Failed with this reason and `Pod was rejected: ` + message."""
 
     pod: Pod
@@ -31,16 +29,14 @@ class Rejected:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unsaved:
+class Unsaved(msgspec.Struct, frozen=True):
     """There is room, but the promise could not be written; `message` says why. Nothing of the pod was taken in."""
 
     pod: Pod
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Preempting:
+class Preempting(msgspec.Struct, frozen=True):
     """A critical pod that is not taken in yet: others are to end first, or are ending already."""
 
     pod: Pod
@@ -50,15 +46,14 @@ class Preempting:
 Answer = Admitted | Rejected | Unsaved | Preempting
 
 
-@dataclass(slots=True)
-class Batch:
+class Batch(msgspec.Struct):
     """`draft` are the members, `changes` the promises, `claims` and `node` what the batch has led to so far."""
 
     ledger: Ledger
     node: NodeView
     draft: dict[str, Member]
     claims: Claims
-    changes: dict[str, PodResources] = field(default_factory=dict)
+    changes: dict[str, PodResources] = msgspec.field(default_factory=dict)
 
     def admit(self, pod: Pod) -> Answer:
         """Decide on one pod. One that is over, or on its way out, is not asked whether it fits.

@@ -6,16 +6,17 @@ again.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from podfit.decide.fit import Neighbour
 
 
-@dataclass(frozen=True, slots=True)
-class Claims:
+class Claims(msgspec.Struct, frozen=True):
     """`held` by the claimant's UID; `ending` are the pods that were told to end and have not yet."""
 
-    held: Mapping[str, Neighbour] = field(default_factory=dict)
+    held: Mapping[str, Neighbour] = msgspec.field(default_factory=dict)
     ending: frozenset[str] = frozenset()
 
     def with_claim(self, uid: str, counts: Neighbour, victims: Iterable[str]) -> "Claims":

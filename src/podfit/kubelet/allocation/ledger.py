@@ -5,7 +5,8 @@ checkpoint is the one place where a promise is kept; the ledger only reads it.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from podfit.api.core.pods import Pod
 from podfit.decide import critical, fit
@@ -19,8 +20,7 @@ from podfit.kubelet.allocation.claims import Claims
 TERMINAL = ("Succeeded", "Failed")
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(msgspec.Struct, frozen=True):
     """A pod of this node: as desired, with the newest status known, and what it counts for."""
 
     pod: Pod

@@ -4,7 +4,8 @@ Nothing here acts or waits. A blocked entry does not hold up a smaller one behin
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from podfit.api.core.pods import Pod
 from podfit.core.quantity import ZERO
@@ -22,8 +23,7 @@ UNSAVED = "CheckpointUnwritable"
 """Reason of a deferral that no room would end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(msgspec.Struct, frozen=True):
     """`active` is false of a pod that is over: it is promised what it asks for, and neither takes room nor waits."""
 
     pod: Pod
@@ -32,8 +32,7 @@ class Decision:
     preempts: Preempts | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Pass:
+class Pass(msgspec.Struct, frozen=True):
     """What was decided of each pod, in order, and what to write before any of it is told: promises, and `node`'s CPUs
     and memory that are set aside.
     """

@@ -1,8 +1,9 @@
 """Which cgroup version this machine has. A hybrid, with v2 mounted beside v1, counts as v1: the controllers are there.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups, Layout
 from podfit.kubelet.cgroup.v1 import CgroupsV1
@@ -11,8 +12,7 @@ from podfit.kubelet.cgroup.v2 import CgroupsV2
 MOUNTS = Path("/proc/self/mounts")
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """`described` is for people: version, driver, what cannot be enforced."""
 
     cgroups: Cgroups

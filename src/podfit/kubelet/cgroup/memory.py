@@ -4,9 +4,10 @@ It refuses what the kernel refuses: as v1 by default (`Busy` below usage, `Inval
 container's), or as v2, which accepts both. Container groups are filled in by the simulated runtime.
 """
 
-from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Literal
+
+from msgspec.structs import replace
 
 from podfit.decide.cgroups import MIN_SHARES, weight_from_shares_linear
 from podfit.kubelet.cgroup.common import TIERS
@@ -59,7 +60,7 @@ class MemoryCgroups:
             if parent.name:
                 self._groups.setdefault(str(parent), CgroupConfig())
         known = self._groups.get(path, CgroupConfig())
-        given = {name: value for name in CgroupConfig.__slots__ if (value := getattr(config, name)) is not None}
+        given = {name: value for name in CgroupConfig.__struct_fields__ if (value := getattr(config, name)) is not None}
         self._groups[path] = replace(known, **given)
 
     def exists(self, path: str) -> bool:

@@ -11,8 +11,9 @@ reclaim page cache first.
     └── Unsupported          the controller is not there
 """
 
-from dataclasses import dataclass, field
 from typing import Literal, Protocol
+
+import msgspec
 
 QOS = Literal["Guaranteed", "Burstable", "BestEffort"]
 Version = Literal["v1", "v2"]
@@ -44,8 +45,7 @@ class Unsupported(CgroupError):
     """The controller that this value belongs to is not available."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CgroupConfig:
+class CgroupConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What to write on creation; None = leave the kernel's default. Quota and period are microseconds, -1 = no limit.
 
     `memory_min` and `memory_low` are of cgroup v2; v1 has nothing like them.
@@ -60,8 +60,7 @@ class CgroupConfig:
     pids_limit: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CPUValues:
+class CPUValues(msgspec.Struct, frozen=True, kw_only=True):
     """`quota` None = unlimited. On v2 `weight` is the kernel's value and `shares` is computed from it, lossily (6.1).
     """
 
@@ -71,8 +70,7 @@ class CPUValues:
     weight: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerValues:
+class ContainerValues(msgspec.Struct, frozen=True, kw_only=True):
     """What the kernel enforces on one container, for verification; None = unlimited, or unknown for `memory_usage`."""
 
     cpu: CPUValues
@@ -81,8 +79,7 @@ class ContainerValues:
     processes: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Throttling:
+class Throttling(msgspec.Struct, frozen=True, kw_only=True):
     """How often a quota held a cgroup back: of so many `periods` in which it ran, and for how many `seconds`."""
 
     periods: int
@@ -90,15 +87,13 @@ class Throttling:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodCgroup:
+class PodCgroup(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     uid: str
     qos: QOS
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(msgspec.Struct, frozen=True):
     """Where things are (cgroupfs driver, spec 6.3): `<prefix>/kubepods[/burstable|/besteffort]/pod<uid>`.
 
     A `prefix` such as `/podfit-1a2b3c` keeps two nodes on one machine apart. Guaranteed pods sit directly in kubepods.
@@ -120,14 +115,13 @@ class Layout:
         return f"{self.pod(uid, qos)}/{container_id}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Enforcement:
+class Enforcement(msgspec.Struct, frozen=True, kw_only=True):
     """Which limits are real here: `missing` names controllers that this machine or this user cannot use."""
 
     cpu: bool
     memory: bool
     pids: bool
-    missing: tuple[str, ...] = field(default=())
+    missing: tuple[str, ...] = msgspec.field(default=())
 
 
 class Cgroups(Protocol):

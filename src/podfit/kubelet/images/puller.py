@@ -9,7 +9,8 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from podfit.api.core.containers import Container
 from podfit.core.clock import Clock
@@ -32,8 +33,7 @@ class ImageError(Exception):
         self.retry = retry
 
 
-@dataclass(frozen=True, slots=True)
-class _Failure:
+class _Failure(msgspec.Struct, frozen=True):
     at: float
     message: str
 

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+import msgspec
 
 from podfit.core.quantity import Quantity
 from podfit.decide.cpusets import NONE, BadCpuSet, Cpus, Topology, parse, show
@@ -17,15 +18,14 @@ class ManagerError(Exception):
     """A manager cannot work as it is set up, or not with the state it finds. The text says what to do."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ManagersConfig:
+class ManagersConfig(msgspec.Struct, frozen=True, kw_only=True):
     """`topology` are the machine's CPUs, `banks` its NUMA nodes; each may be empty where its policy sets nothing aside.
     """
 
     cpu_policy: Literal["none", "static"] = "none"
     memory_policy: Literal["None", "Static"] = "None"
-    topology: Topology = field(default_factory=dict)
-    banks: Mapping[int, Bank] = field(default_factory=dict)
+    topology: Topology = msgspec.field(default_factory=dict)
+    banks: Mapping[int, Bank] = msgspec.field(default_factory=dict)
     reserved_cpus: Cpus = NONE
 
     def check(self) -> None:

@@ -8,9 +8,10 @@ is no damage: it is refused, because the containers that it speaks of may still 
 import asyncio
 import logging
 from collections.abc import Callable, Collection
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from podfit.decide import cpusets, memory_blocks
 from podfit.decide.cpusets import NONE, Cpus, CpuState, show

@@ -1,7 +1,8 @@
 """The node object: what it is, what it has, and how it is."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from podfit.api.core.nodes import (
     ContainerImage,
@@ -34,8 +35,7 @@ _PRESSED = {
     "PIDPressure": ("KubeletHasInsufficientPID", "kubelet has insufficient PID available")}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Health:
+class Health(msgspec.Struct, frozen=True, kw_only=True):
     """`runtime` is why no container can be started now; empty when they can. `pressure` are the names of conditions."""
 
     runtime: str = ""

@@ -5,8 +5,9 @@
     10 min without  forgotten
 """
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+import msgspec
 
 FIRST = 10.0
 LONGEST = 300.0
@@ -15,8 +16,7 @@ FORGET_AFTER = 2 * LONGEST
 Key: TypeAlias = tuple[str, ...]
 
 
-@dataclass(slots=True)
-class _Entry:
+class _Entry(msgspec.Struct):
     delay: float
     since: float  # of the last `failed`
 

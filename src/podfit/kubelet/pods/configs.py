@@ -5,8 +5,9 @@ a node cannot listen on one port. The hostname is left to the runtime, which ref
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from podfit.api.core.containers import Container
 from podfit.api.core.pods import Pod

@@ -6,8 +6,10 @@ a restarted runtime and an undisturbed one look the same.
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
 
 from podfit.kubelet.pods import labels
 from podfit.kubelet.pods.messages import read_message
@@ -23,8 +25,7 @@ from podfit.kubelet.runtime.types import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PodFacts:
+class PodFacts(msgspec.Struct, frozen=True):
     """Sandboxes and containers, newest first. `home` maps a container's id to its sandbox's."""
 
     uid: str

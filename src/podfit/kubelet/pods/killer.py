@@ -9,7 +9,8 @@ A stop that is cut short (the grace period was shortened, the kubelet ended) is 
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from podfit.api.core.containers import Container
 from podfit.api.core.pods import Pod
@@ -28,8 +29,7 @@ MINIMUM_GRACE = 2
 _ALIVE = (ContainerState.RUNNING, ContainerState.UNKNOWN)
 
 
-@dataclass(frozen=True, slots=True)
-class Killer:
+class Killer(msgspec.Struct, frozen=True):
     runtime: Runtime
     clock: Clock
     emit: Callable[[Pod, str, str, str, str], None]

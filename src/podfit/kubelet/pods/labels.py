@@ -8,7 +8,8 @@ after itself.
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from podfit.api.core.containers import Container
 from podfit.api.core.pods import Pod
@@ -27,8 +28,7 @@ NODE = "podfit.dev/node"
 DEFAULT_GRACE = 30
 
 
-@dataclass(frozen=True, slots=True)
-class PodRef:
+class PodRef(msgspec.Struct, frozen=True):
     """The identity of a pod, as the runtime's labels carry it."""
 
     uid: str

@@ -5,8 +5,9 @@ would need the right to watch every secret of the cluster.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from podfit.api.core.config import ConfigMap, Secret
 from podfit.client.rest import Client
@@ -20,8 +21,7 @@ class Missing(Exception):
     """A ConfigMap, a Secret or a key that is not there; the text is upstream's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lookup:
+class Lookup(msgspec.Struct, frozen=True):
     client: Client
 
     async def read(self, source: Source, namespace: str, name: str, *, optional: bool = False) -> Mapping[str, bytes]:

@@ -7,11 +7,11 @@ One task takes the news in order; all it waits for is the checkpoint, never a co
 """
 
 import asyncio
-import dataclasses
 import logging
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+import msgspec
+import msgspec.structs
 from msgspec.structs import replace
 
 from podfit.api.core.pods import Pod
@@ -33,30 +33,25 @@ log = logging.getLogger(__name__)
 SAVE_RETRY_SECONDS = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Added:
+class _Added(msgspec.Struct, frozen=True):
     pod: Pod
 
 
-@dataclass(frozen=True, slots=True)
-class _Changed:
+class _Changed(msgspec.Struct, frozen=True):
     pod: Pod
 
 
-@dataclass(frozen=True, slots=True)
-class _Deleted:
+class _Deleted(msgspec.Struct, frozen=True):
     pod: Pod
 
 
-@dataclass(frozen=True, slots=True)
-class _Again:
+class _Again(msgspec.Struct, frozen=True):
     """A pod that was neither admitted nor rejected is tried once more."""
 
     uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
+class _Change(msgspec.Struct, frozen=True):
     """A newer version of a pod; `quiet`: only of its status."""
 
     worker: PodWorker
@@ -145,7 +140,7 @@ class PodManager:
     def _hear(self, news: _Added | _Changed | _Deleted) -> None:
         """From the API. A mirror is an image of a pod and no pod; what says that it comes from a file does not."""
         if not is_mirror(news.pod):
-            self._inbox.put_nowait(dataclasses.replace(news, pod=from_api(news.pod)))
+            self._inbox.put_nowait(msgspec.structs.replace(news, pod=from_api(news.pod)))
 
     async def run(self, tools: Toolbox) -> None:
         try:

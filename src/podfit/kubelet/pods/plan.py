@@ -8,7 +8,8 @@
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from podfit.api.core.containers import Container
 from podfit.api.core.pods import Pod
@@ -20,14 +21,12 @@ from podfit.kubelet.pods.facts import PodFacts
 from podfit.kubelet.runtime.types import ContainerState, ContainerStatus
 
 
-@dataclass(frozen=True, slots=True)
-class Kill:
+class Kill(msgspec.Struct, frozen=True):
     container: ContainerStatus
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """`over`: nothing runs on and nothing will start again, so what is left (sidecars) can be stopped."""
 
     over: bool = False

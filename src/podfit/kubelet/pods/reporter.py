@@ -1,8 +1,8 @@
 """What a worker says about its pod: the status to the API, the room it holds to allocation."""
 
-import dataclasses
 from collections.abc import Callable
 
+import msgspec.structs
 from msgspec.structs import replace
 
 from podfit.api.core.container_status import ContainerStateWaiting
@@ -73,7 +73,7 @@ class Reporter:
         """A sandbox on the host's network has the node's address, which the runtime leaves to us to say."""
         sandbox = facts.status
         if sandbox is not None and sandbox.host_network:
-            sandbox = dataclasses.replace(sandbox, ips=(self._tools.config.host_ip,))
+            sandbox = msgspec.structs.replace(sandbox, ips=(self._tools.config.host_ip,))
         return Observation(sandbox=sandbox, containers=facts.containers)
 
     def _count_start(self, status: PodStatus) -> None:

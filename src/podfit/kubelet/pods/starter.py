@@ -10,8 +10,9 @@
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from podfit.api.base import ResourceList
 from podfit.api.core.containers import Container
@@ -49,8 +50,7 @@ class NotStarted(Exception):
         self.retry = retry
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """Where a pod's containers go."""
 
     sandbox_id: str
@@ -58,8 +58,7 @@ class Place:
     volumes: Paths
 
 
-@dataclass(frozen=True, slots=True)
-class Starter:
+class Starter(msgspec.Struct, frozen=True):
     runtime: Runtime
     actuator: Actuator
     puller: Puller
@@ -71,7 +70,7 @@ class Starter:
     pool: SharedPool
     emit: Callable[[Pod, str, str, str, str], None]
     """Pod, type, reason, message, field path."""
-    failures: dict[tuple[str, str], tuple[NotStarted, float]] = field(default_factory=dict)
+    failures: dict[tuple[str, str], tuple[NotStarted, float]] = msgspec.field(default_factory=dict)
     """Why a container (pod's uid, name) could not be started, and when it may be tried again."""
 
     async def start(self, pod: Pod, container: Container, place: Place, facts: PodFacts, *, replaced: bool) -> None:

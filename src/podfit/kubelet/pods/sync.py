@@ -10,7 +10,8 @@ apart from why containers wait.
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from podfit.api.core.container_status import ContainerStateWaiting
 from podfit.api.core.containers import Container
@@ -38,8 +39,7 @@ LONGEST_MOUNT_RETRY = 122.0
 ROUNDS = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(msgspec.Struct, frozen=True):
     """How a turn ended: `over` = nothing will run again; `again` in seconds, None = after the usual resync."""
 
     over: bool = False

@@ -2,7 +2,8 @@
 
 import random
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from podfit.api.core.pods import Pod
 from podfit.client.rest import Client
@@ -20,8 +21,7 @@ from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.volumes.manager import Volumes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Toolbox:
+class Toolbox(msgspec.Struct, frozen=True, kw_only=True):
     """`emit` records an event about a pod: pod, type, reason, message, field path; `tell` one about the node: type,
     reason, message. `active` are the allocated pods that count for the QoS tiers. `runtime_name` is the scheme of
     container ids.

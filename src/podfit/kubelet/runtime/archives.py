@@ -10,7 +10,6 @@ import asyncio
 import io
 import tarfile
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -25,8 +24,7 @@ SHORT_NAME = "org.opencontainers.image.ref.name"  # a tag by the OCI specificati
 OCI_INDEX, DOCKER_MANIFEST = "index.json", "manifest.json"
 
 
-@dataclass(frozen=True, slots=True)
-class Importer:
+class Importer(msgspec.Struct, frozen=True):
     """`ctr` is the program, `socket` that of containerd."""
 
     ctr: str

@@ -18,7 +18,6 @@ import os
 import shutil
 import signal
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,16 +45,14 @@ class ContainerdFailed(Exception):
     """It did not start; the text ends with what it said last."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Process:
+class _Process(msgspec.Struct, frozen=True):
     """The start time, in clock ticks, tells a process from a later one with the same id."""
 
     pid: int
     start: int
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(msgspec.Struct, frozen=True):
     """Where a private containerd keeps its things. `tag` tells data directories apart on one machine."""
 
     root: Path

@@ -10,7 +10,6 @@ import io
 import os
 import shutil
 import subprocess
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,14 +30,13 @@ class MissingProgram(Exception):
     """A program that an image is made of is not installed; the text says which."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
+class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     """`files` maps paths in the image to files here, `links` link names to targets."""
 
     name: str
     command: tuple[str, ...]
     files: dict[str, Path]
-    links: dict[str, str] = field(default_factory=dict)
+    links: dict[str, str] = msgspec.field(default_factory=dict)
     directories: tuple[str, ...] = ("tmp",)
 
 

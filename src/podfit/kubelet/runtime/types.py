@@ -6,8 +6,9 @@ simulated runtime needs no gRPC. Times are Unix nanoseconds (0 = never), sizes a
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+import msgspec
 
 CgroupDriver = Literal["cgroupfs", "systemd"]
 Propagation = Literal["private", "host-to-container", "bidirectional"]
@@ -33,8 +34,7 @@ class EventKind(enum.Enum):
     DELETED = "deleted"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinuxResources:
+class LinuxResources(msgspec.Struct, frozen=True, kw_only=True):
     """Limits of one container or sandbox. A field that is 0 or empty leaves the present value alone (spec 7.1).
 
     `cpu_quota` and `cpu_period` are microseconds, quota -1 = no limit; `memory_limit` -1 = no limit;
@@ -48,13 +48,12 @@ class LinuxResources:
     oom_score_adj: int = 0
     cpuset_cpus: str = ""
     cpuset_mems: str = ""
-    hugepages: Mapping[str, int] = field(default_factory=dict)
-    unified: Mapping[str, str] = field(default_factory=dict)
+    hugepages: Mapping[str, int] = msgspec.field(default_factory=dict)
+    unified: Mapping[str, str] = msgspec.field(default_factory=dict)
     swap_limit: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WindowsResources:
+class WindowsResources(msgspec.Struct, frozen=True, kw_only=True):
     """The same of a Windows container: `cpu_maximum` in ten-thousandths of the machine, sizes in bytes."""
 
     cpu_shares: int = 0
@@ -64,15 +63,13 @@ class WindowsResources:
     rootfs_size: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
+class Version(msgspec.Struct, frozen=True, kw_only=True):
     runtime_name: str
     runtime_version: str
     api_version: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuntimeCondition:
+class RuntimeCondition(msgspec.Struct, frozen=True, kw_only=True):
     """`type` is `RuntimeReady` or `NetworkReady`."""
 
     type: str
@@ -81,8 +78,7 @@ class RuntimeCondition:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuntimeStatus:
+class RuntimeStatus(msgspec.Struct, frozen=True, kw_only=True):
     conditions: tuple[RuntimeCondition, ...]
 
     @property
@@ -98,23 +94,20 @@ class RuntimeStatus:
         return any(c.status for c in self.conditions if c.type == kind)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DNSConfig:
+class DNSConfig(msgspec.Struct, frozen=True, kw_only=True):
     servers: tuple[str, ...] = ()
     searches: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PortMapping:
+class PortMapping(msgspec.Struct, frozen=True, kw_only=True):
     container_port: int
     host_port: int = 0
     host_ip: str = ""
     protocol: PortProtocol = "TCP"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SandboxConfig:
+class SandboxConfig(msgspec.Struct, frozen=True, kw_only=True):
     """A pod as the runtime sees it; `cgroup_parent` is the pod's cgroup path, e.g. `/kubepods/burstable/pod<uid>`."""
 
     name: str
@@ -133,23 +126,21 @@ class SandboxConfig:
     supplemental_groups: tuple[int, ...] = ()
     dns: DNSConfig | None = None
     port_mappings: tuple[PortMapping, ...] = ()
-    sysctls: Mapping[str, str] = field(default_factory=dict)
-    labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    sysctls: Mapping[str, str] = msgspec.field(default_factory=dict)
+    labels: Mapping[str, str] = msgspec.field(default_factory=dict)
+    annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
     resources: LinuxResources | None = None
     overhead: LinuxResources | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mount:
+class Mount(msgspec.Struct, frozen=True, kw_only=True):
     container_path: str
     host_path: str
     readonly: bool = False
     propagation: Propagation = "private"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SecurityContext:
+class SecurityContext(msgspec.Struct, frozen=True, kw_only=True):
     """None = what the image says. `target_id` is a container whose processes are seen instead of only the own ones."""
 
     target_id: str = ""
@@ -163,8 +154,7 @@ class SecurityContext:
     drop_capabilities: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerConfig:
+class ContainerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """`log_path` is relative to the sandbox's `log_directory`; `image` is an image id or a name the runtime has."""
 
     name: str
@@ -175,8 +165,8 @@ class ContainerConfig:
     working_dir: str = ""
     envs: tuple[tuple[str, str], ...] = ()
     mounts: tuple[Mount, ...] = ()
-    labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = msgspec.field(default_factory=dict)
+    annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
     log_path: str = ""
     stdin: bool = False
     stdin_once: bool = False
@@ -185,8 +175,7 @@ class ContainerConfig:
     security: SecurityContext = SecurityContext()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sandbox:
+class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
     """One line of the sandbox list."""
 
     id: str
@@ -196,20 +185,18 @@ class Sandbox:
     attempt: int
     state: SandboxState
     created_at: int
-    labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = msgspec.field(default_factory=dict)
+    annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SandboxStatus(Sandbox):
+class SandboxStatus(Sandbox, frozen=True, kw_only=True):
     """`ips` is empty on the host network; the first one is the pod IP otherwise."""
 
     ips: tuple[str, ...] = ()
     host_network: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Container:
+class Container(msgspec.Struct, frozen=True, kw_only=True):
     """One line of the container list. `image` is the name asked for, `image_id` what it was resolved to."""
 
     id: str
@@ -220,12 +207,11 @@ class Container:
     image_id: str
     state: ContainerState
     created_at: int
-    labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = msgspec.field(default_factory=dict)
+    annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerStatus:
+class ContainerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """`exit_code` and `reason` (`Completed`, `Error`, `OOMKilled`) mean something once EXITED.
 
     `resources` is None where the runtime does not report them; `log_path` is absolute.
@@ -248,12 +234,11 @@ class ContainerStatus:
     log_path: str = ""
     resources: LinuxResources | None = None
     windows: WindowsResources | None = None
-    labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = msgspec.field(default_factory=dict)
+    annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """A sample of one container or sandbox; None where the runtime gives no figure. `cpu_usage` only ever grows."""
 
     id: str
@@ -264,25 +249,21 @@ class Usage:
     memory_rss: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerStats(Usage):
+class ContainerStats(Usage, frozen=True, kw_only=True):
     name: str = ""
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SandboxStats(Usage):
+class SandboxStats(Usage, frozen=True, kw_only=True):
     containers: tuple[ContainerStats, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerEvent:
+class ContainerEvent(msgspec.Struct, frozen=True, kw_only=True):
     container_id: str
     kind: EventKind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Image:
+class Image(msgspec.Struct, frozen=True, kw_only=True):
     """`id` is the digest of the image's configuration, the only name that two runtimes agree on."""
 
     id: str

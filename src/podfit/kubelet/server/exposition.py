@@ -6,13 +6,13 @@
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 NO_LABELS: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(msgspec.Struct, frozen=True):
     """`time` in milliseconds since 1970; 0 = none is said."""
 
     value: float
@@ -20,8 +20,7 @@ class Sample:
     time: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(msgspec.Struct, frozen=True):
     name: str
     type: str
     text: str

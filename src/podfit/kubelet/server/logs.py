@@ -6,15 +6,15 @@ Nothing is written into the log by us; `follow` reads on until the container has
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 BLOCK = 64 * 1024
 POLL_SECONDS = 0.1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogOptions:
+class LogOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`tail` None = everything; `since` is the earliest timestamp as RFC 3339 in UTC; `limit` in bytes."""
 
     follow: bool = False
@@ -24,8 +24,7 @@ class LogOptions:
     limit: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(msgspec.Struct, frozen=True):
     time: str
     stream: str
     partial: bool

@@ -8,7 +8,8 @@ metrics there are those of the CPU quota, which say how a limit is felt; names a
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from podfit.api.core.pods import Pod
 from podfit.core.clock import Clock
@@ -27,8 +28,7 @@ NANO = 1_000_000_000
 QOS_TIERS: dict[str, QOS] = {"Guaranteed": "Guaranteed", "Burstable": "Burstable", "BestEffort": "BestEffort"}
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
+class Running(msgspec.Struct, frozen=True):
     """A running container of this node, its pod, and what the runtime says of it."""
 
     pod: Pod

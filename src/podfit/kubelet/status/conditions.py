@@ -5,7 +5,6 @@
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -22,8 +21,7 @@ DISRUPTION = "DisruptionTarget"
 STANDARD = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
 
 
-@dataclass(frozen=True, slots=True)
-class _Finding:
+class _Finding(msgspec.Struct, frozen=True):
     """A condition without its times."""
 
     holds: bool

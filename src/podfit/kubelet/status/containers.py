@@ -1,9 +1,9 @@
 """One container's status, from the instances of it that the runtime knows and what was last reported."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import msgspec
+from msgspec.structs import replace
 
 from podfit.api.core.container_status import (
     ContainerState,

@@ -1,8 +1,9 @@
 """The facts that a pod's status is made from."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
+
+import msgspec
 
 from podfit.api.core.container_status import ContainerStateWaiting
 from podfit.api.core.pods import Pod, PodCondition, PodStatus
@@ -12,8 +13,7 @@ from podfit.decide.pod_cgroup import PodValues
 from podfit.kubelet.runtime.types import ContainerState, ContainerStatus, SandboxState, SandboxStatus
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observation:
+class Observation(msgspec.Struct, frozen=True, kw_only=True):
     """What the runtime says: the newest sandbox, and every instance of every container it still knows, newest first."""
 
     sandbox: SandboxStatus | None = None
@@ -32,8 +32,7 @@ class Observation:
         return sandbox is not None and sandbox.state is SandboxState.READY and bool(sandbox.host_network or sandbox.ips)
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(msgspec.Struct, frozen=True):
     """Why a pod fails whatever its containers say. `disruption` is the message of its condition DisruptionTarget."""
 
     reason: str
@@ -41,8 +40,7 @@ class Failure:
     disruption: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatusInput:
+class StatusInput(msgspec.Struct, frozen=True, kw_only=True):
     """`pod` is the API's object, `allocated` the same at its promised size, `previous` the status last generated.
 
     `waiting` says of containers that do not run why, by name: ErrImagePull, CrashLoopBackOff and the like.
@@ -60,8 +58,8 @@ class StatusInput:
     now: datetime
     runtime_name: str = "containerd"
     resize_conditions: tuple[PodCondition, ...] = ()
-    waiting: Mapping[str, ContainerStateWaiting] = field(default_factory=dict)
-    actuated: PodResources = PodResources()  # noqa: RUF009  (frozen)
+    waiting: Mapping[str, ContainerStateWaiting] = msgspec.field(default_factory=dict)
+    actuated: PodResources = PodResources()
     pod_values: PodValues | None = None
     ended: bool = False
     failure: Failure | None = None

@@ -8,9 +8,10 @@ A source that podfit cannot mount is refused by name. Everything can be repeated
 import os
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+
+import msgspec
 
 from podfit.api import codec
 from podfit.api.core.containers import Container, VolumeMount
@@ -36,8 +37,7 @@ class MountError(Exception):
     """A volume that is not there yet; the text is that of the FailedMount event."""
 
 
-@dataclass(frozen=True, slots=True)
-class Volumes:
+class Volumes(msgspec.Struct, frozen=True):
     root: Path
     payloads: Payloads
     mounter: Mounter

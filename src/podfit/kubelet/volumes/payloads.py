@@ -1,7 +1,8 @@
 """What ConfigMap, Secret, downward API and projected volumes contain: paths, bytes and modes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from podfit.api.base import ResourceList
 from podfit.api.core.pods import Pod, PodSpec
@@ -20,8 +21,7 @@ from podfit.kubelet.volumes.tokens import TokenSource
 DEFAULT_MODE = 0o644
 
 
-@dataclass(frozen=True, slots=True)
-class Payloads:
+class Payloads(msgspec.Struct, frozen=True):
     """`allocatable` stands in for a limit that a container does not have."""
 
     lookup: Lookup

@@ -5,9 +5,10 @@ none can be had, one that is still good stays.
 """
 
 import logging
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
+
+import msgspec
 
 from podfit.api import codec
 from podfit.api.authentication import BoundObjectReference, TokenRequest, TokenRequestSpec
@@ -34,8 +35,7 @@ class _Key(NamedTuple):
     seconds: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
+class _Token(msgspec.Struct, frozen=True):
     text: str
     renew: datetime
     end: datetime

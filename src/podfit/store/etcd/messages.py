@@ -5,8 +5,9 @@ mark, and no record. A watch of the range is therefore never without an event wh
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from podfit.store.etcd import etcd_v3_pb2 as pb
 from podfit.store.protocol import Change, Record, StoreError
@@ -14,8 +15,7 @@ from podfit.store.protocol import Change, Record, StoreError
 HISTORY_GONE = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Keys:
+class Keys(msgspec.Struct, frozen=True):
     """`prefix` ends with a slash, and `root` is empty or does."""
 
     prefix: str

@@ -1,8 +1,9 @@
 """Where etcd is and how to speak to it; read before gRPC is loaded, so that a mistake is said at once."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
+
+import msgspec
 
 from podfit.store.protocol import StoreError
 
@@ -13,8 +14,7 @@ class EtcdUnusable(StoreError):
     """etcd cannot be asked as it was said, is too old, or holds what podfit did not write."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EtcdOptions:
+class EtcdOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`servers` are URLs, `http://HOST:PORT` or `https://HOST:PORT`, of members of one cluster."""
 
     servers: tuple[str, ...]

@@ -10,8 +10,9 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from podfit.net.files import sync_directory
 from podfit.store.sqlite.file import StoreUnusable, check_known, open_file
@@ -22,8 +23,7 @@ AND NOT EXISTS (SELECT 1 FROM log AS s WHERE s.key = l.key AND s.previous = l.re
 """
 
 
-@dataclass(frozen=True, slots=True)
-class StoreFacts:
+class StoreFacts(msgspec.Struct, frozen=True):
     schema: int
     revision: int
     objects: int

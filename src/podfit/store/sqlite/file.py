@@ -16,8 +16,9 @@ import fcntl
 import logging
 import os
 import sqlite3
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from podfit.net.files import sync_directory
 from podfit.store.protocol import StoreError
@@ -52,8 +53,7 @@ class StoreUnusable(StoreError):
     """The file is damaged, of another program or version, or cannot be opened."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoreFile:
+class StoreFile(msgspec.Struct, frozen=True):
     """An open store. Each connection serves one thread at a time."""
 
     path: Path

@@ -8,10 +8,10 @@ import ipaddress
 import operator
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import re2
 from celpy import celtypes
 from celpy.evaluation import base_functions
@@ -59,8 +59,7 @@ _URL = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Url:
+class Url(msgspec.Struct, frozen=True):
     text: str
     scheme: str
     host: str

@@ -6,13 +6,13 @@
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 _SECONDS = re.compile(r"^\d+(\.\d+)?$")
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(msgspec.Struct, frozen=True):
     """After how many seconds of running, and with which exit code."""
 
     seconds: float

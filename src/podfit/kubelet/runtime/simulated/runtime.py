@@ -12,8 +12,9 @@ on every run.
 import asyncio
 import math
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import fields, replace
 from pathlib import Path
+
+from msgspec.structs import fields, replace
 
 from podfit.core.clock import Clock
 from podfit.core.times import format_micro

@@ -5,8 +5,9 @@ Containers have a cgroup in memory each: what is used beyond its memory limit en
 
 import asyncio
 import itertools
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from podfit.core.clock import Clock, Timer
 from podfit.kubelet.cgroup.memory import MemoryCgroups
