@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 from msgspec import field
 
 from podfit.api.base import ATOMIC, IntOrString, Object, Struct, always
-from podfit.api.core.volumes import TypedLocalObjectReference
+from podfit.api.core.references import TypedLocalObjectReference
 from podfit.api.meta import LabelSelector, ObjectMeta
 
 

@@ -4,17 +4,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from podfit.api.base import Object
-from podfit.api.core.claims import PersistentVolumeClaim
-from podfit.api.core.persistent import (
+from podfit.api.core.claims import PersistentVolumeClaim, PersistentVolumeClaimSpec
+from podfit.api.core.persistent import PersistentVolume, PersistentVolumeSpec, PersistentVolumeStatus
+from podfit.api.core.references import TypedLocalObjectReference, TypedObjectReference
+from podfit.api.core.storage_sources import (
     ISCSIPersistentVolumeSource,
-    PersistentVolume,
-    PersistentVolumeSpec,
-    PersistentVolumeStatus,
     RBDPersistentVolumeSource,
     ScaleIOPersistentVolumeSource,
 )
 from podfit.api.core.volume_defaults import default_azure_disk, default_claim, default_host_path
-from podfit.api.core.volumes import PersistentVolumeClaimSpec, TypedLocalObjectReference, TypedObjectReference
 from podfit.api.filling import change, fill, inside, rounded
 from podfit.api.storage import CSIDriver, CSIDriverSpec, StorageClass
 

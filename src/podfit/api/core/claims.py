@@ -5,8 +5,30 @@ from typing import Annotated
 from msgspec import field
 
 from podfit.api.base import GRANULAR, Object, ResourceList, Struct, Time, always, keyed
-from podfit.api.core.volumes import PersistentVolumeClaimSpec
-from podfit.api.meta import ObjectMeta
+from podfit.api.core.references import TypedLocalObjectReference, TypedObjectReference
+from podfit.api.meta import LabelSelector, ObjectMeta
+
+
+class VolumeResourceRequirements(Struct):
+    limits: ResourceList = field(default_factory=dict)
+    requests: ResourceList = field(default_factory=dict)
+
+
+class PersistentVolumeClaimSpec(Struct):
+    access_modes: tuple[str, ...] = ()
+    data_source: TypedLocalObjectReference | None = None
+    data_source_ref: TypedObjectReference | None = None
+    resources: VolumeResourceRequirements = always(default=VolumeResourceRequirements())
+    selector: LabelSelector | None = None
+    storage_class_name: str | None = None
+    volume_attributes_class_name: str | None = None
+    volume_mode: str | None = None
+    volume_name: str = ""
+
+
+class PersistentVolumeClaimTemplate(Struct):
+    metadata: ObjectMeta = always(default=ObjectMeta())
+    spec: PersistentVolumeClaimSpec = always(default=PersistentVolumeClaimSpec())
 
 
 class PersistentVolumeClaimCondition(Struct):

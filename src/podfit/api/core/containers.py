@@ -95,7 +95,7 @@ class VolumeMount(Struct):
     sub_path_expr: str = ""
 
 
-class Container(Struct):
+class _Container(Struct):
     name: str = always(default="")
     args: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
@@ -123,30 +123,11 @@ class Container(Struct):
     working_dir: str = ""
 
 
-class EphemeralContainer(Struct):
-    name: str = always(default="")
-    args: tuple[str, ...] = ()
-    command: tuple[str, ...] = ()
-    env: Annotated[tuple[EnvVar, ...], keyed("name")] = ()
-    env_from: tuple[EnvFromSource, ...] = ()
-    image: str = ""
-    image_pull_policy: str = ""
-    lifecycle: Lifecycle | None = None
-    liveness_probe: Probe | None = None
-    ports: Annotated[tuple[ContainerPort, ...], keyed("containerPort", "protocol", protocol="TCP")] = ()
-    readiness_probe: Probe | None = None
-    resize_policy: tuple[ContainerResizePolicy, ...] = ()
-    resources: ResourceRequirements = always(default=ResourceRequirements())
-    restart_policy: str = ""
-    restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
-    security_context: SecurityContext | None = None
-    startup_probe: Probe | None = None
-    stdin: bool = False
-    stdin_once: bool = False
+class Container(_Container):
+    pass
+
+
+class EphemeralContainer(_Container):
+    """A guest in a pod that runs."""
+
     target_container_name: str = ""
-    termination_message_path: str = ""
-    termination_message_policy: str = ""
-    tty: bool = False
-    volume_devices: Annotated[tuple[VolumeDevice, ...], keyed("devicePath")] = ()
-    volume_mounts: Annotated[tuple[VolumeMount, ...], keyed("mountPath")] = ()
-    working_dir: str = ""

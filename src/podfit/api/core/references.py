@@ -61,3 +61,17 @@ class SecretReference(Struct):
     whole: ClassVar[bool] = True
     name: str = ""
     namespace: str = ""
+
+
+class TypedLocalObjectReference(Struct):
+    whole: ClassVar[bool] = True
+    name: str = always(default="")
+    api_group: str | None = always(default=None)
+    kind: str = always(default="")
+
+
+class TypedObjectReference(Struct):
+    name: str = always(default="")
+    api_group: str | None = always(default=None)
+    kind: str = always(default="")
+    namespace: str | None = None

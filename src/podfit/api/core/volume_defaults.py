@@ -2,28 +2,28 @@
 
 import re
 
+from podfit.api.core.claims import PersistentVolumeClaimSpec, PersistentVolumeClaimTemplate, VolumeResourceRequirements
 from podfit.api.core.references import ObjectFieldSelector
-from podfit.api.core.volumes import (
+from podfit.api.core.storage_sources import (
     AzureDiskVolumeSource,
+    HostPathVolumeSource,
+    ISCSIVolumeSource,
+    RBDVolumeSource,
+    ScaleIOVolumeSource,
+)
+from podfit.api.core.volumes import (
     ConfigMapVolumeSource,
     DownwardAPIProjection,
     DownwardAPIVolumeFile,
     DownwardAPIVolumeSource,
     EmptyDirVolumeSource,
     EphemeralVolumeSource,
-    HostPathVolumeSource,
     ImageVolumeSource,
-    ISCSIVolumeSource,
-    PersistentVolumeClaimSpec,
-    PersistentVolumeClaimTemplate,
     ProjectedVolumeSource,
-    RBDVolumeSource,
-    ScaleIOVolumeSource,
     SecretVolumeSource,
     ServiceAccountTokenProjection,
     Volume,
     VolumeProjection,
-    VolumeResourceRequirements,
 )
 from podfit.api.filling import change, fill, inside, rounded
 from podfit.core.quantity import ZERO

@@ -7,14 +7,9 @@ import msgspec
 from msgspec.structs import replace
 
 from podfit.api.base import Object, ResourceList
-from podfit.api.core.claims import PersistentVolumeClaim
-from podfit.api.core.persistent import (
-    CSIPersistentVolumeSource,
-    LocalVolumeSource,
-    PersistentVolume,
-    PersistentVolumeSpec,
-)
-from podfit.api.core.volumes import PersistentVolumeClaimSpec
+from podfit.api.core.claims import PersistentVolumeClaim, PersistentVolumeClaimSpec
+from podfit.api.core.persistent import LocalVolumeSource, PersistentVolume, PersistentVolumeSpec
+from podfit.api.core.storage_sources import CSIPersistentVolumeSource
 from podfit.api.node import RuntimeClass
 from podfit.api.storage import CSIDriver, StorageClass
 from podfit.api.validation import names

@@ -7,20 +7,22 @@ from typing import Any
 import msgspec
 
 from podfit.api.base import Struct
+from podfit.api.core.storage_sources import (
+    CSIVolumeSource,
+    HostPathVolumeSource,
+    ISCSIVolumeSource,
+    NFSVolumeSource,
+)
 from podfit.api.core.volumes import (
     ConfigMapProjection,
     ConfigMapVolumeSource,
-    CSIVolumeSource,
     DownwardAPIProjection,
     DownwardAPIVolumeFile,
     DownwardAPIVolumeSource,
     EmptyDirVolumeSource,
     EphemeralVolumeSource,
-    HostPathVolumeSource,
     ImageVolumeSource,
-    ISCSIVolumeSource,
     KeyToPath,
-    NFSVolumeSource,
     PersistentVolumeClaimVolumeSource,
     ProjectedVolumeSource,
     SecretProjection,
