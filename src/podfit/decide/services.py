@@ -14,7 +14,8 @@ from podfit.api.core.services import Service, ServicePort, ServiceSpec, ServiceS
 from podfit.api.filling import change
 from podfit.api.service_defaults import EXTERNAL_NAME, LOAD_BALANCER, NODE_PORT, reachable_from_outside
 from podfit.api.validation.addresses import family, parsed
-from podfit.api.validation.services import HEADLESS, is_headless, needs_health_check, validate_addresses
+from podfit.api.validation.service_addresses import HEADLESS, is_headless, validate_addresses
+from podfit.api.validation.services import needs_health_check
 from podfit.core.fields import FieldError, invalid
 
 _SINGLE, _REQUIRE, _PREFER = "SingleStack", "RequireDualStack", "PreferDualStack"

@@ -4,27 +4,19 @@ from podfit.api.base import Object
 from podfit.api.core.services import Service, ServicePort, ServiceSpec, SessionAffinityConfig
 from podfit.api.service_defaults import CLUSTER_IP, EXTERNAL_NAME, LOAD_BALANCER, NODE_PORT, reachable_from_outside
 from podfit.api.validation import names
-from podfit.api.validation.addresses import address, family, network, ordinary
+from podfit.api.validation.addresses import address, ordinary
 from podfit.api.validation.meta import validate_labels
 from podfit.api.validation.rules import Rules
+from podfit.api.validation.service_addresses import HEADLESS, ONCE, addresses_kept, is_headless, validate_addresses
+from podfit.api.validation.service_balancing import validate_load_balancing
 from podfit.core.fields import FieldError, duplicate, forbidden, invalid, required, unsupported
 
-HEADLESS = "None"
-FAMILIES = ("IPv4", "IPv6")
-_POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
 _TYPES = (CLUSTER_IP, EXTERNAL_NAME, LOAD_BALANCER, NODE_PORT)
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _TRAFFIC = ("Cluster", "Local")
 _DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
-_RANGES_ANNOTATION = "service.beta.kubernetes.io/load-balancer-source-ranges"
 _KUBELET_PORT = 10250
 _LONGEST_AFFINITY = 86400
-_OF_LOAD_BALANCERS = "may only be used when `type` is 'LoadBalancer'"
-_ONCE = "may not change once set"
-
-
-def is_headless(spec: ServiceSpec) -> bool:
-    return spec.cluster_ip == HEADLESS or spec.cluster_ips[:1] == (HEADLESS,)
 
 
 def needs_health_check(spec: ServiceSpec) -> bool:
@@ -44,7 +36,7 @@ def validate_service(service: Service) -> list[FieldError]:
         errors += address(text, path) or ordinary(text, path)
     if spec.type not in _TYPES:
         errors.append(unsupported("spec.type", spec.type, _TYPES) if spec.type else required("spec.type"))
-    return errors + _node_ports(spec) + _same_ports(spec.ports) + _load_balancing(service) + _traffic(spec)
+    return errors + _node_ports(spec) + _same_ports(spec.ports) + validate_load_balancing(service) + _traffic(spec)
 
 
 def _type_rules(spec: ServiceSpec) -> list[FieldError]:
@@ -132,61 +124,6 @@ def _client_affinity(config: SessionAffinityConfig | None, path: str) -> list[Fi
     return [invalid(f"{path}.clientIP.timeoutSeconds", seconds, bounds)]
 
 
-def validate_addresses(service: Service) -> list[FieldError]:
-    """Addresses, families and the policy about them, which a service of every type but ExternalName has."""
-    spec = service.spec
-    if spec.type == EXTERNAL_NAME:
-        return []
-    ips, path = spec.cluster_ips, "spec.clusterIPs"
-    errors = _agreement(spec) + _families(spec.ip_families)
-    if spec.ip_family_policy is not None and spec.ip_family_policy not in _POLICIES:
-        errors.append(unsupported("spec.ipFamilyPolicy", spec.ip_family_policy, _POLICIES))
-    misplaced = HEADLESS in ips[:1] and len(ips) > 1
-    if misplaced:
-        errors.append(invalid(path, list(ips), "'None' must be the first and only value"))
-    bad = [each for index, text in enumerate(ips) if index or text != HEADLESS
-           for each in address(text, f"{path}[{index}]")]  # fmt: skip
-    errors += bad
-    if len(ips) > 2:
-        errors.append(invalid(path, list(ips), "may only hold up to 2 values"))
-    if misplaced or bad:
-        return errors
-    if len(ips) > 1 and len({family(text) for text in ips}) < len(ips):
-        errors.append(invalid(path, list(ips), "may specify no more than one IP for each IP family"))
-    return errors or _matching(spec)
-
-
-def _agreement(spec: ServiceSpec) -> list[FieldError]:
-    path, ips = "spec.clusterIPs", list(spec.cluster_ips)
-    if spec.cluster_ip and not ips:
-        return [required(path)]
-    if ips and not spec.cluster_ip:
-        return [invalid(path, ips, "must be empty when `clusterIP` is not specified")]
-    return [invalid(path, ips, "first value must match `clusterIP`")] if ips and ips[0] != spec.cluster_ip else []
-
-
-def _families(families: tuple[str, ...]) -> list[FieldError]:
-    errors = []
-    for index, each in enumerate(families):
-        path = f"spec.ipFamilies[{index}]"
-        if each not in FAMILIES:
-            errors.append(unsupported(path, each, FAMILIES))
-        if each in families[:index]:
-            errors.append(duplicate(path, each))
-    return errors
-
-
-def _matching(spec: ServiceSpec) -> list[FieldError]:
-    if is_headless(spec):
-        return []
-    return [
-        invalid(f"spec.clusterIPs[{index}]", text,
-                f"expected an {wanted} value as indicated by `ipFamilies[{index}]`")
-        for index, (text, wanted) in enumerate(zip(spec.cluster_ips, spec.ip_families, strict=False))
-        if family(text) != wanted
-    ]  # fmt: skip
-
-
 def _node_ports(spec: ServiceSpec) -> list[FieldError]:
     errors = []
     seen: set[tuple[str, int]] = set()
@@ -212,44 +149,6 @@ def _same_ports(ports: tuple[ServicePort, ...]) -> list[FieldError]:
             errors.append(duplicate(f"spec.ports[{index}]", shown))
         seen.add((port.protocol, port.port))
     return errors
-
-
-def _load_balancing(service: Service) -> list[FieldError]:
-    spec = service.spec
-    balanced = spec.type == LOAD_BALANCER
-    errors = []
-    path = "spec.LoadBalancerSourceRanges"
-    if spec.load_balancer_source_ranges and not balanced:
-        errors.append(forbidden(path, _OF_LOAD_BALANCERS))
-    for index, text in enumerate(spec.load_balancer_source_ranges):
-        errors += network(text.strip(), f"{path}[{index}]")
-    annotated = service.metadata.annotations.get(_RANGES_ANNOTATION)
-    if annotated is not None and not spec.load_balancer_source_ranges:
-        errors += _annotated_ranges(annotated, balanced=balanced)
-    given = spec.allocate_load_balancer_node_ports is not None
-    where = "spec.allocateLoadBalancerNodePorts"
-    if given and not balanced:
-        errors.append(forbidden(where, _OF_LOAD_BALANCERS))
-    elif balanced and not given:
-        errors.append(required(where))
-    return errors + _class(spec)
-
-
-def _annotated_ranges(text: str, *, balanced: bool) -> list[FieldError]:
-    path = f"metadata.annotations[{_RANGES_ANNOTATION}]"
-    errors = [] if balanced else [forbidden(path, _OF_LOAD_BALANCERS)]
-    if text.strip() and any(network(each.strip(), path) for each in text.strip().split(",")):
-        errors.append(invalid(path, text, "must be a list of IP ranges. For example, 10.240.0.0/24,10.250.0.0/24"))
-    return errors
-
-
-def _class(spec: ServiceSpec) -> list[FieldError]:
-    if spec.load_balancer_class is None:
-        return []
-    if spec.type != LOAD_BALANCER:
-        return [forbidden("spec.loadBalancerClass", _OF_LOAD_BALANCERS)]
-    wrong = names.qualified(spec.load_balancer_class)
-    return [invalid("spec.loadBalancerClass", spec.load_balancer_class, text) for text in wrong]
 
 
 def _traffic(spec: ServiceSpec) -> list[FieldError]:
@@ -283,27 +182,13 @@ def _health_check(spec: ServiceSpec) -> list[FieldError]:
 
 
 def validate_service_update(new: Service, old: Service) -> list[FieldError]:
-    errors = _addresses_kept(new.spec, old.spec)
+    errors = addresses_kept(new.spec, old.spec)
     if errors:
         return errors
     before, after = old.spec.load_balancer_class, new.spec.load_balancer_class
     if old.spec.type == new.spec.type == LOAD_BALANCER and before != after:
-        errors.append(invalid("spec.loadBalancerClass", after, _ONCE))
+        errors.append(invalid("spec.loadBalancerClass", after, ONCE))
     return errors + validate_service(new)
-
-
-def _addresses_kept(new: ServiceSpec, old: ServiceSpec) -> list[FieldError]:
-    if EXTERNAL_NAME in (new.type, old.type) or (is_headless(new) and is_headless(old)):
-        return []
-    after, before = new.cluster_ips, old.cluster_ips
-    path = "spec.clusterIPs"
-    if before and not after:
-        return [invalid(f"{path}[0]", list(after), "primary clusterIP can not be unset")]
-    changed = [index for index, text in enumerate(before[: len(after)]) if text != after[index]]
-    errors = [invalid(f"{path}[{index}]", list(after), _ONCE) for index in changed]
-    moved = [index for index, each in enumerate(old.ip_families[: len(new.ip_families)])
-             if each != new.ip_families[index]]  # fmt: skip
-    return errors + [invalid(f"spec.ipFamilies[{index}]", list(new.ip_families), _ONCE) for index in moved]
 
 
 RULES: dict[type[Object], Rules] = {Service: Rules(names.dns_label, validate_service, validate_service_update)}
