@@ -143,6 +143,20 @@ def test_a_store_that_is_there_is_kept_and_its_revisions_are_not_given_out_again
     assert len(asyncio.run(_contents(DataDir.at(done.aside)))[2]) == len(records) + 9
 
 
+def test_a_restore_that_fails_half_way_changes_nothing(data: DataDir, tmp_path: Path) -> None:
+    asyncio.run(_filled(data))
+    back_up(data, tmp_path / "file", keys=True, now=NOW)
+    other = DataDir.at(tmp_path / "other")
+    other.root.mkdir()
+    asyncio.run(_filled(other))
+    before = asyncio.run(_contents(other))
+    other.pki.write_text("no directory: the keys, which come after the store, have nowhere to go")
+    with pytest.raises(MachineError, match="not restored"):
+        restore(other, tmp_path / "file", replace=True, now=NOW)
+    assert asyncio.run(_contents(other)) == before
+    assert not list(other.root.glob("replaced-*"))
+
+
 def test_over_a_running_cluster_nothing_is_restored(data: DataDir, tmp_path: Path) -> None:
     asyncio.run(_filled(data))
     back_up(data, tmp_path / "file", keys=True, now=NOW)

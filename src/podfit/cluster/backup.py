@@ -14,7 +14,7 @@ import os
 import tarfile
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -86,11 +86,8 @@ def restore(data: DataDir, source: Path, *, replace: bool, now: datetime) -> Res
         try:
             before = _revision_of(data) if STORE in present else 0
             revision = forget_history(folder / STORE, at_least=before)
-            aside = _set_aside(data, manifest, now) if present else None
-            for name in manifest.parts:
-                (data.root / name).parent.mkdir(exist_ok=True, mode=0o700)
-                os.replace(folder / name, data.root / name)
-            sync_directory(data.root)
+            aside = data.root / f"replaced-{now:%Y%m%dT%H%M%S%f}" if present else None
+            _change_places(data, folder, aside, manifest)
         except (StoreError, OSError) as error:
             raise MachineError(f"not restored: {error}") from error
     return Restored(manifest, revision, aside)
@@ -104,13 +101,34 @@ def _revision_of(data: DataDir) -> int:
         return 0  # it cannot be read, which may be why it is replaced
 
 
-def _set_aside(data: DataDir, manifest: Manifest, now: datetime) -> Path:
-    aside = data.root / f"replaced-{now:%Y%m%dT%H%M%S%f}"
-    for name in (STORE, f"{STORE}-wal", f"{STORE}-shm", *(KEYS if manifest.has_keys else ())):
-        if (data.root / name).exists():
-            (aside / name).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            os.replace(data.root / name, aside / name)
-    return aside
+def _change_places(data: DataDir, folder: Path, aside: Path | None, manifest: Manifest) -> None:
+    """What is there goes aside, what is in `folder` takes its place. All of it durably, or none: raises OSError."""
+    with ExitStack() as undo:
+        touched = {data.root}
+
+        def move(old: Path, new: Path) -> None:
+            new.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            os.replace(old, new)
+            undo.callback(os.replace, new, old)
+            touched.update((old.parent, new.parent))
+
+        if aside is not None:
+            undo.callback(_remove_empty, aside)
+            for name in (STORE, f"{STORE}-wal", f"{STORE}-shm", *(KEYS if manifest.has_keys else ())):
+                if (data.root / name).exists():
+                    move(data.root / name, aside / name)
+        for name in manifest.parts:
+            move(folder / name, data.root / name)
+        for each in touched:
+            sync_directory(each)
+        undo.pop_all()
+
+
+def _remove_empty(aside: Path) -> None:
+    """With nothing that is still in there."""
+    for each in (aside / "pki", aside):
+        with suppress(OSError):
+            each.rmdir()
 
 
 def _part(path: Path) -> Part:
