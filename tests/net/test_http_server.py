@@ -8,6 +8,7 @@ import pytest
 
 from podfit.core.errors import bad_request, conflict
 from podfit.net import http_connection
+from podfit.net.http_intake import MOST_WAITING
 from podfit.net.http_server import BODY_LIMIT, HttpsServer, PortInUse
 from podfit.net.http_syntax import HEADER_LIMIT, TARGET_LIMIT
 from podfit.net.tls import Authority, KeyPair, client_context, server_context
@@ -343,3 +344,58 @@ async def test_a_port_in_use_says_so(serving: Serving, server_pair: KeyPair) -> 
     async with serving(echo) as port:
         with pytest.raises(PortInUse, match=f"port {port} on 127.0.0.1 is in use"):
             await HttpsServer(echo, server_context(server_pair)).listen(HOST, port)
+
+
+async def test_many_requests_sent_ahead_are_all_answered(serving: Serving, dial: Dial) -> None:
+    async with serving(echo) as port:
+        wire = await dial(port)
+        await wire.send(b"".join(get(f"/{number}") for number in range(3 * MOST_WAITING)))
+        paths = [json.loads((await wire.answer())[2])["path"] for _ in range(3 * MOST_WAITING)]
+        assert paths == [f"/{number}" for number in range(3 * MOST_WAITING)]
+
+
+async def test_an_upgrade_is_answered_as_a_request_and_ends_the_connection(serving: Serving, dial: Dial) -> None:
+    async with serving(echo) as port:
+        wire = await dial(port)
+        await wire.send(get("/exec", Connection="Upgrade", Upgrade="websocket") + b"\x81\x00 not http")
+        status, headers, body = await wire.answer()
+        assert (status, headers["connection"], json.loads(body)["path"]) == (200, "close", "/exec")
+        assert await wire.reader.read() == b""
+
+
+async def test_a_body_that_breaks_later_is_400(serving: Serving, dial: Dial) -> None:
+    async with serving(echo) as port:
+        wire, other = await dial(port), await dial(port)
+        await wire.send(CHUNKED + b"3\r\nabc\r\n")
+        await other.send(get("/"))  # by then the server waits for the rest
+        await other.answer()
+        await wire.send(b"zz\r\n")
+        status, headers, _ = await asyncio.wait_for(wire.answer(), 5)
+        assert (status, headers["connection"]) == (400, "close")
+
+
+async def test_an_answer_cannot_write_headers_of_its_own(
+    serving: Serving, dial: Dial, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def split(request: Request) -> Response:
+        return Response(200, {"warning": "a\r\nset-cookie: b", "Content-Length": "9"}, b"x")
+
+    async with serving(split) as port:
+        wire = await dial(port)
+        await wire.send(get("/"))
+        status, headers, _ = await wire.answer()
+        assert (status, "set-cookie" in headers) == (500, False)
+    assert len(caplog.records) == 1
+
+
+async def test_an_idle_connection_is_closed(
+    server_pair: KeyPair, dial: Dial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_connection, "FIRST_SECONDS", 0.05)
+    monkeypatch.setattr(http_connection, "IDLE_SECONDS", 0.05)
+    server = HttpsServer(echo, server_context(server_pair))
+    wire = await dial(await server.listen(HOST, 0))
+    await wire.send(get("/"))
+    await wire.answer()
+    assert await asyncio.wait_for(wire.reader.read(), 5) == b""
+    await server.close(deadline=0.1)

@@ -8,8 +8,7 @@ waiting for more than those few.
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from functools import partial
 
 import msgspec
@@ -18,6 +17,7 @@ from podfit.apiserver.target import Target
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.decide.fairness import EXEMPT, LEVELS, LONGEST_WAIT, Level, Turn, judge, level_of, may_start
+from podfit.net.streams import Told
 from podfit.net.wire import Identity, Request, Response
 
 RETRY_SECONDS = 1
@@ -60,26 +60,34 @@ class Seats:
         self._turning = False
         self._streams: dict[str, int] = {}  # by user
 
-    @asynccontextmanager
-    async def taken(self, identity: Identity, target: Target | None, request: Request) -> AsyncIterator[Level]:
+    def taken(self, identity: Identity, target: Target | None, request: Request) -> "_Seat":
         """A seat for the request. Raises 429 when too many wait already, or it has waited too long."""
         level = level_of(identity.user, identity.groups, resource=target.resource if target else "", path=request.path)
-        if level is EXEMPT:
-            yield level
-            return
-        crowd = self._crowds[level]
-        await self._sit(crowd, identity.user)
-        try:
-            yield level
-        finally:
-            crowd.under_way -= 1
+        return _Seat(self, level, identity.user)
+
+    async def sit(self, level: Level, user: str) -> None:
+        if level is not EXEMPT:
+            await self._sit(self._crowds[level], user)
+
+    def leave(self, level: Level) -> None:
+        if level is not EXEMPT:
+            self._crowds[level].under_way -= 1
             self._turn()
 
     def streaming(self, level: Level, identity: Identity, answer: Response) -> Response:
         """The answer, counted while it streams. Raises 429 when the user has too many streams open."""
         if isinstance(answer.body, bytes) or not level.watches:
             return answer
-        return Response(answer.status, answer.headers, _Stream(answer.body, self._streams, identity.user))
+        user = identity.user
+        self._streams[user] = self._streams.get(user, 0) + 1
+        return Response(answer.status, answer.headers, Told(answer.body, lambda: self._left(user)))
+
+    def _left(self, user: str) -> None:
+        left = self._streams[user] - 1
+        if left:
+            self._streams[user] = left
+        else:
+            del self._streams[user]
 
     def check_streams(self, level: Level, identity: Identity) -> None:
         """Raises 429 when the user may open no further stream."""
@@ -149,31 +157,20 @@ class Seats:
             self._turn()
 
 
-class _Stream:
-    """A streamed answer that is counted until it is closed."""
+class _Seat:
+    """Taken for as long as the block lasts; a class, because a generator costs every request several times as much."""
 
-    def __init__(self, body: AsyncIterator[bytes], open_: dict[str, int], user: str) -> None:
-        self._body, self._open, self._user = body, open_, user
-        self._closed = False
-        open_[user] = open_.get(user, 0) + 1
+    __slots__ = ("_level", "_seats", "_user")
 
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self
+    def __init__(self, seats: Seats, level: Level, user: str) -> None:
+        self._seats, self._level, self._user = seats, level, user
 
-    async def __anext__(self) -> bytes:
-        return await anext(self._body)
+    async def __aenter__(self) -> Level:
+        await self._seats.sit(self._level, self._user)
+        return self._level
 
-    async def aclose(self) -> None:
-        if not self._closed:
-            self._closed = True
-            left = self._open[self._user] - 1
-            if left:
-                self._open[self._user] = left
-            else:
-                del self._open[self._user]
-        close = getattr(self._body, "aclose", None)
-        if close is not None:
-            await close()
+    async def __aexit__(self, *_: object) -> None:
+        self._seats.leave(self._level)
 
 
 def _give_up(waiting: "asyncio.Future[None]") -> None:

@@ -1,7 +1,7 @@
 """The HTTPS server: sockets in, calls of a `Handler` out.
 
-It stands on aiohttp's low-level server (the parser, keep-alive and the connection's task) and not on its `Application`:
-routing belongs to the handler, and writing the answer straight to the connection halves the cost of a small request.
+aiohttp's parser reads the requests (`http_intake`), and that is all of aiohttp there is: its server costs a small
+request several times what the parser does.
 
     HTTP problem                       answer, always a `Status` object
     not HTTP, bad framing, bad target  400 BadRequest, connection closed
@@ -22,19 +22,17 @@ import asyncio
 import errno
 import logging
 import ssl
-from typing import cast
 
-from aiohttp import web
+from aiohttp.http_parser import RawRequestMessage
+from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 from podfit.core.errors import ApiError, bad_request
 from podfit.net.client_certificates import Trust
-from podfit.net.guard import answer, status_response
-from podfit.net.http_connection import Answer, Connection, Connections, as_aiohttp
-from podfit.net.http_syntax import (
-    Refused,
-    split_target,
-)
-from podfit.net.wire import Handler, Request
+from podfit.net.guard import answer
+from podfit.net.http_connection import Connection, Connections
+from podfit.net.http_intake import BrokenBody
+from podfit.net.http_syntax import Refused, split_target
+from podfit.net.wire import Handler, Request, Response
 
 log = logging.getLogger(__name__)
 
@@ -73,8 +71,7 @@ class HttpsServer:
 
     async def listen(self, host: str, port: int) -> int:
         """Accept connections on an IP address; `port` 0 takes a free one. Returns the port. Raises `PortInUse`."""
-        self._connections = Connections(self._answer)
-        self._connections.clients = self._clients
+        self._connections = Connections(self._answer, self._clients)
         try:
             self._listener = await asyncio.get_running_loop().create_server(
                 self._connections, host, port, ssl=self._tls, backlog=1024, ssl_handshake_timeout=HANDSHAKE_SECONDS,
@@ -91,46 +88,36 @@ class HttpsServer:
         if self._listener is None or self._connections is None:
             return
         self._listener.close()
-        self._connections.closing = True
-        for connection in self._connections.open():
-            connection.end_stream()
-        self._connections.pre_shutdown()
-        await self._connections.shutdown(deadline / 2)  # aiohttp waits twice: for the handler, then for its task
-        await self._connections.gone()
+        await self._connections.close(deadline)
         self._listener = None
 
-    async def _answer(self, raw: web.BaseRequest) -> web.StreamResponse:
-        try:
-            request = await self._receive(raw)
-        except Refused as refusal:
-            return as_aiohttp(Answer(raw, status_response(refusal.error), keep_alive=False))
-        return as_aiohttp(Answer(raw, await answer(self._handler, request), keep_alive=raw.keep_alive))
-
-    async def _receive(self, raw: web.BaseRequest) -> Request:
-        connection = cast(Connection, raw.protocol)
-        path, query = split_target(raw.raw_path)
+    async def _answer(self, connection: Connection, message: RawRequestMessage, payload: StreamReader) -> Response:
+        path, query = split_target(message.path)
         headers: dict[str, str] = {}
-        for name, value in raw.headers.items():
+        for name, value in message.headers.items():
             name = name.lower()
             headers[name] = f"{headers[name]}, {value}" if name in headers else value
-        return Request(
-            raw.method, path, query, headers, await self._read_body(raw) if raw.body_exists else b"",
-            connection.peer_certificate, connection.remote, untrusted=connection.untrusted)
+        body = b"" if payload is EMPTY_PAYLOAD else await self._read_body(headers, payload)
+        return await answer(self._handler, Request(
+            message.method, path, query, headers, body, connection.peer_certificate, connection.remote,
+            untrusted=connection.untrusted))
 
-    async def _read_body(self, raw: web.BaseRequest) -> bytes:
-        if (raw.content_length or 0) > self._body_limit:
+    async def _read_body(self, headers: dict[str, str], payload: StreamReader) -> bytes:
+        if int(headers.get("content-length", 0)) > self._body_limit:
             raise Refused(self._too_large())
+        if payload.is_eof():  # as small bodies are, which come with their head
+            return payload.read_nowait()
         chunks, size = [], 0
         try:
             async with asyncio.timeout(self._body_timeout):
-                while chunk := await raw.content.readany():
+                while chunk := await payload.readany():
                     size += len(chunk)
                     if size > self._body_limit:
                         raise Refused(self._too_large())
                     chunks.append(chunk)
         except TimeoutError:
             raise Refused(ApiError(408, "Timeout", "the request body did not arrive in time")) from None
-        except web.RequestPayloadError as error:
+        except BrokenBody as error:
             raise Refused(bad_request(f"the request body cannot be read: {error}")) from None
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 

@@ -6,7 +6,7 @@ API server.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 from msgspec.structs import replace
@@ -48,6 +48,27 @@ class Request(msgspec.Struct, frozen=True):
 
     def with_identity(self, identity: Identity) -> "Request":
         return replace(self, identity=identity)
+
+
+class Sink(Protocol):
+    """Where a stream goes; `write` never waits."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether the receiver is there and keeps up."""
+
+    def write(self, data: bytes) -> None: ...
+
+    async def drained(self) -> None:
+        """Wait until it is. Raises ConnectionError when it has left."""
+
+
+@runtime_checkable
+class Poured(Protocol):
+    """A stream that can also be told to write into a sink by itself, at the moment in which something happens."""
+
+    async def pour(self, sink: Sink) -> None:
+        """Until the end of the stream."""
 
 
 Body: TypeAlias = bytes | AsyncIterator[bytes]

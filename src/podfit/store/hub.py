@@ -1,4 +1,5 @@
-"""Watchers: each change is handed on once, in the event loop, when it is durable.
+"""Watchers: each change is handed on once, in the event loop, when it is durable; in the same moment, to a watcher that
+has asked for it (`on_news`).
 
 A watcher that does not keep up is dropped and told so; nothing ever waits for it. The newest changes stay in a ring, so
 that a watch resumed after a short break needs no disk. Both are bounded by what they hold in memory, not by a count: a
@@ -33,6 +34,7 @@ class HubWatch:
         self._waiting: deque[Sequence[Change]] = deque([recent] if recent else ())
         self._size = 0  # of what waits, without the history it began with
         self._wake = asyncio.Event()
+        self._tell: Callable[[], None] | None = None
         self._lost: StoreError | None = None
         self._closed = False
 
@@ -47,18 +49,32 @@ class HubWatch:
 
     async def __anext__(self) -> Sequence[Change]:
         while True:
-            if self._lost:
-                raise self._lost
-            if self._history_until and not self._closed:
+            if self.behind and not self._lost:
                 if changes := await self._read_history():
                     return changes
-            elif self._waiting:
-                return self._take()
-            elif self._closed:
-                raise StopAsyncIteration
+            elif (waiting := self.take()) is not None:
+                return waiting
             else:
                 self._wake.clear()
                 await self._wake.wait()
+
+    @property
+    def behind(self) -> bool:
+        return bool(self._history_until) and not self._closed
+
+    def take(self) -> Sequence[Change] | None:
+        if self._lost:
+            raise self._lost
+        if self.behind:
+            return None
+        if self._waiting:
+            return self._take()
+        if self._closed:
+            raise StopAsyncIteration
+        return None
+
+    def on_news(self, tell: Callable[[], None]) -> None:
+        self._tell = tell
 
     async def _read_history(self) -> Sequence[Change]:
         changes = await self._hub.history(self.prefix, self._seen, self._history_until, HISTORY_PAGE)
@@ -85,7 +101,7 @@ class HubWatch:
             return
         self._waiting.append(changes)
         self._size += size
-        self._wake.set()
+        self._news()
 
     def lose(self, reason: StoreError) -> None:
         """Drop the reader: it is told so instead of what it has not read yet."""
@@ -96,7 +112,12 @@ class HubWatch:
     def close(self) -> None:
         self._closed = True
         self._hub.discard(self)
+        self._news()
+
+    def _news(self) -> None:
         self._wake.set()
+        if self._tell is not None:
+            self._tell()
 
 
 class Hub:

@@ -18,12 +18,20 @@ class Index:
     def __init__(self, records: Iterable[Record] = ()) -> None:
         self._records = {record.key: record for record in records}
         self._keys = sorted(self._records)
+        self._stamps: dict[str, int] = {}
 
     def get(self, key: str) -> Record | None:
         return self._records.get(key)
 
+    def stamp(self, prefix: str) -> int:
+        """How many changes there were under the prefix since it was first asked about."""
+        return self._stamps.setdefault(prefix, 0)
+
     def apply(self, change: Change) -> None:
         key = change.record.key
+        for prefix in self._stamps:
+            if key.startswith(prefix):
+                self._stamps[prefix] += 1
         if change.deleted:
             del self._records[key]
             del self._keys[bisect_left(self._keys, key)]

@@ -37,6 +37,9 @@ class StoreLayer:
     def healthy(self) -> bool:
         return self._store.healthy
 
+    def stamp(self, prefix: str) -> int | None:
+        return self._store.stamp(prefix)
+
     async def newest(self) -> int:
         return await self._store.newest()
 
@@ -88,6 +91,17 @@ class LayerWatch:
 
     async def __anext__(self) -> Sequence[Change]:
         return [self._change(each) for each in await anext(self._watch)]
+
+    @property
+    def behind(self) -> bool:
+        return self._watch.behind
+
+    def take(self) -> Sequence[Change] | None:
+        changes = self._watch.take()
+        return None if changes is None else [self._change(each) for each in changes]
+
+    def on_news(self, tell: Callable[[], None]) -> None:
+        self._watch.on_news(tell)
 
     def close(self) -> None:
         self._watch.close()

@@ -88,6 +88,9 @@ class LoggedStore:
     def healthy(self) -> bool:
         return not self._closed
 
+    def stamp(self, prefix: str) -> int | None:
+        return self._index.stamp(prefix)
+
     async def newest(self) -> int:
         return self.revision
 

@@ -17,7 +17,7 @@ survive the machine losing power. Implementations: `sqlite` (embedded default), 
                           succeed; only etcd can lose the answer to a write that it did, and says so
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -102,6 +102,17 @@ class Watch(Protocol):
 
     async def __anext__(self) -> Sequence[Change]: ...
 
+    @property
+    def behind(self) -> bool:
+        """Whether what comes next has to be read from the log, for which `__anext__` has to be awaited."""
+
+    def take(self) -> Sequence[Change] | None:
+        """The next batch if there is one already, None when there is not. Raises what `__anext__` does."""
+
+    def on_news(self, tell: Callable[[], None]) -> None:
+        """Call `tell` from now on in the moment in which there is something to take, or the watch ends. It must not
+        raise."""
+
     def close(self) -> None: ...
 
 
@@ -117,6 +128,10 @@ class Store(Protocol):
     @property
     def healthy(self) -> bool:
         """Whether it answered when it was last asked; what answers no more is asked again every ten seconds."""
+
+    def stamp(self, prefix: str) -> int | None:
+        """A number that is another after any write under the prefix that a read here would show; None when only a read
+        can tell. For a few prefixes that are asked about again and again: each is counted from then on."""
 
     async def newest(self) -> int:
         """The newest revision there is, also when another server wrote it."""

@@ -1,7 +1,6 @@
 """What the audit log says of one request, from its arrival to the end of its answer."""
 
 import uuid
-from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -12,6 +11,7 @@ from podfit.apiserver.audit.log import AuditLog
 from podfit.apiserver.target import Target
 from podfit.decide.audit import COMPLETE, RECEIVED, REQUEST, REQUEST_RESPONSE, STARTED, Asked, recorded
 from podfit.decide.audit import Recorded as Wanted
+from podfit.net.streams import Told
 from podfit.net.wire import Identity, Request, Response
 
 AUDIT_ID = "audit-id"
@@ -46,7 +46,7 @@ class Trail:
             self._tell(COMPLETE, answer)
             return answer
         self._tell(STARTED, answer)
-        return Response(answer.status, answer.headers, _Told(answer.body, lambda: self._tell(COMPLETE, answer)))
+        return Response(answer.status, answer.headers, Told(answer.body, lambda: self._tell(COMPLETE, answer)))
 
     def _judge(self) -> None:
         target, request = self._target, self._request
@@ -89,27 +89,6 @@ class Trail:
                 "apiGroup": target.group, "apiVersion": target.version, "subresource": target.subresource,
             }.items() if value}  # fmt: skip
         return event
-
-
-class _Told:
-    """A stream whose end is told."""
-
-    def __init__(self, body: AsyncIterator[bytes], ended: Any) -> None:
-        self._body, self._ended = body, ended
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self
-
-    async def __anext__(self) -> bytes:
-        return await anext(self._body)
-
-    async def aclose(self) -> None:
-        ended, self._ended = self._ended, None
-        if ended is not None:
-            ended()
-        close = getattr(self._body, "aclose", None)
-        if close is not None:
-            await close()
 
 
 def _user(who: Identity) -> dict[str, Any]:

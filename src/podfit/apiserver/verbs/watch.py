@@ -6,7 +6,7 @@ Bookmarks tell a client that has seen nothing for a while from where to continue
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -28,12 +28,13 @@ from podfit.apiserver.verbs.read import check_reached, too_large
 from podfit.core.clock import Timer
 from podfit.core.errors import ApiError, gone
 from podfit.core.times import format_time
-from podfit.net.wire import Request, Response
+from podfit.net.wire import Request, Response, Sink
 from podfit.store.protocol import Change, Compacted, FutureRevision, Page, Record, SlowWatcher, StoreError, Watch
 
 BOOKMARK_SECONDS = 60.0
 LONGEST_SECONDS = 3600
 SHORTEST_WITH_PARTING = 2  # seconds: a watch that lasts longer ends with a bookmark
+PIECE = 256 * 1024  # bytes of changes joined, when they have had to wait
 INITIAL_END = {"k8s.io/initial-events-end": "true"}
 
 
@@ -85,12 +86,8 @@ class _Writer:
         return b"".join(lines)
 
     def changes(self, batch: Iterable[Change]) -> bytes:
-        lines = []
-        for change in batch:
-            kind = self._kind(change)
-            if kind:
-                lines.append(self._line(kind, change.record))
-        return b"".join(lines)
+        lines = [self._line(kind, change.record) for change in batch if (kind := self._kind(change))]
+        return lines[0] if len(lines) == 1 else b"".join(lines)
 
     def bookmark(self, revision: int, annotations: dict[str, str] | None = None) -> bytes:
         meta: dict[str, Any] = {"resourceVersion": str(revision)}
@@ -112,6 +109,8 @@ class _Writer:
 
     def _kind(self, change: Change) -> str:
         """What this change is in the watcher's collection; empty when it does not concern it."""
+        if not self._selection:
+            return "DELETED" if change.deleted else "MODIFIED" if change.previous else "ADDED"
         before = change.previous is not None and self._selected(change.previous)
         after = not change.deleted and self._selected(change.record)
         if change.deleted:
@@ -141,7 +140,12 @@ def _event(info: ResourceInfo, kind: str, value: bytes, revision: int) -> bytes:
 
 
 class WatchBody:
-    """The stream of one watcher. A class, not a generator, so that it lets go of the store even if it is never read."""
+    """The stream of one watcher. A class, not a generator, so that it lets go of the store even if it is never read.
+
+    It is read like any stream, or poured: then a change goes into the socket in the moment in which the store tells of
+    it, without a task or a queue in between. When the client does not keep up, changes wait in the store's watch, which
+    drops a watcher that is too far behind, and go on together when there is room.
+    """
 
     def __init__(
         self, context: Context, writer: _Writer, changes: Watch, first: Page | None, options: ListOptions
@@ -152,14 +156,24 @@ class WatchBody:
         self._options = options
         self._clock = context.clock
         self._woken = asyncio.Event()
-        self._ended = False
+        self._ended = self._expired = False
         self._reminder_due = False
-        self._waiting: asyncio.Task[Sequence[Change]] | None = None
+        self._sink: Sink | None = None
+        self._idle = False
+        self._failure: Exception | None = None
         seconds = min(options.seconds or LONGEST_SECONDS, LONGEST_SECONDS)
-        self._parting = seconds > SHORTEST_WITH_PARTING
-        self._timers: list[Timer] = [context.clock.call_later(seconds, self._end)]
+        self._parting = options.bookmarks and seconds > SHORTEST_WITH_PARTING
+        self._timers: list[Timer] = [context.clock.call_later(seconds, self._expire)]
         if options.bookmarks:
             self._timers.append(context.clock.call_later(BOOKMARK_SECONDS, self._remind))
+        changes.on_news(self._news)
+
+    async def pour(self, sink: Sink) -> None:
+        self._sink = sink
+        async for lines in self:
+            sink.write(lines)
+            if not sink.ready:
+                await sink.drained()
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
@@ -177,35 +191,67 @@ class WatchBody:
         raise StopAsyncIteration
 
     async def _next(self) -> bytes:
-        """The next lines, a bookmark when one is due, nothing when the watcher need not know."""
-        if self._waiting is None:
-            self._waiting = asyncio.ensure_future(anext(self._changes))
-            self._waiting.add_done_callback(lambda _: self._woken.set())
-        await self._woken.wait()
-        self._woken.clear()
-        if self._waiting.done():
-            return self._received(self._waiting)
-        if self._options.bookmarks and (self._reminder_due or (self._ended and self._parting)):
+        """The next lines, a bookmark when one is due, nothing after a wait."""
+        if self._failure is not None:
+            raise self._failure
+        lines = await self._history() if self._changes.behind else self._lines()
+        if self._expired and not self._ended:
+            self._ended = True
+            return lines + self._writer.bookmark(self._changes.revision) if self._parting else lines
+        if lines or self._ended:
+            return lines
+        if self._reminder_due:
             self._reminder_due = False
             return self._writer.bookmark(self._changes.revision)
+        self._woken.clear()
+        self._idle = True
+        try:
+            await self._woken.wait()
+        finally:
+            self._idle = False
         return b""
 
-    def _received(self, done: "asyncio.Task[Sequence[Change]]") -> bytes:
-        self._waiting = None
-        try:
-            return self._writer.changes(done.result())
-        except (StopAsyncIteration, SlowWatcher):
-            self._ended = True
-            return b""
-        except Compacted as error:
-            self._ended = True
-            return _error_line(gone(f"too old resource version ({error.revision})"))
-        except StoreError as error:
-            self._ended = True
-            return _error_line(ApiError(500, "InternalError", str(error)))
+    def _news(self) -> None:
+        """The store has something: on into the socket, if that is where it goes and the client keeps up."""
+        if self._idle and self._sink is not None and self._sink.ready:
+            try:
+                self._sink.write(self._lines())
+            except Exception as error:  # noqa: BLE001  (it is this watcher's: raised where it is poured)
+                self._failure = error
+            if not self._ended and self._failure is None:
+                return
+        self._woken.set()
 
-    def _end(self) -> None:
+    def _lines(self) -> bytes:
+        """All that is there, in one piece."""
+        found: list[bytes] = []
+        size = 0
+        try:
+            while size < PIECE and (changes := self._changes.take()) is not None:
+                found.append(self._writer.changes(changes))
+                size += len(found[-1])
+        except (StopAsyncIteration, StoreError) as error:
+            found.append(self._end(error))
+        return found[0] if len(found) == 1 else b"".join(found)
+
+    async def _history(self) -> bytes:
+        try:
+            return self._writer.changes(await anext(self._changes))
+        except (StopAsyncIteration, StoreError) as error:
+            return self._end(error)
+
+    def _end(self, reason: Exception) -> bytes:
+        """The end of the store's watch is the end of this one; what the client is told of it."""
         self._ended = True
+        match reason:
+            case StopAsyncIteration() | SlowWatcher():
+                return b""
+            case Compacted():
+                return _error_line(gone(f"too old resource version ({reason.revision})"))
+        return _error_line(ApiError(500, "InternalError", str(reason)))
+
+    def _expire(self) -> None:
+        self._expired = True
         self._woken.set()
 
     def _remind(self) -> None:
@@ -215,8 +261,7 @@ class WatchBody:
 
     async def aclose(self) -> None:
         self._ended = True
+        self._idle = False
         for timer in self._timers:
             timer.cancel()
-        if self._waiting is not None:
-            self._waiting.cancel()
         self._changes.close()

@@ -69,6 +69,9 @@ class EtcdStore:
     def healthy(self) -> bool:
         return self._members.answering and not self._closed
 
+    def stamp(self, prefix: str) -> int | None:
+        return None  # others write, too
+
     async def newest(self) -> int:
         request = pb.RangeRequest(key=self._keys.mark, keys_only=True)
         return int((await self._read("KV/Range", request, pb.RangeResponse)).header.revision)

@@ -1,0 +1,46 @@
+"""Streams of an answer: how they reach a sink, and how their end is told."""
+
+from collections.abc import AsyncIterator, Callable
+
+from podfit.net.wire import Poured, Sink
+
+
+async def pour(body: AsyncIterator[bytes], sink: Sink) -> None:
+    """All of a stream into a sink: by itself when it can, else as it is read."""
+    if isinstance(body, Poured):
+        await body.pour(sink)
+        return
+    async for chunk in body:
+        sink.write(chunk)
+        if not sink.ready:
+            await sink.drained()
+
+
+async def close(body: AsyncIterator[bytes]) -> None:
+    """Tell a stream that its receiver has left."""
+    aclose = getattr(body, "aclose", None)
+    if aclose is not None:
+        await aclose()
+
+
+class Told:
+    """The same stream; `ended` is called once, when it is closed."""
+
+    def __init__(self, body: AsyncIterator[bytes], ended: Callable[[], None]) -> None:
+        self._body = body
+        self._ended: Callable[[], None] | None = ended
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        return await anext(self._body)
+
+    async def pour(self, sink: Sink) -> None:
+        await pour(self._body, sink)
+
+    async def aclose(self) -> None:
+        ended, self._ended = self._ended, None
+        if ended is not None:
+            ended()
+        await close(self._body)
