@@ -50,9 +50,12 @@ class Context:
     async def derived(self, kind: type[T], namespace: str, make: Callable[[list[T]], R]) -> R:
         """What `make` gives for everything of a kind, made anew only when an object of it was written since."""
         info = info_for(kind)
-        page = await self.store.list(stored.prefix(info, namespace))
-        revisions = tuple([record.mod_revision for record in page.records])
         known = self._derived.get((make, namespace))
+        stamp = self.store.stamp(stored.prefix(info))
+        if known is not None and stamp is not None and known[0] == (stamp,):
+            return cast(R, known[1])
+        page = await self.store.list(stored.prefix(info, namespace))
+        revisions = (stamp,) if stamp is not None else tuple([record.mod_revision for record in page.records])
         if known is None or known[0] != revisions:
             if len(self._derived) >= MOST_DERIVED:
                 self._derived.clear()

@@ -65,6 +65,8 @@ def _form_of(accept: str) -> Form:
 
 def check_form(form: Form, info: ResourceInfo, *, of_list: bool) -> None:
     """Raises 406 where metadata of a list is asked for of one object, or the other way round."""
+    if form is WHOLE:
+        return
     name = f"*{info.group.partition('.')[0] or 'core'}.{info.kind}"
     if form.shape is Shape.PARTIAL and of_list:
         what = f"is a list ({name}List)"

@@ -1,6 +1,7 @@
 """Answers as people read them: indented where a person seems to ask, YAML where a client wants it."""
 
 import asyncio
+from functools import lru_cache
 
 import msgspec
 import yaml
@@ -15,18 +16,26 @@ _Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # whichever is there
 
 def media_of(request: Request) -> str:
     """The first media type that the client takes."""
-    return request.headers.get("accept", "").partition(",")[0].partition(";")[0].strip().lower()
+    return _first(request.headers.get("accept", ""))
+
+
+@lru_cache(maxsize=256)
+def _first(accept: str) -> str:
+    return accept.partition(",")[0].partition(";")[0].strip().lower()
 
 
 async def presented(request: Request, answer: Response) -> Response:
     """The same answer in the form and layout that was asked for; streams and other texts stay as they are."""
+    of_yaml = media_of(request) == YAML
+    if not of_yaml and not _pretty(request):
+        return answer
     body = answer.body
     if not isinstance(body, bytes) or not body or not answer.headers.get("content-type", "").startswith(JSON):
         return answer
-    if media_of(request) == YAML:
+    if of_yaml:
         text = await asyncio.to_thread(_yaml, body)
         return Response(answer.status, {**answer.headers, "content-type": YAML}, text)
-    return Response(answer.status, answer.headers, msgspec.json.format(body, indent=2)) if _pretty(request) else answer
+    return Response(answer.status, answer.headers, msgspec.json.format(body, indent=2))
 
 
 def _yaml(body: bytes) -> bytes:

@@ -237,6 +237,8 @@ def _makes_custom(target: Target) -> bool:
 
 def _check_text(request: Request) -> None:
     """Raises 400 for what no answer could quote: bytes that are not UTF-8 arrive as lone surrogates."""
+    if not request.query and request.path.isascii() and request.headers.get("content-type", "").isascii():
+        return
     texts = (request.path, request.headers.get("content-type", ""), *chain.from_iterable(request.query.values()))
     if all(map(str.isascii, texts)):
         return

@@ -29,6 +29,8 @@ class Target(msgspec.Struct, frozen=True):
     @property
     def sub(self) -> Subresource | None:
         """The declaration of the subresource that is asked for."""
+        if not self.subresource:
+            return None
         declared = self.info.subresources if self.info else ()
         return next((each for each in declared if each.name == self.subresource), None)
 
@@ -36,7 +38,9 @@ class Target(msgspec.Struct, frozen=True):
 def target_of(request: Request, declared: Find = lambda *_: None) -> Target | None:
     """The resource that a request is about; None for other paths, such as /healthz or discovery. `declared` finds what
     is not built in."""
-    parts = [part for part in request.path.split("/") if part]
+    parts = request.path.strip("/").split("/")
+    if "" in parts:
+        parts = [part for part in parts if part]
     if len(parts) >= 3 and parts[0] == "api":
         group, version, rest = "", parts[1], parts[2:]
     elif len(parts) >= 4 and parts[0] == "apis":

@@ -17,6 +17,7 @@ SERVICE_ACCOUNTS, KUBE_SYSTEM = "system:serviceaccounts", "system:serviceaccount
 CONTROL = ("system:kube-controller-manager", "system:kube-scheduler")
 AUTHENTICATED = "system:authenticated"
 PROBES = ("/healthz", "/livez", "/readyz")
+_PROBES = tuple(each.removeprefix("/") for each in PROBES)
 
 
 class Level(msgspec.Struct, frozen=True):
@@ -53,7 +54,7 @@ class Turn(Enum):
 
 def level_of(user: str, groups: Collection[str], *, resource: str, path: str) -> Level:
     """`resource` is what is asked for, empty for a path that is none."""
-    if MASTERS in groups or any(path == each or path.startswith(each + "/") for each in PROBES):
+    if MASTERS in groups or _is_probe(path):
         return EXEMPT
     if NODES in groups:
         return NODE_HIGH if resource in ("nodes", "leases") else SYSTEM
@@ -62,6 +63,10 @@ def level_of(user: str, groups: Collection[str], *, resource: str, path: str) ->
     if SERVICE_ACCOUNTS in groups:
         return WORKLOAD_LOW
     return GLOBAL_DEFAULT if AUTHENTICATED in groups else CATCH_ALL
+
+
+def _is_probe(path: str) -> bool:
+    return path.startswith(PROBES) and path.removeprefix("/").partition("/")[0] in _PROBES
 
 
 def may_start(level: Level, *, under_way: int, started: int, urgent: bool) -> bool:

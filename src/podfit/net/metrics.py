@@ -12,18 +12,22 @@ metric. Its `_created` series, which upstream has not, are left out.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from itertools import accumulate
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-    from prometheus_client.core import GaugeMetricFamily
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 Series: TypeAlias = tuple[Sequence[str], float]
 """The labels' values, and the value."""
+
+Distribution: TypeAlias = tuple[Sequence[str], Sequence[float], Sequence[int], float]
+"""The labels' values, the upper bounds of the buckets, how many fell into each and above all of them, and their sum."""
 
 
 class Declared(msgspec.Struct, frozen=True):
@@ -63,10 +67,20 @@ class Metrics:
         self._declare(name, "histogram", labels, text)
         return Histogram(name, text, labels, buckets=tuple(buckets), registry=self.registry)
 
-    def collected(self, name: str, text: str, labels: Sequence[str], read: Callable[[], Iterable[Series]]) -> None:
-        """A gauge whose series come and go: they are read when someone scrapes."""
-        self._declare(name, "gauge", labels, text)
-        self.registry.register(_Collected(name, text, labels, read))
+    def collected(
+        self, name: str, text: str, labels: Sequence[str], read: Callable[[], Iterable[Series]], *,
+        type_: Literal["gauge", "counter"] = "gauge",
+    ) -> None:
+        """Series that come and go, or are counted elsewhere: they are read when someone scrapes."""
+        self._declare(name, type_, labels, text)
+        self.registry.register(_Collected(name, text, labels, read, type_))
+
+    def distributed(
+        self, name: str, text: str, labels: Sequence[str], read: Callable[[], Iterable[Distribution]]
+    ) -> None:
+        """A histogram that is counted elsewhere."""
+        self._declare(name, "histogram", labels, text)
+        self.registry.register(_Distributed(name, text, labels, read))
 
     def exposition(self) -> bytes:
         """Every metric in Prometheus' text format."""
@@ -81,19 +95,44 @@ class Metrics:
 class _Collected:
     """What `prometheus_client` calls a collector."""
 
-    def __init__(self, name: str, text: str, labels: Sequence[str], read: Callable[[], Iterable[Series]]) -> None:
-        self._name, self._text, self._labels, self._read = name, text, labels, read
+    def __init__(
+        self, name: str, text: str, labels: Sequence[str], read: Callable[[], Iterable[Series]], type_: str
+    ) -> None:
+        self._name, self._text, self._labels, self._read, self._type = name, text, labels, read, type_
 
-    def describe(self) -> "list[GaugeMetricFamily]":
+    def describe(self) -> "list[GaugeMetricFamily | CounterMetricFamily]":
         return [self._family()]
 
-    def collect(self) -> "Iterator[GaugeMetricFamily]":
+    def collect(self) -> "Iterator[GaugeMetricFamily | CounterMetricFamily]":
         family = self._family()
         for labels, value in self._read():
             family.add_metric(labels, value)
         yield family
 
-    def _family(self) -> "GaugeMetricFamily":
-        from prometheus_client.core import GaugeMetricFamily
+    def _family(self) -> "GaugeMetricFamily | CounterMetricFamily":
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-        return GaugeMetricFamily(self._name, self._text, labels=self._labels)
+        made = CounterMetricFamily if self._type == "counter" else GaugeMetricFamily
+        return made(self._name, self._text, labels=self._labels)
+
+
+class _Distributed:
+    def __init__(
+        self, name: str, text: str, labels: Sequence[str], read: Callable[[], Iterable[Distribution]]
+    ) -> None:
+        self._name, self._text, self._labels, self._read = name, text, labels, read
+
+    def describe(self) -> "list[HistogramMetricFamily]":
+        return [self._family()]
+
+    def collect(self) -> "Iterator[HistogramMetricFamily]":
+        family = self._family()
+        for labels, buckets, counts, total in self._read():
+            named = [*map(str, buckets), "+Inf"]
+            family.add_metric(labels, list(zip(named, accumulate(counts), strict=True)), total)
+        yield family
+
+    def _family(self) -> "HistogramMetricFamily":
+        from prometheus_client.core import HistogramMetricFamily
+
+        return HistogramMetricFamily(self._name, self._text, labels=self._labels)

@@ -5,6 +5,7 @@ Without any of them a request is anonymous, which is enough for health and versi
 
 import logging
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Protocol
 
 import msgspec
@@ -56,11 +57,12 @@ class Authenticator:
         """Raises 401 for credentials that are there but wrong."""
         if request.identity is not None:
             return authenticated(request.identity)
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer":  # whoever knows another scheme only is as good as anonymous
-            return authenticated(await self._bearer(token.strip()))
+        if shown := request.headers.get("authorization"):
+            scheme, _, token = shown.partition(" ")
+            if scheme.lower() == "bearer":  # whoever knows another scheme only is as good as anonymous
+                return authenticated(await self._bearer(token.strip()))
         if request.peer_certificate is not None:
-            return authenticated(self._certificate(request.peer_certificate))
+            return self._certificate(request.peer_certificate)
         if request.untrusted:
             log.info("client certificate is refused remote=%s reason=%s", request.remote, request.untrusted)
             raise unauthorized()
@@ -76,13 +78,20 @@ class Authenticator:
 
     def _certificate(self, der: bytes) -> Identity:
         try:
-            found = certificate_identity(der)
+            found = _certified(der)
         except ValueError as error:
             log.info("client certificate cannot be read error=%s", error)
             found = None
         if found is None:
             raise unauthorized()
         return found
+
+
+@lru_cache(maxsize=4096)
+def _certified(der: bytes) -> Identity | None:
+    """One identity for all requests of a certificate."""
+    found = certificate_identity(der)
+    return authenticated(found) if found is not None else None
 
 
 def authenticated(identity: Identity) -> Identity:

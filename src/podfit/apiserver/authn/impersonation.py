@@ -59,7 +59,10 @@ async def impersonated(
 
 def _wanted(request: Request) -> Identity | None:
     headers = request.headers
-    if not any(name.startswith("impersonate-") for name in headers):
+    for name in headers:
+        if name.startswith("impersonate-"):
+            break
+    else:
         return None
     groups = tuple(group.strip() for group in headers.get(_GROUP, "").split(",") if group.strip())
     extra = {

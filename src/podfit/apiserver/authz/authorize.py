@@ -1,15 +1,28 @@
-"""May they? RBAC from the stored roles and bindings, with the node authorizer in front of it for kubelets."""
+"""May they? RBAC from the stored roles and bindings, with the node authorizer in front of it for kubelets.
+
+What RBAC has once said to a question holds until a role or a binding is written: the store counts those writes in the
+moment in which a read would show them, so a verdict is never older than what it was made of. Where the store cannot
+tell (etcd, which others write, too) every question is answered from what is read for it.
+"""
+
+from collections.abc import Hashable
+from typing import TypeVar
 
 import msgspec
 
+from podfit.api.rbac import ClusterRole, ClusterRoleBinding, Role, RoleBinding
+from podfit.api.registry import info_for
+from podfit.apiserver import stored
 from podfit.apiserver.admission.node_restriction import node_name
 from podfit.apiserver.authz.node_authorizer import NO_OPINION, NodeAuthorizer
 from podfit.apiserver.authz.question import Question, question_of
-from podfit.apiserver.authz.rbac import MASTERS, bound_to, covers, grant_of
+from podfit.apiserver.authz.rbac import MASTERS, Grant, bound_to, covers, grant_of
 from podfit.apiserver.context import Context
 from podfit.apiserver.target import Target
 from podfit.core.errors import ApiError, forbidden
 from podfit.net.wire import Identity, Request
+
+T = TypeVar("T")
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -19,10 +32,25 @@ class Verdict(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
+YES = Verdict(True)
+_DECISIVE = (ClusterRole, ClusterRoleBinding, Role, RoleBinding)
+MOST_KEPT = 8192  # verdicts, and lists of grants
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    """What was found while the writes were counted so. Replaced as a whole, so what is being found goes nowhere."""
+
+    stamps: tuple[int | None, ...] = ()
+    verdicts: dict[Hashable, Verdict] = {}
+    grants: dict[Hashable, tuple[Grant, ...]] = {}
+
+
 class Authorizer:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._nodes = NodeAuthorizer(context)
+        self._prefixes = tuple(stored.prefix(info_for(kind)) for kind in _DECISIVE)
+        self._kept = _Kept()
 
     async def check(self, identity: Identity, target: Target | None, request: Request) -> None:
         """Raises 403 that says who may not do what where."""
@@ -36,24 +64,62 @@ class Authorizer:
 
     async def judge(self, identity: Identity, question: Question) -> Verdict:
         if MASTERS in identity.groups:
-            return Verdict(True)
+            return YES
         objection = NO_OPINION
         if node := node_name(identity):
             objection = await self._nodes.objection(node, question)
             if not objection:
-                return Verdict(True)
-        return await self._by_roles(identity, question, "" if objection == NO_OPINION else objection)
+                return YES
+        verdict = await self._by_roles(identity, question)
+        if verdict.allowed or objection in ("", NO_OPINION):
+            return verdict
+        return Verdict(False, "\n".join(filter(None, (objection, verdict.reason))))
 
-    async def _by_roles(self, identity: Identity, question: Question, objection: str) -> Verdict:
-        problems = []
-        for binding, subject in await bound_to(self._context, identity, question.namespace):
-            grant = await grant_of(self._context, binding, subject)
-            if any(covers(rule, question) for rule in grant.rules):
-                return Verdict(True, f"RBAC: allowed by {grant}")
-            problems += [grant.problem] if grant.missing else []
-        listed = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
-        said = (objection, f"RBAC: {listed}" if problems else "")
-        return Verdict(False, "\n".join(filter(None, said)))
+    async def _by_roles(self, identity: Identity, question: Question) -> Verdict:
+        kept, key = self._holding(), (identity.user, identity.groups, question)
+        known = kept.verdicts.get(key) if kept else None
+        if known is None:
+            known = _judged(await self._grants(identity, question.namespace, kept), question)
+            if kept:
+                _keep(kept.verdicts, key, known)
+        return known
+
+    async def _grants(self, identity: Identity, namespace: str, kept: _Kept | None) -> tuple[Grant, ...]:
+        key = identity.user, identity.groups, namespace
+        known = kept.grants.get(key) if kept else None
+        if known is None:
+            bound = await bound_to(self._context, identity, namespace)
+            known = tuple([await grant_of(self._context, binding, subject) for binding, subject in bound])
+            if kept and kept.stamps == self._stamps():  # nothing was written while it was read
+                _keep(kept.grants, key, known)
+        return known
+
+    def _holding(self) -> _Kept | None:
+        """What still holds of what was found; None where that cannot be told."""
+        stamps = self._stamps()
+        if None in stamps:
+            return None
+        if stamps != self._kept.stamps:
+            self._kept = _Kept(stamps)
+        return self._kept
+
+    def _stamps(self) -> tuple[int | None, ...]:
+        return tuple([self._context.store.stamp(prefix) for prefix in self._prefixes])
+
+
+def _keep(where: dict[Hashable, T], key: Hashable, found: T) -> None:
+    if len(where) >= MOST_KEPT:
+        where.clear()
+    where[key] = found
+
+
+def _judged(grants: tuple[Grant, ...], question: Question) -> Verdict:
+    for grant in grants:
+        if any(covers(rule, question) for rule in grant.rules):
+            return Verdict(True, f"RBAC: allowed by {grant}")
+    problems = [grant.problem for grant in grants if grant.missing]
+    listed = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+    return Verdict(False, f"RBAC: {listed}" if problems else "")
 
 
 def refusal(identity: Identity, question: Question, reason: str = "") -> ApiError:

@@ -1,7 +1,7 @@
 """RBAC: which rules someone holds, through which binding, and what a rule covers.
 
-Bindings and roles are looked up in the store for each request, so they are never stale; who is bound by what is worked
-out again only after a binding was written.
+Bindings and roles are looked up in the store whenever somebody asks, so they are never stale; who is bound by what is
+worked out again only after a binding was written.
 """
 
 from collections.abc import Iterable
