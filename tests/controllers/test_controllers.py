@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from podfit.api.apiextensions import CustomResourceDefinition
 from podfit.api.apiregistration import APIService
+from podfit.api.authorization import SubjectAccessReview
 from podfit.api.codec import convert
 from podfit.api.core.claims import PersistentVolumeClaim
 from podfit.api.core.config import ConfigMap, ServiceAccount
@@ -19,14 +20,14 @@ from podfit.api.core.pods import Pod
 from podfit.api.meta import ObjectMeta
 from podfit.api.rbac import ClusterRole, PolicyRule
 from podfit.api.registry import info_for
+from podfit.apiserver.housekeeping.bootstrap import RETIRED, bootstrap
 from podfit.apiserver.stored import Stored
 from podfit.client.resource import dynamic
-from podfit.controllers.aggregation import AggregationController
-from podfit.controllers.namespaces import ASK_AGAIN, NamespaceController
-from podfit.controllers.quotas import QuotaController
+from podfit.cluster.identities import controller
+from podfit.cluster.loops import controllers
+from podfit.controllers.namespaces import ASK_AGAIN
 from podfit.controllers.served import served
-from podfit.controllers.serviceaccounts import NamespaceContents
-from podfit.controllers.volumes import LOOK_AGAIN, VolumeProtection
+from podfit.controllers.volumes import LOOK_AGAIN
 from podfit.core.errors import ApiError
 from podfit.store.layer import StoreLayer
 from podfit.store.memory import memory_store
@@ -46,15 +47,8 @@ def clock() -> FakeClock:
 @pytest.fixture
 async def server(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
     async with running_server(tmp_path, clock=clock) as made:
-        client, gates = made.as_user("system:kube-controller-manager"), made.context.gates
-        controllers = (
-            NamespaceController(client, clock=clock),
-            NamespaceContents(client, clock=clock, ca="CERTIFICATE"),
-            QuotaController(client, clock=clock, gates=gates),
-            AggregationController(client, clock=clock),
-            VolumeProtection(client, clock=clock),
-        )
-        tasks = [asyncio.create_task(each.run()) for each in controllers]
+        every = controllers(made.as_identity, clock, made.context.gates, ca="CERTIFICATE")
+        tasks = [asyncio.create_task(each.run()) for each in every]
         yield made
         for task in tasks:
             task.cancel()
@@ -273,3 +267,36 @@ async def test_a_claim_stays_while_a_pod_mounts_it(server: Server, clock: FakeCl
             return
         await asyncio.sleep(MOMENT)
     raise AssertionError("the claim never went")
+
+
+@pytest.mark.parametrize(
+    ("who", "may", "may_not"),
+    [
+        ("namespace-controller", ("update", "namespaces/finalize"), ("create", "configmaps")),
+        ("root-ca-cert-publisher", ("create", "configmaps"), ("list", "configmaps")),
+        ("service-account-controller", ("create", "serviceaccounts"), ("create", "configmaps")),
+        ("resourcequota-controller", ("update", "resourcequotas/status"), ("update", "resourcequotas")),
+        ("pvc-protection-controller", ("update", "persistentvolumeclaims"), ("update", "persistentvolumes")),
+        ("generic-garbage-collector", ("delete", "pods"), ("create", "pods")),
+    ],
+)
+async def test_a_controller_may_do_its_own_work_and_no_more(
+    server: Server, who: str, may: tuple[str, str], may_not: tuple[str, str]
+) -> None:
+    identity = controller(who)
+    for (verb, full), allowed in ((may, True), (may_not, False)):
+        resource, _, subresource = full.partition("/")
+        asked = {"verb": verb, "resource": resource, "subresource": subresource, "namespace": "default"}
+        spec = {"user": identity.user, "groups": list(identity.groups), "resourceAttributes": asked}
+        review = await server.client.create(convert({"spec": spec}, SubjectAccessReview))
+        assert review.status.allowed is allowed, (verb, full, review.status.reason)
+
+
+async def test_the_role_that_gave_controllers_everything_is_taken_back(server: Server) -> None:
+    """A store of an earlier podfit has it."""
+    meta = ObjectMeta(name=RETIRED)
+    every = PolicyRule(verbs=("*",), api_groups=("*",), resources=("*",))
+    await server.client.create(ClusterRole(metadata=meta, rules=(every,)))
+    await bootstrap(server.context)
+    with pytest.raises(ApiError, match="not found"):
+        await server.client.get(ClusterRole, RETIRED)

@@ -4,19 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from podfit.client.events import EventRecorder
-from podfit.controllers.garbage import GarbageCollector
-from podfit.controllers.garbage.collector import COMPONENT
+from podfit.cluster.loops import garbage_collection
 from podfit.core.clock import Clock
 from support.server import Server
 
 
 @asynccontextmanager
 async def collecting(server: Server, clock: Clock) -> AsyncIterator[None]:
-    client = server.as_user("system:kube-controller-manager")
-    recorder = EventRecorder(client, component=COMPONENT, clock=clock)
-    parts = recorder.run(), GarbageCollector(client, recorder=recorder, clock=clock).run()
-    tasks = [asyncio.create_task(each) for each in parts]
+    tasks = [asyncio.create_task(each) for each in garbage_collection(server.as_identity, clock)]
     try:
         yield
     finally:

@@ -60,7 +60,10 @@ class Server:
             await self.client.create(ConfigMap(metadata=meta, data={"ca.crt": "CA"}))
 
     def as_user(self, user: str, *groups: str) -> Client:
-        return Client(Local(self.api.handler, Identity(user, groups)))
+        return self.as_identity(Identity(user, groups))
+
+    def as_identity(self, identity: Identity) -> Client:
+        return Client(Local(self.api.handler, identity))
 
 
 @asynccontextmanager

@@ -19,6 +19,7 @@ from podfit.apiserver.server import ApiServer
 from podfit.cluster.access import CONTEXT, Published, admin_access, publish
 from podfit.cluster.certificates import LOOPBACK, serving
 from podfit.cluster.errors import MachineError
+from podfit.cluster.identities import agent
 from podfit.cluster.later import Later
 from podfit.cluster.options import (
     KubeletOptions,
@@ -248,13 +249,13 @@ class Cluster:
         return load([self.options.data.kubeconfig]).client(user_agent="podfit")
 
     def admin_local(self) -> "Client":
-        return self._client("kubernetes-admin", "system:masters")
+        return self._client(Identity("kubernetes-admin", ("system:masters",)))
 
-    def _client(self, user: str, *groups: str) -> "Client":
+    def _client(self, identity: Identity) -> "Client":
         from podfit.client.rest import Client
         from podfit.client.transport import Local
 
-        return Client(Local(self._handler, Identity(user, groups)), user_agent=user.removeprefix("system:"))
+        return Client(Local(self._handler, identity), user_agent=agent(identity))
 
     def _kubelet(self, name: str) -> "Callable[[Request], Awaitable[Response]] | None":
         found: Handler | None = next((node.handler for node in self.nodes if node.name == name), None)

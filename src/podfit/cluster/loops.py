@@ -3,11 +3,15 @@
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
+from podfit.api.core.claims import PersistentVolumeClaim
 from podfit.api.core.config import ServiceAccount
+from podfit.api.core.persistent import PersistentVolume
 from podfit.client.events import EventRecorder
 from podfit.client.rest import Client
+from podfit.cluster.identities import MANAGER, SCHEDULER, controller
 from podfit.cluster.options import MakeRoom, UpOptions
 from podfit.controllers.aggregation import AggregationController
+from podfit.controllers.base import Controller
 from podfit.controllers.garbage import GarbageCollector
 from podfit.controllers.garbage.collector import COMPONENT as GARBAGE_COLLECTOR
 from podfit.controllers.namespaces import NamespaceController
@@ -15,29 +19,25 @@ from podfit.controllers.quotas import QuotaController
 from podfit.controllers.serviceaccounts import NamespaceContents
 from podfit.controllers.volumes import VolumeProtection
 from podfit.core.clock import Clock
+from podfit.core.features import FeatureGates
 from podfit.net.metrics import Metrics
-from podfit.scheduler.scheduler import NAME as SCHEDULER
+from podfit.net.wire import Identity
+from podfit.scheduler.scheduler import NAME as SCHEDULER_COMPONENT
 from podfit.scheduler.scheduler import Scheduler
 
-ClientOf = Callable[..., Client]
-"""A client that is this user, a member of these groups."""
+ClientOf = Callable[[Identity], Client]
 
 
 def control_loops(
     client_of: ClientOf, options: UpOptions, clock: Clock, metrics: Metrics, *, ca: str
 ) -> Iterator[Coroutine[Any, Any, None]]:
     """Each runs for ever. `metrics` are the API server's, so that its /metrics shows the whole control plane."""
-    manager, scheduling = client_of("system:kube-controller-manager"), client_of("system:kube-scheduler")
-    recorder = EventRecorder(scheduling, component=SCHEDULER, clock=clock)
-    yield NamespaceController(manager, clock=clock).run()
-    yield NamespaceContents(manager, clock=clock, ca=ca).run()
-    yield QuotaController(manager, clock=clock, gates=options.gates).run()
-    yield AggregationController(manager, clock=clock).run()
-    yield VolumeProtection(manager, clock=clock).run()
+    for each in controllers(client_of, clock, options.gates, ca=ca):
+        yield each.run()
+    yield from garbage_collection(client_of, clock)
+    scheduling = client_of(Identity(SCHEDULER))
+    recorder = EventRecorder(scheduling, component=SCHEDULER_COMPONENT, clock=clock)
     yield recorder.run()
-    collecting = EventRecorder(manager, component=GARBAGE_COLLECTOR, clock=clock)
-    yield collecting.run()
-    yield GarbageCollector(manager, recorder=collecting, clock=clock).run()
     yield Scheduler(scheduling, recorder=recorder, clock=clock, gates=options.gates, metrics=metrics).run()
     if options.make_room is not MakeRoom.NO:
         yield from _room(client_of, options, clock)
@@ -56,11 +56,35 @@ async def default_account(client: Client) -> None:
             return
 
 
+def controllers(client_of: ClientOf, clock: Clock, gates: FeatureGates, *, ca: str) -> Iterator[Controller[Any]]:
+    """Those that every cluster has, each as itself."""
+
+    def own(name: str) -> Client:
+        return client_of(controller(name))
+
+    yield NamespaceController(own("namespace-controller"), clock=clock)
+    yield NamespaceContents(
+        client_of(Identity(MANAGER)), accounts=own("service-account-controller"),
+        certificates=own("root-ca-cert-publisher"), clock=clock, ca=ca,
+    )  # fmt: skip
+    yield QuotaController(own("resourcequota-controller"), clock=clock, gates=gates)
+    yield AggregationController(own("clusterrole-aggregation-controller"), clock=clock)
+    yield VolumeProtection(own("pvc-protection-controller"), PersistentVolumeClaim, clock=clock)
+    yield VolumeProtection(own("pv-protection-controller"), PersistentVolume, clock=clock)
+
+
+def garbage_collection(client_of: ClientOf, clock: Clock) -> Iterator[Coroutine[Any, Any, None]]:
+    client = client_of(controller("generic-garbage-collector"))
+    recorder = EventRecorder(client, component=GARBAGE_COLLECTOR, clock=clock)
+    yield recorder.run()
+    yield GarbageCollector(client, recorder=recorder, clock=clock).run()
+
+
 def _room(client_of: ClientOf, options: UpOptions, clock: Clock) -> Iterator[Coroutine[Any, Any, None]]:
     from podfit.controllers import room
 
     evict = options.make_room is MakeRoom.PREEMPT
-    client = client_of(room.USER, *((room.EVICTORS,) if evict else ()))
+    client = client_of(Identity(room.USER, (room.EVICTORS,) if evict else ()))
     recorder = EventRecorder(client, component=room.COMPONENT, clock=clock)
     yield recorder.run()
     yield room.RoomController(client, recorder=recorder, clock=clock, gates=options.gates, evict=evict).run()

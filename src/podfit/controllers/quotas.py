@@ -13,7 +13,6 @@ from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller
 from podfit.core.clock import Clock
-from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
 from podfit.decide.quota import pod_usage, recount
 
@@ -46,12 +45,10 @@ class QuotaController(Controller[tuple[str, str]]):
 
     async def reconcile(self, key: tuple[str, str]) -> float | None:
         namespace, name = key
-        try:
-            quota = await self._client.get(ResourceQuota, name, namespace)
-        except ApiError as error:
-            if error.code == 404:
-                return None
-            raise
+        found = (await self._client.list(ResourceQuota, namespace, fields=f"metadata.name={name}")).items
+        if not found:
+            return None
+        quota = found[0]
         pods = (await self._client.list(Pod, namespace)).items
         counted = recount(quota, pods, self._gates, self._clock.now())
         if counted != quota.status:

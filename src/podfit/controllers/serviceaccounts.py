@@ -1,5 +1,7 @@
 """Every namespace has what pods in it expect: the ServiceAccount `default` and the cluster's CA certificate."""
 
+from msgspec.structs import replace
+
 from podfit.api.core.config import ConfigMap, ServiceAccount
 from podfit.api.core.namespaces import Namespace
 from podfit.api.meta import ObjectMeta
@@ -11,16 +13,19 @@ from podfit.core.errors import ApiError
 
 ACCOUNT = "default"
 CA_CONFIG_MAP = "kube-root-ca.crt"
+TERMINATING = "NamespaceTerminating"
 
 
 class NamespaceContents(Controller[str]):
-    def __init__(self, client: Client, *, clock: Clock, ca: str) -> None:
+    """`shared` reads; `accounts` and `certificates` are who make the one and the other, and can do no more."""
+
+    def __init__(self, shared: Client, *, accounts: Client, certificates: Client, clock: Clock, ca: str) -> None:
         """`ca` is the certificate, PEM."""
-        self._client = client
+        self._accounts_client, self._certificates_client = accounts, certificates
         self._ca = {"ca.crt": ca}
-        self._namespaces = Informer(client, Namespace, clock=clock)
-        self._accounts = Informer(client, ServiceAccount, clock=clock, fields=f"metadata.name={ACCOUNT}")
-        self._maps = Informer(client, ConfigMap, clock=clock, fields=f"metadata.name={CA_CONFIG_MAP}")
+        self._namespaces = Informer(shared, Namespace, clock=clock)
+        self._accounts = Informer(shared, ServiceAccount, clock=clock, fields=f"metadata.name={ACCOUNT}")
+        self._maps = Informer(shared, ConfigMap, clock=clock, fields=f"metadata.name={CA_CONFIG_MAP}")
         super().__init__(clock, self._namespaces, self._accounts, self._maps)
         self._namespaces.add_handler(add=lambda new: self.queue.add(new.metadata.name))
         self._accounts.add_handler(delete=lambda old: self.queue.add(old.metadata.namespace))
@@ -36,16 +41,19 @@ class NamespaceContents(Controller[str]):
         current = self._maps.get(CA_CONFIG_MAP, key)
         if current is None:
             metadata = ObjectMeta(name=CA_CONFIG_MAP, namespace=key)
-            await self._create(ConfigMap(metadata=metadata, data=self._ca))
+            await _create(self._certificates_client, ConfigMap(metadata=metadata, data=self._ca))
         elif current.data != self._ca:
-            await self._client.patch(ConfigMap, CA_CONFIG_MAP, key, {"data": self._ca})
+            await self._certificates_client.update(replace(current, data=self._ca))
         if self._accounts.get(ACCOUNT, key) is None:  # last: with it pods are let in, and they mount the certificate
-            await self._create(ServiceAccount(metadata=ObjectMeta(name=ACCOUNT, namespace=key)))
+            account = ServiceAccount(metadata=ObjectMeta(name=ACCOUNT, namespace=key))
+            await _create(self._accounts_client, account)
         return None
 
-    async def _create(self, obj: ServiceAccount | ConfigMap) -> None:
-        try:
-            await self._client.create(obj)
-        except ApiError as error:
-            if error.reason != "AlreadyExists" and error.code != 403:  # 403: the namespace went away meanwhile
-                raise
+
+async def _create(client: Client, obj: ServiceAccount | ConfigMap) -> None:
+    try:
+        await client.create(obj)
+    except ApiError as error:
+        ended = error.code == 403 and any(cause.get("reason") == TERMINATING for cause in error.details.get("causes", ()))
+        if error.reason != "AlreadyExists" and not ended:
+            raise

@@ -30,6 +30,7 @@ from podfit.core.times import format_time
 from podfit.decide.roles import with_missing_rules, with_missing_subjects
 
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+RETIRED = "system:podfit:controllers"  # gave every controller all rights, before each became somebody
 CRITICAL = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
 
@@ -51,6 +52,11 @@ async def bootstrap(context: Context) -> None:
     kinds = (Namespace, PriorityClass, ClusterRole, ClusterRoleBinding, Role, RoleBinding)
     there = {_id(obj): obj for kind in kinds for obj in await context.all(kind)}
     await asyncio.gather(*(_settle(context, obj, there.get(_id(obj))) for obj in initial_objects()))
+    for kind in (ClusterRoleBinding, ClusterRole):
+        if retired := there.get((kind, "", RETIRED)):
+            with suppress(Changed, ApiError):  # another server that starts beside this one has done it
+                revision = int(retired.metadata.resource_version)
+                await Stored[Any](context.store, info_for(kind)).delete("", RETIRED, expected=revision)
 
 
 def _id(obj: Any) -> tuple[type, str, str]:
