@@ -54,6 +54,6 @@ async def _create(client: Client, obj: ServiceAccount | ConfigMap) -> None:
     try:
         await client.create(obj)
     except ApiError as error:
-        ended = error.code == 403 and any(cause.get("reason") == TERMINATING for cause in error.details.get("causes", ()))
-        if error.reason != "AlreadyExists" and not ended:
+        reasons = [cause.get("reason") for cause in error.details.get("causes", ())]
+        if error.reason != "AlreadyExists" and TERMINATING not in reasons:
             raise
