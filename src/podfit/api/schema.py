@@ -4,6 +4,7 @@
 from the annotations in `api`, or from the schema of a custom resource, and is kept for each type.
 """
 
+from collections.abc import Iterable
 from functools import lru_cache
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
@@ -82,6 +83,8 @@ def unknown_fields(
         return []
     if is_custom(kind):
         return _undeclared(document, kind)
+    if not directives and _all_known(document, kind):
+        return []
     found: list[str] = []
     inside: list[str] = []
     known = members(kind)
@@ -96,6 +99,28 @@ def unknown_fields(
             if not first:
                 found, inside = found + inside, []
     return found + inside
+
+
+def _all_known(document: dict[str, Any], kind: Kind) -> bool:
+    """Whether there is nothing to report, which costs less to say than what and where."""
+    known = members(kind)
+    for name, value in document.items():
+        member = known.get(name)
+        if member is None:
+            return False
+        item = member.item
+        if item is None:
+            continue
+        if isinstance(value, list):
+            inside: Iterable[Any] = value if member.shape == "list" else ()
+        elif isinstance(value, dict):
+            inside = (value,) if member.shape == "struct" else value.values() if member.shape == "map" else ()
+        else:
+            continue
+        for each in inside:
+            if isinstance(each, dict) and not _all_known(each, item):
+                return False
+    return True
 
 
 def _undeclared(document: dict[str, Any], kind: type[Custom]) -> list[str]:

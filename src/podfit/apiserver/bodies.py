@@ -103,7 +103,7 @@ def typed_object(value: Any, kind: type[Object], *, version: str = "v1") -> Any:
     if is_custom(kind):
         return custom_object(value, kind)
     _check_kind(value, kind)
-    obj, declared = typed(_forgetting(value), kind, version=version), kind()
+    obj, declared = typed(forgetting(value), kind, version=version), kind()
     return replace(obj, kind=declared.kind, api_version=declared.api_version)  # type: ignore[attr-defined]  # all do
 
 
@@ -123,10 +123,10 @@ def custom_object(value: Any, kind: type[Custom]) -> Custom:
         errors = [invalid_value("kind", value["kind"], f"must be {declared.kind}")]
         name = str(meta.get("name") or "") if isinstance(meta, dict) else ""
         raise refusal(str(value["kind"]), name, errors, group=declared.group)
-    return typed(prune(_forgetting(value), declared.schema), kind, version=declared.version)
+    return typed(prune(forgetting(value), declared.schema), kind, version=declared.version)
 
 
-def _forgetting(value: Any) -> Any:
+def forgetting(value: Any) -> Any:
     """An empty list of managers says to forget them all, as one empty entry does; no list says to keep them."""
     meta = value.get("metadata") if isinstance(value, dict) else None
     if isinstance(meta, dict) and meta.get("managedFields") == []:

@@ -14,6 +14,7 @@ import yaml
 from podfit.core.errors import ApiError, bad_request
 
 DEEPEST = 100  # levels; an object of the API needs twenty
+_UNUSUAL = tuple((text[0], text) for text in (b" :", b"\t:", b"\r:", b"\n:", b"\\u"))
 MOST_NODES = 200_000  # of a YAML document, after its aliases
 
 
@@ -25,7 +26,7 @@ def parse_json(body: bytes) -> tuple[Any, list[str]]:
         raise bad_request(f"couldn't parse the body as JSON: {error}") from None
     if body.count(b"{") + body.count(b"[") > DEEPEST:
         check_depth(value)
-    return value, _repeated(body)
+    return value, _repeated(body, value)
 
 
 def check_depth(value: Any) -> None:
@@ -54,8 +55,24 @@ class _Members(dict[str, Any]):
     repeated: tuple[str, ...] = ()
 
 
-def _repeated(body: bytes) -> list[str]:
-    """msgspec takes the last of two members of the same name silently."""
+def _repeated(body: bytes, value: Any) -> list[str]:
+    """msgspec takes the last of two members of the same name silently. Where no name came twice, nothing was lost."""
+    return [] if _complete(body, value) else _named_twice(body)
+
+
+def _complete(body: bytes, value: Any) -> bool:
+    """Whether a document has as many members as its text; False as well where that is not so easily told.
+
+    Members are counted by the end of their names, `":`. The same letters can be inside of a string, where they are as
+    often in the text as in the document that is written again, unless the text writes letters by their numbers or has
+    space before a colon.
+    """
+    if any(first in body and text in body for first, text in _UNUSUAL):
+        return False
+    return body.count(b'":') == msgspec.json.encode(value).count(b'":')
+
+
+def _named_twice(body: bytes) -> list[str]:
     found = False
 
     def pairs(members: list[tuple[str, Any]]) -> _Members:

@@ -8,7 +8,7 @@ R-019).
 
 import re
 from enum import Enum
-from functools import lru_cache, total_ordering
+from functools import lru_cache
 
 _NANO = 10**9
 _LARGEST = (2**63 - 1) * _NANO
@@ -25,7 +25,6 @@ class Format(Enum):
     DECIMAL_EXPONENT = "DecimalExponent"
 
 
-@total_ordering
 class Quantity:
     """An immutable amount. `Quantity.parse("1500m")`, `Quantity.of_milli(1500)`, `Quantity.of(2**20)`."""
 
@@ -88,6 +87,15 @@ class Quantity:
 
     def __lt__(self, other: "Quantity") -> bool:
         return self.nano < other.nano
+
+    def __le__(self, other: "Quantity") -> bool:
+        return self.nano <= other.nano
+
+    def __gt__(self, other: "Quantity") -> bool:
+        return self.nano > other.nano
+
+    def __ge__(self, other: "Quantity") -> bool:
+        return self.nano >= other.nano
 
     def __hash__(self) -> int:
         return hash(self.nano)

@@ -8,7 +8,8 @@ from typing import Literal
 from podfit.api.base import ResourceList
 from podfit.api.core.pods import Pod
 from podfit.core.features import DEFAULT_GATES, FeatureGates
-from podfit.core.resources import CPU, MEMORY, add, only, positive
+from podfit.core.quantity import ZERO
+from podfit.core.resources import CPU, MEMORY, add
 
 QOSClass = Literal["Guaranteed", "Burstable", "BestEffort"]
 _COUNTED = (CPU, MEMORY)
@@ -25,14 +26,14 @@ def qos_class(pod: Pod, gates: FeatureGates = DEFAULT_GATES) -> QOSClass:
         requests, limits = _counted(level.requests), _counted(level.limits)
         bounded = len(limits) == len(_COUNTED)
     else:
-        containers = (*pod.spec.containers, *pod.spec.init_containers)
-        requests = add(*(_counted(each.resources.requests) for each in containers))
-        limits = add(*(_counted(each.resources.limits) for each in containers))
-        bounded = all(len(_counted(each.resources.limits)) == len(_COUNTED) for each in containers)
+        resources = [each.resources for each in (*pod.spec.containers, *pod.spec.init_containers)]
+        limited = [_counted(each.limits) for each in resources]
+        requests, limits = add(*[_counted(each.requests) for each in resources]), add(*limited)
+        bounded = all(len(each) == len(_COUNTED) for each in limited)
     if not requests and not limits:
         return "BestEffort"
     return "Guaranteed" if bounded and requests == limits else "Burstable"
 
 
 def _counted(resources: ResourceList) -> ResourceList:
-    return positive(only(resources, _COUNTED))
+    return {name: resources[name] for name in _COUNTED if name in resources and resources[name] > ZERO}

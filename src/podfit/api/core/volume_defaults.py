@@ -26,6 +26,7 @@ from podfit.api.core.volumes import (
     VolumeProjection,
 )
 from podfit.api.filling import change, fill, inside, rounded
+from podfit.api.remembered import settled
 from podfit.core.quantity import ZERO
 
 _FILE_MODE = 0o644
@@ -44,6 +45,7 @@ def field_ref(ref: ObjectFieldSelector) -> ObjectFieldSelector:
     return fill(ref, api_version="v1")
 
 
+@settled
 def default_volume(volume: Volume) -> Volume:
     if change(volume, name="") == _NO_SOURCE:
         return change(volume, empty_dir=EmptyDirVolumeSource())

@@ -36,6 +36,8 @@ def resource_name(name: str, path: str) -> list[FieldError]:
 
 
 def container_resource_name(name: str, path: str) -> list[FieldError]:
+    if name in OF_CONTAINERS:
+        return []
     errors = resource_name(name, path)
     if "/" not in name:
         if name not in OF_CONTAINERS and not name.startswith(HUGEPAGES):

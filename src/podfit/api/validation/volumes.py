@@ -31,6 +31,7 @@ from podfit.api.core.volumes import (
     Volume,
     VolumeProjection,
 )
+from podfit.api.remembered import passed
 from podfit.api.validation import names
 from podfit.api.validation.env import VOLUME_FIELDS, field_selector, resource_selector
 from podfit.core.fields import FieldError, duplicate, forbidden, invalid, required, unsupported
@@ -48,6 +49,7 @@ def _members(kind: type[Struct]) -> tuple[tuple[str, str], ...]:
     return tuple((field.name, field.encode_name) for field in msgspec.structs.fields(kind))
 
 
+@passed
 def validate_volumes(volumes: tuple[Volume, ...], path: str) -> list[FieldError]:
     errors = []
     seen: set[str] = set()

@@ -27,8 +27,11 @@ class Passive:
 
 
 class Chain:
+    """`Passive` plugins are asked only for what they do themselves."""
+
     def __init__(self, plugins: tuple[Plugin, ...]) -> None:
-        self._plugins = plugins
+        self._changing = tuple(each for each in plugins if type(each).mutate is not Passive.mutate)
+        self._refusing = tuple(each for each in plugins if type(each).validate is not Passive.validate)
 
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
         """Once more when a webhook changed the object, so that every plugin has seen what the others made of it."""
@@ -39,10 +42,10 @@ class Chain:
         return await self._round(attributes, obj)
 
     async def _round(self, attributes: Attributes, obj: Any) -> Any:
-        for plugin in self._plugins:
+        for plugin in self._changing:
             obj = await plugin.mutate(attributes, obj)
         return obj
 
     async def validate(self, attributes: Attributes, obj: Any) -> None:
-        for plugin in self._plugins:
+        for plugin in self._refusing:
             await plugin.validate(attributes, obj)

@@ -5,8 +5,6 @@ from typing import Any
 from podfit.apiserver.fields.parts import Shape, divisible, named, parts
 from podfit.apiserver.fields.sets import SELF, Tree, below, is_member, node
 
-_ABSENT = object()
-
 
 def fields_of(value: Any, shape: Shape) -> Tree:
     """What someone who applies this document owns: every leaf, items and keys of maps, and members left empty."""
@@ -21,24 +19,44 @@ def fields_of(value: Any, shape: Shape) -> Tree:
 
 def changed(before: Any, after: Any, shape: Shape) -> Tree:
     """What `after` has that `before` has not or has otherwise."""
-    return _changed(before, after, shape) or {}
+    return compared(before, after, shape)[0]
 
 
-def _changed(before: Any, after: Any, shape: Shape) -> Tree | None:
+def compared(before: Any, after: Any, shape: Shape) -> tuple[Tree, bool]:
+    """What `after` has that `before` has not or has otherwise, and whether anything that was there is gone."""
+    tree, gone = _compared(before, after, shape)
+    return tree or {}, gone
+
+
+def _compared(before: Any, after: Any, shape: Shape) -> tuple[Tree | None, bool]:
     if before == after:
-        return None
+        return None, False
     inside = parts(after, shape)
-    if inside is None:
-        return {}
-    tree: Tree = {} if before is not _ABSENT else {SELF: {}}
     known = parts(before, shape) or {}
+    if inside is None:
+        return {}, bool(known)
+    tree: Tree = {}
+    gone = any(name not in inside for name in known)
     for name, (value, inner) in inside.items():
-        found = _changed(known[name][0] if name in known else _ABSENT, value, inner)
+        if name in known:
+            found, without = _compared(known[name][0], value, inner)
+            gone = gone or without
+        else:
+            found = _added(value, inner) if isinstance(value, dict | list) else {}
         if found is not None:
             tree[name] = found
-    if not tree:
-        return None
-    return {} if tree.keys() == {SELF} else tree
+    return tree or None, gone
+
+
+def _added(value: Any, shape: Shape) -> Tree:
+    """What is new with a value that was not there before."""
+    inside = parts(value, shape)
+    if not inside:
+        return {}
+    tree: Tree = {SELF: {}}
+    for name, (part, inner) in inside.items():
+        tree[name] = _added(part, inner) if isinstance(part, dict | list) else {}
+    return tree
 
 
 def lost(before: Any, after: Any, shape: Shape) -> bool:

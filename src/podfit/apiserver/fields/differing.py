@@ -5,60 +5,62 @@ value is the same object, and equal values of most kinds are told in C. Quantiti
 `1Gi` and `1073741824` are one amount, but two texts.
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from functools import cache, lru_cache
-from typing import Any, ForwardRef, NamedTuple, cast, get_args
+from typing import Any, ForwardRef, NamedTuple, TypeAlias, TypeVar, cast, get_args
 
 from msgspec.structs import replace
 
 from podfit.api.base import Struct
 from podfit.api.custom import is_custom
-from podfit.api.filling import empties
 from podfit.api.member import Member
 from podfit.api.schema import members
 from podfit.core.quantity import Quantity
 
+S = TypeVar("S", bound=Struct)
+Items: TypeAlias = tuple[Any, ...]
+
 
 class _Part(NamedTuple):
-    """A member: what it holds when it is not given, which of its items' attributes tell them apart, if any do, and
-    whether amounts are inside."""
+    """A member: which of its items' attributes tell them apart, if any do, and whether amounts are inside."""
 
     attribute: str
-    empty: Any
     keys: tuple[str, ...]
     amounts: bool
 
 
-def differing(old: Any, new: Any) -> tuple[Any, Any]:
+def differing(old: S, new: S) -> tuple[S, S]:
     """Both with what is equal left empty, at every depth; the keys of items stay."""
-    mine: dict[str, Any] = {}
-    others: dict[str, Any] = {}
-    for part in _parts(cast(Hashable, type(old))):
-        before, after = getattr(old, part.attribute), getattr(new, part.attribute)
-        if before is after or (before == after and not (part.amounts and _written_otherwise(before, after))):
-            if after is not part.empty:
-                mine[part.attribute] = others[part.attribute] = part.empty
-        elif isinstance(before, Struct) and isinstance(after, Struct):
-            mine[part.attribute], others[part.attribute] = differing(before, after)
-        elif part.keys and _alike(before, after, part.keys):
-            pairs = zip(before, after, strict=True)
-            mine[part.attribute], others[part.attribute] = _items(pairs, part)
-    return (replace(old, **mine), replace(new, **others)) if mine else (old, new)
+    left: dict[str, Any] = {}
+    right: dict[str, Any] = {}
+    for name, keys, amounts in _parts(cast(Hashable, type(old))):
+        before, after = getattr(old, name), getattr(new, name)
+        if before is after or (before == after and not (amounts and _written_otherwise(before, after))):
+            continue
+        if isinstance(before, Struct) and isinstance(after, Struct):
+            before, after = differing(before, after)
+        elif keys and _alike(before, after, keys):
+            before, after = _items(before, after, keys)
+        left[name], right[name] = before, after
+    kind = type(old)
+    return kind(**left), kind(**right)
 
 
-def _items(pairs: Iterable[tuple[Any, Any]], part: _Part) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def _items(before: Items, after: Items, keys: tuple[str, ...]) -> tuple[Items, Items]:
+    """Those that differ, of lists that are alike."""
     left: list[Any] = []
     right: list[Any] = []
-    for before, after in pairs:
-        if before is after or (before == after and not (part.amounts and _written_otherwise(before, after))):
+    for mine, other in zip(before, after, strict=True):
+        if mine is other or (mine == other and not _written_otherwise(mine, other)):
             continue
-        mine, other = differing(before, after)
-        left.append(replace(mine, **{key: getattr(before, key) for key in part.keys}))
-        right.append(replace(other, **{key: getattr(after, key) for key in part.keys}))
+        named = {key: getattr(mine, key) for key in keys}
+        one, two = differing(mine, other)
+        left.append(replace(one, **named))
+        right.append(replace(two, **named))
     return tuple(left), tuple(right)
 
 
-def _alike(before: tuple[Any, ...], after: tuple[Any, ...], keys: tuple[str, ...]) -> bool:
+def _alike(before: Items, after: Items, keys: tuple[str, ...]) -> bool:
     """Whether both are the same items in the same order, each with keys of its own."""
     if len(before) != len(after):
         return False
@@ -85,12 +87,11 @@ def _written_otherwise(before: Any, after: Any) -> bool:
 @lru_cache(maxsize=1024)  # declared kinds come and go
 def _parts(kind: type[Struct]) -> tuple[_Part, ...]:
     """Of a custom resource only the whole members."""
-    given = empties(kind)
     if is_custom(kind):
-        return tuple(_Part(name, empty, (), False) for name, empty in given.items())
+        return tuple(_Part(name, (), False) for name in kind.__struct_fields__)
     known = {member.attribute: member for member in members(kind).values()}
     hints = {name: hint for base in kind.__mro__ for name, hint in vars(base).get("__annotations__", {}).items()}
-    return tuple(_Part(name, empty, _keys(known[name]), _amounts(hints[name])) for name, empty in given.items())
+    return tuple(_Part(name, _keys(known[name]), _amounts(hints[name])) for name in kind.__struct_fields__)
 
 
 def _keys(member: Member) -> tuple[str, ...]:

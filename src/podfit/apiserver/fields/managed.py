@@ -18,9 +18,9 @@ from podfit.api.meta import ManagedFieldsEntry
 from podfit.api.registry import ResourceInfo
 from podfit.api.schema import members
 from podfit.apiserver.bodies import options_kind
-from podfit.apiserver.fields.compare import changed, existing, lost
+from podfit.apiserver.fields.compare import changed, compared, existing
 from podfit.apiserver.fields.differing import differing
-from podfit.apiserver.fields.sets import Tree, union, union_of, well_formed, without
+from podfit.apiserver.fields.sets import Tree, contains, meets, union, union_of, well_formed, without
 from podfit.core.fields import refusal, too_long
 from podfit.net.wire import Request
 
@@ -58,10 +58,11 @@ def tracked(info: ResourceInfo, new: Any, old: Any, *, manager: str, subresource
     if old is not None and not entries:
         return new
     before, after = _apart(info, old, new)
-    written = tracked_part(changed(before, after, info.type))
+    written, lost = compared(before, after, info.type)
+    written = tracked_part(written)
     if old is None and info.has_status:
         written.pop("f:status", None)  # not the client's to write
-    if lost(before, after, info.type):
+    if lost:
         whole = codec.to_dict(new)
         entries = tuple(replace(each, fields_v1=existing(each.fields_v1 or {}, whole, info.type)) for each in entries)
     writer = entry_of(info, manager, UPDATE, subresource, time=now)
@@ -146,10 +147,9 @@ def _settled(
         owned = entry.fields_v1 or {}
         mine = not found and same_manager(entry, writer)
         found = found or mine
-        kept = union(owned, written) if mine else without(owned, written)
-        if kept == owned and owned:
+        if owned and (contains(owned, written) if mine else not meets(owned, written)):
             yield entry
-        elif kept:
+        elif kept := union(owned, written) if mine else without(owned, written):
             yield replace(entry, fields_v1=kept, time=writer.time)
     if not found and written:
         yield replace(writer, fields_v1=written)

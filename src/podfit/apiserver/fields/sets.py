@@ -59,6 +59,28 @@ def without(tree: Tree, taken: Tree) -> Tree:
     return kept
 
 
+def contains(tree: Tree, other: Tree) -> bool:
+    """Whether every member of the other is one of the tree's."""
+    for name, inner in other.items():
+        if name == SELF:
+            continue
+        mine = tree.get(name)
+        if mine is None or (is_member(inner) and not is_member(mine)) or not contains(mine, inner):
+            return False
+    return True
+
+
+def meets(tree: Tree, other: Tree) -> bool:
+    """Whether anything is a member of both."""
+    for name, inner in other.items():
+        mine = tree.get(name)
+        if mine is None or name == SELF:
+            continue
+        if (is_member(inner) and is_member(mine)) or meets(mine, inner):
+            return True
+    return False
+
+
 def common(one: Tree, other: Tree) -> Tree:
     """The members of both."""
     found: Tree = {}

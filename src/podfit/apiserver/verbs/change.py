@@ -23,14 +23,16 @@ from podfit.apiserver import bodies, stored
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.allocations import allocated
 from podfit.apiserver.authz.authorize import Authorizer
-from podfit.apiserver.bodies import Strictness, read_object, todays, typed_object
+from podfit.apiserver.bodies import Strictness, forgetting, read_object, todays, typed_object
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.documents import check_depth
 from podfit.apiserver.doors import door
 from podfit.apiserver.fields.managed import NO_MANAGERS, Entries, given, manager_of, tracked, without_times
 from podfit.apiserver.legacy.mode import door_of, without_echo
+from podfit.apiserver.legacy.options import DRAFT_POLICIES
 from podfit.apiserver.patch import jsonpatch, mergepatch, strategic
 from podfit.apiserver.patch.decoding import decoded
+from podfit.apiserver.patch.touched import document_of, retyped
 from podfit.apiserver.patch.words import shown_map, unfit
 from podfit.apiserver.removal import released
 from podfit.apiserver.stored import Stored
@@ -86,7 +88,10 @@ async def patch(context: Context, chain: Chain, target: Target, request: Request
     """Apply a patch; 415 for a kind of patch that this server does not have."""
     info = _info(target)
     check_not_forced(request)
-    make = patcher(context, info, request, lambda record: msgspec.json.decode(stored.whole(info, record)))
+    make = patcher(
+        context, info, request, lambda record: msgspec.json.decode(stored.whole(info, record)),
+        typed=None if is_custom(info.type) else lambda record: stored.decoded(info, record),
+    )  # fmt: skip
     return await until_unchanged(partial(change, context, chain, target, request, identity, make))
 
 
@@ -102,8 +107,12 @@ def _info(target: Target) -> ResourceInfo:
     return target.info
 
 
-def patcher(context: Context, info: ResourceInfo, request: Request, shown: Callable[[Record], Any]) -> Make:
-    """What the request's patch makes of the document that is `shown` of a record, as an object of the kind."""
+def patcher(
+    context: Context, info: ResourceInfo, request: Request, shown: Callable[[Record], Any],
+    *, typed: Callable[[Record], Any] | None = None,
+) -> Make:  # fmt: skip
+    """What the request's patch makes of the document that is `shown` of a record, as an object of the kind. `typed`
+    gives that object as it was, where it is the stored one."""
     kind = bodies.media_type(request)
     custom = is_custom(info.type)
     accepted = [each for each in PATCHES if each != STRATEGIC_PATCH or not custom]
@@ -120,14 +129,23 @@ def patcher(context: Context, info: ResourceInfo, request: Request, shown: Calla
     # What is stored has no unknown fields, so after a merge only those of the patch have to be looked for.
     doubtful = kind == JSON_PATCH or bool(unknown_fields(changes, info.type, directives=kind == STRATEGIC_PATCH))
 
+    plain = not doubtful and _is_plain(changes) and DRAFT_POLICIES not in context.legacy
+
+    def merged(document: Any) -> Any:
+        if kind == MERGE_PATCH:
+            return mergepatch.apply(document, changes)
+        return strategic.apply(document, changes, info.type)
+
     def make(record: Record) -> Wanted:
+        if plain and typed is not None:
+            before = document_of(stored.whole(info, record), changes)
+            try:
+                obj = retyped(forgetting(merged(before)), before, typed(record))
+                return Wanted(apply_defaults(obj, context.gates), strictness.check(problems, refuse))
+            except (msgspec.ValidationError, ValueError, KeyError, RecursionError):
+                pass  # what does not fit is named by its place in the whole document
         document = shown(record)
-        if kind == JSON_PATCH:
-            patched = jsonpatch.apply(document, changes)
-        elif kind == MERGE_PATCH:
-            patched = mergepatch.apply(document, changes)
-        else:
-            patched = strategic.apply(document, changes, info.type)
+        patched = jsonpatch.apply(document, changes) if kind == JSON_PATCH else merged(document)
         if kind == JSON_PATCH:  # it alone can put a copy of something inside of itself
             check_depth(patched)
         try:
@@ -141,6 +159,11 @@ def patcher(context: Context, info: ResourceInfo, request: Request, shown: Calla
         return Wanted(apply_defaults(obj, context.gates), strictness.check([*problems, *unknown], refuse))
 
     return make
+
+
+def _is_plain(changes: Any) -> bool:
+    """Whether a patch is about members of the object, and not about what it is or how they are put together."""
+    return isinstance(changes, dict) and not any(name in ("kind", "apiVersion") or name[:1] == "$" for name in changes)
 
 
 async def change(
@@ -234,7 +257,9 @@ def _managers(made: Wanted, target: Target, old: Any) -> Entries:
     kept: Entries = old.metadata.managed_fields
     if made.entries is not None or target.subresource:
         return kept if made.entries is None else made.entries
-    wanted = made.obj.metadata.managed_fields
+    wanted: Entries = made.obj.metadata.managed_fields
+    if wanted is kept:
+        return kept
     return () if wanted == NO_MANAGERS else given(wanted) or kept
 
 

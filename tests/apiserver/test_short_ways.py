@@ -1,0 +1,139 @@
+"""The short ways through a write end where the long ones do: what is skipped is what would have changed nothing."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from podfit.api import codec
+from podfit.api.core.containers import Container, EnvVar, EnvVarSource, ResourceRequirements
+from podfit.api.core.pods import Pod, PodSpec
+from podfit.api.core.references import ResourceFieldSelector
+from podfit.api.core.volumes import DownwardAPIVolumeFile, DownwardAPIVolumeSource, Volume
+from podfit.api.meta import ObjectMeta
+from podfit.api.validation.volumes import validate_volumes
+from podfit.apiserver.documents import parse_json
+from podfit.apiserver.fields.compare import compared, lost
+from podfit.apiserver.fields.differing import differing
+from podfit.apiserver.fields.sets import contains, meets, union, without
+from podfit.apiserver.patch import strategic
+from podfit.apiserver.patch.touched import document_of, retyped
+from podfit.core.quantity import Quantity
+
+AMOUNTS = st.sampled_from(("100m", "0.1", "1Gi", "1073741824", "2"))
+RESOURCES = st.dictionaries(st.sampled_from(("cpu", "memory")), AMOUNTS.map(Quantity.parse), max_size=2)
+ENV = st.lists(
+    st.builds(
+        EnvVar, name=st.sampled_from("ABC"), value=st.sampled_from(("", "x", "y")),
+        value_from=st.none() | st.just(EnvVarSource(resource_field_ref=ResourceFieldSelector(resource="limits.cpu"))),
+    ), max_size=3,
+).map(tuple)  # fmt: skip
+CONTAINERS = st.lists(
+    st.builds(
+        Container, name=st.sampled_from(("app", "side")), image=st.sampled_from(("", "i")), env=ENV,
+        command=st.lists(st.sampled_from("ab"), max_size=2).map(tuple),
+        resources=st.builds(ResourceRequirements, requests=RESOURCES, limits=RESOURCES),
+    ), max_size=3,
+).map(tuple)  # fmt: skip
+PODS = st.builds(
+    Pod,
+    metadata=st.builds(
+        ObjectMeta, labels=st.dictionaries(st.sampled_from("ab"), st.sampled_from("xy"), max_size=2),
+        finalizers=st.lists(st.sampled_from(("a/b", "c/d")), max_size=2, unique=True).map(tuple),
+    ),
+    spec=st.builds(PodSpec, containers=CONTAINERS, node_name=st.sampled_from(("", "n1"))),
+)  # fmt: skip
+
+def _plain(tree: dict[str, Any]) -> dict[str, Any]:
+    """A set as the server writes it: `.` is empty, and only beside others."""
+    kept = {name: {} if name == "." else _plain(inner) for name, inner in tree.items()}
+    return {} if kept.keys() == {"."} else kept
+
+
+TREES: Any = st.recursive(
+    st.just({}), lambda inner: st.dictionaries(st.sampled_from((".", "f:a", "f:b")), inner, max_size=3), max_leaves=8
+).map(_plain)
+
+
+@given(PODS, PODS)
+@settings(max_examples=40, deadline=None)
+def test_what_differs_is_as_different_as_the_whole(old: Pod, new: Pod) -> None:
+    before, after = map(codec.to_dict, differing(old, new))
+    assert compared(before, after, Pod) == compared(codec.to_dict(old), codec.to_dict(new), Pod)
+
+
+@given(PODS, PODS)
+@settings(max_examples=30, deadline=None)
+def test_one_comparison_says_what_came_and_whether_something_went(old: Pod, new: Pod) -> None:
+    before, after = codec.to_dict(old), codec.to_dict(new)
+    assert compared(before, after, Pod)[1] == lost(before, after, Pod)
+
+
+def test_amounts_are_compared_as_they_are_written() -> None:
+    def pod(amount: str, image: str) -> Pod:
+        resources = ResourceRequirements(requests={"memory": Quantity.parse(amount)})
+        return Pod(spec=PodSpec(containers=(Container(name="app", image=image, resources=resources),)))
+
+    _, after = differing(pod("1Gi", "a"), pod("1073741824", "b"))
+    assert after.spec.containers[0].resources.requests == {"memory": Quantity.parse("1Gi")}
+    _, after = differing(pod("1Gi", "a"), pod("1Gi", "b"))
+    assert after.spec.containers == (Container(name="app", image="b"),)
+
+
+@given(PODS, PODS)
+@settings(max_examples=40, deadline=None)
+def test_a_patched_object_is_the_patched_document(old: Pod, wanted: Pod) -> None:
+    value = codec.encode(old)
+    changes = {name: part for name, part in codec.to_dict(wanted).items() if name in ("metadata", "spec")}
+    try:
+        whole = strategic.apply(msgspec.json.decode(value), changes, Pod)
+    except ValueError:
+        return
+    before = document_of(value, changes)
+    assert retyped(strategic.apply(before, changes, Pod), before, old) == codec.convert(whole, Pod)
+
+
+@pytest.mark.parametrize("patch", [{"spec": None}, {"metadata": {"labels": None}}, {"spec": {"containers": None}}])
+def test_a_null_in_a_patch_takes_away(patch: dict[str, Any]) -> None:
+    old = Pod(metadata=ObjectMeta(labels={"a": "b"}), spec=PodSpec(containers=(Container(name="app"),), node_name="n"))
+    before = document_of(codec.encode(old), patch)
+    made = retyped(strategic.apply(before, patch, Pod), before, old)
+    assert made == codec.convert(strategic.apply(codec.to_dict(old), patch, Pod), Pod) != old
+
+
+@given(TREES, TREES)
+@settings(max_examples=60, deadline=None)
+def test_sets_that_hold_or_miss_each_other_stay_as_they_are(one: dict[str, Any], other: dict[str, Any]) -> None:
+    assert contains(one, other) == (union(one, other) == one)
+    assert meets(one, other) == (without(one, other) != {name: each for name, each in one.items() if name != "."})
+
+
+@given(st.lists(st.tuples(st.sampled_from(("a", "b", ":", "a\\\\", "\\u0061")),
+                          st.sampled_from(("1", '":"', '"\\":"', '"\\u0022:"', '":x"', '{"a":1}', '{"a":1,"a":":"}')),
+                          st.sampled_from((":", " :", ": "))), max_size=4))  # fmt: skip
+@settings(max_examples=80, deadline=None)
+def test_members_that_come_twice_are_found(members: list[tuple[str, str, str]]) -> None:
+    text = "{" + ",".join(f'"{name}"{colon}{value}' for name, value, colon in members) + "}"
+    names = [json.loads(f'"{name}"') for name, _, _ in members]
+    twice = len(set(names)) < len(names) or '"a":1,"a"' in text
+    assert bool(parse_json(text.encode())[1]) == twice
+
+
+def test_a_passed_check_is_not_passed_by_an_equal_amount_in_other_words() -> None:
+    def volumes(divisor: str) -> tuple[Volume, ...]:
+        ref = ResourceFieldSelector(
+            container_name="app", resource="limits.memory", divisor=Quantity.parse(divisor)
+        )
+        item = DownwardAPIVolumeFile(path="memory", resource_field_ref=ref)
+        return (Volume(name="info", downward_api=DownwardAPIVolumeSource(default_mode=420, items=(item,))),)
+
+    assert validate_volumes(volumes("1Ki"), "spec.volumes") == []
+    assert validate_volumes(volumes("1Ki"), "spec.volumes") == []
+    assert validate_volumes(volumes("1024"), "spec.volumes") != []
+    wrong = replace(volumes("1Ki")[0], name="")
+    assert [each.field for each in validate_volumes((wrong,), "a")] == ["a[0].name"]
+    assert [each.field for each in validate_volumes((wrong,), "b")] == ["b[0].name"]
