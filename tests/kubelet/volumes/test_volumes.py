@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kubelet.harness import IDENTITY
 from kubelet.node_api import NodeApi
@@ -94,7 +95,7 @@ async def test_a_change_replaces_all_files_by_one_rename(volumes: Volumes, api: 
     path = (await volumes.mount(pod_with({"configMap": {"name": "cm"}})))["v"]
     before = os.readlink(path / "..data")
     api.put("configmaps", {"metadata": {"name": "cm", "namespace": "ns"}, "data": {"a": "9", "c": "3"}})
-    object.__setattr__(volumes, "now", lambda: FakeClock().now().replace(year=2027))
+    volumes = replace(volumes, now=lambda: FakeClock().now().replace(year=2027))
     assert await shown(volumes, {"configMap": {"name": "cm"}}) == {"a": "9", "c": "3"}
     assert os.readlink(path / "..data") != before
     assert not (path / before).exists()
@@ -135,7 +136,7 @@ async def test_everything_of_a_pod_can_be_removed(volumes: Volumes) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
 async def test_memory_is_a_tmpfs_of_the_size_asked_for_and_is_unmounted_at_the_end(volumes: Volumes) -> None:
-    object.__setattr__(volumes, "mounter", TmpfsMounter())
+    volumes = replace(volumes, mounter=TmpfsMounter())
     source = {"emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}}
     try:
         path = (await volumes.mount(pod_with(source)))["v"]
