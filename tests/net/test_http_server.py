@@ -59,6 +59,16 @@ async def test_bodies_up_to_the_limit(serving: Serving, dial: Dial, size: int) -
         assert (status, json.loads(body)["size"]) == (200, size)
 
 
+async def test_a_client_that_asks_before_it_sends_a_body_is_told_to(serving: Serving, dial: Dial) -> None:
+    async with serving(echo) as port:
+        wire = await dial(port)
+        await wire.send(b"PUT / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n")
+        assert await wire.reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+        await wire.send(b"body")
+        status, _, body = await wire.answer()
+        assert (status, json.loads(body)["size"]) == (200, 4)
+
+
 @pytest.mark.parametrize("framing", ["length", "chunked"])
 async def test_a_body_over_the_limit_is_413(serving: Serving, dial: Dial, framing: str) -> None:
     async with serving(echo) as port:

@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 IDLE_SECONDS = 90.0
 FIRST_SECONDS = 30.0  # for the first request's headers: who connects and says nothing is not waited for
 LINGER_SECONDS = 5.0  # for the rest of a body that nobody wants, so that the client comes to read why
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 STEP_SECONDS, GONE_STEPS = 0.005, 10
 
 
@@ -115,6 +116,11 @@ class Connection(Intake):
         if self._streaming and self.task is not None:
             self._streaming = False
             self.task.cancel()
+
+    def encourage(self) -> None:
+        """Tell a client that asks before it sends its body to send it."""
+        if self._transport is not None:
+            self._transport.write(CONTINUE)
 
     def cut(self) -> None:
         if self._transport is not None:

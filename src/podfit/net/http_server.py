@@ -97,16 +97,18 @@ class HttpsServer:
         for name, value in message.headers.items():
             name = name.lower()
             headers[name] = f"{headers[name]}, {value}" if name in headers else value
-        body = b"" if payload is EMPTY_PAYLOAD else await self._read_body(headers, payload)
+        body = b"" if payload is EMPTY_PAYLOAD else await self._read_body(connection, headers, payload)
         return await answer(self._handler, Request(
             message.method, path, query, headers, body, connection.peer_certificate, connection.remote,
             untrusted=connection.untrusted))
 
-    async def _read_body(self, headers: dict[str, str], payload: StreamReader) -> bytes:
+    async def _read_body(self, connection: Connection, headers: dict[str, str], payload: StreamReader) -> bytes:
         if int(headers.get("content-length", 0)) > self._body_limit:
             raise Refused(self._too_large())
         if payload.is_eof():  # as small bodies are, which come with their head
             return payload.read_nowait()
+        if headers.get("expect", "").lower() == "100-continue":
+            connection.encourage()
         chunks, size = [], 0
         try:
             async with asyncio.timeout(self._body_timeout):
