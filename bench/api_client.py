@@ -10,6 +10,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 BUFFER = 1 << 20
 
@@ -67,6 +68,17 @@ class Run:
     latencies: list[float] = field(default_factory=list)
 
 
+class FanOut(NamedTuple):
+    """Seconds from sending each write to the first and to the last of the watchers that hear of it; CPU of the server
+    and of this process from the first write to the last."""
+
+    first: list[float]
+    last: list[float]
+    server: float
+    own: float
+    seconds: float
+
+
 class Load:
     """`cpu` tells the server's CPU time in seconds."""
 
@@ -83,7 +95,8 @@ class Load:
         """Send all of them, each connection its next one when its last is answered."""
         clients = {client.sock.fileno(): client for client in (self.connect() for _ in range(connections))}
         poll = select.epoll()
-        for number in clients:
+        for number, client in clients.items():
+            client.sock.setblocking(False)  # also one that gets no request: it hears of TLS session tickets
             poll.register(number, select.EPOLLIN)
         latencies: list[float] = []
         began, server, own = time.perf_counter(), self._cpu(), time.process_time()
@@ -108,8 +121,8 @@ class Load:
         client.send(request)
         return True
 
-    def fan_out(self, watch: bytes, writes: Sequence[bytes], *, watchers: int) -> tuple[list[float], list[float]]:
-        """Seconds from sending each write to the first and to the last of the watchers that hear of it."""
+    def fan_out(self, watch: bytes, writes: Sequence[bytes], *, watchers: int) -> FanOut:
+        """One write after the other, each when the last watcher has heard of the one before."""
         sockets = [self.connect().sock for _ in range(watchers)]
         poll = select.epoll()
         for each in sockets:
@@ -119,6 +132,7 @@ class Load:
             poll.register(each, select.EPOLLIN)
         writer, by_number = self.connect(), {each.fileno(): each for each in sockets}
         first, last = list[float](), list[float]()
+        began, server, own = time.perf_counter(), self._cpu(), time.process_time()
         for write in writes:
             writer.send(write)
             waiting = set(by_number)
@@ -133,22 +147,23 @@ class Load:
                 pass
             first.append(times[0])
             last.append(times[-1])
+        found = FanOut(first, last, self._cpu() - server, time.process_time() - own, time.perf_counter() - began)
         for each in (*sockets, writer.sock):
             each.close()
-        return first, last
+        return found
 
 
 def drained(sock: ssl.SSLSocket, buffer: bytearray) -> bool:
-    """Read all that is there; whether it was anything."""
-    found = False
-    while True:
-        try:
-            count = sock.recv_into(buffer)
-        except ssl.SSLWantReadError:
-            return found
-        if not count:
-            raise RuntimeError("a watch ended")
-        found = True
+    """Read what is there; whether it was anything. `epoll` tells of what comes after the record that was read, so
+    asking until there is nothing, which costs an exception, is left out."""
+    try:
+        while True:
+            if not sock.recv_into(buffer):
+                raise RuntimeError("a watch ended")
+            if not sock.pending():
+                return True
+    except ssl.SSLWantReadError:
+        return False
 
 
 def encoded(method: str, path: str, body: bytes = b"", content_type: str = "application/json") -> bytes:
