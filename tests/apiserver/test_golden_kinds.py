@@ -24,7 +24,7 @@ GO_DIFF = "\n@@"
 ITS_RANGE = ServiceRanges(ip_network("10.96.0.0/16"))
 
 
-def _wanted(case: Case) -> bool:
+def wanted(case: Case) -> bool:
     steps = [*(case.get("setup") or []), case["request"]]
     return served(case) and any(name in step["path"].split("/") for step in steps for name in RESOURCES)
 
@@ -35,12 +35,12 @@ async def server(tmp_path: Path) -> AsyncIterator[Server]:
         yield running
 
 
-@parametrize("api/defaulting.json", _wanted)
+@parametrize("api/defaulting.json", wanted)
 async def test_defaults(server: Server, case: Case) -> None:
     await _check(server, case)
 
 
-@parametrize("api/validation.json", _wanted)
+@parametrize("api/validation.json", wanted)
 async def test_refusals(server: Server, case: Case) -> None:
     await _check(server, case)
 

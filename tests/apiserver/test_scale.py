@@ -89,7 +89,7 @@ async def test_an_applied_scale_conflicts_with_who_owns_the_number(server: Serve
         (b'{"metadata": {"name": "web", "resourceVersion": "1"}, "spec": {"replicas": 3}}', 409, "has been modified"),
         (b'{"metadata": {"name": "web", "uid": "x"}, "spec": {"replicas": 3}}', 409, "UID in precondition: x"),
         (b'{"metadata": {"name": "web"}, "spec": {"replicas": -3}}', 422, 'Scale.autoscaling "web" is invalid'),
-        (b'{"kind": "Deployment", "metadata": {"name": "web"}}', 400, "do not match the expected"),
+        (b'{"kind": "Deployment", "metadata": {"name": "web"}}', 400, "cannot be handled as a Scale: no kind"),
         (b'{"spec": {"replicas": 3}}', 400, "name must be provided"),
     ],
 )

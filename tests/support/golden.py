@@ -20,17 +20,37 @@ def golden_folder() -> Path:
     return Path(os.environ.get("PODFIT_GOLDEN_DIR") or Path(__file__).parents[1] / "golden").resolve()
 
 
+REPLAYED: dict[tuple[str, str], bool] = {}
+"""Of the cases that the modules imported so far replay, by file and id: whether whole answers are compared."""
+
+
 def cases(pattern: str) -> Iterator[Case]:
     """The cases of `resize/*.json` or `api/apply.json*`, packed or not; a pattern that matches nothing is an error."""
+    return (case for _, case in recorded(pattern))
+
+
+def recorded(pattern: str) -> Iterator[tuple[str, Case]]:
+    """Each case and the name of its file, without what it ends in."""
     files = sorted(golden_folder().glob(pattern))
     if not files:
         raise FileNotFoundError(f"no golden cases: nothing matches {golden_folder() / pattern}")
     for file in files:
         data = file.read_bytes()
-        yield from json.loads(gzip.decompress(data) if file.suffix == ".gz" else data)
+        for case in json.loads(gzip.decompress(data) if file.suffix == ".gz" else data):
+            yield f"{file.parent.name}/{file.name.partition('.')[0]}", case
 
 
-def parametrize(pattern: str, wanted: Callable[[Case], bool] = lambda case: True) -> pytest.MarkDecorator:
-    """One test for each case that is wanted; the test takes it as `case`."""
-    chosen = [pytest.param(case, id=case["id"]) for case in cases(pattern) if wanted(case)]
+def parametrize(
+    pattern: str, wanted: Callable[[Case], bool] = lambda case: True, *,
+    whole: Callable[[Case], bool] = lambda case: True,
+) -> pytest.MarkDecorator:  # fmt: skip
+    """One test for each case that is wanted; the test takes it as `case`.
+
+    `whole` is false of a case whose answer is compared by code and reason only: its text is ours.
+    """
+    chosen = []
+    for file, case in recorded(pattern):
+        if wanted(case):
+            chosen.append(pytest.param(case, id=case["id"]))
+            REPLAYED[file, case["id"]] = REPLAYED.get((file, case["id"]), False) or whole(case)
     return pytest.mark.parametrize("case", chosen)

@@ -71,6 +71,7 @@ class Replay:
     async def send(self, step: dict[str, Any], *, anonymous: bool = False) -> Response:
         body = _repeated(self.filled(step.get("body")))
         data = b"" if body is None else body.encode() if isinstance(body, str) else json.dumps(body).encode()
+        data = data.replace(b"@@", b"a" * step.get("bodyRepeat", 2)) if "bodyRepeat" in step else data
         headers = {name.lower(): self.filled(value) for name, value in (step.get("headers") or {}).items()}
         headers.setdefault("user-agent", step.get("ua") or ADMIN_AGENT)
         sent = {"accept": step.get("accept"), "content-type": step.get("contentType")}

@@ -19,7 +19,7 @@ from podfit.api.defaults import apply_defaults
 from podfit.api.registry import ResourceInfo
 from podfit.api.schema import unknown_fields
 from podfit.api.structural.prune import prune
-from podfit.apiserver import protobuf
+from podfit.apiserver import decoder_words, protobuf
 from podfit.apiserver.documents import parse_json, parse_yaml
 from podfit.apiserver.legacy.options import DRAFT_POLICIES, OFF, Legacy
 from podfit.core.errors import ApiError, bad_request
@@ -67,9 +67,9 @@ def media_type(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def unsupported(given: str, *accepted: str) -> ApiError:
+def unsupported(*accepted: str) -> ApiError:
     text = f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
-    return ApiError(415, "UnsupportedMediaType", text, {"causes": [{"message": given}]} if given else None)
+    return ApiError(415, "UnsupportedMediaType", text)
 
 
 def document(request: Request) -> tuple[Any, list[str]]:
@@ -80,7 +80,7 @@ def document(request: Request) -> tuple[Any, list[str]]:
     if kind == protobuf.MEDIA_TYPE:
         return protobuf.decode(request.body), []
     if kind != JSON:
-        raise unsupported(kind, JSON, YAML, protobuf.MEDIA_TYPE)
+        raise unsupported(JSON, YAML, protobuf.MEDIA_TYPE)
     return parse_json(request.body)
 
 
@@ -91,7 +91,7 @@ def typed(value: Any, kind: type[T], *, version: str = "v1") -> T:
     try:
         return codec.convert(value, kind)
     except (msgspec.ValidationError, ValueError, RecursionError) as error:
-        raise _unfit(kind, version, str(error)) from None
+        raise _unfit(kind, version, decoder_words.misfit(str(error), kind, value)) from error
 
 
 def _unfit(kind: type[Struct], version: str, why: str) -> ApiError:
@@ -145,6 +145,10 @@ def read_object(
             "json parse error: unexpected end of JSON input (<empty>)"
         )
     value, problems = document(request)
+    value = {} if value is None else value
+    kinds = (value.get("apiVersion") or "", value.get("kind") or "") if isinstance(value, dict) else (None, None)
+    if not all(isinstance(each, str) for each in kinds):
+        raise bad_request(decoder_words.no_object(value, request.body, wanted.__name__))
     obj = typed_object(todays(value, wanted, legacy), wanted, version=info.version)
     unknown = (f'unknown field "{path}"' for path in unknown_fields(value, wanted))
     warnings = Strictness.of(request).check([*problems, *unknown], partial(_unfit, wanted, info.version))
@@ -163,7 +167,4 @@ def _check_kind(value: Any, wanted: type[Object]) -> None:
     expected = (declared.api_version, declared.kind)  # type: ignore[attr-defined]  # every kind declares both
     given = (value.get("apiVersion") or expected[0], value.get("kind") or expected[1])
     if given != expected:
-        raise bad_request(
-            f"the API version and kind in the data ({given[0]}, {given[1]}) do not match the expected "
-            f"({expected[0]}, {expected[1]})"
-        )
+        raise bad_request(decoder_words.other_kind(given, expected))

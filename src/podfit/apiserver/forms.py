@@ -17,13 +17,11 @@ from podfit.net.wire import Request
 GROUP = "meta.k8s.io"
 PARTIAL, PARTIAL_LIST = "PartialObjectMetadata", "PartialObjectMetadataList"
 _VERSIONS = ("v1", "v1beta1")
-_ANY = ("*/*", "application/*", "application/json", YAML, "")
-_NONE = (
-    "only the following media types are accepted: application/json, application/yaml, "
-    "application/json;as=Table;g=meta.k8s.io;v=v1, "
-    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, "
-    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-)
+_ANY = ("*/*", "application/json", YAML, "")
+TYPES = ("application/json", YAML, "application/vnd.kubernetes.protobuf")
+NONE = f"only the following media types are accepted: {', '.join(TYPES)}"
+_UNKNOWN = f"406: Not Acceptable\n\nAvailable representations: {', '.join(TYPES)}"
+_STREAMS = ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
 
 
 class Shape(Enum):
@@ -45,22 +43,26 @@ WHOLE = Form()
 
 def wanted_form(request: Request) -> Form:
     """The first form of the Accept header that this server has; 406 when it has none of them."""
-    return _form_of(request.headers.get("accept", ""))
+    return _form_of(request.headers.get("accept", ""), request.param("watch") in ("true", "1"))
 
 
 @lru_cache(maxsize=256)
-def _form_of(accept: str) -> Form:
+def _form_of(accept: str, watch: bool) -> Form:
+    known_type = False
     for offer in accept.split(","):
         kind, *parameters = [part.strip() for part in offer.split(";")]
         asked = dict(part.partition("=")[::2] for part in parameters)
         if kind not in _ANY:
             continue
+        known_type = True
         if "as" not in asked:
             return WHOLE
         known = any(asked["as"] == each.value for each in Shape)
         if known and kind != YAML and asked.get("g") == GROUP and asked.get("v") in _VERSIONS:
             return Form(Shape(asked["as"]), f"{GROUP}/{asked['v']}")
-    raise ApiError(406, "NotAcceptable", _NONE)
+    if known_type:
+        raise ApiError(406, "NotAcceptable", NONE)
+    raise ApiError(406, "NotAcceptable", _UNKNOWN + (_STREAMS if watch else ""), {})
 
 
 def check_form(form: Form, info: ResourceInfo, *, of_list: bool) -> None:

@@ -54,6 +54,8 @@ def target_of(request: Request, declared: Find = lambda *_: None) -> Target | No
     if subresource.startswith("proxy/"):  # what follows is the other side's path
         subresource = "proxy"
     info = find(group, version, resource) or declared(group, version, resource)
+    if info is not None and ((namespace and not info.namespaced) or "//" in request.path):
+        info = None
     return Target(_verb(request, name), group, version, resource, namespace, name, subresource, info)
 
 

@@ -4,6 +4,7 @@ A validator returns a list of `FieldError`; an empty one means valid. `refusal()
 client sees, duplicates removed and one cause per error (spec R-048, R-049).
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -43,10 +44,17 @@ class FieldError(msgspec.Struct, frozen=True):
         return {"reason": self.reason or _REASONS[self.kind], "message": self.body, "field": self.field}
 
 
+_CONTROL = re.compile(r"(?<!\\)((?:\\\\)*)\\u00([0-9a-f]{2})")
+
+
+def _go_escape(found: re.Match[str]) -> str:
+    return found[1] + {"07": r"\a", "0b": r"\v"}.get(found[2], rf"\x{found[2]}")
+
+
 def shown(value: Any) -> str:
     """A value as Go prints it in an error: strings and quantities quoted, numbers bare, the rest as JSON."""
     if isinstance(value, (str, Quantity)):
-        return msgspec.json.encode(str(value)).decode()
+        return _CONTROL.sub(_go_escape, msgspec.json.encode(str(value)).decode())
     if value is None:
         return "null"
     if isinstance(value, (bool, int, float)):

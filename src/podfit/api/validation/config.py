@@ -29,7 +29,7 @@ def validate_config_map(config: ConfigMap) -> list[FieldError]:
     for key in sorted(config.binary_data):
         errors += _key(key, f"binaryData[{key}]")
     sizes = (len(text.encode()) for text in config.data.values())
-    return errors + _size("", [*sizes, *map(len, config.binary_data.values())])
+    return errors + _size("[]", [*sizes, *map(len, config.binary_data.values())])
 
 
 def _key(key: str, path: str) -> list[FieldError]:

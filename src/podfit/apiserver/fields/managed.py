@@ -21,7 +21,7 @@ from podfit.apiserver.bodies import options_kind
 from podfit.apiserver.fields.compare import changed, compared, existing
 from podfit.apiserver.fields.differing import differing
 from podfit.apiserver.fields.sets import Tree, contains, meets, union, union_of, well_formed, without
-from podfit.core.fields import refusal, too_long
+from podfit.core.fields import invalid, refusal, too_long
 from podfit.net.wire import Request
 
 LONGEST_NAME = 128
@@ -41,10 +41,15 @@ Entries = tuple[ManagedFieldsEntry, ...]
 
 
 def manager_of(request: Request) -> str:
-    """The name under which a client's writes are recorded. Raises 422 for one that is too long."""
+    """The name under which a client's writes are recorded. Raises 422 for one that is too long or
+    cannot be printed."""
     given = request.param("fieldManager")
     if len(given.encode()) > LONGEST_NAME:
         raise refusal(options_kind(request), "", [too_long("fieldManager", LONGEST_NAME)], group="meta.k8s.io")
+    odd = next((place for place, letter in enumerate(given) if not letter.isprintable()), None)
+    if odd is not None:
+        at = f"invalid character U+{ord(given[odd]):04X} (at position {len(given[:odd].encode())})"
+        raise refusal(options_kind(request), "", [invalid("fieldManager", given, at)], group="meta.k8s.io")
     name = given or request.headers.get("user-agent", "").partition("/")[0]
     return "".join(letter for letter in name if letter.isprintable())[:LONGEST_NAME] or "unknown"
 

@@ -11,6 +11,7 @@ from podfit.apiserver.aggregation import pages as remote
 from podfit.apiserver.aggregation.table import Aggregation
 from podfit.apiserver.authn.tokens import ALGORITHM, ISSUER, ServiceAccountTokens
 from podfit.apiserver.custom.table import CustomTable
+from podfit.apiserver.forms import NONE, TYPES
 from podfit.apiserver.openapi import openapi
 from podfit.apiserver.pages import discovery
 from podfit.apiserver.pages.health import health
@@ -48,7 +49,18 @@ class Pages:
             keys = msgspec.json.encode(self._tokens.public_keys())
             return Response(200, {"content-type": "application/jwk-set+json"}, keys)
         found = self._discovery(path, request, address)
+        if found is None and self._is_of_api(path):
+            raise ApiError(404, "NotFound", "the server could not find the requested resource", {})
         return _json(found) if found is not None else not_found_page()
+
+    def _is_of_api(self, path: str) -> bool:
+        """Whether clients of the API look for the page: a version of what is served."""
+        match path.strip("/").split("/"):
+            case ["api", _]:
+                return True
+            case ["apis", group, _]:
+                return discovery.api_group(self._customs.all, group) is not None
+        return False
 
     def _discovery(self, path: str, request: Request, address: str) -> dict[str, Any] | None:
         if path == "/":
@@ -91,12 +103,11 @@ def _asks(request: Request) -> bool:
     """Whether the first form that the client would take and this server has is the aggregated one."""
     offers = request.headers.get("accept", "").split(",")
     for offer in offers:
-        if "as=" not in offer:
+        if "as=" not in offer and offer.partition(";")[0].strip() in ("", "*/*", *TYPES):
             return False
         if f"g={_AGGREGATED}" in offer and "v=v2" in offer and "v=v2beta1" not in offer:
             return True
-    text = "only the following media types are accepted: application/json, application/yaml"
-    raise ApiError(406, "NotAcceptable", text)
+    raise ApiError(406, "NotAcceptable", NONE)
 
 
 def _json(body: dict[str, Any]) -> Response:

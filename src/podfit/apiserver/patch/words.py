@@ -8,10 +8,10 @@ from podfit.api.member import Kind
 from podfit.api.schema import members
 from podfit.core.quantity import MALFORMED
 
-_MISFIT = re.compile(
+MISFIT = re.compile(
     r"Expected `(?P<wanted>object|array|str|int|bool)[^`]*`, got `(?P<given>\w+)`( - at `\$\.?(?P<path>[^`]*)`)?"
 )
-_LONG = (
+LONG = (
     "activeDeadlineSeconds", "deletionGracePeriodSeconds", "expirationSeconds", "fsGroup", "generation",
     "observedGeneration", "revision", "runAsGroup", "runAsUser", "startingDeadlineSeconds", "supplementalGroups",
     "terminationGracePeriodSeconds", "tolerationSeconds",
@@ -33,15 +33,15 @@ def shown_map(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def unfit(text: str, kind: type[Struct], *, from_map: bool) -> str:
-    """Why a document does not fit its kind, in upstream's words where it has any; else ours, which say where.
+def unfit(text: str, kind: type[Struct]) -> str:
+    """Why the outcome of a strategic patch does not fit its kind, in upstream's words where it has any; else ours.
 
-    `from_map`: upstream makes the object from a map, as after a strategic patch, and names the kinds that do not go
-    together; from a document it quotes its JSON decoder.
+    Upstream makes the object from a map then, and names the kinds that do not go together. From a document it quotes
+    its JSON decoder (`decoder_words`).
     """
     if MALFORMED in text or "a quantity must be a string or a number" in text:
         return MALFORMED
-    found = _MISFIT.search(text) if from_map else None
+    found = MISFIT.search(text)
     given = _GO_KINDS.get(found["given"]) if found else None
     if found is None or given is None:
         return text
@@ -56,7 +56,7 @@ def unfit(text: str, kind: type[Struct], *, from_map: bool) -> str:
         case "bool":
             return "unrecognized type: bool"
     name = (found["path"] or "").rpartition(".")[2].partition("[")[0]
-    return f"unrecognized type: {'int64' if name in _LONG else 'int32'}"
+    return f"unrecognized type: {'int64' if name in LONG else 'int32'}"
 
 
 def _is_struct(kind: type[Struct], path: str) -> bool:

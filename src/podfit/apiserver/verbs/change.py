@@ -25,6 +25,7 @@ from podfit.apiserver.allocations import allocated
 from podfit.apiserver.authz.authorize import Authorizer
 from podfit.apiserver.bodies import Strictness, forgetting, read_object, todays, typed_object
 from podfit.apiserver.context import Attributes, Context
+from podfit.apiserver.decoder_words import misfit
 from podfit.apiserver.documents import check_depth
 from podfit.apiserver.doors import door
 from podfit.apiserver.fields.managed import NO_MANAGERS, Entries, given, manager_of, tracked, without_times
@@ -117,8 +118,9 @@ def patcher(
     custom = is_custom(info.type)
     accepted = [each for each in PATCHES if each != STRATEGIC_PATCH or not custom]
     if kind not in accepted:
-        text = "the body of the request was in an unknown format - accepted media types include: " + ", ".join(accepted)
-        raise ApiError(415, "UnsupportedMediaType", text)
+        if kind not in PATCHES:
+            raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+        raise bodies.unsupported(*accepted)
     strictness = Strictness.of(request)
     changes, problems = decoded(request.body, prefix="" if kind == STRATEGIC_PATCH else "error decoding patch: ")
 
@@ -153,7 +155,9 @@ def patcher(
         except ApiError as error:
             if custom:
                 raise
-            raise refuse(unfit(error.message, info.type, from_map=kind == STRATEGIC_PATCH)) from None
+            why = str(error.__cause__ or error.message)
+            words = unfit(why, info.type) if kind == STRATEGIC_PATCH else misfit(why, info.type, patched)
+            raise refuse(words) from None
         paths = unknown_fields(patched, info.type, first=kind == STRATEGIC_PATCH) if doubtful else []
         unknown = (f'unknown field "{path}"' for path in paths)
         return Wanted(apply_defaults(obj, context.gates), strictness.check([*problems, *unknown], refuse))

@@ -77,8 +77,7 @@ def _placed(obj: Any, target: Target) -> Any:
     meta = obj.metadata
     if meta.namespace and meta.namespace != target.namespace:
         raise bad_request(
-            f"the namespace of the provided object does not match the namespace sent on the request "
-            f"({meta.namespace} != {target.namespace})"
+            "the namespace of the provided object does not match the namespace sent on the request"
             if target.namespace
             else "namespace should not be set for a cluster-scoped object"
         )
