@@ -33,7 +33,7 @@ SESSIONS = (
     Session("node", "node and not (guest or campaign)"),
     Session("guest", "guest and not campaign"),
     Session("servers", "(kubectl or etcd) and not (node or guest or campaign)", nice=5),
-    Session("rest", "not (node or guest or kubectl or etcd or campaign)", nice=19,
+    Session("rest", "not (node or guest or kubectl or etcd or campaign)", nice=10,
             options=("-n", "auto", "-o", "timeout=300")),
 )
 

@@ -223,5 +223,8 @@ def test_sqlite_is_the_model() -> None:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("examples", [2, pytest.param(100, marks=pytest.mark.campaign)])
 def test_etcd_is_the_model(etcd_url: str, monkeypatch: pytest.MonkeyPatch, examples: int) -> None:
+    """100 courses at random of writes, deletions, lists, watches and compactions: the store on a real etcd answers what
+    a model of plain dictionaries answers.
+    """
     monkeypatch.setattr(EtcdMachine, "url", etcd_url, raising=False)
     check(EtcdMachine, examples)

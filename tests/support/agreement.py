@@ -44,8 +44,9 @@ def counts() -> Iterator[Count]:
             found.setdefault(file, []).append(case["id"])
     every = [_count(file, ids) for file, ids in found.items()]
     yield from every
-    yield Count("all", *(sum(each[place] for each in every) for place in (1, 2, 3)),  # type: ignore[arg-type]
-                tuple(name for each in every for name in each.differ))  # fmt: skip
+    yield Count(
+        "all", sum(each.served for each in every), sum(each.whole for each in every),
+        sum(each.own_text for each in every), tuple(name for each in every for name in each.differ))
 
 
 def _is_served(file: str, case: golden.Case) -> bool:

@@ -165,6 +165,6 @@ def _check_kind(value: Any, wanted: type[Object]) -> None:
         return
     declared = wanted()
     expected = (declared.api_version, declared.kind)  # type: ignore[attr-defined]  # every kind declares both
-    given = (value.get("apiVersion") or expected[0], value.get("kind") or expected[1])
+    given = (str(value.get("apiVersion") or expected[0]), str(value.get("kind") or expected[1]))
     if given != expected:
         raise bad_request(decoder_words.other_kind(given, expected))

@@ -48,9 +48,9 @@ def misfit(text: str, kind: type[Struct], document: Any) -> str:
     return f"json: cannot unmarshal {given} into Go struct field {owner.__name__}.{'.'.join(names)} of type {wanted}"
 
 
-def _walk(kind: type[Struct], path: str, value: Any) -> tuple[type[Struct] | None, list[str], Any, Any]:
+def _walk(kind: type[Struct], path: str, value: Any) -> tuple[type[msgspec.Struct] | None, list[str], Any, Any]:
     """The struct that the path ends in, the names on the way, what the end should be, and what it is."""
-    owner: type[Struct] | None = None
+    owner: type[msgspec.Struct] | None = None
     hint: Any = kind
     names: list[str] = []
     for step in _STEP.finditer(path):
