@@ -10,8 +10,6 @@ import asyncio
 import logging
 from collections.abc import Iterable, Iterator
 
-import msgspec
-import msgspec.structs
 from msgspec.structs import replace
 
 from podfit.api.core.pods import Pod
@@ -21,7 +19,9 @@ from podfit.kubelet.allocation.admission import Preempting, Rejected, Unsaved
 from podfit.kubelet.allocation.checkpoint import Checkpoint
 from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.pods import labels
+from podfit.kubelet.pods.changes import Changes
 from podfit.kubelet.pods.facts import enforced
+from podfit.kubelet.pods.news import Added, Again, Changed, Deleted, FromApi, News, uid_of
 from podfit.kubelet.pods.toolbox import Toolbox
 from podfit.kubelet.pods.worker import PodWorker
 from podfit.kubelet.runtime.errors import CRIError
@@ -33,41 +33,12 @@ log = logging.getLogger(__name__)
 SAVE_RETRY_SECONDS = 1.0
 
 
-class _Added(msgspec.Struct, frozen=True):
-    pod: Pod
-
-
-class _Changed(msgspec.Struct, frozen=True):
-    pod: Pod
-
-
-class _Deleted(msgspec.Struct, frozen=True):
-    pod: Pod
-
-
-class _Again(msgspec.Struct, frozen=True):
-    """A pod that was neither admitted nor rejected is tried once more."""
-
-    uid: str
-
-
-class _Change(msgspec.Struct, frozen=True):
-    """A newer version of a pod; `quiet`: only of its status."""
-
-    worker: PodWorker
-    pod: Pod
-    quiet: bool
-
-
-_News = _Added | _Changed | _Deleted | _Again
-
-
 class PodManager:
     """Workers by uid. `run` until cancelled; `ready` is set once the pods known at the start have their workers."""
 
     def __init__(self, informer: Informer[Pod]) -> None:
         self._informer = informer
-        self._inbox: asyncio.Queue[_News] = asyncio.Queue()
+        self._inbox: asyncio.Queue[News] = asyncio.Queue()
         self._workers: dict[str, PodWorker] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._held: dict[str, Pod] = {}  # neither admitted nor rejected: to be added again
@@ -76,8 +47,8 @@ class PodManager:
         self._mirrors: dict[str, Pod] = {}
         self.ready = asyncio.Event()
         informer.add_handler(
-            add=lambda pod: self._hear(_Added(pod)), update=lambda _, pod: self._hear(_Changed(pod)),
-            delete=lambda pod: self._hear(_Deleted(pod)))
+            add=lambda pod: self._hear(Added(pod)), update=lambda _, pod: self._hear(Changed(pod)),
+            delete=lambda pod: self._hear(Deleted(pod)))
 
     # ------------------------------------------------------------------ what others ask
 
@@ -121,10 +92,10 @@ class PodManager:
     # ------------------------------------------------------------------ static pods
 
     def add_static(self, pod: Pod) -> None:
-        self._inbox.put_nowait(_Added(pod))
+        self._inbox.put_nowait(Added(pod))
 
     def drop_static(self, pod: Pod) -> None:
-        self._inbox.put_nowait(_Deleted(pod))
+        self._inbox.put_nowait(Deleted(pod))
 
     def shown(self, uid: str, mirror: Pod | None) -> None:
         """What the API has of the static pod of this UID."""
@@ -137,10 +108,10 @@ class PodManager:
 
     # ------------------------------------------------------------------ the loop
 
-    def _hear(self, news: _Added | _Changed | _Deleted) -> None:
+    def _hear(self, news: FromApi) -> None:
         """From the API. A mirror is an image of a pod and no pod; what says that it comes from a file does not."""
         if not is_mirror(news.pod):
-            self._inbox.put_nowait(msgspec.structs.replace(news, pod=from_api(news.pod)))
+            self._inbox.put_nowait(replace(news, pod=from_api(news.pod)))
 
     async def run(self, tools: Toolbox) -> None:
         try:
@@ -159,13 +130,13 @@ class PodManager:
                 task.cancel()
             await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
-    def _waiting(self) -> list[_News]:
+    def _waiting(self) -> list[News]:
         found = []
         while not self._inbox.empty():
             found.append(self._inbox.get_nowait())
         return found
 
-    async def _rebuild(self, tools: Toolbox, news: Iterable[_News]) -> None:
+    async def _rebuild(self, tools: Toolbox, news: Iterable[News]) -> None:
         """Checkpoints that were damaged, before anything is decided on them (R-091)."""
         damaged = tools.allocation.damaged
         for checkpoint in damaged:
@@ -177,42 +148,40 @@ class PodManager:
         except CRIError as error:
             log.warning("runtime not asked what it enforces, the last status has to do error=%s", error)
             seen = {}
-        known = (each.pod for each in news if isinstance(each, _Added | _Changed))
+        known = (each.pod for each in news if isinstance(each, Added | Changed))
         pods = {pod.metadata.uid: _classified(pod, tools) for pod in known}
         await tools.allocation.rebuild(pods.values(), seen)
 
-    async def _take(self, tools: Toolbox, news: Iterable[_News]) -> None:
+    async def _take(self, tools: Toolbox, news: Iterable[News]) -> None:
         """New pods that come together are admitted together, changes that come together are decided together; the rest
         goes in order.
         """
         batch: list[Pod] = []
-        changes: dict[str, _Change] = {}
+        changes = Changes(tools.allocation, self._workers)
         for each in news:
-            uid = each.uid if isinstance(each, _Again) else each.pod.metadata.uid
-            if isinstance(each, _Changed) and uid in self._workers and not batch:
-                await self._collect(tools, changes, _classified(each.pod, tools))
+            uid = uid_of(each)
+            if isinstance(each, Changed) and uid in self._workers and not batch:
+                await changes.add(_classified(each.pod, tools))
                 continue
-            await self._change(tools, changes)
-            if isinstance(each, _Added):
+            await changes.carry_out()
+            if isinstance(each, Added):
                 if not self._successors.has_to_wait(each.pod, self.pods()):
                     batch.append(_classified(each.pod, tools))
                 continue
-            if isinstance(each, _Deleted) and self._successors.drop(each.pod):
+            if isinstance(each, Deleted) and self._successors.drop(each.pod):
                 continue
-            if isinstance(each, _Again):
+            if isinstance(each, Again):
                 batch += [_classified(pod, tools) for pod in [self._held.pop(each.uid, None)] if pod is not None]
                 continue
             await self._add(tools, batch)
             batch = []
             if uid in self._held:
                 await self._change_held(tools, each)
-            elif isinstance(each, _Changed):
-                await self._collect(tools, changes, _classified(each.pod, tools))
-            else:
-                worker = self._workers.get(uid)
-                if worker is not None:
-                    worker.gone()
-        await self._change(tools, changes)
+            elif isinstance(each, Changed):
+                await changes.add(_classified(each.pod, tools))
+            elif worker := self._workers.get(uid):
+                worker.gone()
+        await changes.carry_out()
         await self._add(tools, batch)
 
     async def _add(self, tools: Toolbox, batch: list[Pod]) -> None:
@@ -248,41 +217,17 @@ class PodManager:
 
     def _return(self, uid: str) -> None:
         if uid in self._held:
-            self._inbox.put_nowait(_Again(uid))
+            self._inbox.put_nowait(Again(uid))
 
-    async def _change_held(self, tools: Toolbox, news: _Changed | _Deleted) -> None:
+    async def _change_held(self, tools: Toolbox, news: Changed | Deleted) -> None:
         uid = news.pod.metadata.uid
-        if isinstance(news, _Deleted):
+        if isinstance(news, Deleted):
             del self._held[uid]
             await tools.allocation.remove([uid])
             return
         self._held[uid] = news.pod
         if news.pod.metadata.deletion_timestamp is not None:
             self._return(uid)
-
-    async def _collect(self, tools: Toolbox, changes: "dict[str, _Change]", pod: Pod) -> None:
-        """Each change of a pod's spec is decided about, also where a later one of the same pod has come."""
-        uid = pod.metadata.uid
-        if uid in changes and not changes[uid].quiet:
-            await self._change(tools, changes)
-        worker = self._workers.get(uid)
-        if worker is None:
-            return
-        known = changes[uid].pod if uid in changes else worker.pod
-        changes[uid] = _Change(worker, pod, _same_but_status(known, pod))
-
-    async def _change(self, tools: Toolbox, changes: "dict[str, _Change]") -> None:
-        """Allocation first: a turn that sees the new generation must see what was decided about it, too. The runtime is
-        asked about the pods while the promises are written.
-        """
-        loud = [each for each in changes.values() if not each.quiet]
-        for each in loud:
-            each.worker.look_ahead()
-        if loud:
-            await tools.allocation.update([each.pod for each in loud])
-        for each in changes.values():
-            each.worker.update(each.pod, quiet=each.quiet)
-        changes.clear()
 
     async def _live(self, tools: Toolbox, uid: str, worker: PodWorker) -> None:
         """Nothing is said about a pod before resizes are decided again: a status that has seen the newest generation
@@ -296,7 +241,7 @@ class PodManager:
         tools.starter.forget(uid)
         successor = self._successors.after(worker.pod)
         if successor is not None:
-            self._inbox.put_nowait(_Added(successor))
+            self._inbox.put_nowait(Added(successor))
 
 
 def _classified(pod: Pod, tools: Toolbox) -> Pod:
@@ -304,13 +249,6 @@ def _classified(pod: Pod, tools: Toolbox) -> Pod:
     if pod.status.qos_class:
         return pod
     return replace(pod, status=replace(pod.status, qos_class=qos_class(pod, tools.machine.gates)))
-
-
-def _same_but_status(old: Pod, new: Pod) -> bool:
-    """Whether only the status changed, which is our own doing most of the time."""
-    was, now = old.metadata, new.metadata
-    return old.spec == new.spec and was == replace(
-        now, resource_version=was.resource_version, managed_fields=was.managed_fields)
 
 
 def _damage_told(checkpoint: Checkpoint) -> tuple[str, str]:

@@ -1,0 +1,50 @@
+"""Changes of pods that come together are decided together, so that they share one writing of the checkpoint."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from podfit.api.core.pods import Pod
+from podfit.kubelet.allocation.manager import AllocationManager
+from podfit.kubelet.pods.news import same_but_status
+from podfit.kubelet.pods.worker import PodWorker
+
+
+class _Change(msgspec.Struct, frozen=True):
+    """A newer version of a pod; `quiet`: only of its status."""
+
+    worker: PodWorker
+    pod: Pod
+    quiet: bool
+
+
+class Changes:
+    """Newer versions of pods, one of each, until `carry_out`; those without a worker are over."""
+
+    def __init__(self, allocation: AllocationManager, workers: Mapping[str, PodWorker]) -> None:
+        self._allocation, self._workers = allocation, workers
+        self._newest: dict[str, _Change] = {}
+
+    async def add(self, pod: Pod) -> None:
+        """Each change of a pod's spec is decided about, also where a later one of the same pod has come."""
+        uid = pod.metadata.uid
+        if uid in self._newest and not self._newest[uid].quiet:
+            await self.carry_out()
+        worker = self._workers.get(uid)
+        if worker is None:
+            return
+        known = self._newest[uid].pod if uid in self._newest else worker.pod
+        self._newest[uid] = _Change(worker, pod, same_but_status(known, pod))
+
+    async def carry_out(self) -> None:
+        """Allocation first: a turn that sees the new generation must see what was decided about it, too. The runtime is
+        asked about the pods while the promises are written.
+        """
+        loud = [each for each in self._newest.values() if not each.quiet]
+        for each in loud:
+            each.worker.look_ahead()
+        if loud:
+            await self._allocation.update([each.pod for each in loud])
+        for each in self._newest.values():
+            each.worker.update(each.pod, quiet=each.quiet)
+        self._newest.clear()

@@ -1,0 +1,41 @@
+"""What happens to pods, as the manager's one task hears of it."""
+
+from typing import TypeAlias
+
+import msgspec
+from msgspec.structs import replace
+
+from podfit.api.core.pods import Pod
+
+
+class Added(msgspec.Struct, frozen=True):
+    pod: Pod
+
+
+class Changed(msgspec.Struct, frozen=True):
+    pod: Pod
+
+
+class Deleted(msgspec.Struct, frozen=True):
+    pod: Pod
+
+
+class Again(msgspec.Struct, frozen=True):
+    """A pod that was neither admitted nor rejected is tried once more."""
+
+    uid: str
+
+
+FromApi: TypeAlias = Added | Changed | Deleted
+News: TypeAlias = FromApi | Again
+
+
+def uid_of(news: News) -> str:
+    return news.uid if isinstance(news, Again) else news.pod.metadata.uid
+
+
+def same_but_status(old: Pod, new: Pod) -> bool:
+    """Whether only the status changed, which is our own doing most of the time."""
+    was, now = old.metadata, new.metadata
+    return old.spec == new.spec and was == replace(
+        now, resource_version=was.resource_version, managed_fields=was.managed_fields)
