@@ -57,6 +57,7 @@ class Seats:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._crowds = {each: _Crowd(each) for each in LEVELS if each.seats}
+        self._urgent_crowds = tuple(each for each in self._crowds.values() if each.level.urgent)
         self._turning = False
         self._streams: dict[str, int] = {}  # by user
 
@@ -129,7 +130,7 @@ class Seats:
             timer.cancel()
 
     def _urgent(self) -> bool:
-        return any(each.under_way for each in self._crowds.values() if each.level.urgent)
+        return any(each.under_way for each in self._urgent_crowds)
 
     def _has_room(self, crowd: _Crowd) -> bool:
         return may_start(
@@ -145,6 +146,8 @@ class Seats:
         self._turning = False
         for crowd in self._crowds.values():  # the urgent ones come first
             crowd.started = 0
+            if not crowd.queues:
+                continue
             while self._has_room(crowd) and (found := crowd.next()):
                 crowd.start()
                 found.set_result(None)
