@@ -20,6 +20,8 @@ class Conversation:
     plain text, the code of a refusal, or a list of what is said one time after the other.
     """
 
+    near = False
+
     def __init__(self, minor: int, *pods: dict[str, Any], forbidden: tuple[str, ...] = ()) -> None:
         self.asked: list[tuple[str, str]] = []
         self.forbidden = forbidden

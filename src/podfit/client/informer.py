@@ -34,6 +34,7 @@ FIRST_DELAY = 0.1
 LONGEST_DELAY = 30.0
 PAGE_SIZE = 500
 WATCH_SECONDS = 480  # the server ends the watch after this long; a new one then goes to whoever is alive
+NEAR_WATCH_SECONDS = 3600  # there is nobody else, so it does without bookmarks, and may have to list once an hour
 GONE = 410
 
 
@@ -142,10 +143,10 @@ class Informer(Generic[T]):
 
     async def _watch(self) -> Exception | None:
         """Follow until the server ends the watch. One that ends at once, without having said anything, is a failure."""
-        began, quiet = self._clock.monotonic(), True
+        began, quiet, near = self._clock.monotonic(), True, self._client.near
         events = self._client.watch(
             self._resource, self._namespace, resource_version=self._version, labels=self._labels, fields=self._fields,
-            timeout=WATCH_SECONDS)
+            timeout=NEAR_WATCH_SECONDS if near else WATCH_SECONDS, bookmarks=not near)
         async with aclosing(events):
             async for event in events:
                 if quiet:

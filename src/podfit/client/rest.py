@@ -59,6 +59,11 @@ class Client:
         self._transport = transport
         self._headers = {"user-agent": user_agent, "accept": "application/json"}
 
+    @property
+    def near(self) -> bool:
+        """Whether the server is in this process."""
+        return self._transport.near
+
     async def close(self) -> None:
         await self._transport.close()
 
@@ -132,15 +137,15 @@ class Client:
 
     async def watch(
         self, kind: Kind[T], namespace: str = "", *, resource_version: str, labels: str = "", fields: str = "",
-        timeout: int = 0,
+        timeout: int = 0, bookmarks: bool = True,
     ) -> AsyncGenerator[WatchEvent[T], None]:
-        """Changes after `resource_version`, bookmarks included, until the server ends the watch (`timeout` in seconds).
+        """Changes after `resource_version` until the server ends the watch (`timeout` in seconds).
 
         Raises ApiError 410 when that version is too old to continue from.
         """
         resource = resource_of(kind)
         query = _query(
-            watch=True, allowWatchBookmarks=True, resourceVersion=resource_version, labelSelector=labels,
+            watch=True, allowWatchBookmarks=bookmarks, resourceVersion=resource_version, labelSelector=labels,
             fieldSelector=fields, timeoutSeconds=timeout)
         response = await self.send("GET", resource.info.path(namespace), query=query)
         async with aclosing(_lines(response)) as lines:

@@ -13,6 +13,9 @@ STREAM_SECONDS = 600.0  # longest silence of a watch without timeoutSeconds; boo
 
 
 class Transport(Protocol):
+    near: bool
+    """Whether the server is in this process: it is there as long as we are, so a stream need not be moved."""
+
     async def send(self, request: Request) -> Response:
         """Raises ConnectionError when there is no answer."""
 
@@ -30,6 +33,8 @@ class Http(Protocol):
 class Https:
     """To a server over TLS; the credentials are the client's."""
 
+    near = False
+
     def __init__(self, client: Http) -> None:
         self._client = client
 
@@ -42,6 +47,8 @@ class Https:
 
 class Local:
     """To a handler in this process. `identity` stands in for authentication; everything behind it still runs."""
+
+    near = True
 
     def __init__(self, handler: Handler, identity: Identity) -> None:
         self._handler = handler

@@ -105,7 +105,7 @@ class Kubelet:
             allocated=allocated, actuated=actuated, node=self._view, clock=clock, emit=self._emit,
             sync=lambda uid, _trigger: self._pods.resize(uid), end=self._pods.preempt, metrics=self.metrics,
             managers=self._managers)
-        lookup = Lookup(client)
+        lookup = Lookup(client, clock)
         volumes = Volumes(
             config.root, Payloads(lookup, config.allocatable, TokenSource(client, clock)), mounter, clock.now)
         self._puller = Puller(runtime, clock=clock, retry=RETRY_SECONDS)

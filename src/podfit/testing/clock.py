@@ -1,7 +1,8 @@
 """A clock that moves only when a test says so.
 
-`advance` fires every timer that falls due, in order of its time, and after each one lets the event loop run until what
-it woke has come to rest. A test that advances an hour therefore sees exactly what an hour would have done.
+`advance` goes from one moment at which something is due to the next. It fires the timers of that moment in the order in
+which they were set, and lets the event loop run until what they woke has come to rest. A test that advances an hour
+therefore sees exactly what an hour would have done, and pays only for the moments at which something happens.
 """
 
 import asyncio
@@ -68,13 +69,20 @@ class VirtualClock:
         target = self._elapsed + seconds
         await self.settle()
         while self._timers and self._timers[0].when <= target:
-            timer = heapq.heappop(self._timers)
-            if timer.callback is None:
-                continue
-            self._elapsed = max(self._elapsed, timer.when)
-            timer.callback()
-            await self.settle()
+            if self._fire(self._timers[0].when):
+                await self.settle()
         self._elapsed = target
+
+    def _fire(self, moment: float) -> bool:
+        """What is due then; whether there was anything. A timer that another one of the same moment sets or cancels is
+        heard, as by a real event loop."""
+        fired = False
+        while self._timers and self._timers[0].when <= moment:
+            callback = heapq.heappop(self._timers).callback
+            if callback is not None:
+                self._elapsed, fired = max(self._elapsed, moment), True
+                callback()
+        return fired
 
     async def settle(self) -> None:
         """Let the tasks that can run do so, without moving time. The loop's own queue, where it shows one, tells when

@@ -11,7 +11,8 @@ from podfit.client.transport import Local
 from podfit.core.quantity import Quantity
 from podfit.kubelet.pods.environment import environment, expand
 from podfit.kubelet.pods.fields import Unsupported
-from podfit.kubelet.pods.lookup import Lookup, Missing
+from podfit.kubelet.pods.lookup import RECENT_SECONDS, Lookup, Missing
+from support.clock import FakeClock
 
 ALLOCATABLE = {"cpu": Quantity.parse("4"), "memory": Quantity.parse("4Gi")}
 
@@ -21,7 +22,20 @@ def lookup() -> Lookup:
     api = NodeApi()
     api.put("configmaps", {"metadata": {"name": "cm", "namespace": "ns"}, "data": {"a": "1", "b": "2"}})
     api.put("secrets", {"metadata": {"name": "s", "namespace": "ns"}, "data": {"k": "c2VjcmV0"}})
-    return Lookup(Client(Local(api, IDENTITY)))
+    return Lookup(Client(Local(api, IDENTITY)), FakeClock())
+
+
+async def test_what_was_read_for_another_pod_shortly_before_is_taken_where_that_will_do() -> None:
+    api, clock = NodeApi(), FakeClock()
+    lookup = Lookup(Client(Local(api, IDENTITY)), clock)
+    for value, seconds, kept, newest in (("1", 0, "1", "1"), ("2", RECENT_SECONDS, "1", "2"), ("3", 31, "3", "3")):
+        api.put("configmaps", {"metadata": {"name": "cm", "namespace": "ns"}, "data": {"a": value}})
+        await clock.advance(seconds)
+        assert await lookup.read("configmap", "ns", "cm", recent=True) == {"a": kept.encode()}
+        assert await lookup.read("configmap", "ns", "cm") == {"a": newest.encode()}
+    api.remove("configmaps", "cm", "ns")
+    with pytest.raises(Missing):
+        await lookup.read("configmap", "ns", "cm")
 
 
 def pod_with(env: list[object], env_from: list[object] | None = None) -> Pod:

@@ -49,7 +49,7 @@ class Stage:
     def __post_init__(self) -> None:
         client = Client(Local(self._handler, NODE))
         self.tokens = TokenSource(client, self.clock)
-        payloads = Payloads(Lookup(client), {"cpu": Quantity.of(4)}, self.tokens)
+        payloads = Payloads(Lookup(client, self.clock), {"cpu": Quantity.of(4)}, self.tokens)
         self.volumes = Volumes(self.root, payloads, self.mounter, self.clock.now)
 
     async def _handler(self, request: Request) -> Response:

@@ -38,7 +38,7 @@ def volumes(tmp_path: Path, api: NodeApi) -> Volumes:
 
 
 def made(tmp_path: Path, client: Client, clock: FakeClock) -> Volumes:
-    payloads = Payloads(Lookup(client), {"cpu": Quantity.of(4)}, TokenSource(client, clock))
+    payloads = Payloads(Lookup(client, clock), {"cpu": Quantity.of(4)}, TokenSource(client, clock))
     return Volumes(tmp_path / "root", payloads, DirectoryMounter(), clock.now)
 
 

@@ -186,7 +186,7 @@ class PodSync:
             return
         self._volumes_at = now
         try:
-            self._volumes = await self._tools.volumes.mount(pod)
+            self._volumes = await self._tools.volumes.mount(pod, again=True)
         except MountError as error:
             self._tools.emit(pod, "Warning", "FailedMount", str(error), "")
 

@@ -63,11 +63,18 @@ def write_payload(volume: Path, payload: Payload, *, now: datetime, own: Own) ->
     return True
 
 
-def _read(directory: Path) -> dict[str, File]:
-    real = directory.resolve()
-    return {
-        str(path.relative_to(real)): File(path.read_bytes(), path.stat().st_mode & 0o7777)
-        for path in real.rglob("*") if path.is_file()}
+def _read(directory: Path, below: str = "") -> dict[str, File]:
+    """What is there; without pathlib, because every pod's volumes are compared once a minute."""
+    files: dict[str, File] = {}
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            name = below + entry.name
+            if entry.is_dir(follow_symlinks=False):
+                files |= _read(Path(entry.path), f"{name}/")
+            elif entry.is_file():
+                with open(entry.path, "rb", buffering=0) as file:
+                    files[name] = File(file.read(), os.fstat(file.fileno()).st_mode & 0o7777)
+    return files
 
 
 def _point(volume: Path, name: str, target: str) -> None:

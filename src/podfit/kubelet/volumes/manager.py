@@ -43,9 +43,9 @@ class Volumes(msgspec.Struct, frozen=True):
     mounter: Mounter
     now: Callable[[], datetime]
 
-    async def mount(self, pod: Pod) -> Paths:
-        """Make and refresh every volume. Raises MountError for the first that cannot be had."""
-        return {volume.name: await self._mount(pod, volume) for volume in pod.spec.volumes}
+    async def mount(self, pod: Pod, *, again: bool = False) -> Paths:
+        """Make every volume, or refresh it. Raises MountError for the first that cannot be had."""
+        return {volume.name: await self._mount(pod, volume, again=again) for volume in pod.spec.volumes}
 
     def remove(self, uid: str) -> None:
         """Unmount and delete everything of a pod, messages of its containers too. Raises OSError."""
@@ -65,7 +65,7 @@ class Volumes(msgspec.Struct, frozen=True):
         except FileNotFoundError:
             return set()
 
-    async def _mount(self, pod: Pod, volume: Volume) -> Path:
+    async def _mount(self, pod: Pod, volume: Volume, *, again: bool) -> Path:
         try:
             if volume.host_path is not None:
                 path = Path(volume.host_path.path)
@@ -73,14 +73,14 @@ class Volumes(msgspec.Struct, frozen=True):
                 if problem:
                     raise MountError(_text(volume, problem))
                 return path
-            return await self._in_pod_directory(pod, volume)
+            return await self._in_pod_directory(pod, volume, again=again)
         except (Missing, Unsupported, ApiError, OSError) as error:
             raise MountError(_text(volume, str(error))) from error
 
-    async def _in_pod_directory(self, pod: Pod, volume: Volume) -> Path:
+    async def _in_pod_directory(self, pod: Pod, volume: Volume, *, again: bool) -> Path:
         kind, in_memory, size = _kind(volume)
         path = self.pod_directory(pod.metadata.uid) / "volumes" / f"kubernetes.io~{kind}" / volume.name
-        payload = await self.payloads.of(pod, volume)
+        payload = await self.payloads.of(pod, volume, recent=again)
         new = not path.exists()
         path.mkdir(parents=True, exist_ok=True)
         if in_memory:

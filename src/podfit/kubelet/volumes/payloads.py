@@ -1,6 +1,7 @@
 """What ConfigMap, Secret, downward API and projected volumes contain: paths, bytes and modes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 
 import msgspec
 
@@ -28,33 +29,35 @@ class Payloads(msgspec.Struct, frozen=True):
     allocatable: ResourceList
     tokens: TokenSource
 
-    async def of(self, pod: Pod, volume: Volume) -> dict[str, File] | None:
-        """None when the volume is of another kind. Raises Missing, Unsupported, ApiError."""
-        namespace = pod.metadata.namespace
+    async def of(self, pod: Pod, volume: Volume, *, recent: bool = False) -> dict[str, File] | None:
+        """None when the volume is of another kind; `recent` as in Lookup. Raises Missing, Unsupported, ApiError."""
+        read = partial(self.lookup.read, namespace=pod.metadata.namespace, recent=recent)
         if (config := volume.config_map) is not None:
-            data = await self.lookup.read("configmap", namespace, config.name, optional=bool(config.optional))
+            data = await read("configmap", name=config.name, optional=bool(config.optional))
             return _files("configmap", data, config.items, config.default_mode, optional=bool(config.optional))
         if (secret := volume.secret) is not None:
-            data = await self.lookup.read("secret", namespace, secret.secret_name, optional=bool(secret.optional))
+            data = await read("secret", name=secret.secret_name, optional=bool(secret.optional))
             return _files("secret", data, secret.items, secret.default_mode, optional=bool(secret.optional))
         if volume.downward_api is not None:
             return self._downward(pod, volume.downward_api.items, volume.downward_api.default_mode)
         if volume.projected is not None:
-            return await self._projected(pod, volume.projected)
+            return await self._projected(pod, volume.projected, read)
         return None
 
-    async def _projected(self, pod: Pod, volume: ProjectedVolumeSource) -> dict[str, File]:
+    async def _projected(
+        self, pod: Pod, volume: ProjectedVolumeSource, read: Callable[..., Awaitable[Mapping[str, bytes]]],
+    ) -> dict[str, File]:
         """Later sources win where paths meet."""
         files: dict[str, File] = {}
-        namespace, mode = pod.metadata.namespace, volume.default_mode
+        mode = volume.default_mode
         for each in volume.sources:
             if each.config_map is not None:
                 optional = bool(each.config_map.optional)
-                data = await self.lookup.read("configmap", namespace, each.config_map.name, optional=optional)
+                data = await read("configmap", name=each.config_map.name, optional=optional)
                 files |= _files("configmap", data, each.config_map.items, mode, optional=optional)
             elif each.secret is not None:
                 optional = bool(each.secret.optional)
-                data = await self.lookup.read("secret", namespace, each.secret.name, optional=optional)
+                data = await read("secret", name=each.secret.name, optional=optional)
                 files |= _files("secret", data, each.secret.items, mode, optional=optional)
             elif each.downward_api is not None:
                 files |= self._downward(pod, each.downward_api.items, mode)
