@@ -74,3 +74,21 @@ async def test_a_crowded_node_shows_its_largest(tmp_path: Path, capsys: pytest.C
     conversation = Conversation(36, *(pod(f"web-{number}", cpu="100m") for number in range(8)))
     assert await ask(tmp_path, conversation, "why", "node/n1") == 0
     assert "shop/web-4 100m cpu, and 3 more (-o wide)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("command", "told"), [
+    (["why", "pod/web"], "  HELD BY    AMOUNT   PRIORITY   WOULD FREE\n  shop/big   2 cpu    0          no"),
+    (["why", "pod/web"], "since     2026-01-01T00:00:00Z"),
+    (["why", "-A"], "SHORT BY   GENERATION       QUEUE   HELD BY   BECAUSE"),
+    (["plan", "pod/web", "--cpu", "600m"], "QOS"),
+    (["resize", "pod/web", "--cpu", "9"], "QOS"),
+])
+async def test_wide_has_what_text_leaves_out(
+    command: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conversation = Conversation(36, pod("web", cpu="3", allocated="500m", conditions=[DEFERRED]), pod("big", cpu="2"))
+    await ask(tmp_path, conversation, *command)
+    text = capsys.readouterr().out
+    await ask(tmp_path, conversation, *command, "-o", "wide")
+    wide = capsys.readouterr().out
+    assert (told in wide, told in text) == (True, False)

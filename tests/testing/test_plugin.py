@@ -106,6 +106,44 @@ def test_apply_changes_what_is_there_and_takes_files(cluster: Cluster, tmp_path:
     cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}, "data": {"b": "2"}})
 
 
+DECLARED = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: lamps.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: lamps, singular: lamp, kind: Lamp}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties: {spec: {type: object, properties: {watts: {type: integer, maximum: 100}, dim: {type: boolean}}}}
+---
+apiVersion: example.com/v1
+kind: Lamp
+metadata: {name: desk}
+spec: {watts: 40}
+"""
+
+
+def test_kinds_that_a_test_declares_are_applied_like_any_other(cluster: Cluster) -> None:
+    cluster.apply(DECLARED)
+    lamp: dict[str, Any] = {"apiVersion": "example.com/v1", "kind": "Lamp", "metadata": {"name": "desk"}}
+    cluster.apply(lamp | {"spec": {"watts": 60}})
+    cluster.apply(lamp | {"spec": {"watts": 25}}, namespace="kube-system")
+    assert cluster.get("example.com/v1", "Lamp", "desk")["spec"] == {"watts": 60}
+    assert cluster.get("example.com/v1", "Lamp", "desk", "kube-system")["spec"] == {"watts": 25}
+    with pytest.raises(ApiError, match=r"spec\.watts: Invalid value: 600"):
+        cluster.apply(lamp | {"spec": {"watts": 600}})
+    with pytest.raises(ApiError, match=r'lamps\.example\.com "hall" not found'):
+        cluster.get("example.com/v1", "Lamp", "hall")
+    assert cluster.get("v1", "Node", "simulated-1")["kind"] == "Node"
+
+
 @pytest.mark.podfit(nodes=3)
 def test_nodes_can_be_many(cluster: Cluster) -> None:
     assert [each.metadata.name for each in cluster.nodes()] == ["simulated-1", "simulated-2", "simulated-3"]

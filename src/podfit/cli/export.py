@@ -15,7 +15,7 @@ from podfit.answers.wish import WishError
 from podfit.api.core.pods import PodSpec
 from podfit.cli import exits, render
 from podfit.cli.asking import ContextName, Kubeconfig, Namespace, snapshot
-from podfit.cli.output import Output, OutputOption
+from podfit.cli.output import NarrowOutputOption, Output
 
 
 def export_sizes(
@@ -30,7 +30,7 @@ def export_sizes(
     namespace: Namespace = "",
     context: ContextName = "",
     kubeconfig: Kubeconfig = None,
-    output: OutputOption = Output.TEXT,
+    output: NarrowOutputOption = Output.TEXT,
 ) -> int:  # fmt: skip
     """The accepted sizes of running pods as a file for the next deploy, on stdout; what to know is on stderr.
 

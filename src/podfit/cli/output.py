@@ -19,4 +19,7 @@ class Output(StrEnum):
         return self in (Output.TEXT, Output.WIDE)
 
 
-OutputOption: TypeAlias = Annotated[Output, Parameter(name=["--output", "-o"], help="text, wide, json or yaml.")]
+NarrowOutputOption: TypeAlias = Annotated[Output, Parameter(
+    name=["--output", "-o"], help="text, json or yaml; there is no more for wide to show than in text.")]  # fmt: skip
+OutputOption: TypeAlias = Annotated[Output, Parameter(
+    name=["--output", "-o"], help="text, wide (more columns), json or yaml.")]  # fmt: skip

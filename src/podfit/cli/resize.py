@@ -99,7 +99,7 @@ def resize(
         template = {"template": done.template} if done.template else {}
         render.document({"plan": done.plan, "deeds": done.deeds, **template}, output)
     elif not done.deeds:
-        show(done.plan)
+        show(done.plan, wide=output is Output.WIDE)
         render.line("nothing was changed" if done.plan.pods else "there is nothing to resize")
     if done.against[0]:
         render.error(done.against[0], fix=filter(None, (done.against[1],)))

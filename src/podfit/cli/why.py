@@ -10,7 +10,7 @@ from podfit.answers.target import NODE, POD, VPA, WORKLOADS, TargetError, parse_
 from podfit.answers.why import HOLDERS, SETTLED, NodeWhy, PodWhy, why_node, why_pod, why_waiting
 from podfit.cli import exits, render
 from podfit.cli.asking import ContextName, Kubeconfig, Namespace, asked, snapshot
-from podfit.cli.output import Output, OutputOption
+from podfit.cli.output import Output
 from podfit.cli.why_vpa import why_of_a_vpa
 from podfit.client.rest import Client
 from podfit.core.errors import not_found
@@ -26,7 +26,8 @@ def why(
     namespace: Namespace = "",
     context: ContextName = "",
     kubeconfig: Kubeconfig = None,
-    output: OutputOption = Output.TEXT,
+    output: Annotated[Output, Parameter(
+        name=["--output", "-o"], help="text, wide (more columns, but none of a VPA), json or yaml.")] = Output.TEXT,
 ) -> int:  # fmt: skip
     """Why is a resize not done, and until when? Of a VPA: where its numbers come from, and why pods differ.
 
@@ -54,7 +55,7 @@ def why(
         for number, pod in enumerate(pods):
             if number:
                 render.line()
-            _show(pod)
+            _show(pod, wide=output is Output.WIDE)
         if not pods:
             render.line(f"{about} has no running pod")
     return exits.DONE if all(pod.state == SETTLED for pod in pods) else exits.REFUSED
@@ -70,9 +71,12 @@ def _all(context: str, kubeconfig: Path | None, output: Output) -> int:
         render.document(waiting, output)
         return exits.REFUSED if waiting else exits.DONE
     if waiting:
+        wide = output is Output.WIDE
         rows = [(each.namespace, each.pod, each.node, each.state, render.duration(each.waited) if each.since else "-",
-                 each.short_by or "-", each.message or each.next) for each in waiting]  # fmt: skip
-        render.table(("NAMESPACE", "POD", "NODE", "RESIZE", "SINCE", "SHORT BY", "BECAUSE"), rows)
+                 each.short_by or "-", *(_more(each) if wide else ()), each.message or each.next)
+                for each in waiting]  # fmt: skip
+        more = ("GENERATION", "QUEUE", "HELD BY") if wide else ()
+        render.table(("NAMESPACE", "POD", "NODE", "RESIZE", "SINCE", "SHORT BY", *more, "BECAUSE"), rows)
     else:
         render.line("no resize waits")
     for line in found.unread:
@@ -114,7 +118,15 @@ def _members(node: NodeWhy) -> None:
     render.table(header, rows, indent="  ")
 
 
-def _show(pod: PodWhy) -> None:
+def _more(pod: PodWhy) -> tuple[str, str, str]:
+    """Generation and how much of it was seen, the place in the queue, and who has what is short."""
+    place = f"{pod.position} of {pod.queued}" if pod.queued else "-"
+    held = ", ".join(f"{each.pod} {each.amount}" for each in pod.holders)
+    return f"{pod.generation} (observed {pod.observed})", place, held or "-"
+
+
+def _show(pod: PodWhy, *, wide: bool) -> None:
+    """`wide` has the holders in a table, with what would free room, and when the condition began."""
     since = f" for {render.duration(pod.waited)} (observed generation {pod.observed} of {pod.generation})"
     state = f"resize {pod.state}{since if pod.since else ''}"
     render.line(f"{pod.pod}  {'nothing is outstanding' if pod.state == SETTLED else state}")
@@ -127,8 +139,10 @@ def _show(pod: PodWhy) -> None:
         ("because", pod.message),
         ("short by", pod.short_by),
         ("queue", _queue(pod)),
-        ("held by", ", ".join(f"{each.pod} {each.amount} (priority {each.priority})" for each in pod.holders)),
+        ("held by", "" if wide else ", ".join(
+            f"{each.pod} {each.amount} (priority {each.priority})" for each in pod.holders)),
         ("would free", ", ".join(pod.frees)),
+        ("since", pod.since if wide else ""),
         ("ends", ", ".join(pod.ends)),
         ("retried", pod.next),
         *(("note", note) for note in pod.notes),
@@ -136,6 +150,10 @@ def _show(pod: PodWhy) -> None:
     for label, text in facts:
         if text:
             render.fact(label, text)
+    if wide and pod.holders:
+        holders = [(each.pod, each.amount, str(each.priority), "yes" if each.pod in pod.frees else "no")
+                   for each in pod.holders]  # fmt: skip
+        render.table(("HELD BY", "AMOUNT", "PRIORITY", "WOULD FREE"), holders, indent="  ")
 
 
 def _queue(pod: PodWhy) -> str:

@@ -15,10 +15,12 @@ from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod
 from podfit.api.registry import ResourceInfo, resources
 from podfit.apiserver.embedded import passing_store
+from podfit.client.resource import dynamic
 from podfit.client.rest import APPLY_PATCH, Client
 from podfit.cluster.compose import Cluster as Composed
 from podfit.cluster.layout import DataDir
 from podfit.cluster.options import NodeKind, UpOptions
+from podfit.core.errors import ApiError
 from podfit.kubelet.runtime.simulated import SimulatedRuntime
 from podfit.testing.clock import VirtualClock
 from podfit.testing.load import Curve, Loads
@@ -79,9 +81,10 @@ class Cluster:
     # ------------------------------------------------------------------ what a test does
 
     def apply(self, *manifests: Manifest, namespace: str = "default") -> None:
-        """Create or change objects: mappings, YAML texts (of several documents), or files with such texts.
+        """Create or change objects: mappings, YAML texts (of several documents), or files with such texts. Of any kind
+        that the cluster serves, kinds too that a definition before them declares.
 
-        Raises ApiError as the server answers it, then comes to rest.
+        Raises ApiError as the server answers it, LookupError for a kind that is not served; then comes to rest.
         """
         for each in manifests:
             for document in _documents(each):
@@ -89,12 +92,29 @@ class Cluster:
         self.settle()
 
     async def _apply(self, document: dict[str, Any], namespace: str) -> None:
-        info = _resource(document)
+        info = await self._resource(document)
         meta = document.get("metadata", {})
         path = info.path(meta.get("namespace", namespace) if info.namespaced else "", meta.get("name", ""))
         await self.client.request(
             "PATCH", path, json.dumps(document).encode(), query={"fieldManager": "podfit-testing", "force": "true"},
             content_type=APPLY_PATCH)
+
+    async def _resource(self, document: Mapping[str, Any]) -> ResourceInfo:
+        """Of a built-in kind, or of one that this cluster declares, as its discovery tells."""
+        if (built_in := _built_in(document)) is not None:
+            return built_in
+        await self._settle()  # a definition just applied may not be served yet
+        group, _, version = str(document.get("apiVersion", "")).rpartition("/")
+        try:
+            told = json.loads(await self.client.request("GET", f"/apis/{group}/{version}"))["resources"]
+        except ApiError as error:
+            if error.code != 404:
+                raise
+            told = []
+        for each in told:
+            if each["kind"] == document.get("kind") and "/" not in each["name"]:
+                return dynamic(group, version, each["name"], namespaced=each["namespaced"]).info
+        raise LookupError(f"this cluster does not serve {document.get('apiVersion')} {document.get('kind')}")
 
     def resize(self, name: str, *, namespace: str = "default", **containers: Mapping[str, Any]) -> None:
         """`resize("web", app={"requests": {"cpu": "1"}})`: containers by name with their new resources."""
@@ -123,6 +143,16 @@ class Cluster:
     def pod(self, name: str, namespace: str = "default") -> PodView:
         """Raises ApiError 404 when there is none."""
         return PodView(self._runner.run(self.client.get(Pod, name, namespace)))
+
+    def get(self, api_version: str, kind: str, name: str, namespace: str = "default") -> dict[str, Any]:
+        """An object of any kind, as JSON has it. Raises ApiError 404 when there is none."""
+        return self._runner.run(self._get({"apiVersion": api_version, "kind": kind}, name, namespace))
+
+    async def _get(self, kind: Mapping[str, Any], name: str, namespace: str) -> dict[str, Any]:
+        info = await self._resource(kind)
+        found: dict[str, Any] = json.loads(
+            await self.client.request("GET", info.path(namespace if info.namespaced else "", name)))
+        return found
 
     def pods(self, namespace: str = "default") -> list[PodView]:
         return [PodView(each) for each in self._runner.run(self.client.list(Pod, namespace)).items]
@@ -174,10 +204,7 @@ def _documents(manifest: Manifest) -> list[dict[str, Any]]:
     return [each for each in yaml.safe_load_all(text) if each]
 
 
-def _resource(document: Mapping[str, Any]) -> ResourceInfo:
+def _built_in(document: Mapping[str, Any]) -> ResourceInfo | None:
     group, _, version = str(document.get("apiVersion", "")).rpartition("/")
     wanted = group, version, document.get("kind")
-    for each in resources():
-        if (each.group, each.version, each.kind) == wanted:
-            return each
-    raise LookupError(f"this cluster does not serve {document.get('apiVersion')} {document.get('kind')}")
+    return next((each for each in resources() if (each.group, each.version, each.kind) == wanted), None)
