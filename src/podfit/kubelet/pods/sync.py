@@ -131,11 +131,13 @@ class PodSync:
         sandbox = facts.sandbox
         if sandbox is None:
             return False
-        place = Place(sandbox.id, self._sandbox_config(pod, sandbox.attempt), volumes)
-        started = False
         for name in {each.name for each in facts.containers}:
             await self._tools.starter.prune(name, facts)
-        for container in _in_order(pod, {each.name for each in todo.start} | replaced):
+        due, started = {each.name for each in todo.start} | replaced, False
+        if not due:
+            return False
+        place = Place(sandbox.id, self._sandbox_config(pod, sandbox.attempt), volumes)
+        for container in _in_order(pod, due):
             try:
                 await self._tools.starter.start(pod, container, place, facts, replaced=container.name in replaced)
             except NotStarted as error:

@@ -79,7 +79,7 @@ class Volumes(msgspec.Struct, frozen=True):
 
     async def _in_pod_directory(self, pod: Pod, volume: Volume, *, again: bool) -> Path:
         kind, in_memory, size = _kind(volume)
-        path = self.pod_directory(pod.metadata.uid) / "volumes" / f"kubernetes.io~{kind}" / volume.name
+        path = self.pod_directory(pod.metadata.uid).joinpath("volumes", f"kubernetes.io~{kind}", volume.name)
         payload = await self.payloads.of(pod, volume, recent=again)
         new = not path.exists()
         path.mkdir(parents=True, exist_ok=True)
