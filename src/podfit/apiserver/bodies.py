@@ -20,8 +20,9 @@ from podfit.api.registry import ResourceInfo
 from podfit.api.schema import unknown_fields
 from podfit.api.structural.prune import prune
 from podfit.apiserver import decoder_words, protobuf
-from podfit.apiserver.documents import parse_json, parse_yaml
+from podfit.apiserver.documents import parse_json
 from podfit.apiserver.legacy.options import DRAFT_POLICIES, OFF, Legacy
+from podfit.apiserver.media import JSON, YAML
 from podfit.core.errors import ApiError, bad_request
 from podfit.core.features import FeatureGates
 from podfit.core.fields import invalid as invalid_value
@@ -32,7 +33,6 @@ from podfit.net.wire import Request
 
 T = TypeVar("T", bound=Struct)
 
-JSON, YAML = "application/json", "application/yaml"
 _LEVELS = ("Ignore", "Strict", "Warn")
 _OPTIONS = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions"}
 
@@ -76,6 +76,8 @@ def document(request: Request) -> tuple[Any, list[str]]:
     """The decoded body and the problems that decoding forgives: members that occur twice."""
     kind = media_type(request) or JSON
     if kind == YAML:
+        from podfit.apiserver.yaml_documents import parse_yaml
+
         return parse_yaml(request.body), []
     if kind == protobuf.MEDIA_TYPE:
         return protobuf.decode(request.body), []

@@ -1,21 +1,19 @@
-"""JSON and YAML from bytes, within bounds.
+"""JSON from bytes, within bounds; YAML is in `yaml_documents`.
 
 Whatever walks a document afterwards does so by recursion, some of it in C without a guard of its own, so a document is
-measured before it is built: deep nesting would end the process, and a few YAML aliases can stand for gigabytes.
+measured before it is built: deep nesting would end the process.
 """
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
-import yaml
 
 from podfit.core.errors import ApiError, bad_request
 
 DEEPEST = 100  # levels; an object of the API needs twenty
 _UNUSUAL = tuple((text[0], text) for text in (b" :", b"\t:", b"\r:", b"\n:", b"\\u"))
-MOST_NODES = 200_000  # of a YAML document, after its aliases
 
 
 def parse_json(body: bytes) -> tuple[Any, list[str]]:
@@ -36,7 +34,7 @@ def check_depth(value: Any) -> None:
         level = [inner for each in level for inner in _inside(each)]
         if not level:
             return
-    raise _too_deep()
+    raise too_deep()
 
 
 def _inside(value: Any) -> Iterable[Any]:
@@ -45,7 +43,7 @@ def _inside(value: Any) -> Iterable[Any]:
     return value if isinstance(value, list) else ()
 
 
-def _too_deep() -> ApiError:
+def too_deep() -> ApiError:
     return bad_request(f"the document is nested too deeply: the limit is {DEEPEST} levels")
 
 
@@ -97,51 +95,3 @@ def _repeated_paths(value: Any, path: str) -> Iterator[str]:
     elif isinstance(value, list):
         for index, inner in enumerate(value):
             yield from _repeated_paths(inner, f"{path}[{index}]")
-
-
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # whichever is there
-    """YAML as JSON has it: what looks like a time stays a string."""
-
-    yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, Any]]]] = {
-        letter: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
-        for letter, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-
-
-def parse_yaml(body: bytes) -> Any:
-    """The document. Raises 400."""
-    try:
-        _measure(body)
-        value = yaml.load(body, Loader=_Loader)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise bad_request(f"error converting YAML to JSON: {error}") from None
-    check_depth(value)
-    return value
-
-
-def _measure(body: bytes) -> None:
-    """Count levels and nodes from the parser's events, which need no recursion; an alias counts as what it repeats."""
-    sizes: dict[str, int] = {}
-    open_: list[tuple[str | None, int]] = []
-    nodes = 0
-    for event in yaml.parse(body, Loader=_Loader):
-        if isinstance(event, yaml.AliasEvent):
-            if event.anchor not in sizes:
-                raise bad_request(
-                    f"error converting YAML to JSON: anchor {event.anchor!r} is not set, or is set around it"
-                )
-            nodes += sizes[event.anchor]
-        elif isinstance(event, yaml.NodeEvent):
-            nodes += 1
-            if isinstance(event, yaml.CollectionStartEvent):
-                open_.append((event.anchor, nodes))
-            elif event.anchor:
-                sizes[event.anchor] = 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            anchor, before = open_.pop()
-            if anchor:
-                sizes[anchor] = nodes - before + 1
-        if len(open_) > DEEPEST:
-            raise _too_deep()
-        if nodes > MOST_NODES:
-            raise bad_request(f"the document is too large: the limit is {MOST_NODES} values, aliases included")

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from podfit.api.registry import ResourceInfo
-from podfit.apiserver.bodies import YAML
+from podfit.apiserver.media import YAML
 from podfit.core.errors import ApiError
 from podfit.net.wire import Request
 

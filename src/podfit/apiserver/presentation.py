@@ -4,14 +4,12 @@ import asyncio
 from functools import lru_cache
 
 import msgspec
-import yaml
 
-from podfit.apiserver.bodies import JSON, YAML
+from podfit.apiserver.media import JSON, YAML
 from podfit.net.wire import Request, Response
 
 _READERS = ("curl/", "Wget/", "Mozilla/5.0")
 _NO = ("0", "false", "f", "F", "FALSE", "False")
-_Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # whichever is there
 
 
 def media_of(request: Request) -> str:
@@ -39,8 +37,11 @@ async def presented(request: Request, answer: Response) -> Response:
 
 
 def _yaml(body: bytes) -> bytes:
+    import yaml
+
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # whichever is there
     text: str = yaml.dump(
-        msgspec.json.decode(body), Dumper=_Dumper, default_flow_style=False, sort_keys=True, allow_unicode=True
+        msgspec.json.decode(body), Dumper=dumper, default_flow_style=False, sort_keys=True, allow_unicode=True
     )
     return text.encode()
 

@@ -10,17 +10,16 @@ import binascii
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote, urlsplit
 
 import msgspec
 
-from podfit.client.exec_plugin import ExecPlugin, PluginError, SignIn
-from podfit.client.rest import Client
-from podfit.client.transport import Https
 from podfit.net.reach import DIRECT, Reach
-from podfit.net.system import SystemClock
-from podfit.net.tls import client_context
+
+if TYPE_CHECKING:
+    from podfit.client.exec_plugin import ExecPlugin
+    from podfit.client.rest import Client
 
 Document: TypeAlias = dict[str, Any]
 
@@ -43,17 +42,24 @@ class Access(msgspec.Struct, frozen=True):
     token_file: Path | None = None
     namespace: str = "default"
     verify: bool = True
-    plugin: ExecPlugin | None = None
+    plugin: "ExecPlugin | None" = None
     reach: Reach = DIRECT
 
-    def client(self, *, user_agent: str = "podfit", brief: bool = False) -> Client:
+    def client(self, *, user_agent: str = "podfit", brief: bool = False) -> "Client":
         """`brief` is for a program that asks a few questions and ends: it loads much less, and keeps no watches.
 
         Raises KubeconfigError when the command that signs in does not.
         """
+        from podfit.client.rest import Client
+        from podfit.client.transport import Https
+        from podfit.net.tls import client_context
+
         certificate, key, token = self.certificate, self.key, self.read_token
         has_token = bool(self.token or self.token_file)
         if self.plugin is not None:
+            from podfit.client.exec_plugin import PluginError, SignIn
+            from podfit.net.system import SystemClock
+
             sign_in = SignIn(self.plugin, SystemClock())
             try:
                 credential = sign_in.credential()
@@ -122,6 +128,15 @@ def load(paths: list[Path], *, context: str = "") -> Access:
         _named(found, "users", chosen["user"], shown) if chosen.get("user") else ({}, Path()))
 
 
+def _plugin(declared: Document, cluster: Document, file: Path, user: Any) -> "ExecPlugin":
+    from podfit.client.exec_plugin import ExecPlugin, PluginError
+
+    try:
+        return ExecPlugin.read(declared, cluster, file)
+    except PluginError as error:
+        raise KubeconfigError(f"user {user!r}: {error}") from error
+
+
 def _access(context: Document, cluster: tuple[Document, Path], user: tuple[Document, Path]) -> Access:
     where, who = cluster[0], user[0]
     if not where.get("server"):
@@ -131,10 +146,7 @@ def _access(context: Document, cluster: tuple[Document, Path], user: tuple[Docum
             raise KubeconfigError(
                 f"user {context.get('user')!r} signs in by {method}, which Kubernetes has given up; podfit knows "
                 "certificates, tokens and exec")
-    try:
-        plugin = ExecPlugin.read(who["exec"], where, user[1]) if who.get("exec") else None
-    except PluginError as error:
-        raise KubeconfigError(f"user {context.get('user')!r}: {error}") from error
+    plugin = _plugin(who["exec"], where, user[1], context.get("user")) if who.get("exec") else None
     token_file, authorities = who.get("tokenFile"), _content(*cluster, "certificate-authority")
     verify = not where.get("insecure-skip-tls-verify", False)
     if authorities and not verify:

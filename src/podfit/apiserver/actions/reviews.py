@@ -28,9 +28,9 @@ from podfit.api.authorization import (
 from podfit.api.meta import ObjectMeta
 from podfit.api.rbac import PolicyRule
 from podfit.api.validation.reviews import AccessReview, validate_access_review
-from podfit.apiserver.admission.node_restriction import node_name
 from podfit.apiserver.authn.authenticate import TokenReader
 from podfit.apiserver.authz.authorize import Authorizer
+from podfit.apiserver.authz.nodes import node_name
 from podfit.apiserver.authz.question import Question, selected_fields
 from podfit.apiserver.authz.rbac import rules_of
 from podfit.apiserver.bodies import read_object

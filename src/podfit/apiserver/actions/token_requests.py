@@ -13,8 +13,9 @@ from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod
 from podfit.api.meta import ObjectMeta
 from podfit.api.registry import ResourceInfo, info_for
-from podfit.apiserver.admission.node_restriction import node_name, token_refused
+from podfit.apiserver.admission.node_restriction import token_refused
 from podfit.apiserver.authn.tokens import DEFAULT, ISSUER, LONGEST, SHORTEST, ServiceAccountTokens
+from podfit.apiserver.authz.nodes import node_name
 from podfit.apiserver.bodies import read_object
 from podfit.apiserver.context import Context
 from podfit.apiserver.fields.managed import manager_of, tracked

@@ -9,18 +9,11 @@ from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod
 from podfit.api.validation.pods import MIRROR
 from podfit.apiserver.admission.chain import Passive
+from podfit.apiserver.authz.nodes import node_name
 from podfit.apiserver.context import Attributes
 from podfit.core.errors import forbidden
-from podfit.net.wire import Identity
 
-PREFIX, GROUP = "system:node:", "system:nodes"
 LEASES = "kube-node-lease"
-
-
-def node_name(identity: Identity) -> str:
-    """The node that a kubelet speaks for; empty when it is no kubelet."""
-    is_node = identity.user.startswith(PREFIX) and GROUP in identity.groups
-    return identity.user.removeprefix(PREFIX) if is_node else ""
 
 
 class NodeRestriction(Passive):

@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from podfit.api.admissionregistration import ServiceReference
 from podfit.api.apiregistration import APIService, APIServiceCondition, APIServiceStatus
 from podfit.api.registry import ResourceInfo, info_for
-from podfit.apiserver.admission.webhook_client import within
 from podfit.apiserver.aggregation import pages
 from podfit.apiserver.context import Context
 from podfit.apiserver.following import follow
@@ -124,6 +123,8 @@ class Aggregation:
         path = f"/apis/{spec.group}/{spec.version}"
         request = _passed_on(Request("GET", path, headers={"accept": "application/json"}), AGGREGATOR)
         try:
+            from podfit.apiserver.admission.webhook_client import within
+
             response = await within(self._context.clock, ANSWER_SECONDS, handler(request))
             body = await within(self._context.clock, ANSWER_SECONDS, response.read())
             listed = msgspec.json.decode(body, type=pages.Listed) if response.status == 200 else None

@@ -17,11 +17,10 @@ from urllib.parse import unquote
 
 from msgspec.structs import replace
 
-from podfit.api.validation.names import dns_subdomain
-from podfit.apiserver.admission.node_restriction import GROUP as NODES
-from podfit.apiserver.admission.node_restriction import PREFIX as NODE
 from podfit.apiserver.authn.authenticate import ANONYMOUS, AUTHENTICATED
 from podfit.apiserver.authz.authorize import Authorizer, refusal
+from podfit.apiserver.authz.nodes import GROUP as NODES
+from podfit.apiserver.authz.nodes import PREFIX as NODE
 from podfit.apiserver.authz.question import Question
 from podfit.apiserver.authz.rbac import MASTERS
 from podfit.core.errors import ApiError, bad_request
@@ -107,7 +106,11 @@ def _modes(wanted: Identity, requestor: Identity) -> Iterator[str]:
 def _node(user: str) -> str:
     """The node that a user name stands for; empty when it is none."""
     name = user.removeprefix(NODE)
-    return name if user.startswith(NODE) and name and not dns_subdomain(name) else ""
+    if not user.startswith(NODE) or not name:
+        return ""
+    from podfit.api.validation.names import dns_subdomain
+
+    return "" if dns_subdomain(name) else name
 
 
 def _account(user: str) -> tuple[str, str] | None:

@@ -13,8 +13,8 @@ import msgspec
 from podfit.api.rbac import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 from podfit.api.registry import info_for
 from podfit.apiserver import stored
-from podfit.apiserver.admission.node_restriction import node_name
 from podfit.apiserver.authz.node_authorizer import NO_OPINION, NodeAuthorizer
+from podfit.apiserver.authz.nodes import node_name
 from podfit.apiserver.authz.question import Question, question_of
 from podfit.apiserver.authz.rbac import MASTERS, Grant, bound_to, covers, grant_of
 from podfit.apiserver.context import Context

@@ -17,7 +17,6 @@ from podfit.api.apiextensions import CLEANUP, ESTABLISHED, CustomResourceDefinit
 from podfit.api.registry import ResourceInfo, info_for, resources
 from podfit.apiserver import stored
 from podfit.apiserver.context import Context
-from podfit.apiserver.custom.ending import release, remove_all, until_empty
 from podfit.apiserver.custom.kinds import CustomInfo, entries, kept_as
 from podfit.apiserver.custom.view import VersionedStore
 from podfit.apiserver.following import RETRY, follow
@@ -26,7 +25,6 @@ from podfit.apiserver.target import Target
 from podfit.apiserver.verbs.answers import warning
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
-from podfit.decide.definitions import settled
 from podfit.net.wire import Response
 from podfit.store.protocol import StoreError
 
@@ -114,6 +112,8 @@ class CustomTable:
 
     async def _end(self, definition: CustomResourceDefinition) -> None:
         """A definition that is being deleted goes with the last of its objects."""
+        from podfit.apiserver.custom.ending import remove_all
+
         name, info = definition.metadata.name, kept_as(definition)
         async with self._ending:
             if CLEANUP not in definition.metadata.finalizers or name in self._leaving:
@@ -133,6 +133,8 @@ class CustomTable:
 
     async def _ended(self, definition: CustomResourceDefinition, info: CustomInfo) -> bool:
         """Whether it came to its end, which may take long; not where the store failed in between."""
+        from podfit.apiserver.custom.ending import until_empty
+
         try:
             await until_empty(self._context, definition, info)
             await self._release(definition)
@@ -142,6 +144,8 @@ class CustomTable:
         return True
 
     async def _release(self, definition: CustomResourceDefinition) -> None:
+        from podfit.apiserver.custom.ending import release
+
         await release(self._context, definition)
         await self._gone()
 
@@ -156,6 +160,8 @@ class CustomTable:
         self, definition: CustomResourceDefinition, others: list[CustomResourceDefinition]
     ) -> CustomResourceDefinition:
         others = [each for each in others if each.metadata.name != definition.metadata.name]
+        from podfit.decide.definitions import settled
+
         status = settled(definition, others, format_time(self._context.clock.now()))
         if status == definition.status:
             return definition

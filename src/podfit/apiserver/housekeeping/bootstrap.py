@@ -16,14 +16,12 @@ from msgspec.structs import replace
 
 from podfit.api.base import Object
 from podfit.api.core.namespaces import Namespace
-from podfit.api.defaults import apply_defaults
 from podfit.api.meta import ObjectMeta
 from podfit.api.rbac import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 from podfit.api.registry import info_for
 from podfit.api.scheduling import PriorityClass
 from podfit.apiserver.authz import default_roles
 from podfit.apiserver.context import Context
-from podfit.apiserver.doors import prepare_create
 from podfit.apiserver.stored import Changed, Stored
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
@@ -88,6 +86,9 @@ def _updated(wanted: Any, current: Any) -> Any:
 
 
 async def _create(context: Context, wanted: Any) -> None:
+    from podfit.api.defaults import apply_defaults  # a cluster that has everything never loads these
+    from podfit.apiserver.doors import prepare_create
+
     info = info_for(type(wanted))
     meta = replace(
         wanted.metadata, uid=str(uuid.uuid4()), creation_timestamp=format_time(context.clock.now())

@@ -11,7 +11,7 @@ import msgspec
 
 from podfit.api import codec
 from podfit.api.core.pods import Pod
-from podfit.apiserver.admission.node_restriction import node_name
+from podfit.apiserver.authz.nodes import node_name
 from podfit.apiserver.legacy.options import POD_UPDATES, STATUS, Legacy
 from podfit.apiserver.target import Target
 from podfit.decide.legacy import is_only_a_resize, legacy_conditions, legacy_resize

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from podfit.api.registry import ResourceInfo, Subresource
-from podfit.apiserver.bodies import JSON, YAML
+from podfit.apiserver.media import JSON, YAML
 from podfit.apiserver.verbs.change import PATCHES, STRATEGIC_PATCH
 
 _METHODS = {

@@ -12,7 +12,6 @@ from podfit.apiserver.aggregation.table import Aggregation
 from podfit.apiserver.authn.tokens import ALGORITHM, ISSUER, ServiceAccountTokens
 from podfit.apiserver.custom.table import CustomTable
 from podfit.apiserver.forms import NONE, TYPES
-from podfit.apiserver.openapi import openapi
 from podfit.apiserver.pages import discovery
 from podfit.apiserver.pages.health import health
 from podfit.core.errors import ApiError, method_not_allowed
@@ -39,7 +38,7 @@ class Pages:
         stored = self._store.healthy
         if page := health(path, request, ready=ready, stored=stored, stopping=stopping):
             return page
-        if page := openapi(path, request, self._customs.all):
+        if path.startswith("/openapi/") and (page := self._openapi(path, request)):
             return page
         if path == "/version":
             return _json(discovery.version())
@@ -61,6 +60,11 @@ class Pages:
             case ["apis", group, _]:
                 return discovery.api_group(self._customs.all, group) is not None
         return False
+
+    def _openapi(self, path: str, request: Request) -> Response | None:
+        from podfit.apiserver.openapi import openapi
+
+        return openapi(path, request, self._customs.all)
 
     def _discovery(self, path: str, request: Request, address: str) -> dict[str, Any] | None:
         if path == "/":

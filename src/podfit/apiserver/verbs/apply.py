@@ -14,7 +14,7 @@ from podfit.apiserver import stored
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.bodies import todays, typed_object
 from podfit.apiserver.context import Context
-from podfit.apiserver.documents import parse_json, parse_yaml
+from podfit.apiserver.documents import parse_json
 from podfit.apiserver.fields.apply import Application, Applied
 from podfit.apiserver.fields.managed import manager_of
 from podfit.apiserver.fields.sets import Tree
@@ -87,6 +87,8 @@ def _document(body: bytes) -> Any:
             return parse_json(body)[0]
         except ApiError:
             pass  # braces may begin YAML just as well
+    from podfit.apiserver.yaml_documents import parse_yaml
+
     return parse_yaml(body)
 
 

@@ -15,9 +15,9 @@ import msgspec
 from podfit.api import codec
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver import stored
-from podfit.apiserver.bodies import YAML
 from podfit.apiserver.context import Context
 from podfit.apiserver.forms import WHOLE, Form, Shape, partial, wanted_form
+from podfit.apiserver.media import YAML
 from podfit.apiserver.presentation import media_of
 from podfit.apiserver.selection import Selection
 from podfit.apiserver.tables import definitions, included, rows, table

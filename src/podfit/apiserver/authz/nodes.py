@@ -1,0 +1,11 @@
+"""Which identities are kubelets."""
+
+from podfit.net.wire import Identity
+
+PREFIX, GROUP = "system:node:", "system:nodes"
+
+
+def node_name(identity: Identity) -> str:
+    """The node that a kubelet speaks for; empty when it is no kubelet."""
+    is_node = identity.user.startswith(PREFIX) and GROUP in identity.groups
+    return identity.user.removeprefix(PREFIX) if is_node else ""

@@ -1,0 +1,3 @@
+"""The media types of whole objects."""
+
+JSON, YAML = "application/json", "application/yaml"

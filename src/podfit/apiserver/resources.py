@@ -1,0 +1,147 @@
+"""What is done with resources: a verb, through admission, on objects in the store.
+
+Loaded when the first resource is asked for, which is after the server says that it is ready: verbs, admission, defaults
+and validation are most of what there is to import.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from functools import partial
+from typing import Any
+
+from msgspec.structs import replace
+
+from podfit.apiserver.actions import connect
+from podfit.apiserver.actions.eviction import evict_pod
+from podfit.apiserver.actions.reviews import Reviews
+from podfit.apiserver.actions.scale import scale
+from podfit.apiserver.actions.token_requests import create_token
+from podfit.apiserver.admission.default import default_chain
+from podfit.apiserver.admission.webhook_client import WebhookClient
+from podfit.apiserver.authn.authenticate import TokenReaders
+from podfit.apiserver.authn.tokens import ServiceAccountTokens
+from podfit.apiserver.authz.authorize import Authorizer
+from podfit.apiserver.bodies import media_type
+from podfit.apiserver.context import Context
+from podfit.apiserver.custom.kinds import CustomInfo
+from podfit.apiserver.custom.table import CustomTable
+from podfit.apiserver.forms import check_form, wanted_form
+from podfit.apiserver.pages import discovery
+from podfit.apiserver.pages.paths import not_found_page
+from podfit.apiserver.target import Target
+from podfit.apiserver.verbs.answers import error_response, formed
+from podfit.apiserver.verbs.apply import apply
+from podfit.apiserver.verbs.change import APPLY_PATCH, patch, update
+from podfit.apiserver.verbs.create import create
+from podfit.apiserver.verbs.delete import delete, delete_collection
+from podfit.apiserver.verbs.options import check_timeout
+from podfit.apiserver.verbs.read import get, list_
+from podfit.apiserver.verbs.watch import watch
+from podfit.apiserver.versions import in_version
+from podfit.core.errors import ApiError, method_not_allowed, not_found
+from podfit.net.metrics import Metrics
+from podfit.net.wire import Identity, Request, Response
+
+_READS = {"get": get, "list": list_, "watch": watch}
+_WRITES = {"create": create, "delete": delete, "deletecollection": delete_collection}
+
+
+class Resources:
+    """`close` after the last request."""
+
+    def __init__(
+        self, context: Context, customs: CustomTable, authorizer: Authorizer, tokens: ServiceAccountTokens,
+        readers: TokenReaders, metrics: Metrics,
+    ) -> None:  # fmt: skip
+        self._context, self._customs, self._authorizer, self._tokens = context, customs, authorizer, tokens
+        self._webhooks = WebhookClient(context)
+        self._webhooks.metrics.declare(metrics)
+        self._chain = default_chain(context, self._webhooks)
+        self._reviews = Reviews(context, authorizer, readers)
+
+    async def close(self) -> None:
+        await self._webhooks.close()
+
+    async def answer(self, request: Request, target: Target, identity: Identity) -> Response:
+        """Who may not has been refused before."""
+        if target.info is None:
+            return _no_such_resource(target, self._customs.all)
+        if target.info.namespaced and target.name and not target.namespace:
+            return not_found_page()
+        check_timeout(request)
+        if target.subresource:
+            return await self._subresource(request, target, identity)
+        of_one = target.verb not in ("create", "list", "watch", "deletecollection")
+        # Upstream takes the name of a new custom resource from its body, whatever the path says.
+        placed = target.verb == "watch" or of_one is bool(target.name)
+        if target.verb not in target.info.verbs or not (placed or _makes_custom(target)):
+            raise method_not_allowed()
+        if not target.info.stored:
+            return await self._reviews.answer(target, request, identity)
+        return self._customs.warned(target.info, await self._verb(request, target, identity))
+
+    async def _subresource(self, request: Request, target: Target, identity: Identity) -> Response:
+        sub = target.sub
+        if sub is None:
+            return _no_such_subresource(target, self._customs.all)
+        if target.verb not in sub.verbs:
+            raise method_not_allowed()
+        match target.subresource:
+            case "binding":
+                return await connect.bind(self._context, target, request)
+            case "log":
+                return await connect.pod_log(self._context, target, request)
+            case "eviction":
+                return await asyncio.shield(evict_pod(self._context, self._chain, target, request, identity))
+            case "scale":
+                context = self._customs.context(target)
+                return await asyncio.shield(scale(context, self._chain, target, request, identity))
+            case "proxy":
+                return await connect.node_proxy(self._context, target, request)
+            case "token":
+                return await create_token(self._context, self._tokens, target, request, identity)
+        return await self._verb(request, target, identity)
+
+    async def _verb(self, request: Request, target: Target, identity: Identity) -> Response:
+        context = in_version(self._customs.context(target), target.info)
+        if read := _READS.get(target.verb):
+            return await read(context, target, request)
+        form = wanted_form(request)
+        if target.info is not None and target.verb != "deletecollection":
+            check_form(form, target.info, of_list=False)
+        if write := self._write(context, request, target, identity):
+            # A client that goes away does not undo half a write.
+            answer = await asyncio.shield(self._customs.followed(target.info, write))
+            return formed(context, target, request, form, answer)
+        raise method_not_allowed()
+
+    def _write(
+        self, context: Context, request: Request, target: Target, identity: Identity
+    ) -> Coroutine[Any, Any, Response] | None:
+        chain = self._chain
+        if target.verb not in ("update", "patch"):
+            write = _WRITES.get(target.verb)
+            return write(context, chain, target, request, identity) if write else None
+        may_create = partial(self._authorizer.check, identity, replace(target, verb="create"), request)
+        if target.verb == "update":
+            return update(context, chain, target, request, identity, may_create)
+        if media_type(request) == APPLY_PATCH:
+            return apply(context, chain, target, request, identity, may_create)
+        return patch(context, chain, target, request, identity)
+
+
+def _makes_custom(target: Target) -> bool:
+    return target.verb == "create" and isinstance(target.info, CustomInfo)
+
+
+def _no_such_subresource(target: Target, infos: discovery.Infos) -> Response:
+    if isinstance(target.info, CustomInfo):
+        return error_response(not_found(target.resource, target.name, group=target.group))
+    return _no_such_resource(target, infos)
+
+
+def _no_such_resource(target: Target, infos: discovery.Infos) -> Response:
+    served = target.version in discovery.groups(infos).get(target.group, ())
+    if not served:
+        return not_found_page()
+    return error_response(ApiError(404, "NotFound", "the server could not find the requested resource", {}))
