@@ -23,14 +23,12 @@ import errno
 import logging
 import ssl
 
-from aiohttp.http_parser import RawRequestMessage
-from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
-
 from podfit.core.errors import ApiError, bad_request
 from podfit.net.client_certificates import Trust
 from podfit.net.guard import answer
 from podfit.net.http_connection import Connection, Connections
 from podfit.net.http_intake import BrokenBody
+from podfit.net.http_parser import EMPTY_PAYLOAD, RawRequestMessage, StreamReader
 from podfit.net.http_syntax import Refused, split_target
 from podfit.net.wire import Handler, Request, Response
 
