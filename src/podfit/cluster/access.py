@@ -12,7 +12,7 @@ import msgspec
 from podfit.client import kubeconfig_edit
 from podfit.client.kubeconfig import Access, default_paths
 from podfit.cluster.layout import DataDir
-from podfit.net.files import write_atomic
+from podfit.net.files import write_atomic, write_whole
 from podfit.net.tls import Authority
 
 CONTEXT = "podfit"
@@ -33,7 +33,7 @@ def admin_access(authority: Authority, server: str) -> Access:
 
 def publish(data: DataDir, access: Access, wanted: Path | None) -> Published:
     """Write the kubeconfigs; `wanted` is the standalone file of `--kubeconfig`."""
-    write_atomic(data.kubeconfig, kubeconfig_edit.standalone(CONTEXT, access))
+    write_whole(data.kubeconfig, kubeconfig_edit.standalone(CONTEXT, access))
     if wanted is not None:
         write_atomic(wanted, kubeconfig_edit.standalone(CONTEXT, access))
         return Published(wanted, "", f"kubectl --kubeconfig {wanted}")

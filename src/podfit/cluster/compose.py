@@ -154,7 +154,7 @@ class Cluster:
         """What the kubelets drive, once the API serves."""
         await self._serving.wait()
         grpc = ("podfit.kubelet.runtime.cri.client",) if choice.kind is NodeKind.REAL else ()
-        await self._later.need("podfit.cluster.nodes", *grpc)
+        await self._later.need("podfit.apiserver.resources", "podfit.cluster.nodes", *grpc)
         from podfit.cluster.nodes import real_machinery, simulated_machinery
 
         if stands_on is not None:

@@ -16,8 +16,8 @@ class Later:
     async def need(self, *modules: str) -> None:
         """Returns when they can be imported without taking time. Raises what importing them raises."""
         loop = asyncio.get_running_loop()
-        for module in modules:
-            await loop.run_in_executor(self._thread, partial(importlib.import_module, module))
+        wanted = [loop.run_in_executor(self._thread, partial(importlib.import_module, module)) for module in modules]
+        await asyncio.gather(*wanted)
 
     def close(self) -> None:
         self._thread.shutdown(wait=False)

@@ -13,7 +13,7 @@ import msgspec
 
 from podfit.cluster.errors import MachineError
 from podfit.cluster.layout import DataDir
-from podfit.net.files import write_atomic
+from podfit.net.files import write_whole
 from podfit.net.processes import start_ticks
 
 
@@ -71,7 +71,7 @@ def running(data: DataDir) -> UpState | None:
 
 
 def write_state(data: DataDir, state: UpState) -> None:
-    write_atomic(data.state, msgspec.json.encode(state))
+    write_whole(data.state, msgspec.json.encode(state))
 
 
 def _locked(data: DataDir) -> bool:

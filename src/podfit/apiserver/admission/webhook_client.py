@@ -8,7 +8,7 @@ import asyncio
 import ssl
 from collections.abc import Awaitable
 from http import HTTPStatus
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from podfit.api import codec
@@ -19,9 +19,11 @@ from podfit.apiserver.admission.webhook_review import CallFailed
 from podfit.apiserver.context import Context
 from podfit.core.clock import Clock
 from podfit.net.guard import answer
-from podfit.net.http_client import HttpsClient
 from podfit.net.tls import client_context
 from podfit.net.wire import Request, Response
+
+if TYPE_CHECKING:
+    from podfit.net.http_client import HttpsClient
 
 T = TypeVar("T")
 
@@ -74,13 +76,15 @@ class WebhookClient:
             raise OSError(f'service "{config.service.name}" not found')
         return await answer(handler, request)
 
-    def _client(self, server: str, bundle: bytes) -> HttpsClient:
+    def _client(self, server: str, bundle: bytes) -> "HttpsClient":
         known = self._clients.get((server, bundle))
         if known is None:
             try:
                 tls = client_context(authorities=bundle or None)
             except (ssl.SSLError, UnicodeDecodeError, ValueError):
                 raise OSError("unable to load root certificates: unable to parse bytes as PEM block") from None
+            from podfit.net.http_client import HttpsClient
+
             known = self._clients[server, bundle] = HttpsClient(server, tls)
         return known
 
