@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import cache
+from operator import is_not
 from typing import Any, TypeVar
 
 import msgspec
@@ -22,7 +23,11 @@ def empties(kind: type[Struct]) -> Mapping[str, Any]:
 def fill(obj: S, **defaults: Any) -> S:
     """`obj` with the defaults of the fields that were not given, that is, still hold what the Struct starts with."""
     empty = empties(type(obj))
-    missing = {name: value for name, value in defaults.items() if getattr(obj, name) == empty[name] != value}
+    missing = {}
+    for name, value in defaults.items():
+        held, nothing = getattr(obj, name), empty[name]
+        if (held is nothing or held == nothing) and nothing != value:
+            missing[name] = value
     return msgspec.structs.replace(obj, **missing) if missing else obj
 
 
@@ -37,15 +42,15 @@ def inside(obj: S, **steps: Callable[[Any], Any]) -> S:
     changed: dict[str, Any] = {}
     for name, step in steps.items():
         old = getattr(obj, name)
-        if old is None or old == ():
+        if not old and (old is None or old == ()):
             continue
-        if not isinstance(old, tuple):
-            changed[name] = step(old)
-            continue
-        items = tuple(map(step, old))
-        if any(new is not item for new, item in zip(items, old, strict=True)):
-            changed[name] = items
-    return change(obj, **changed)
+        if isinstance(old, tuple):
+            items = tuple([step(item) for item in old])
+            if any(map(is_not, items, old)):
+                changed[name] = items
+        elif (new := step(old)) is not old:
+            changed[name] = new
+    return msgspec.structs.replace(obj, **changed) if changed else obj
 
 
 def rounded(resources: dict[str, Quantity]) -> dict[str, Quantity]:

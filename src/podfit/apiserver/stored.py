@@ -29,6 +29,7 @@ def head(info: ResourceInfo) -> bytes:
     return start.encode()
 
 
+@lru_cache(maxsize=4096)
 def prefix(info: ResourceInfo, namespace: str = "") -> str:
     """Keys of a kind, or of it in one namespace, begin with this."""
     info = info.home

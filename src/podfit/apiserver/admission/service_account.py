@@ -5,6 +5,7 @@ beside it, mounted where client libraries look. Whoever mounts something there, 
 """
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 from msgspec.structs import replace
@@ -92,6 +93,7 @@ def _mounting(containers: Iterable[Container], mount: VolumeMount) -> tuple[Cont
     )  # fmt: skip
 
 
+@cache
 def _source() -> ProjectedVolumeSource:
     field = ObjectFieldSelector(api_version="v1", field_path="metadata.namespace")
     return ProjectedVolumeSource(default_mode=0o644, sources=(

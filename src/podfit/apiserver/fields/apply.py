@@ -18,7 +18,7 @@ from podfit.api.member import Member
 from podfit.api.meta import ManagedFieldsEntry
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver.fields.check import objections
-from podfit.apiserver.fields.compare import changed, existing, fields_of, lost
+from podfit.apiserver.fields.compare import compared, existing, fields_of
 from podfit.apiserver.fields.last_applied import KUBECTL, own_fields, renewed
 from podfit.apiserver.fields.managed import (
     APPLY,
@@ -72,12 +72,13 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
         if last is not None:
             owned = union_of([wanted, _IDENTITY, *(each.fields_v1 or {} for each in others)])
             after = pruned(after, last.fields_v1 or {}, owned, info.type)
-        taken = _without_reset(changed(before, after, info.type), self.reset)
+        written, gone = compared(before, after, info.type)
+        taken = _without_reset(written, self.reset)
         if not self.force:
             free = own_fields(info, before) if self.manager == KUBECTL else {}
             if conflicts := list(_conflicts(others, without(taken, free))):
                 raise _refusal(conflicts)
-        kept = list(_left(others, taken, before, after, info))
+        kept = list(_left(others, taken, after, info, gone=gone))
         if fields := tracked_part(wanted):
             time = self.now if before != after else last.time if last else None
             kept.append(replace(mine, fields_v1=fields, time=time))
@@ -149,10 +150,9 @@ def _refusal(conflicts: list[tuple[str, str]]) -> ApiError:
 
 
 def _left(
-    others: Iterable[ManagedFieldsEntry], taken: Tree, before: Any, after: Any, info: ResourceInfo
+    others: Iterable[ManagedFieldsEntry], taken: Tree, after: Any, info: ResourceInfo, *, gone: bool
 ) -> Iterator[ManagedFieldsEntry]:
-    """What the others still own."""
-    gone = lost(before, after, info.type)
+    """What the others still own; `gone` says whether anything went."""
     for entry in others:
         fields = without(entry.fields_v1 or {}, taken)
         if gone:

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from podfit.apiserver.fields.parts import Shape, divisible, named, parts
+from podfit.api.schema import members
+from podfit.apiserver.fields.parts import Shape, divisible, named, parts, struct_of
 from podfit.apiserver.fields.sets import SELF, Tree, below, is_member, node
 
 
@@ -50,10 +51,18 @@ def _compared(before: Any, after: Any, shape: Shape) -> tuple[Tree | None, bool]
 
 def _added(value: Any, shape: Shape) -> Tree:
     """What is new with a value that was not there before."""
+    if not value:
+        return {}
+    tree: Tree = {SELF: {}}
+    kind = struct_of(shape) if isinstance(value, dict) else None
+    if kind is not None:  # most of an object; what `parts` would say, without saying it
+        known = members(kind)
+        for member, part in value.items():
+            tree[f"f:{member}"] = _added(part, known.get(member)) if isinstance(part, dict | list) else {}
+        return tree
     inside = parts(value, shape)
     if not inside:
         return {}
-    tree: Tree = {SELF: {}}
     for name, (part, inner) in inside.items():
         tree[name] = _added(part, inner) if isinstance(part, dict | list) else {}
     return tree

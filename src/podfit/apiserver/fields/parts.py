@@ -40,6 +40,16 @@ def parts(value: Any, shape: Shape) -> Parts | None:
     return {f"f:{name}": (inner, known.get(name)) for name, inner in value.items()}
 
 
+def struct_of(shape: Shape) -> Kind | None:
+    """The kind whose members such a value falls into, if it does."""
+    if not isinstance(shape, Member):
+        return None if shape is None or shape.whole else shape
+    listing, kind = shape.listing, shape.item
+    if kind is None or shape.shape != "struct" or listing.atomic or (kind.whole and not listing.granular):
+        return None
+    return kind
+
+
 def divisible(shape: Shape) -> bool:
     """Whether values of this shape fall apart, empty ones too."""
     if isinstance(shape, Member):

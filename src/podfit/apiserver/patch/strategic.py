@@ -40,14 +40,19 @@ def _merge_map(document: Any, patch: dict[str, Any], kind: Kind | None) -> dict[
         raise bad_request(f"Unknown patch type found: {directive}")
     merged = _retained(document if isinstance(document, dict) else {}, patch)
     known = members(kind) if kind else {}
+    directives = [name for name in patch if name[:1] == "$"]
     for name, value in patch.items():
-        if name.startswith("$"):
+        if name[:1] == "$":
             continue
         if value is None:
             merged.pop(name, None)
+        elif isinstance(value, dict | list):
+            order = patch.get(ORDER_PREFIX + name) if directives else None
+            merged[name] = _merge_value(merged.get(name), value, known.get(name), order)
         else:
-            merged[name] = _merge_value(merged.get(name), value, known.get(name), patch.get(ORDER_PREFIX + name))
-    for name, value in patch.items():
+            merged[name] = value
+    for name in directives:
+        value = patch[name]
         if name.startswith(DELETE_PREFIX):
             _take_out(merged, name.removeprefix(DELETE_PREFIX), _listed(value, name))
         elif name.startswith(ORDER_PREFIX) and name.removeprefix(ORDER_PREFIX) not in patch:
@@ -128,6 +133,8 @@ def _value(item: Any, merge_key: str | None) -> Any:
 def _ordered(items: list[Any], wanted: list[Any], live: list[Any], merge_key: str | None) -> list[Any]:
     """The wanted items in their order; each other one before the first wanted item that came after it in the live
     list."""
+    if [_value(each, merge_key) for each in items] == wanted:
+        return items
     before = [_value(each, merge_key) for each in live]
     result = sorted(
         (each for each in items if _value(each, merge_key) in wanted),

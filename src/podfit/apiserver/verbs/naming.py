@@ -3,7 +3,12 @@
 import secrets
 
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # without vowels and look-alikes, so that no word comes out
+_LENGTH = 5
 
 
 def random_suffix() -> str:
-    return "".join(secrets.choice(_LETTERS) for _ in range(5))
+    number, letters = secrets.randbelow(len(_LETTERS) ** _LENGTH), ""
+    for _ in range(_LENGTH):
+        number, index = divmod(number, len(_LETTERS))
+        letters += _LETTERS[index]
+    return letters
