@@ -58,7 +58,11 @@ class Up:
         command = (PODFIT, "up", "--detach", "--data", str(self.root), "--port", str(port), "--node", node, *kubeconfig)
         if "--eviction-hard" not in options:  # whatever the disk here looks like
             options = (*options, "--eviction-hard", "")
-        answer = run(*command, *options, timeout=timeout)
+        try:
+            answer = run(*command, *options, timeout=timeout)
+        except KeyboardInterrupt:
+            self.down()
+            raise
         assert answer.code == 0, answer.err + answer.out + self.log()
         return answer
 
