@@ -1,5 +1,6 @@
 """The template gets the sizes of its pods, with or without a rollout, and it is known which before anything is done."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from podfit.answers.retemplate import rehearse, retemplate
 from podfit.answers.target import WORKLOADS, parse_target
 from podfit.answers.template import REFUSED, ROLLS_OUT, STORED, UNCHANGED, TemplatePlan, read_workload, template_plan
 from podfit.answers.wish import BEFORE, Wish, parse_amount
+from podfit.net.wire import Request, Response
 
 CPU = Wish({"cpu": parse_amount("--cpu", "700m")})
 GROWN = {"requests": {"cpu": "700m", "memory": "256Mi"}, "limits": {"cpu": "700m", "memory": "256Mi"}}
@@ -102,6 +104,28 @@ async def test_what_goes_wrong_leaves_things_as_they_were(shop: Workshop, refuse
     assert shop.sizes("deployments") == shop.sizes("replicasets", "web-abc") == SIZES
     assert (shop.rollouts, shop.at("deployments")["spec"].get("paused")) == (0, None)
     assert BEFORE not in shop.at("deployments")["metadata"].get("annotations", {})
+
+
+@pytest.mark.parametrize("error", [ConnectionResetError("the server went away"), asyncio.CancelledError()])
+async def test_who_is_cut_off_half_way_leaves_things_as_they_were(error: BaseException) -> None:
+    class Cut(Workshop):
+        armed = True
+
+        async def send(self, request: Request) -> Response:
+            if request.method == "PATCH" and request.path.endswith("replicasets/web-abc") and self.armed:
+                self.armed = False
+                raise error
+            return await super().send(request)
+
+    shop = Cut()
+    shop.add_deployment()
+    if isinstance(error, ConnectionError):
+        assert (await done(shop)).text == "the server went away; the template is as it was"
+    else:
+        with pytest.raises(asyncio.CancelledError):
+            await done(shop)
+    assert shop.sizes("deployments") == shop.sizes("replicasets", "web-abc") == SIZES
+    assert (shop.rollouts, shop.at("deployments")["spec"].get("paused")) == (0, None)
 
 
 async def test_a_webhook_that_changes_one_of_them_is_noticed_before_the_controller_looks(shop: Workshop) -> None:

@@ -3,6 +3,7 @@
 A Deployment is left as it was found when anything goes wrong on the way: the template goes back, and so does the pause.
 """
 
+import asyncio
 from typing import Any
 
 from podfit.answers.carry_out import Deed, How, difference
@@ -44,7 +45,9 @@ async def rehearse(client: Client, workload: Workload, wish: Wish, namespace: st
 async def retemplate(
     client: Client, workload: Workload, wish: Wish, plan: TemplatePlan, namespace: str, how: How
 ) -> Deed:
-    """Raises ConnectionError when the server goes away. The workload is read again, for its pods took their time."""
+    """Raises ConnectionError when the server goes away before anything was written. The workload is read again, for its
+    pods took their time.
+    """
     name = plan.target
     if plan.verdict == UNCHANGED:
         return Deed(pod=name, state="unchanged")
@@ -91,16 +94,19 @@ async def _with_twin(client: Client, workload: Workload, twin: Target, wish: Wis
     try:
         await _send(client, twin, namespace, _sizes(workload, wish))
         problem = await _differs(client, target, twin, namespace)
-    except ApiError as error:
-        problem = error.message
+    except (ApiError, ConnectionError) as error:
+        problem = _why(error)
+    except asyncio.CancelledError:  # Ctrl-C
+        await _back(client, workload, twin, namespace, "it was interrupted")
+        raise
     if problem:
         return await _back(client, workload, twin, namespace, problem)
     if workload.document["spec"].get("paused"):
         return Deed(pod=name, state="done", text="no rollout; it is paused, as it was")
     try:
         await _send(client, target, namespace, {"spec": {"paused": None}})
-    except ApiError as error:
-        text = f"the template has the sizes, but {name} is left paused ({error.message}): kubectl rollout resume {name}"
+    except (ApiError, ConnectionError) as error:
+        text = f"the template has the sizes, but {name} is left paused ({_why(error)}): kubectl rollout resume {name}"
         return Deed(pod=name, state="failed", text=text)
     return Deed(pod=name, state="done", text="no rollout")
 
@@ -125,10 +131,14 @@ async def _back(client: Client, workload: Workload, twin: Target, namespace: str
         restored: Patch = {
             "metadata": {"annotations": annotations}, "spec": {**before["spec"], "paused": old["spec"].get("paused")}}
         await _send(client, workload.target, namespace, restored)
-    except ApiError as error:
+    except (ApiError, ConnectionError) as error:
         fix = f"it is left paused, look at it and then: kubectl rollout resume {name}"
-        return Deed(pod=name, state="failed", text=f"{problem}; going back failed too ({error.message}); {fix}")
+        return Deed(pod=name, state="failed", text=f"{problem}; going back failed too ({_why(error)}); {fix}")
     return Deed(pod=name, state="refused", text=f"{problem}; the template is as it was")
+
+
+def _why(error: ApiError | ConnectionError) -> str:
+    return error.message if isinstance(error, ApiError) else str(error)
 
 
 def _template(workload: Workload, wish: Wish) -> Patch:
