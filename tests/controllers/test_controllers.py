@@ -25,10 +25,12 @@ from podfit.apiserver.stored import Stored
 from podfit.client.resource import dynamic
 from podfit.cluster.identities import controller
 from podfit.cluster.loops import controllers
+from podfit.controllers.certificates import Signing
 from podfit.controllers.namespaces import ASK_AGAIN
 from podfit.controllers.served import served
 from podfit.controllers.volumes import LOOK_AGAIN
 from podfit.core.errors import ApiError
+from podfit.net.tls import Authority
 from podfit.store.layer import StoreLayer
 from podfit.store.memory import memory_store
 from podfit.store.protocol import Record, RevisionConflict
@@ -47,7 +49,9 @@ def clock() -> FakeClock:
 @pytest.fixture
 async def server(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
     async with running_server(tmp_path, clock=clock) as made:
-        every = controllers(made.as_identity, clock, made.context.gates, ca="CERTIFICATE")
+        authority = Authority.load(tmp_path / "pki", clock=clock)
+        signing = Signing(authority.ends, authority.sign)
+        every = controllers(made.as_identity, clock, made.context.gates, ca="CERTIFICATE", signing=signing)
         tasks = [asyncio.create_task(each.run()) for each in every]
         yield made
         for task in tasks:

@@ -1,11 +1,15 @@
 """The real kubectl asks the API server alone who somebody is and what they may do."""
 
+import base64
 import json
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from support.up import Up
+from support.requests import NODE_CLIENT, body, key_pem, request
+from support.up import Answer, Up
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("kubectl-apply")]
 
@@ -44,3 +48,72 @@ def test_roles_are_gathered_from_others(server: Up) -> None:
     server.ok("create", "clusterrole", "see-leases", "--verb=get", "--resource=leases.coordination.k8s.io")
     server.ok("label", "clusterrole", "see-leases", label)
     server.ok("wait", "clusterrole/view", "--timeout=10s", "--for=jsonpath={.rules[0].resources[0]}=leases")
+
+
+TOKEN = {"token-id": "abcdef", "token-secret": "0123456789abcdef", "usage-bootstrap-authentication": "true"}
+NEW_NODE = request("system:node:new", "system:nodes")
+
+
+def issued(server: Up, name: str, directory: Path) -> dict[str, Any]:
+    """Waits for the certificate; who the server takes its bearer for, and for how long it is good."""
+    server.ok("wait", "csr", name, "--timeout=20s", "--for=jsonpath={.status.certificate}")
+    (directory / "key").write_bytes(key_pem())
+    (directory / "crt").write_bytes(base64.b64decode(server.get("csr", name)["status"]["certificate"]))
+    shown = as_bearer(server, directory, "auth", "whoami", "-o", "json")
+    found: dict[str, Any] = json.loads(shown.out)["status"]["userInfo"]
+    return found
+
+
+def as_bearer(server: Up, directory: Path, *arguments: str) -> Answer:
+    admin = server.kubeconfig.read_text().splitlines()
+    kept = [line for line in admin if "client-certificate-data" not in line and "client-key-data" not in line]
+    (directory / "nobody.kubeconfig").write_text("\n".join(kept))
+    shown = ("--client-certificate", str(directory / "crt"), "--client-key", str(directory / "key"))
+    return server.kubectl("--kubeconfig", str(directory / "nobody.kubeconfig"), *shown, *arguments)
+
+
+def test_a_machine_with_a_bootstrap_token_becomes_a_node(server: Up, tmp_path: Path) -> None:
+    secret = {
+        "apiVersion": "v1", "kind": "Secret", "type": "bootstrap.kubernetes.io/token", "stringData": TOKEN,
+        "metadata": {"name": "bootstrap-token-abcdef", "namespace": "kube-system"},
+    }  # fmt: skip
+    server.apply(secret)
+    group = "--group=system:bootstrappers"
+    server.ok("create", "clusterrolebinding", "ask", "--clusterrole=system:node-bootstrapper", group)
+    token = ("--token", f"{TOKEN['token-id']}.{TOKEN['token-secret']}")
+    server.ok("create", "-f", "-", *token, stdin=json.dumps(body("new", NEW_NODE, expirationSeconds=3600)))
+    waiting = server.ok("get", "csr", "new").splitlines()
+    assert waiting[0].split() == ["NAME", "AGE", "SIGNERNAME", "REQUESTOR", "REQUESTEDDURATION", "CONDITION"]
+    assert waiting[1].split()[2:] == [NODE_CLIENT, "system:bootstrap:abcdef", "60m", "Pending"]
+    assert "approved" in server.ok("certificate", "approve", "new")
+    node = issued(server, "new", tmp_path)
+    assert (node["username"], node["groups"]) == ("system:node:new", ["system:nodes", "system:authenticated"])
+    assert "Approved,Issued" in server.ok("get", "csr", "new")
+    assert "cannot delete" in as_bearer(server, tmp_path, "delete", "node", "other").err
+
+
+def test_a_node_that_may_is_approved_by_itself(server: Up, tmp_path: Path) -> None:
+    kind = "system:certificates.k8s.io:certificatesigningrequests:selfnodeclient"
+    server.ok("create", "clusterrolebinding", "renew", f"--clusterrole={kind}", "--group=system:nodes")
+    as_node = ("--as", "system:node:new", "--as-group", "system:nodes")
+    server.ok("create", "-f", "-", *as_node, stdin=json.dumps(body("again", NEW_NODE)))
+    assert issued(server, "again", tmp_path)["username"] == "system:node:new"
+    condition = server.get("csr", "again")["status"]["conditions"][0]
+    assert (condition["type"], condition["reason"]) == ("Approved", "AutoApproved")
+
+
+def test_a_denied_request_stays_denied(server: Up) -> None:
+    server.ok("create", "-f", "-", stdin=json.dumps(body("no", request("jane"), "kubernetes.io/kube-apiserver-client")))
+    assert "denied" in server.ok("certificate", "deny", "no")
+    assert server.kubectl("certificate", "approve", "no").code
+    selected = "--field-selector=spec.signerName=kubernetes.io/kube-apiserver-client"
+    assert "Denied" in server.ok("get", "csr", selected)
+
+
+def test_what_the_signer_does_not_sign_has_failed(server: Up) -> None:
+    server.ok("create", "-f", "-", stdin=json.dumps(body("odd", request("jane"))))
+    server.ok("certificate", "approve", "odd")
+    server.ok("wait", "csr", "odd", "--timeout=20s", "--for=condition=Failed")
+    assert "Approved,Failed" in server.ok("get", "csr", "odd")
+    failed = server.get("csr", "odd")["status"]["conditions"][1]
+    assert failed["message"] == "subject organization is not system:nodes"

@@ -15,6 +15,7 @@ from podfit.api.apiextensions import CustomResourceDefinition, CustomResourceDef
 from podfit.api.apps.daemonsets import DaemonSet
 from podfit.api.apps.deployments import Deployment
 from podfit.api.batch import Job
+from podfit.api.certificates import CertificateSigningRequest
 from podfit.api.core.claims import PersistentVolumeClaim, PersistentVolumeClaimStatus
 from podfit.api.core.namespaces import Namespace, NamespaceStatus
 from podfit.api.core.persistent import PersistentVolume, PersistentVolumeStatus
@@ -27,11 +28,13 @@ from podfit.api.validation import pod_updates
 from podfit.api.validation.kinds import validate_create, validate_status, validate_update
 from podfit.apiserver.custom.scale import only_rescaled
 from podfit.core.features import FeatureGates
-from podfit.core.fields import FieldError
+from podfit.core.fields import FieldError, invalid
+from podfit.decide import certificates
 from podfit.decide.qos import qos_class
 from podfit.decide.resize_rules import prepare_resize, validate_resize
 from podfit.decide.services import created, updated
 from podfit.decide.workloads import changed_daemon_set, new_daemon_set, new_job
+from podfit.net.requests import certificate_problem, request_problem
 
 NAMESPACE_FINALIZER = "kubernetes"
 
@@ -89,7 +92,10 @@ def _held_back(pod: Pod) -> tuple[PodCondition, ...]:
 
 
 def check_create(obj: Any, gates: FeatureGates) -> list[FieldError]:
-    return validate_create(obj, gates)
+    errors = validate_create(obj, gates)
+    if isinstance(obj, CertificateSigningRequest) and (problem := request_problem(obj.spec.request)):
+        errors.insert(0, invalid("spec.request", obj.spec.request, problem))
+    return errors
 
 
 def door(info: ResourceInfo, subresource: str) -> Door:
@@ -172,6 +178,21 @@ def _deployment_status(new: Deployment, old: Deployment, gates: FeatureGates) ->
     return _status(replace(new, metadata=labels), old, gates)
 
 
+def _answered(
+    new: CertificateSigningRequest, old: CertificateSigningRequest, _gates: FeatureGates
+) -> list[FieldError]:
+    errors, data = validate_status(new, old), new.status.certificate
+    if data and data != old.status.certificate and (problem := certificate_problem(data)):
+        errors.append(invalid("status.certificate", "<certificate data>", problem))
+    return errors
+
+
+def _judged(new: CertificateSigningRequest, old: CertificateSigningRequest, _gates: FeatureGates) -> list[FieldError]:
+    from podfit.api.validation.certificates import validate_approval
+
+    return validate_approval(new, old)
+
+
 _STATUS = Door(_status, lambda new, old, _: validate_status(new, old))
 _CUSTOM_SCALE = Door(_custom_scale, validate_update)
 _CUSTOM = Door(_custom, validate_update)
@@ -190,6 +211,9 @@ _DOORS: dict[tuple[type, str], Door] = {
     (Service, ""): Door(lambda new, old, _: updated(new, old), validate_update),
     (Deployment, "status"): Door(_deployment_status, lambda new, old, _: validate_status(new, old)),
     (PersistentVolumeClaim, ""): Door(_claim, validate_update),
+    (CertificateSigningRequest, ""): Door(lambda new, old, _: certificates.unchanged(new, old), validate_update),
+    (CertificateSigningRequest, "status"): Door(lambda new, old, _: certificates.answered(new, old), _answered),
+    (CertificateSigningRequest, "approval"): Door(lambda new, old, _: certificates.judged(new, old), _judged),
     (Namespace, ""): Door(_namespace, validate_update),
     (Namespace, "finalize"): Door(_finalize, validate_update),
 }

@@ -144,8 +144,7 @@ class Cluster:
         await self._later.need("podfit.cluster.loops")
         from podfit.cluster.loops import control_loops, default_account
 
-        ca = authority.certificate.decode()
-        for part in control_loops(self._client, self.options, self._clock, self._metrics, ca=ca):
+        for part in control_loops(self._client, self.options, self._clock, self._metrics, authority=authority):
             self._run(part)
         async with asyncio.timeout(READY_SECONDS):
             await default_account(self.admin_local())

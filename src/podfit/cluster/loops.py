@@ -12,6 +12,7 @@ from podfit.cluster.identities import MANAGER, SCHEDULER, controller
 from podfit.cluster.options import MakeRoom, UpOptions
 from podfit.controllers.aggregation import AggregationController
 from podfit.controllers.base import Controller
+from podfit.controllers.certificates import CertificateController, Signing
 from podfit.controllers.garbage import GarbageCollector
 from podfit.controllers.garbage.collector import COMPONENT as GARBAGE_COLLECTOR
 from podfit.controllers.namespaces import NamespaceController
@@ -21,6 +22,7 @@ from podfit.controllers.volumes import VolumeProtection
 from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
 from podfit.net.metrics import Metrics
+from podfit.net.tls import Authority
 from podfit.net.wire import Identity
 from podfit.scheduler.scheduler import NAME as SCHEDULER_COMPONENT
 from podfit.scheduler.scheduler import Scheduler
@@ -29,10 +31,11 @@ ClientOf = Callable[[Identity], Client]
 
 
 def control_loops(
-    client_of: ClientOf, options: UpOptions, clock: Clock, metrics: Metrics, *, ca: str
+    client_of: ClientOf, options: UpOptions, clock: Clock, metrics: Metrics, *, authority: Authority
 ) -> Iterator[Coroutine[Any, Any, None]]:
     """Each runs for ever. `metrics` are the API server's, so that its /metrics shows the whole control plane."""
-    for each in controllers(client_of, clock, options.gates, ca=ca):
+    ca, signing = authority.certificate.decode(), Signing(authority.ends, authority.sign)
+    for each in controllers(client_of, clock, options.gates, ca=ca, signing=signing):
         yield each.run()
     yield from garbage_collection(client_of, clock)
     scheduling = client_of(Identity(SCHEDULER))
@@ -56,7 +59,9 @@ async def default_account(client: Client) -> None:
             return
 
 
-def controllers(client_of: ClientOf, clock: Clock, gates: FeatureGates, *, ca: str) -> Iterator[Controller[Any]]:
+def controllers(
+    client_of: ClientOf, clock: Clock, gates: FeatureGates, *, ca: str, signing: Signing
+) -> Iterator[Controller[Any]]:
     """Those that every cluster has, each as itself."""
 
     def own(name: str) -> Client:
@@ -70,6 +75,7 @@ def controllers(client_of: ClientOf, clock: Clock, gates: FeatureGates, *, ca: s
     yield QuotaController(own("resourcequota-controller"), clock=clock, gates=gates)
     yield AggregationController(own("clusterrole-aggregation-controller"), clock=clock)
     yield VolumeProtection(own("pvc-protection-controller"), PersistentVolumeClaim, clock=clock)
+    yield CertificateController(own("certificate-controller"), clock=clock, signing=signing)
     yield VolumeProtection(own("pv-protection-controller"), PersistentVolume, clock=clock)
 
 

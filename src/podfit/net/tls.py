@@ -105,6 +105,16 @@ class Authority:
         self._clients[shown] = checked
         return pair
 
+    def ends(self) -> datetime:
+        """When the authority's own certificate is over."""
+        return self._signer[0].not_valid_after_utc
+
+    def sign(self, request: bytes, usages: tuple[str, ...], begins: datetime, until: datetime) -> bytes:
+        """A certificate (PEM) for who made this request (PKCS#10 in PEM). Whether it is to have one is not asked."""
+        from podfit.net.requests import signed
+
+        return signed(self._signer, request, usages, begins, until)
+
     def knows(self, der: bytes) -> bool:
         """Whether this is a client certificate (DER) that this authority has handed out and that is in its time."""
         checked = self._clients.get(hashlib.sha256(der).digest())

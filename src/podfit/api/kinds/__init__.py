@@ -10,6 +10,7 @@ from podfit.api.kinds import (
     apps,
     autoscaling,
     batch,
+    certificates,
     coordination,
     core,
     discovery,
@@ -42,4 +43,5 @@ DECLARED: tuple[ResourceInfo, ...] = (
     *apiregistration.KINDS,
     *events.KINDS,
     *networking.KINDS,
+    *certificates.KINDS,
 )

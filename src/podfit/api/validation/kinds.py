@@ -65,6 +65,7 @@ _ON_DEMAND: dict[str, tuple[str, ...]] = {
     "autoscaling.v1": ("autoscalers",),
     "autoscaling.v2": ("autoscalers",),
     "batch": ("jobs", "cronjobs"),
+    "certificates": ("certificates",),
     "core.claims": ("storage",),
     "core.persistent": ("storage",),
     "core.replication": ("replication",),

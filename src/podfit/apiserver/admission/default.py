@@ -1,5 +1,6 @@
 """The chain in upstream's order."""
 
+from podfit.apiserver.admission.certificates import CertificateAdmission
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.admission.escalation import Escalation
 from podfit.apiserver.admission.limits import LimitRanger
@@ -17,8 +18,8 @@ from podfit.apiserver.context import Context
 
 BUILT_IN = (
     NamespaceLifecycle, LimitRanger, ServiceAccountAdmission, NodeRestriction, PriorityAdmission, DefaultTolerations,
-    DefaultStorageClass, StorageInUseProtection, RuntimeClassAdmission, Escalation, NodeDeclaredFeatures,
-    PodResizeValidator,
+    DefaultStorageClass, StorageInUseProtection, RuntimeClassAdmission, CertificateAdmission, Escalation,
+    NodeDeclaredFeatures, PodResizeValidator,
 )  # fmt: skip
 
 

@@ -4,14 +4,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from podfit.api.authentication import BoundObjectReference
+from podfit.api.certificates import CertificateSigningRequest
 from podfit.api.coordination import Lease
 from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod
 from podfit.api.validation.pods import MIRROR
 from podfit.apiserver.admission.chain import Passive
-from podfit.apiserver.authz.nodes import node_name
+from podfit.apiserver.authz.nodes import PREFIX, node_name
 from podfit.apiserver.context import Attributes
 from podfit.core.errors import forbidden
+from podfit.decide.certificates import NODE_CLIENT, NODE_SERVING
+from podfit.net.requests import read
 
 LEASES = "kube-node-lease"
 
@@ -44,12 +47,24 @@ def _refused(attributes: Attributes, obj: Any, node: str) -> str:
                 return f'node "{node}" is not allowed to modify node "{attributes.name}"'
             if attributes.operation == "UPDATE" and obj.spec.taints != attributes.old.spec.taints:
                 return f'node "{node}" is not allowed to modify taints'
+        case CertificateSigningRequest() if attributes.operation == "CREATE":
+            return _request(obj, node)
         case Lease():
             if attributes.namespace != LEASES:
                 return f'can only access leases in the "{LEASES}" system namespace'
             if attributes.name != node:
                 return "can only access node lease with the same name as the requesting node"
     return ""
+
+
+def _request(request: CertificateSigningRequest, node: str) -> str:
+    if request.spec.signer_name not in (NODE_CLIENT, NODE_SERVING):
+        return ""
+    try:
+        name = read(request.spec.request).common_name
+    except ValueError as error:
+        return f"unable to parse csr: {error}"
+    return "" if name == PREFIX + node else f"can only create a node CSR with CN={PREFIX}{node}"
 
 
 def _pod(attributes: Attributes, pod: Pod, node: str) -> str:

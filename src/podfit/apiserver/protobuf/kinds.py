@@ -92,6 +92,16 @@ _ACCESS_OF: Layout = {
     })),
 }  # fmt: skip
 
+_EXTRA = mapping(only(TEXTS, []), [])
+_ASKED = message({
+    1: ("request", BINARY), 2: ("username", TEXT), 3: ("uid", TEXT), 4: ("groups", TEXTS), 5: ("usages", TEXTS),
+    6: ("extra", _EXTRA), 7: ("signerName", TEXT), 8: ("expirationSeconds", pointer(NUMBER)),
+})  # fmt: skip
+_ANSWERED = message({
+    1: ("type", TEXT), 2: ("reason", TEXT), 3: ("message", TEXT), 4: ("lastUpdateTime", TIME),
+    5: ("lastTransitionTime", TIME), 6: ("status", TEXT),
+})  # fmt: skip
+
 _AUTHENTICATION, _AUTHORIZATION = "authentication.k8s.io/v1", "authorization.k8s.io/v1"
 _RBAC = "rbac.authorization.k8s.io/v1"
 KINDS: Mapping[tuple[str, str], Layout] = {
@@ -124,6 +134,10 @@ KINDS: Mapping[tuple[str, str], Layout] = {
         3: ("aggregationRule", message({1: ("clusterRoleSelectors", many(SELECTOR))})),
     },
     (_RBAC, "ClusterRoleBinding"): _BINDING,
+    ("certificates.k8s.io/v1", "CertificateSigningRequest"): {
+        1: ("metadata", META), 2: ("spec", _ASKED),
+        3: ("status", message({1: ("conditions", many(_ANSWERED)), 2: ("certificate", BINARY)})),
+    },
     ("scheduling.k8s.io/v1", "PriorityClass"): {
         1: ("metadata", META), 2: ("value", NUMBER), 3: ("globalDefault", FLAG), 4: ("description", TEXT),
         5: ("preemptionPolicy", pointer(TEXT)),

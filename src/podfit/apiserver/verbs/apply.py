@@ -7,6 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from podfit.api import codec
+from podfit.api.certificates import CertificateSigningRequest
 from podfit.api.core.pods import Pod
 from podfit.api.defaults import apply_defaults
 from podfit.api.registry import ResourceInfo
@@ -92,8 +93,15 @@ def _document(body: bytes) -> Any:
     return parse_yaml(body)
 
 
+_CERTIFICATE_RESET: dict[str, Tree] = {
+    "": {"f:status": {}}, "status": {"f:status": {"f:conditions": {}}}, "approval": {"f:status": {"f:certificate": {}}},
+}  # fmt: skip
+
+
 def _reset(info: ResourceInfo, subresource: str) -> Tree:
     """The fields that this door does not write, so that nobody comes to own them through it."""
+    if info.type is CertificateSigningRequest:
+        return {"f:spec": {}} | _CERTIFICATE_RESET[subresource]
     if subresource == "status":
         owners: Tree = {"f:metadata": {"f:deletionTimestamp": {}, "f:ownerReferences": {}}} if info.type is Pod else {}
         return {"f:spec": {}} | owners

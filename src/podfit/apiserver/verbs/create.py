@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from podfit.api.certificates import CertificateSigningRequest
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.allocations import allocated
 from podfit.apiserver.bodies import read_object
@@ -19,6 +20,7 @@ from podfit.apiserver.verbs.options import dry_run
 from podfit.core.errors import ApiError, bad_request
 from podfit.core.fields import refusal
 from podfit.core.times import format_time
+from podfit.decide.certificates import asked_by
 from podfit.net.wire import Identity, Request, Response
 
 _LONGEST_BASE = 58
@@ -53,6 +55,7 @@ async def create_object(
         admitted = await chain.mutate(attributes, prepare_create(info, owned, context.gates))
         # Prepared again: what follows from the spec, such as the QoS class, follows from what admission made of it.
         admitted = prepare_create(info, replace(admitted, metadata=_placed(admitted, target)), context.gates)
+        admitted = _asked(admitted, identity)
         if errors := check_create(admitted, context.gates):
             raise refusal(info.kind, named.metadata.name, errors, group=info.home.group)
         await chain.validate(attributes, admitted)
@@ -70,6 +73,13 @@ async def create_object(
             raise
         return record_response(info, record, status=201, warnings=said)
     raise AssertionError("the last attempt returns or raises")
+
+
+def _asked(obj: Any, who: Identity) -> Any:
+    """A request for a certificate says who asks."""
+    if not isinstance(obj, CertificateSigningRequest):
+        return obj
+    return asked_by(obj, who.user, who.uid, who.groups, dict(who.extra))
 
 
 def _placed(obj: Any, target: Target) -> Any:

@@ -1,0 +1,113 @@
+"""Certificates on request: approves nodes that may have one, signs what is approved, clears away what is over.
+
+    request ─▶ a node's, and who asks may ─▶ approved ─▶ the signer's rules ─▶ certificate, or Failed with what is wrong
+                                               ▲
+                         kubectl certificate approve
+"""
+
+import logging
+from collections.abc import Callable
+from datetime import datetime
+
+import msgspec
+from msgspec.structs import replace
+
+from podfit.api.authorization import ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec
+from podfit.api.certificates import APPROVED, FAILED, GROUP, CertificateSigningRequest
+from podfit.client.informer import Informer
+from podfit.client.rest import Client
+from podfit.controllers.base import Controller
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
+from podfit.decide.certificates import (
+    is_to_be_signed,
+    is_undecided,
+    objection,
+    out_of_date,
+    recognized,
+    times,
+    with_condition,
+)
+from podfit.net.requests import ends, read
+
+log = logging.getLogger(__name__)
+
+RESOURCE = "certificatesigningrequests"
+
+
+class Signing(msgspec.Struct, frozen=True):
+    """What signs: when it ends itself, and a certificate for a request, its uses, from when, until when."""
+
+    ends: Callable[[], datetime]
+    sign: Callable[[bytes, tuple[str, ...], datetime, datetime], bytes]
+
+
+class CertificateController(Controller[str]):
+    def __init__(self, client: Client, *, clock: Clock, signing: Signing) -> None:
+        self._client, self._clock, self._signing = client, clock, signing
+        self._requests = Informer(client, CertificateSigningRequest, clock=clock)
+        super().__init__(clock, self._requests)
+        self._requests.add_handler(
+            add=lambda new: self.queue.add(new.metadata.name), update=lambda _, new: self.queue.add(new.metadata.name))
+
+    async def reconcile(self, key: str) -> float | None:
+        request = self._requests.get(key)
+        if request is None:
+            return None
+        try:
+            return await self._step(request)
+        except ApiError as error:
+            if error.code not in (404, 409):  # gone, or seen again as it is now
+                raise
+            return None
+
+    async def _step(self, request: CertificateSigningRequest) -> float | None:
+        if is_undecided(request):
+            await self._approve(request)
+        elif is_to_be_signed(request):
+            await self._client.update(self._signed(request), subresource="status")
+            return None
+        return await self._clear(request)
+
+    async def _approve(self, request: CertificateSigningRequest) -> None:
+        for kind in recognized(request, read(request.spec.request)):
+            if await self._may(request, kind.subresource):
+                approved = with_condition(request, APPROVED, "AutoApproved", kind.message)
+                await self._client.update(approved, subresource="approval")
+                return
+
+    async def _may(self, request: CertificateSigningRequest, subresource: str) -> bool:
+        asked, access = request.spec, ResourceAttributes(
+            verb="create", group=GROUP, resource=RESOURCE, subresource=subresource)
+        spec = SubjectAccessReviewSpec(
+            user=asked.username, uid=asked.uid, groups=asked.groups, extra=asked.extra, resource_attributes=access)
+        return (await self._client.create(SubjectAccessReview(spec=spec))).status.allowed
+
+    def _signed(self, request: CertificateSigningRequest) -> CertificateSigningRequest:
+        spec = request.spec
+        if problem := objection(spec.signer_name, read(spec.request), spec.usages):
+            return with_condition(request, FAILED, "SignerValidationFailure", problem)
+        begins, until = times(self._clock.now(), spec.expiration_seconds, self._signing.ends())
+        certificate = self._signing.sign(spec.request, spec.usages, begins, until)
+        log.info("certificate signed request=%s signer=%s ends=%s", request.metadata.name, spec.signer_name, until)
+        return replace(request, status=replace(request.status, certificate=certificate))
+
+    async def _clear(self, request: CertificateSigningRequest) -> float | None:
+        """Deletes what is over; seconds until it will be."""
+        now = self._clock.now()
+        due = out_of_date(request, now, _ends(request.status.certificate))
+        if due is None:
+            return None
+        if due > now:
+            return (due - now).total_seconds()
+        meta = request.metadata
+        await self._client.delete(
+            CertificateSigningRequest, meta.name, "", uid=meta.uid, resource_version=meta.resource_version)
+        return None
+
+
+def _ends(certificate: bytes) -> datetime | None:
+    try:
+        return ends(certificate) if certificate else None
+    except ValueError:
+        return None

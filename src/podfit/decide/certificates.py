@@ -1,0 +1,197 @@
+"""Certificates that are asked for: what a signer of the cluster signs, who is approved by himself, what is out of date.
+
+The rules of upstream's signers `kubernetes.io/…`. A request is read by `net.requests`; here it is already `Asked`.
+"""
+
+from datetime import datetime, timedelta
+
+import msgspec
+from msgspec.structs import replace
+
+from podfit.api.certificates import (
+    APPROVED,
+    DENIED,
+    FAILED,
+    CertificateSigningRequest,
+    CertificateSigningRequestCondition,
+    CertificateSigningRequestStatus,
+)
+from podfit.core.times import parse_time
+
+CLIENT = "kubernetes.io/kube-apiserver-client"
+NODE_CLIENT = "kubernetes.io/kube-apiserver-client-kubelet"
+NODE_SERVING = "kubernetes.io/kubelet-serving"
+SIGNERS = (CLIENT, NODE_CLIENT, NODE_SERVING)
+
+NODE, NODES, MASTERS = "system:node:", "system:nodes", "system:masters"
+CLIENT_AUTH, SERVER_AUTH = "client auth", "server auth"
+_SIGNATURE, _KEY = "digital signature", "key encipherment"
+
+LONGEST = timedelta(days=365)
+SHORTEST, SHORT = timedelta(minutes=10), timedelta(hours=8)
+BACKDATED = timedelta(minutes=5)  # so that a client whose clock is behind can use it at once
+SETTLED_LIFE, PENDING_LIFE = timedelta(hours=1), timedelta(hours=24)
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """The names that a certificate is to have. `problem` says what is wrong with the signature, if anything is."""
+
+    common_name: str = ""
+    organizations: tuple[str, ...] = ()
+    dns: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
+    emails: tuple[str, ...] = ()
+    uris: tuple[str, ...] = ()
+    problem: str = ""
+
+
+class Recognized(msgspec.Struct, frozen=True):
+    """A request that is approved by itself when who asks may create `certificatesigningrequests/SUBRESOURCE`."""
+
+    subresource: str
+    message: str
+
+
+SELF_NODE = Recognized(
+    "selfnodeclient", "Auto approving self kubelet client certificate after SubjectAccessReview.")
+ANY_NODE = Recognized("nodeclient", "Auto approving kubelet client certificate after SubjectAccessReview.")
+
+
+def objection(signer: str, asked: Asked, usages: tuple[str, ...]) -> str:
+    """Why the signer does not sign this; empty when it does."""
+    if signer == CLIENT:
+        return _client(usages)
+    if asked.organizations != (NODES,):
+        return "subject organization is not system:nodes"
+    names = _serving_names(asked) if signer == NODE_SERVING else _client_names(asked)
+    purpose = SERVER_AUTH if signer == NODE_SERVING else CLIENT_AUTH
+    wanted = _usages(usages, purpose)
+    of_node = "" if asked.common_name.startswith(NODE) else "subject common name does not begin with system:node:"
+    return names or (wanted or of_node if signer == NODE_SERVING else of_node or wanted)
+
+
+def _client(usages: tuple[str, ...]) -> str:
+    for usage in usages:
+        if usage not in (_SIGNATURE, _KEY, CLIENT_AUTH):
+            return f"invalid usage for client certificate: {usage}"
+    return "" if CLIENT_AUTH in usages else f"missing required usage for client certificate: {CLIENT_AUTH}"
+
+
+def _usages(usages: tuple[str, ...], purpose: str) -> str:
+    """A key that is not RSA has no use for encipherment."""
+    if set(usages) in ({_SIGNATURE, purpose}, {_SIGNATURE, _KEY, purpose}):
+        return ""
+    return f"usages did not match [{' '.join(sorted((_SIGNATURE, _KEY, purpose)))}]"
+
+
+def _client_names(asked: Asked) -> str:
+    kinds = (("DNS", asked.dns), ("Email", asked.emails), ("IP", asked.addresses), ("URI", asked.uris))
+    return next((f"{kind} subjectAltNames are not allowed" for kind, names in kinds if names), "")
+
+
+def _serving_names(asked: Asked) -> str:
+    if not asked.dns and not asked.addresses:
+        return "DNS or IP subjectAltName is required"
+    kinds = (("Email", asked.emails), ("URI", asked.uris))
+    return next((f"{kind} subjectAltNames are not allowed" for kind, names in kinds if names), "")
+
+
+def recognized(request: CertificateSigningRequest, asked: Asked) -> tuple[Recognized, ...]:
+    """As what the request may be approved by itself, the narrowest first."""
+    spec = request.spec
+    if spec.signer_name != NODE_CLIENT or objection(NODE_CLIENT, asked, spec.usages):
+        return ()
+    return (SELF_NODE, ANY_NODE) if spec.username == asked.common_name else (ANY_NODE,)
+
+
+def is_undecided(request: CertificateSigningRequest) -> bool:
+    return not (request.status.certificate or request.has(APPROVED) or request.has(DENIED))
+
+
+def is_to_be_signed(request: CertificateSigningRequest) -> bool:
+    settled = request.status.certificate or request.has(DENIED) or request.has(FAILED)
+    return request.spec.signer_name in SIGNERS and request.has(APPROVED) and not settled
+
+
+def with_condition(
+    request: CertificateSigningRequest, kind: str, reason: str, message: str
+) -> CertificateSigningRequest:
+    new = CertificateSigningRequestCondition(type=kind, status="True", reason=reason, message=message)
+    return replace(request, status=replace(request.status, conditions=(*request.status.conditions, new)))
+
+
+def times(now: datetime, seconds: int | None, authority_ends: datetime) -> tuple[datetime, datetime]:
+    """From when until when it is good. What lasts long ends as much earlier as it begins earlier."""
+    wanted = LONGEST if seconds is None else max(SHORTEST, min(timedelta(seconds=seconds), LONGEST))
+    ends = now + wanted if wanted < SHORT else now + wanted - BACKDATED
+    return now - BACKDATED, min(ends, authority_ends)
+
+
+def out_of_date(
+    request: CertificateSigningRequest, now: datetime, certificate_ends: datetime | None
+) -> datetime | None:
+    """When the request may go, if nothing more happens to it: it was answered, or nobody wanted to answer."""
+    status, moments = request.status, []
+    for each in status.conditions:
+        since = _moment(each.last_update_time) or now
+        if each.type in (DENIED, FAILED) or (each.type == APPROVED and status.certificate):
+            moments.append(since + SETTLED_LIFE)
+        elif each.type == APPROVED:
+            moments.append(since + PENDING_LIFE)
+    if not status.conditions:
+        moments.append((_moment(request.metadata.creation_timestamp) or now) + PENDING_LIFE)
+    if certificate_ends is not None and request.has(APPROVED):
+        moments.append(certificate_ends)
+    return min(moments, default=None)
+
+
+def _moment(text: str | None) -> datetime | None:
+    try:
+        return parse_time(text) if text else None
+    except ValueError:
+        return None
+
+
+# ---------------------------------------------------------------------- what a write makes of it
+
+
+def asked_by(
+    request: CertificateSigningRequest, user: str, uid: str, groups: tuple[str, ...], extra: dict[str, tuple[str, ...]]
+) -> CertificateSigningRequest:
+    """Who asks is who sends the request, whatever it says."""
+    return replace(request, spec=replace(request.spec, username=user, uid=uid, groups=groups, extra=extra))
+
+
+def unchanged(new: CertificateSigningRequest, old: CertificateSigningRequest) -> CertificateSigningRequest:
+    """Through the main door only metadata changes."""
+    return replace(new, spec=old.spec, status=old.status)
+
+
+def answered(new: CertificateSigningRequest, old: CertificateSigningRequest) -> CertificateSigningRequest:
+    """Through `status` approval and denial stay as they are; one that is added or left out is for validation to say."""
+    conditions = new.status.conditions
+    for kind in (APPROVED, DENIED):
+        kept = [each for each in old.status.conditions if each.type == kind]
+        if len(kept) == sum(each.type == kind for each in conditions):
+            them = iter(kept)
+            conditions = tuple(next(them) if each.type == kind else each for each in conditions)
+    return replace(new, spec=old.spec, status=replace(new.status, conditions=conditions))
+
+
+def judged(new: CertificateSigningRequest, old: CertificateSigningRequest) -> CertificateSigningRequest:
+    """Through `approval` only conditions change."""
+    status = CertificateSigningRequestStatus(
+        conditions=new.status.conditions, certificate=old.status.certificate)
+    return replace(new, spec=old.spec, status=status)
+
+
+def dated(new: CertificateSigningRequest, old: CertificateSigningRequest, now: str) -> CertificateSigningRequest:
+    """Conditions with the times that they lack."""
+    since = {(each.type, each.status): each.last_transition_time for each in reversed(old.status.conditions)}
+    conditions = tuple(
+        replace(
+            each, last_update_time=each.last_update_time or now,
+            last_transition_time=each.last_transition_time or since.get((each.type, each.status)) or now)
+        for each in new.status.conditions
+    )  # fmt: skip
+    return replace(new, status=replace(new.status, conditions=conditions))
