@@ -7,7 +7,8 @@ from podfit.apiserver.admission.default import BUILT_IN
 
 DOCS = Path(__file__).parents[2] / "docs" / "apiserver.md"
 OURS = {  # where a class is not called as upstream's plugin
-    "ServiceAccountAdmission": "ServiceAccount", "PriorityAdmission": "Priority",
+    "CertificateAdmission": "CertificateApproval", "ServiceAccountAdmission": "ServiceAccount",
+    "PriorityAdmission": "Priority",
     "DefaultTolerations": "DefaultTolerationSeconds", "StorageInUseProtection": "StorageObjectInUseProtection",
     "RuntimeClassAdmission": "RuntimeClass", "NodeDeclaredFeatures": "NodeDeclaredFeatureValidator",
 }  # fmt: skip

@@ -8,13 +8,19 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from podfit.net.client_certificates import Trust
+from podfit.net.http_server import HttpsServer
 from podfit.net.system import SystemClock
-from podfit.net.tls import LEAF_LIFE, Authority, KeyPair, client_context
+from podfit.net.tls import LEAF_LIFE, Authority, KeyPair, client_context, server_context
 from podfit.net.wire import Handler, Request, Response
 from support.clock import FakeClock
-from support.wire import Wire, get
+from support.wire import HOST, Wire, get
 
 Serving = Callable[[Handler], AbstractAsyncContextManager[int]]
 Dial = Callable[..., Awaitable[Wire]]
@@ -64,6 +70,80 @@ async def test_a_session_taken_up_again_is_judged_again(authority: Authority, se
             wire = await dial(port, context)
             await wire.send(get("/"))
             assert json.loads((await wire.answer())[2]) == [True, ""]
+
+
+Extensions = list[x509.ExtensionType]
+KEY = ec.generate_private_key(ec.SECP256R1())
+ISSUES: Extensions = [x509.BasicConstraints(ca=True, path_length=None)]
+NO_SIGNER = x509.KeyUsage(
+    digital_signature=True, key_cert_sign=False, crl_sign=False, content_commitment=False, key_encipherment=False,
+    data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False,
+)  # fmt: skip
+
+
+def certificate(
+    name: str, issuer: str, extensions: Extensions, *, days: int = 1, key: ec.EllipticCurvePrivateKey = KEY
+) -> x509.Certificate:
+    now = SystemClock().now()
+    named = [x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, each)]) for each in (name, issuer)]
+    begins, ends = now - timedelta(days=2), now + timedelta(days=days)
+    builder = x509.CertificateBuilder(
+        named[1], named[0], KEY.public_key(), x509.random_serial_number(), begins, ends)
+    for each in (*extensions, x509.AuthorityKeyIdentifier.from_issuer_public_key(KEY.public_key())):
+        builder = builder.add_extension(each, critical=isinstance(each, x509.BasicConstraints))
+    return builder.sign(key, hashes.SHA256())
+
+
+def der(found: x509.Certificate) -> bytes:
+    return found.public_bytes(Encoding.DER)
+
+
+ROOT = certificate("root", "root", ISSUES)
+MIDDLE = certificate("middle", "root", ISSUES)
+LEAF = certificate("jane", "middle", [])
+CLIENT = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH])
+
+
+@pytest.mark.parametrize(
+    ("leaf", "between", "good"),
+    [
+        (LEAF, (MIDDLE,), True),
+        (certificate("jane", "middle", [CLIENT]), (MIDDLE,), True),
+        (certificate("jane", "lower", []), (certificate("lower", "middle", ISSUES), MIDDLE), True),
+        (LEAF, (), False),
+        (LEAF, (certificate("middle", "root", []),), False),
+        (LEAF, (certificate("middle", "root", [x509.BasicConstraints(ca=False, path_length=None)]),), False),
+        (LEAF, (certificate("middle", "root", [*ISSUES, NO_SIGNER]),), False),
+        (LEAF, (certificate("middle", "root", ISSUES, days=-1),), False),
+        (LEAF, (certificate("middle", "root", ISSUES, key=ec.generate_private_key(ec.SECP256R1())),), False),
+        (certificate("jane", "middle", [], days=-1), (MIDDLE,), False),
+        (certificate("jane", "middle", [x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])]), (MIDDLE,), False),
+    ],
+)
+def test_authorities_between_are_authorities_themselves(
+    leaf: x509.Certificate, between: tuple[x509.Certificate, ...], good: bool, authority: Authority
+) -> None:
+    """The bundle has several; only one has to do with it."""
+    trust = Trust(authority.certificate + ROOT.public_bytes(Encoding.PEM))
+    assert bool(trust.objection(der(leaf), tuple(map(der, between)))) is not good
+    assert bool(trust.objection(der(leaf))) is not good  # as a session that is taken up again shows it
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+async def test_a_chain_that_the_client_sends_leads_to_the_root(
+    version: ssl.TLSVersion, authority: Authority, server_pair: KeyPair, dial: Dial
+) -> None:
+    pem = LEAF.public_bytes(Encoding.PEM)
+    key = KEY.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    server = HttpsServer(told, server_context(server_pair), clients=Trust(ROOT.public_bytes(Encoding.PEM)))
+    port = await server.listen(HOST, 0)
+    for chain, expected in ((pem + MIDDLE.public_bytes(Encoding.PEM), True), (pem, True)):
+        context = client_context(authorities=authority.certificate, certificate=chain, key=key)
+        context.maximum_version = version
+        wire = await dial(port, context)
+        await wire.send(get("/"))
+        assert json.loads((await wire.answer())[2])[0] is expected
+    await server.close(deadline=1.0)
 
 
 def test_what_is_no_certificate_is_no_good(authority: Authority) -> None:

@@ -12,7 +12,7 @@ import ssl
 from collections.abc import AsyncIterator
 from typing import Protocol, cast
 
-from podfit.net.client_certificates import Trust
+from podfit.net.client_certificates import Trust, shown
 from podfit.net.guard import internal_error, status_response
 from podfit.net.http_intake import READ, BrokenBody, Intake
 from podfit.net.http_outlet import Outlet
@@ -214,10 +214,10 @@ class Connection(Intake):
 
     def _identify(self, transport: asyncio.Transport) -> None:
         tls: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
-        shown = tls.getpeercert(binary_form=True) if tls is not None else None
-        if shown is not None and self._connections.clients is not None:
-            self.untrusted = self._connections.clients.objection(shown)
-            self.peer_certificate = None if self.untrusted else shown
+        certificates = shown(tls)
+        if certificates and self._connections.clients is not None:
+            self.untrusted = self._connections.clients.objection(certificates[0], certificates[1:])
+            self.peer_certificate = None if self.untrusted else certificates[0]
         self.remote = transport.get_extra_info("peername", ("",))[0]
         if (sock := transport.get_extra_info("socket")) is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
