@@ -8,7 +8,7 @@ import pytest
 from podfit.net.wire import Identity
 from support.access import JANE, grant, rule, send
 from support.requests import REQUESTS, body, certificate, request
-from support.server import Server
+from support.server import ADMIN, Server
 
 MINE = "example.com/mine"
 PEM = request("jane")
@@ -18,7 +18,7 @@ NO = {"type": "Denied", "status": "True"}
 
 async def made(server: Server, who: Identity | None = None, **spec: Any) -> Any:
     code, found = await send(
-        server, "POST", REQUESTS, body("r", PEM, MINE, **spec), **({} if who is None else {"who": who}))
+        server, "POST", REQUESTS, body("r", PEM, MINE, **spec), who=who or ADMIN)
     assert code == 201, found
     return found
 
@@ -29,7 +29,7 @@ def condition(*each: dict[str, str], certificate: str = "") -> dict[str, Any]:
 
 async def put(server: Server, door: str, change: dict[str, Any], who: Identity | None = None) -> tuple[int, Any]:
     _, found = await send(server, "GET", f"{REQUESTS}/r")
-    return await send(server, "PUT", f"{REQUESTS}/r/{door}", found | change, **({} if who is None else {"who": who}))
+    return await send(server, "PUT", f"{REQUESTS}/r/{door}", found | change, who=who or ADMIN)
 
 
 async def test_who_asks_is_who_sends_and_nothing_of_the_spec_changes_later(server: Server) -> None:
