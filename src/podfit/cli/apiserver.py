@@ -26,7 +26,17 @@ def apiserver(
     etcd_keyfile: Annotated[Path | None, Parameter(help="Its key.")] = None,
     etcd_prefix: Annotated[str, Parameter(help="Where in etcd the keys are.")] = "/registry",
     port: Annotated[int, Parameter(name=["--port", "--secure-port"], help="0 takes a free one.")] = DEFAULT_PORT,
-    bind_address: Annotated[str, Parameter(help="IP address to listen on.")] = "127.0.0.1",
+    bind_address: Annotated[
+        str, Parameter(help="IP address to listen on; 0.0.0.0 for all.")
+    ] = "127.0.0.1",
+    advertise_address: Annotated[
+        str, Parameter(help="IP address that pods and other clients are told. [default: where it listens]")
+    ] = "",
+    tls_san: Annotated[
+        tuple[str, ...], Parameter(help="More names and addresses for its certificate.", negative="")
+    ] = (),
+    service_cluster_ip_range: Annotated[str, Parameter(help="Addresses of services.")] = "10.96.0.0/12",
+    service_node_port_range: Annotated[str, Parameter(help="Node ports of services.")] = "30000-32767",
     kubeconfig: Annotated[
         Path | None, Parameter(help="Where to write an administrator's. [default: DATA/admin.kubeconfig]")
     ] = None,
@@ -53,6 +63,8 @@ def apiserver(
     from podfit.cluster.alone import AloneOptions, serve
     from podfit.cluster.errors import UsageError
     from podfit.cluster.foreground import stopping_on_signals
+    from podfit.cluster.listening import listening
+    from podfit.cluster.options import ranges_of
     from podfit.net import event_loop
     from podfit.net.system import SystemClock
     from podfit.net.tls import KeyPair
@@ -63,7 +75,9 @@ def apiserver(
     if (tls_cert_file is None) is not (tls_private_key_file is None):
         raise UsageError("--tls-cert-file and --tls-private-key-file belong together")
     options = AloneOptions(
-        data=DataDir.at(data), port=port, bind_address=bind_address, kubeconfig=kubeconfig, client_ca=client_ca_file,
+        data=DataDir.at(data), port=port, kubeconfig=kubeconfig, client_ca=client_ca_file,
+        listening=listening(bind_address, advertise_address, tls_san),
+        ranges=ranges_of(service_cluster_ip_range, service_node_port_range),
         etcd=EtcdOptions(servers=servers, ca_file=etcd_cafile, cert_file=etcd_certfile, key_file=etcd_keyfile,
                          prefix=etcd_prefix.rstrip("/")) if servers else None,
         tls=KeyPair(tls_cert_file, tls_private_key_file) if tls_cert_file and tls_private_key_file else None,

@@ -9,7 +9,9 @@ from cyclopts import Parameter
 from podfit.apiserver.audit.options import AuditOptions
 from podfit.cli import exits, logs, render
 from podfit.cli.logs import LogFormat
+from podfit.cluster.certificates import LOOPBACK
 from podfit.cluster.layout import DEFAULT_PORT, DataDir, default_data_dir
+from podfit.cluster.listening import listening
 from podfit.cluster.options import (
     CpuPolicy,
     KubeletOptions,
@@ -21,6 +23,7 @@ from podfit.cluster.options import (
     SwapBehavior,
     UpOptions,
     legacy_of,
+    ranges_of,
 )
 from podfit.core.features import FeatureGates
 from podfit.decide.memory_qos import THROTTLING_FACTOR
@@ -30,7 +33,18 @@ from podfit.decide.pressure import DEFAULT
 def up(
     *,
     data: Annotated[Path | None, Parameter(help=f"Data directory. [default: {default_data_dir()}]")] = None,
-    port: Annotated[int, Parameter(help="Port of the API server on 127.0.0.1; 0 takes a free one.")] = DEFAULT_PORT,
+    port: Annotated[int, Parameter(help="Port of the API server; 0 takes a free one.")] = DEFAULT_PORT,
+    bind_address: Annotated[
+        str, Parameter(help="IP address to listen on beside 127.0.0.1; 0.0.0.0 for all.")
+    ] = LOOPBACK,
+    advertise_address: Annotated[
+        str, Parameter(help="IP address that pods and other clients are told. [default: where it listens]")
+    ] = "",
+    tls_san: Annotated[
+        tuple[str, ...], Parameter(help="More names and addresses for its certificate.", negative="")
+    ] = (),
+    service_cluster_ip_range: Annotated[str, Parameter(help="Addresses of services.")] = "10.96.0.0/12",
+    service_node_port_range: Annotated[str, Parameter(help="Node ports of services.")] = "30000-32767",
     kubeconfig: Annotated[
         Path | None,
         Parameter(help="Write a complete kubeconfig. [default: context podfit in your own, current unchanged]"),
@@ -103,6 +117,8 @@ def up(
     options = UpOptions(
         data=DataDir.at(data), port=port, kubeconfig=kubeconfig, node=node, nodes=nodes,
         gates=FeatureGates.parse(feature_gates), runtime_endpoint=container_runtime_endpoint.removeprefix("unix://"),
+        listening=listening(bind_address, advertise_address, tls_san),
+        ranges=ranges_of(service_cluster_ip_range, service_node_port_range),
         make_room=_make_room(make_room),
         legacy=legacy_of(legacy, legacy_clients), encryption=encryption_provider_config,
         audit=AuditOptions(log=audit_log_path, policy=audit_policy_file),

@@ -6,7 +6,6 @@ files. Nothing else is kept outside the store, so any of them can be killed and 
 """
 
 import fcntl
-import ipaddress
 import os
 import ssl
 from collections.abc import Awaitable, Callable, Iterator
@@ -24,16 +23,18 @@ from podfit.apiserver.server import ApiServer
 from podfit.client import kubeconfig_edit
 from podfit.client.kubeconfig import Access
 from podfit.cluster.access import CONTEXT, admin_access
-from podfit.cluster.certificates import HOSTS, LOOPBACK
+from podfit.cluster.certificates import LOOPBACK, serving
 from podfit.cluster.errors import MachineError, UsageError
 from podfit.cluster.layout import DEFAULT_PORT, DataDir
+from podfit.cluster.listening import Listening, listen, url
 from podfit.cluster.options import check_audit, encryption_rules, open_audit
 from podfit.cluster.process import exclusive
 from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
+from podfit.decide.services import ServiceRanges
 from podfit.net.client_certificates import Trust
 from podfit.net.files import write_atomic
-from podfit.net.http_server import HttpsServer, PortInUse
+from podfit.net.http_server import HttpsServer
 from podfit.net.metrics import Metrics
 from podfit.net.tls import Authority, KeyPair, server_context
 
@@ -46,7 +47,8 @@ class AloneOptions(msgspec.Struct, frozen=True, kw_only=True):
     data: DataDir
     etcd: EtcdOptions | None = None
     port: int = DEFAULT_PORT
-    bind_address: str = LOOPBACK
+    listening: Listening = Listening()
+    ranges: ServiceRanges = ServiceRanges()
     kubeconfig: Path | None = None
     tls: KeyPair | None = None
     client_ca: Path | None = None
@@ -60,23 +62,12 @@ class AloneOptions(msgspec.Struct, frozen=True, kw_only=True):
         check_audit(self.audit)
         if not 0 <= self.port <= 65535:
             raise UsageError(f"--port {self.port} is not a port (0 to 65535; 0 takes a free one)")
-        try:
-            ipaddress.ip_address(self.bind_address)
-        except ValueError:
-            raise UsageError(f"--bind-address {self.bind_address!r} is not an IP address") from None
+        self.listening.check()
         if self.etcd is not None:
             try:
                 self.etcd.check()
             except StoreError as error:
                 raise UsageError(f"--etcd-servers: {error}") from None
-
-    @property
-    def reachable(self) -> str:
-        """An address at which this machine reaches the server, as a URL has it."""
-        address = ipaddress.ip_address(self.bind_address)
-        if address.is_unspecified:
-            return LOOPBACK if address.version == 4 else "[::1]"
-        return str(address) if address.version == 4 else f"[{address}]"
 
 
 class Alone:
@@ -118,7 +109,7 @@ class Alone:
         trusted, tls = _trusted(options, authority), _tls(pair)
         store = await self._open_store()
         self._closing.push_async_callback(store.close)
-        context = Context(store, clock, options.gates, lambda _: None)
+        context = Context(store, clock, options.gates, lambda _: None, ranges=options.ranges)
         api = ApiServer(
             context, signing_key=signing_key, metrics=Metrics(), audit=open_audit(options.audit, clock))
         try:
@@ -127,10 +118,11 @@ class Alone:
             raise MachineError(str(error)) from error
         self._closing.push_async_callback(api.stop)
         https = HttpsServer(api.handler, tls, clients=Trust(trusted, known=authority.knows))
-        self.server = await self._listen(https)
+        port = await listen(https, (options.listening.bind,), options.port, "podfit apiserver --port 0")
+        self.server = url(options.listening.reachable, port)
         self._closing.push_async_callback(https.close)
         self._closing.callback(api.drain)
-        await api.publish(self.server)
+        await api.publish(url(options.listening.advertised, port))
         where = options.kubeconfig or options.data.kubeconfig
         write_atomic(where, kubeconfig_edit.standalone(CONTEXT, Access(
             self.server, access.authorities, access.certificate, access.key)))  # fmt: skip
@@ -140,10 +132,9 @@ class Alone:
 
     def _serving(self, authority: Authority) -> KeyPair:
         """Those that share a directory and listen on different addresses have a certificate each."""
-        address = self.options.bind_address
-        if address in HOSTS or ipaddress.ip_address(address).is_unspecified:
-            return authority.server("apiserver", hosts=HOSTS)
-        return authority.server(f"apiserver-{address.replace(':', '-')}", hosts=(*HOSTS, address))
+        listening = self.options.listening
+        name = "apiserver" if listening.bind == LOOPBACK else f"apiserver-{listening.bind.replace(':', '-')}"
+        return serving(authority, *listening.hosts(self.options.ranges.address(0)), name=name)
 
     async def _open_store(self) -> Store:
         options = self.options
@@ -155,16 +146,6 @@ class Alone:
         except StoreError as error:
             advice = "or choose another directory with --data" if options.etcd is None else "is etcd running?"
             raise MachineError(str(error), fix=(advice,)) from error
-
-    async def _listen(self, https: HttpsServer) -> str:
-        host, port = self.options.bind_address, self.options.port
-        try:
-            return f"https://{self.options.reachable}:{await https.listen(host, port)}"
-        except PortInUse as error:
-            fix = ("or take any free port:  podfit apiserver --port 0",)
-            raise MachineError(f"port {port} on {host} is in use by another program", fix=fix) from error
-        except OSError as error:
-            raise MachineError(f"cannot listen on {host}: {error}") from error
 
 
 async def serve(options: AloneOptions, *, announce: Announce, clock: Clock,

@@ -9,5 +9,6 @@ HOSTS = (
 )  # fmt: skip
 
 
-def serving(authority: Authority) -> KeyPair:
-    return authority.server("apiserver", hosts=HOSTS)
+def serving(authority: Authority, *more: str, name: str = "apiserver") -> KeyPair:
+    """A certificate for the usual names and `more`; with other names than last time it is issued anew."""
+    return authority.server(name, hosts=tuple(dict.fromkeys((*HOSTS, *more))))

@@ -21,6 +21,7 @@ from podfit.cluster.certificates import LOOPBACK, serving
 from podfit.cluster.errors import MachineError
 from podfit.cluster.identities import agent
 from podfit.cluster.later import Later
+from podfit.cluster.listening import listen, url
 from podfit.cluster.options import (
     KubeletOptions,
     NodeChoice,
@@ -35,7 +36,7 @@ from podfit.cluster.process import Process, RunningNode, UpState, exclusive, wri
 from podfit.core.clock import Clock
 from podfit.core.times import format_time
 from podfit.net.client_certificates import Trust
-from podfit.net.http_server import HttpsServer, PortInUse
+from podfit.net.http_server import HttpsServer
 from podfit.net.metrics import Metrics
 from podfit.net.system import SystemClock
 from podfit.net.tls import Authority, server_context
@@ -59,7 +60,7 @@ class Cluster:
     def __init__(self, options: UpOptions, clock: Clock, store: Callable[[], Store]) -> None:
         self.options = options
         self.nodes: tuple[ClusterNode, ...] = ()
-        self.server = ""
+        self.server = self.advertised = ""
         self.access = Published(options.data.kubeconfig, "", "")
         self._clock, self._open_store = clock, store
         self._closing = AsyncExitStack()
@@ -104,6 +105,8 @@ class Cluster:
         authority = await self._control_plane()
         self.access = publish(options.data, admin_access(authority, self.server), options.kubeconfig)
         announce(f"  api       {self.server}, ready in {1000 * (clock.monotonic() - began):.0f} ms")
+        if not options.listening.local:
+            announce(f"            for others {self.advertised}, listening on {', '.join(options.listening.addresses)}")
         self._serving.set()
         await asyncio.sleep(0)  # the nodes' imports come first
         loops = asyncio.ensure_future(self._control_loops(authority))
@@ -125,17 +128,19 @@ class Cluster:
         authority = Authority.load(options.data.pki, clock=clock)
         store = self._store = self._open_store()
         self._closing.push_async_callback(store.close)
-        context = Context(store, clock, options.gates, self._kubelet, options.legacy)
+        context = Context(store, clock, options.gates, self._kubelet, options.legacy, ranges=options.ranges)
         api = ApiServer(context, signing_key=options.data.pki / "service-accounts.key", metrics=self._metrics,
                         audit=open_audit(options.audit, clock))  # fmt: skip
         await api.start()
         self._closing.push_async_callback(api.stop)
+        pair = serving(authority, *options.listening.hosts(options.ranges.address(0)))
         trust = Trust(authority.certificate, known=authority.knows)
-        self._https = HttpsServer(api.handler, server_context(serving(authority)), clients=trust)
-        self.server = await self._listen(self._https)
+        self._https = HttpsServer(api.handler, server_context(pair), clients=trust)
+        port = await listen(self._https, options.listening.addresses, options.port, "podfit up --port 0")
+        self.server, self.advertised = url(LOOPBACK, port), url(options.listening.advertised, port)
         self._closing.push_async_callback(self._https.close)
         self._closing.callback(api.drain)
-        await api.publish(self.server)
+        await api.publish(self.advertised)
         self._handler = api.handler
         return authority
 
@@ -160,22 +165,12 @@ class Cluster:
             return [await real_machinery(stands_on, self.options, self._clock)]
         return [simulated_machinery(self._clock) for _ in node_names(choice, self.options.nodes)]
 
-    async def _listen(self, https: HttpsServer) -> str:
-        port = self.options.port
-        try:
-            return f"https://{LOOPBACK}:{await https.listen(LOOPBACK, port)}"
-        except PortInUse as error:
-            raise MachineError(
-                f"port {port} on {LOOPBACK} is in use by another program",
-                fix=("or take any free port:  podfit up --port 0",),
-            ) from error
-
     async def _nodes(self, choice: NodeChoice, machinery: "list[Machinery]", announce: Announce) -> None:
         from podfit.cluster.nodes import ClusterNode, pressures, wait_until_ready
 
         names = node_names(choice, self.options.nodes)
         self.nodes = tuple(
-            ClusterNode(name, choice.kind, each, self.options, self._handler, self._clock)
+            ClusterNode(name, choice.kind, each, self.options, self._handler, self._clock, self.advertised)
             for name, each in zip(names, machinery, strict=True)
         )
         await asyncio.gather(*(node.start() for node in self.nodes))

@@ -45,6 +45,7 @@ def arguments_of(options: UpOptions, log_format: str, verbose: int) -> list[str]
         arguments += ["--kubeconfig", str(options.kubeconfig.absolute())]
     if options.node:
         arguments += ["--node", str(options.node)]
+    arguments += options.listening.arguments() + options.ranges.arguments()
     if options.runtime_endpoint:
         arguments += ["--container-runtime-endpoint", options.runtime_endpoint]
     if options.make_room is not MakeRoom.NO:

@@ -43,7 +43,7 @@ def check(options: KubeletOptions) -> None:
         raise UsageError(f"--memory-throttling-factor {options.memory_throttling_factor}: above 0 and at most 1")
 
 
-def kubelet_config(name: str, options: UpOptions, *, simulated: bool) -> KubeletConfig:
+def kubelet_config(name: str, options: UpOptions, *, simulated: bool, api_server: str = "") -> KubeletConfig:
     """MachineError when this machine cannot do what was asked for. What is reserved is not allocatable."""
     root = options.data.kubelet(name)
     capacity = machine_facts.capacity(root)
@@ -56,7 +56,7 @@ def kubelet_config(name: str, options: UpOptions, *, simulated: bool) -> Kubelet
         allocatable=_allocatable(capacity, managers, thresholds),
         managers=managers,
         manifests=Path(options.kubelet.pod_manifest_path) if options.kubelet.pod_manifest_path else None,
-        eviction_hard=thresholds)
+        eviction_hard=thresholds, api_server=api_server)
 
 
 def _allocatable(

@@ -138,10 +138,11 @@ def _is_ready(node: Node) -> bool:
 
 
 class ClusterNode:
-    """One node. `handler` is its kubelet's server."""
+    """One node, whose containers find the API server at `address`. `handler` is its kubelet's server."""
 
     def __init__(
-        self, name: str, kind: NodeKind, machinery: Machinery, options: UpOptions, api: Handler, clock: Clock
+        self, name: str, kind: NodeKind, machinery: Machinery, options: UpOptions, api: Handler, clock: Clock,
+        address: str,
     ) -> None:
         self.name = name
         self.kind = kind
@@ -149,7 +150,7 @@ class ClusterNode:
         identity = Identity(f"system:node:{name}", ("system:nodes", "system:authenticated"))
         client = Client(Local(api, identity), user_agent="kubelet")
         simulated = kind is NodeKind.SIMULATED
-        config = kubelet_config(name, options, simulated=simulated)
+        config = kubelet_config(name, options, simulated=simulated, api_server=address)
         try:
             self._kubelet = Kubelet(
                 client=client, runtime=machinery.runtime, cgroups=machinery.cgroups, config=config,

@@ -14,10 +14,12 @@ from podfit.apiserver.audit.options import AuditOptions, BadPolicy
 from podfit.apiserver.legacy.options import OFF, Legacy
 from podfit.cluster.errors import MachineError, UsageError
 from podfit.cluster.layout import DEFAULT_PORT, DataDir
+from podfit.cluster.listening import Listening
 from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
 from podfit.decide.memory_qos import THROTTLING_FACTOR
 from podfit.decide.pressure import DEFAULT
+from podfit.decide.services import BadRange, ServiceRanges
 
 if TYPE_CHECKING:
     from podfit.apiserver.audit.log import AuditLog
@@ -96,6 +98,8 @@ class KubeletOptions(msgspec.Struct, frozen=True, kw_only=True):
 class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
     data: DataDir
     port: int = DEFAULT_PORT
+    listening: Listening = Listening()
+    ranges: ServiceRanges = ServiceRanges()
     kubeconfig: Path | None = None
     node: NodeKind | None = None
     nodes: int = 1
@@ -111,6 +115,7 @@ class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
         """UsageError when the options contradict each other."""
         if not 0 <= self.port <= 65535:
             raise UsageError(f"--port {self.port} is not a port (0 to 65535; 0 takes a free one)")
+        self.listening.check()
         check_audit(self.audit)
         if self.nodes < 1:
             raise UsageError(f"--nodes {self.nodes}: a cluster has at least one node (or use --node none)")
@@ -150,6 +155,14 @@ def check_audit(audit: AuditOptions) -> None:
         audit.read()
     except BadPolicy as error:
         raise UsageError(f"--audit-policy-file: {error}") from None
+
+
+def ranges_of(addresses: str, ports: str) -> ServiceRanges:
+    """What services get; UsageError for what is no range."""
+    try:
+        return ServiceRanges.parse(addresses, ports)
+    except BadRange as error:
+        raise UsageError(str(error)) from None
 
 
 def legacy_of(switches: str, clients: str) -> Legacy:

@@ -20,6 +20,11 @@ from podfit.core.fields import FieldError, invalid
 
 _SINGLE, _REQUIRE, _PREFER = "SingleStack", "RequireDualStack", "PreferDualStack"
 _OTHER = {"IPv4": "IPv6", "IPv6": "IPv4"}
+_FEWEST = 8  # addresses; of fewer, nothing is left beside the network's own and those for the cluster itself
+
+
+class BadRange(ValueError):
+    """A text is not a range that services can have."""
 
 
 class ServiceRanges(msgspec.Struct, frozen=True):
@@ -28,6 +33,20 @@ class ServiceRanges(msgspec.Struct, frozen=True):
     addresses: IPv4Network | IPv6Network = ip_network("10.96.0.0/12")
     first_port: int = 30000
     last_port: int = 32767
+
+    @classmethod
+    def parse(cls, addresses: str, ports: str) -> "ServiceRanges":
+        """As the flags of an API server have them. Raises BadRange."""
+        return cls(_network(addresses), *_port_range(ports))
+
+    def arguments(self) -> list[str]:
+        """On the command line; what is not as usual."""
+        usual, found = ServiceRanges(), []
+        if self.addresses != usual.addresses:
+            found += ["--service-cluster-ip-range", str(self.addresses)]
+        if (self.first_port, self.last_port) != (usual.first_port, usual.last_port):
+            found += ["--service-node-port-range", f"{self.first_port}-{self.last_port}"]
+        return found
 
     @property
     def family(self) -> str:
@@ -54,6 +73,30 @@ class ServiceRanges(msgspec.Struct, frozen=True):
 
     def has_port(self, port: int) -> bool:
         return self.first_port <= port <= self.last_port
+
+
+def _network(text: str) -> IPv4Network | IPv6Network:
+    try:
+        network = ip_network(text)
+    except ValueError as error:
+        several = ": one range, of one family" if "," in text else f": {error}"
+        raise BadRange(f"--service-cluster-ip-range {text!r}{several}") from None
+    if network.num_addresses < _FEWEST:
+        raise BadRange(f"--service-cluster-ip-range {text!r}: must be at least {_FEWEST} IP addresses")
+    return network
+
+
+def _port_range(text: str) -> tuple[int, int]:
+    """`30000-32767`, or `30000+2767` for as many more."""
+    first, sign, second = text.partition("+" if "+" in text else "-")
+    try:
+        low = int(first)
+        high = low if not sign else int(second) + (low if sign == "+" else 0)
+    except ValueError:
+        raise BadRange(f"--service-node-port-range {text!r} is not of the form 30000-32767") from None
+    if not 0 < low <= high <= 65535:
+        raise BadRange(f"--service-node-port-range {text!r}: from 1 to 65535, the lower one first")
+    return low, high
 
 
 class Held(msgspec.Struct, frozen=True):

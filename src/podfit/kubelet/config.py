@@ -13,7 +13,7 @@ from podfit.kubelet.managers.config import ManagersConfig
 class KubeletConfig(msgspec.Struct, frozen=True, kw_only=True):
     """`capacity` and `allocatable` hold cpu, memory, pods and ephemeral-storage; `root` keeps checkpoints, volumes and
     container logs. `manifests` is the directory of static pods. `port` is where the server part listens (0 = nowhere).
-    `simulated` is said on the node object.
+    `simulated` is said on the node object. `api_server` is the URL that containers are told; empty for none.
     """
 
     name: str
@@ -25,6 +25,7 @@ class KubeletConfig(msgspec.Struct, frozen=True, kw_only=True):
     annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
     port: int = 0
     simulated: bool = False
+    api_server: str = ""
     manifests: Path | None = None
     eviction_hard: tuple[Threshold, ...] = ()
     managers: ManagersConfig = ManagersConfig()

@@ -25,6 +25,7 @@ from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.decide.container_resources import Machine
 from podfit.decide.fit import NodeView
+from podfit.decide.service_variables import of_api_server
 from podfit.kubelet.actuation.actuator import Actuator
 from podfit.kubelet.actuation.guard import Guard
 from podfit.kubelet.allocation.checkpoint import Checkpoint, CheckpointError
@@ -115,7 +116,7 @@ class Kubelet:
             runtime_name=runtime_name, allocation=self._allocation, actuator=self._actuator, volumes=volumes,
             starter=Starter(
                 runtime, self._actuator, self._puller, lookup, volumes, config.allocatable, clock, CrashBackoff(),
-                self._pool, self._emit),
+                self._pool, self._emit, of_api_server(config.api_server)),
             killer=Killer(runtime, clock, self._emit), metrics=PodMetrics(self.metrics), emit=self._emit,
             precedence=precedence,
             tell=self._tell, active=lambda: self._pods.active(self._allocation))

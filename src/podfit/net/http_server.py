@@ -50,9 +50,10 @@ class PortInUse(OSError):
 
 
 class HttpsServer:
-    """Serves one handler on one address.
+    """Serves one handler on one or more addresses.
 
-    `listen` may be called once; `close` lets requests in flight finish until `deadline` seconds have passed.
+    `listen` is called for each of them, at any time; `close` lets requests in flight finish until `deadline` seconds
+    have passed.
     """
 
     def __init__(self, handler: Handler, tls: ssl.SSLContext, *, clients: Trust | None = None,
@@ -65,29 +66,32 @@ class HttpsServer:
         self._body_limit = body_limit
         self._body_timeout = body_timeout
         self._connections: Connections | None = None
-        self._listener: asyncio.Server | None = None
+        self._listeners: list[asyncio.Server] = []
 
     async def listen(self, host: str, port: int) -> int:
         """Accept connections on an IP address; `port` 0 takes a free one. Returns the port. Raises `PortInUse`."""
-        self._connections = Connections(self._answer, self._clients)
+        if self._connections is None:
+            self._connections = Connections(self._answer, self._clients)
         try:
-            self._listener = await asyncio.get_running_loop().create_server(
+            listener = await asyncio.get_running_loop().create_server(
                 self._connections, host, port, ssl=self._tls, backlog=1024, ssl_handshake_timeout=HANDSHAKE_SECONDS,
                 ssl_shutdown_timeout=SHUTDOWN_SECONDS)
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 raise PortInUse(host, port) from error
             raise
-        bound: int = self._listener.sockets[0].getsockname()[1]
+        self._listeners.append(listener)
+        bound: int = listener.sockets[0].getsockname()[1]
         return bound
 
     async def close(self, *, deadline: float = 5.0) -> None:
         """Stop accepting, end the streams and wait for requests in flight; cut those older than `deadline` seconds."""
-        if self._listener is None or self._connections is None:
+        if self._connections is None:
             return
-        self._listener.close()
+        for listener in self._listeners:
+            listener.close()
         await self._connections.close(deadline)
-        self._listener = None
+        self._connections, self._listeners = None, []
 
     async def _answer(self, connection: Connection, message: RawRequestMessage, payload: StreamReader) -> Response:
         path, query = split_target(message.path)

@@ -68,6 +68,13 @@ async def test_later_definitions_win_and_earlier_ones_can_be_used(lookup: Lookup
         "a": "own", "b": "2", "P_a": "1", "P_b": "2", "k": "secret", "C": "own-2 $(a) $(nope) $"}
 
 
+async def test_services_can_be_used_and_overridden(lookup: Lookup) -> None:
+    pod = pod_with([{"name": "URL", "value": "https://$(HOST):$(PORT)"}, {"name": "PORT", "value": "own"}])
+    values = await environment(
+        pod, pod.spec.containers[0], lookup=lookup, allocatable=ALLOCATABLE, services={"HOST": "h", "PORT": "1"})
+    assert values == {"HOST": "h", "PORT": "own", "URL": "https://h:1"}
+
+
 async def test_the_pod_about_itself(lookup: Lookup) -> None:
     pod = pod_with([
         field("N", "metadata.name"), field("L", "metadata.labels['app']"), field("ALL", "metadata.labels"),

@@ -1,6 +1,7 @@
 """A container's environment, in the order that gives later definitions the last word.
 
-    envFrom, then env; within env a later variable may use an earlier one as $(NAME), and $$ stands for one $
+    where the API server is, envFrom, then env; within env a later variable may use an earlier one as $(NAME), and $$
+    stands for one $
 """
 
 import re
@@ -12,6 +13,7 @@ from podfit.api.core.pods import Pod
 from podfit.kubelet.pods.fields import Unsupported, field_value, resource_value
 from podfit.kubelet.pods.lookup import Lookup
 
+NONE: Mapping[str, str] = {}
 _REFERENCE = re.compile(r"\$(\$|\(([^()]*)\))")
 
 
@@ -30,9 +32,13 @@ def expand_all(texts: Sequence[str], values: Mapping[str, str]) -> tuple[str, ..
     return tuple(expand(text, values) for text in texts)
 
 
-async def environment(pod: Pod, container: Container, *, lookup: Lookup, allocatable: ResourceList) -> dict[str, str]:
-    """`pod` is the allocated one with addresses in its status. Raises Missing, Unsupported, ApiError."""
-    values: dict[str, str] = {}
+async def environment(
+    pod: Pod, container: Container, *, lookup: Lookup, allocatable: ResourceList, services: Mapping[str, str] = NONE,
+) -> dict[str, str]:
+    """`pod` is the allocated one with addresses in its status; `services` are the variables by which services are
+    found. Raises Missing, Unsupported, ApiError.
+    """
+    values = dict(services)
     namespace = pod.metadata.namespace
     for origin in container.env_from:
         for name, data in (await _all_of(namespace, origin, lookup)).items():

@@ -9,7 +9,7 @@
 """
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -70,6 +70,8 @@ class Starter(msgspec.Struct, frozen=True):
     pool: SharedPool
     emit: Callable[[Pod, str, str, str, str], None]
     """Pod, type, reason, message, field path."""
+    services: Mapping[str, str]
+    """Variables that every container gets."""
     failures: dict[tuple[str, str], tuple[NotStarted, float]] = msgspec.field(default_factory=dict)
     """Why a container (pod's uid, name) could not be started, and when it may be tried again."""
 
@@ -133,7 +135,8 @@ class Starter(msgspec.Struct, frozen=True):
         problem = root_problem(pod, container, await self.runtime.image_status(image)) or unsupported_hook(container)
         if problem:
             raise Unsupported(problem)
-        values = await environment(pod, container, lookup=self.lookup, allocatable=self.allocatable)
+        values = await environment(
+            pod, container, lookup=self.lookup, allocatable=self.allocatable, services=self.services)
         mounts = container_mounts(pod, container, place.volumes, values)
         make_directory(Path(place.sandbox.log_directory, container.name))
         return container_config(
