@@ -48,6 +48,8 @@ class Run:
     async def go(self) -> None:
         begun = time.monotonic()
         environment = os.environ | {"COLUMNS": str(shutil.get_terminal_size().columns)}
+        if self.session.name != "node":
+            environment["PODFIT_TESTS_BESIDE_NODE"] = "1"  # which alone counts what is left on the machine
         color = "--color=yes" if sys.stdout.isatty() else "--color=no"
         # In a group of its own a Ctrl-C does not reach it, so that it is interrupted once, and its processes by it.
         process = await asyncio.create_subprocess_exec(

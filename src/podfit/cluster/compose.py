@@ -86,7 +86,7 @@ class Cluster:
         try:
             await cluster._start(announce)
         except BaseException:
-            await cluster.stop(pods=False)
+            await cluster.stop(pods=False, runtime=True)
             raise
         return cluster
 
@@ -183,13 +183,15 @@ class Cluster:
             for pressure in await pressures(self.admin_local(), node.name):
                 announce(f"  warning   {pressure}; the node takes no new pods (--eviction-hard \"\" switches this off)")
 
-    async def stop(self, *, pods: bool) -> None:
-        """End everything; with `pods` the containers, the runtime and the user's kubeconfig entry go too.
+    async def stop(self, *, pods: bool, runtime: bool = False) -> None:
+        """End everything; with `pods` the containers, the runtime and the user's kubeconfig entry go too. With
+        `runtime` alone the runtime goes if no containers are on it.
 
         Then the machine is looked at: raises LeftBehind when something of this cluster is still there.
         """
         traces = self._traces() if pods else None
-        stopped = await asyncio.gather(*(node.stop(pods=pods) for node in self.nodes), return_exceptions=True)
+        ends = (node.stop(pods=pods, runtime=pods or runtime) for node in self.nodes)
+        stopped = await asyncio.gather(*ends, return_exceptions=True)
         if not self.nodes:
             await self._abandon()
         for task in self._parts:

@@ -30,9 +30,12 @@ async def run_until_stopped(options: UpOptions, *, announce: Announce) -> None:
     stop: asyncio.Future[signal.Signals] = asyncio.get_running_loop().create_future()
     with _signals(lambda number: None if stop.done() else stop.set_result(number)):
         starting = asyncio.ensure_future(Cluster.start(options, announce=announce))
-        await _either(starting, stop)
-        if not starting.done():
-            starting.cancel()
+        try:
+            await _either(starting, stop)
+        finally:  # also when a signal has come before the handlers and cancels this task
+            if not starting.done():
+                starting.cancel()
+                await asyncio.wait({starting})
         cluster = await starting
         try:
             announce("")

@@ -177,9 +177,10 @@ class ClusterNode:
             self._watching = asyncio.create_task(self.machinery.containerd.watch())
         await self._kubelet.start()
 
-    async def stop(self, *, pods: bool) -> None:
+    async def stop(self, *, pods: bool, runtime: bool) -> None:
+        """With `runtime` our own containerd ends as well, if nothing runs on it any more."""
         await self._kubelet.stop(stop_pods=pods)
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
-        await release(self.machinery, end=pods)
+        await release(self.machinery, end=runtime)
