@@ -1,1 +1,6 @@
 """The Container Runtime Interface, v1, over gRPC."""
+
+import os
+
+# gRPC reads it when it is loaded: it tells on the terminal what it prepares for forks, and processes are never forked here.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
