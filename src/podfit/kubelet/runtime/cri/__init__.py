@@ -2,5 +2,5 @@
 
 import os
 
-# gRPC reads it when it is loaded: it tells on the terminal what it prepares for forks, and processes are never forked here.
+# gRPC reads it when it is loaded. It tells on the terminal what it prepares for forks, and nothing is forked here.
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
