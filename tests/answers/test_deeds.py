@@ -20,6 +20,7 @@ from podfit.api.codec import convert
 from podfit.api.core.pods import Pod
 from podfit.client.rest import Client
 from podfit.client.transport import Local
+from podfit.core.errors import ApiError
 from podfit.kubelet.managers.config import ManagersConfig
 from support.server import Server, running_server
 
@@ -48,7 +49,13 @@ class Deed:
         return plan(await Reader(self.client, "default").read(Target(POD, "web")), wish)
 
     async def done(self, wish: Wish) -> None:
-        await self.client.update(apply(wish, await self.pod()), subresource="resize")
+        while True:
+            try:
+                await self.client.update(apply(wish, await self.pod()), subresource="resize")
+                break
+            except ApiError as error:  # the node wrote the pod's status in between
+                if error.code != 409:
+                    raise
         await self.rest()
 
 

@@ -90,6 +90,7 @@ class Containerd:
         self._sandbox_image = sandbox_image
         self._clock = clock
         self._process: _Process | None = None
+        self._begun = False  # and not waited for yet
         self._child: subprocess.Popen[bytes] | None = None
 
     @property
@@ -107,11 +108,13 @@ class Containerd:
         self._process = _running(self.places.arguments)
         if self._process is None:
             self._launch()
+        self._begun = True
 
     async def start(self) -> None:
         """Returns when the socket takes connections. Raises ContainerdFailed."""
-        if self._process is None:
+        if not self._begun:
             self.begin()
+        self._begun = False
         await self._answering()
 
     async def watch(self) -> None:
