@@ -107,6 +107,7 @@ class _Connection:
         first = proxy or there
         self._http = http.client.HTTPConnection(first.hostname or "", _port(first), timeout=connect_timeout)
         self._prefix = there.path
+        self._over = False
         if proxy and self._tls is not None:
             self._http.set_tunnel(there.hostname or "", _port(there), _credentials(proxy))
         elif proxy:  # a request in clear text is given to the proxy whole
@@ -133,6 +134,9 @@ class _Connection:
             found = self._http.sock
             if self._tls is not None:
                 found = self._http.sock = self._tls.wrap_socket(found, server_hostname=self._name)
+            if self._over:  # while it was being opened, so nobody else closes it
+                self._http.close()
+                raise ConnectionAbortedError("hung up")
         return found
 
     @property
@@ -144,6 +148,7 @@ class _Connection:
 
     def hang_up(self) -> None:
         """Whoever still waits for a piece of the answer gets an error."""
+        self._over = True
         if self._http.sock is not None:
             with suppress(OSError):  # the other side was quicker
                 self._http.sock.shutdown(socket.SHUT_RDWR)
