@@ -4,22 +4,23 @@ What is told of a record is one function, `_shown`, wherever a record comes from
 conflict that refused a write.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from podfit.store.protocol import Change, Page, Record, RevisionConflict, Store, Watch
 
 
-class StoreLayer:
+class StoreLayer(ABC):
     """A Store. Subclasses say what is shown and what is kept."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def _shown(self, record: Record) -> Record:
-        raise NotImplementedError
+    @abstractmethod
+    def _shown(self, record: Record) -> Record: ...
 
-    def _kept(self, key: str, value: bytes) -> bytes:
-        raise NotImplementedError
+    @abstractmethod
+    def _kept(self, key: str, value: bytes) -> bytes: ...
 
     def _written(self, record: Record, value: bytes) -> Record:
         """What is told of a record that was just kept of `value`."""
