@@ -293,6 +293,17 @@ async def test_closing_cuts_what_outlives_the_deadline(authority: Authority, ser
     assert await wire.reader.read() == b""
 
 
+async def test_closing_cuts_who_has_not_finished_the_handshake(server_pair: KeyPair) -> None:
+    server = HttpsServer(echo, server_context(server_pair))
+    reader, writer = await asyncio.open_connection(HOST, await server.listen(HOST, 0))
+    await asyncio.sleep(0)  # until it is accepted
+    writer.write(b"\x16\x03\x01")  # the start of a greeting
+    await asyncio.wait_for(server.close(), 3)
+    with suppress(ConnectionError):
+        assert await asyncio.wait_for(reader.read(), 3) == b""
+    writer.transport.abort()
+
+
 async def test_a_stream_that_fails_half_way_does_not_look_complete(
     serving: Serving, dial: Dial, caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -9,8 +9,9 @@ import asyncio
 import logging
 import socket
 import ssl
+from asyncio.sslproto import SSLProtocol
 from collections.abc import AsyncIterator
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from podfit.net.client_certificates import Trust, shown
 from podfit.net.guard import internal_error, status_response
@@ -28,6 +29,8 @@ FIRST_SECONDS = 30.0  # for the first request's headers: who connects and says n
 LINGER_SECONDS = 5.0  # for the rest of a body that nobody wants, so that the client comes to read why
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 STEP_SECONDS, GONE_STEPS = 0.005, 10
+HANDSHAKE_SECONDS = 10
+SHUTDOWN_SECONDS = 2  # for the client's half of closing TLS
 
 
 class Answering(Protocol):
@@ -38,15 +41,19 @@ class Answering(Protocol):
 class Connections:
     """All connections of a server; makes one for each socket."""
 
-    def __init__(self, answering: Answering, clients: Trust | None) -> None:
+    def __init__(self, answering: Answering, tls: ssl.SSLContext, clients: Trust | None) -> None:
         self.answering, self.clients = answering, clients
         self.alive: set[Connection] = set()
+        """Those whose handshake is over."""
+        self.sockets: set[asyncio.Transport] = set()
+        """All of them, also while their handshake is under way."""
         self.closing = False
         """Set when the server closes: a handshake that ends after that is one nobody would close again."""
         self.buffer = memoryview(bytearray(READ))
+        self._tls = tls
 
-    def __call__(self) -> asyncio.BufferedProtocol:
-        return Connection(self)
+    def __call__(self) -> asyncio.BaseProtocol:
+        return Secured(self, self._tls)
 
     async def close(self, deadline: float) -> None:
         """End the streams, wait so many seconds for requests in flight, then cut what is left."""
@@ -63,12 +70,36 @@ class Connections:
     async def _gone(self) -> None:
         """Wait until no socket is left. A client has a moment to hear of the end; one that does not read is cut off."""
         for _ in range(GONE_STEPS):
-            if not self.alive:
+            if not self.sockets:
                 return
             await asyncio.sleep(STEP_SECONDS)
         for connection in tuple(self.alive):
             connection.cut()
+        for transport in tuple(self.sockets):
+            transport.abort()
         await asyncio.sleep(0)
+
+
+class Secured(SSLProtocol):
+    """TLS between a socket and its `Connection`, which hears of it when the handshake is over. What asyncio's servers
+    put there themselves cannot be told to end before that, so a silent client's socket would outlive the server.
+    """
+
+    def __init__(self, connections: Connections, tls: ssl.SSLContext) -> None:
+        nobody_waits: Any = None  # which typeshed does not know to be possible
+        super().__init__(
+            asyncio.get_running_loop(), Connection(connections), tls, nobody_waits, server_side=True,
+            ssl_handshake_timeout=HANDSHAKE_SECONDS, ssl_shutdown_timeout=SHUTDOWN_SECONDS)
+        self._sockets = connections.sockets
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._socket = cast(asyncio.Transport, transport)
+        self._sockets.add(self._socket)
+        super().connection_made(transport)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._sockets.discard(self._socket)
+        super().connection_lost(exc)
 
 
 class Connection(Intake):

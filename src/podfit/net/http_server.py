@@ -36,8 +36,6 @@ log = logging.getLogger(__name__)
 
 BODY_LIMIT = 3 * 1024 * 1024  # bytes, as the API server's own limit
 BODY_SECONDS = 60.0
-HANDSHAKE_SECONDS = 10.0
-SHUTDOWN_SECONDS = 2.0  # for the client's half of closing TLS
 
 
 class PortInUse(OSError):
@@ -71,11 +69,9 @@ class HttpsServer:
     async def listen(self, host: str, port: int) -> int:
         """Accept connections on an IP address; `port` 0 takes a free one. Returns the port. Raises `PortInUse`."""
         if self._connections is None:
-            self._connections = Connections(self._answer, self._clients)
+            self._connections = Connections(self._answer, self._tls, self._clients)
         try:
-            listener = await asyncio.get_running_loop().create_server(
-                self._connections, host, port, ssl=self._tls, backlog=1024, ssl_handshake_timeout=HANDSHAKE_SECONDS,
-                ssl_shutdown_timeout=SHUTDOWN_SECONDS)
+            listener = await asyncio.get_running_loop().create_server(self._connections, host, port, backlog=1024)
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 raise PortInUse(host, port) from error
