@@ -2,7 +2,7 @@
 
 from msgspec import field
 
-from podfit.api.base import Object, Struct, always
+from podfit.api.base import Object, Struct, Time, always
 from podfit.api.meta import ObjectMeta
 
 GROUP = "authentication.k8s.io"
@@ -62,7 +62,7 @@ class TokenRequestSpec(Struct):
 
 class TokenRequestStatus(Struct):
     token: str = always(default="")
-    expiration_timestamp: str | None = always(default=None)
+    expiration_timestamp: Time | None = always(default=None)
 
 
 class TokenRequest(Object):

@@ -5,27 +5,26 @@ what Go's JSON omits as empty is left out. A field number that a table does not 
 field that occurs twice the last counts.
 """
 
+import struct
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
+from math import isfinite
 from typing import Any, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
-from podfit.core.times import format_time
+from podfit.core.times import format_micro, format_time
 
-_VARINT, _FIXED64, BYTES, _FIXED32 = 0, 1, 2, 5
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DOUBLE = struct.Struct("<d")
 
 
 class Malformed(ValueError):
     """The bytes are not the message that they should be."""
-
-
-class Unread(ValueError):
-    """The message has a field that this server does not read, and that must not be lost."""
 
 
 class _Holds(Enum):
@@ -44,6 +43,7 @@ class FieldType(msgspec.Struct, frozen=True):
 
 
 Layout: TypeAlias = Mapping[int, tuple[str, FieldType]]
+"""Name in JSON and type by field number. Of a field without a name the value's members are the message's own."""
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
@@ -59,6 +59,14 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
     raise Malformed("a number is longer than 10 bytes")
 
 
+def _varints(data: bytes) -> Iterator[int]:
+    """The numbers of a packed list."""
+    at = 0
+    while at < len(data):
+        value, at = _varint(data, at)
+        yield value
+
+
 def fields_of(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:
     """Number, wire type and payload of each field of a message, in its order."""
     at = 0
@@ -67,14 +75,14 @@ def fields_of(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:
         number, wire = key >> 3, key & 7
         if not number:
             raise Malformed("field number 0")
-        if wire == _VARINT:
+        if wire == VARINT:
             value, at = _varint(data, at)
             yield number, wire, value
             continue
         if wire == BYTES:
             size, at = _varint(data, at)
-        elif wire in (_FIXED64, _FIXED32):
-            size = 8 if wire == _FIXED64 else 4
+        elif wire in (FIXED64, FIXED32):
+            size = 8 if wire == FIXED64 else 4
         else:
             raise Malformed(f"field {number} has the unknown wire type {wire}")
         if size > len(data) - at:
@@ -83,27 +91,37 @@ def fields_of(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:
         at += size
 
 
-def read(message: Layout, data: bytes, *, whole: bool = False) -> dict[str, Any]:
-    """`whole`: nothing may be left out; a field that the layout does not have raises Unread."""
+def read(message: Layout, data: bytes) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for number, wire, payload in fields_of(data):
         if number not in message:
-            if whole:
-                raise Unread(f"field {number} beside {', '.join(found) or 'no other'}")
             continue
         name, kind = message[number]
-        if wire != kind.wire:
-            raise Malformed(f"{name} has wire type {wire} instead of {kind.wire}")
-        value = kind.read(payload)
         if kind.holds is _Holds.MANY:
-            found.setdefault(name, []).append(value)
-        elif kind.holds is _Holds.ENTRIES:
-            found.setdefault(name, {}).update(value)
+            found.setdefault(name, []).extend(map(kind.read, _items(name, kind, wire, payload)))
+            continue
+        value = kind.read(_payload(name, kind, wire, payload))
+        if kind.holds is _Holds.ENTRIES:
+            (found.setdefault(name, {}) if name else found).update(value)
         elif value != kind.empty:
             found[name] = value
         else:
             found.pop(name, None)
     return found
+
+
+def _payload(name: str, kind: FieldType, wire: int, payload: int | bytes) -> int | bytes:
+    if wire != kind.wire:
+        raise Malformed(f"{name or 'a message'} has wire type {wire} instead of {kind.wire}")
+    return payload
+
+
+def _items(name: str, kind: FieldType, wire: int, payload: int | bytes) -> "Iterator[int | bytes]":
+    """Numbers may come one by one or packed into one payload."""
+    if wire == BYTES and kind.wire == VARINT and isinstance(payload, bytes):
+        yield from _varints(payload)
+    else:
+        yield _payload(name, kind, wire, payload)
 
 
 def _text(data: bytes) -> str:
@@ -117,26 +135,40 @@ def _signed(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
+def _double(data: bytes) -> int | float:
+    """Written by JSON without a fraction where it has none."""
+    value: float = _DOUBLE.unpack(data)[0]
+    if not isfinite(value):
+        raise Malformed(f"a number is {value}")
+    return int(value) if value.is_integer() else value
+
+
 def _base64(data: bytes) -> str:
     return b64encode(data).decode("ascii")
 
 
-def json_value(data: bytes) -> Any:
+def _json(data: bytes) -> Any:
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise Malformed(f"fieldsV1 is not JSON: {error}") from None
+        raise Malformed(f"a raw value is not JSON: {error}") from None
+
+
+def _moment(data: bytes) -> datetime:
+    parts = read({1: ("seconds", NUMBER), 2: ("nanos", NUMBER)}, data)
+    try:
+        return _EPOCH + timedelta(seconds=parts.get("seconds", 0), microseconds=parts.get("nanos", 0) // 1000)
+    except OverflowError:
+        raise Malformed("a time is out of range") from None
 
 
 def _time(data: bytes) -> str | None:
     """RFC 3339; Go writes a time that is not set as an empty message."""
-    if not data:
-        return None
-    parts = read({1: ("seconds", NUMBER)}, data)
-    try:
-        return format_time(_EPOCH + timedelta(seconds=parts.get("seconds", 0)))
-    except OverflowError:
-        raise Malformed("a time is out of range") from None
+    return format_time(_moment(data)) if data else None
+
+
+def _micro_time(data: bytes) -> str | None:
+    return format_micro(_moment(data)) if data else None
 
 
 def _int_or_string(data: bytes) -> int | str:
@@ -146,18 +178,28 @@ def _int_or_string(data: bytes) -> int | str:
     return chosen
 
 
-def message(fields: Layout) -> FieldType:
-    return FieldType(BYTES, lambda data: read(fields, data))
+def message(fields: Callable[[], Layout]) -> FieldType:
+    """A message, whose layout is asked for when there is one: a message may hold its like."""
+    return FieldType(BYTES, lambda data: read(fields(), data))
 
 
-def complete(fields: Layout) -> FieldType:
-    """A message of which every field has to be known."""
-    return FieldType(BYTES, lambda data: read(fields, data, whole=True))
+def inline(fields: Callable[[], Layout]) -> FieldType:
+    return replace(message(fields), holds=_Holds.ENTRIES)
 
 
 def only(kind: FieldType, missing: Any) -> FieldType:
     """A message around one value, which stands for it in JSON."""
     return FieldType(BYTES, lambda data: read({1: ("value", kind)}, data).get("value", missing))
+
+
+def either(one: FieldType, other: FieldType, missing: Any = None) -> FieldType:
+    """A message of two fields, of which JSON has the value of the one that is there; the second where it has both."""
+
+    def chosen(data: bytes) -> Any:
+        found = read({1: ("one", one), 2: ("other", other)}, data)
+        return found.get("other", found.get("one", missing))
+
+    return FieldType(BYTES, chosen)
 
 
 def many(kind: FieldType) -> FieldType:
@@ -181,10 +223,12 @@ def pointer(kind: FieldType) -> FieldType:
 
 
 TEXT = FieldType(BYTES, _text, empty="")
-NUMBER = FieldType(_VARINT, _signed, empty=0)
-FLAG = FieldType(_VARINT, bool, empty=False)
+NUMBER = FieldType(VARINT, _signed, empty=0)
+FLAG = FieldType(VARINT, bool, empty=False)
+DOUBLE = FieldType(FIXED64, _double)
 BINARY = FieldType(BYTES, _base64, empty="")
 TIME = FieldType(BYTES, _time)
-TEXTS = many(TEXT)
+MICRO_TIME = FieldType(BYTES, _micro_time)
 INT_OR_STRING = FieldType(BYTES, _int_or_string)
-QUANTITIES = mapping(only(TEXT, "0"), "0")
+QUANTITY = only(TEXT, "0")
+JSON = only(FieldType(BYTES, _json), None)

@@ -1,0 +1,31 @@
+"""Every kind in protobuf, as the messages that kubectl was compiled with write it."""
+
+import pytest
+
+from podfit.api.schema import unknown_fields
+from podfit.apiserver import protobuf
+from podfit.apiserver.bodies import typed
+from podfit.apiserver.protobuf.layouts import bodies
+from support.messages import descriptor, empty, full
+from support.protobuf import enveloped
+
+pytestmark = pytest.mark.kubectl
+KINDS = sorted(bodies())
+LATER = {("apiextensions.k8s.io/v1", "CustomResourceDefinition"), ("apiregistration.k8s.io/v1", "APIService")}
+"""Kinds whose messages kubectl does not have: it has no typed client for them."""
+
+
+def test_kubectl_knows_the_others() -> None:
+    assert {each for each in KINDS if descriptor(*each) is None} == LATER
+
+
+@pytest.mark.row("R-020")
+@pytest.mark.parametrize("kind", [each for each in KINDS if each not in LATER], ids="/".join)
+def test_a_kind_with_everything_and_with_nothing(kind: tuple[str, str]) -> None:
+    message = descriptor(*kind)
+    assert message is not None
+    for raw, wanted in (full(message), empty(message)):
+        read = protobuf.decode(enveloped(*kind, raw))
+        assert read == {"apiVersion": kind[0], "kind": kind[1], **wanted}
+        assert unknown_fields(read, bodies()[kind]) == []
+        typed(read, bodies()[kind])
