@@ -1,12 +1,15 @@
 """A node whose checkpoints were damaged, or whose disk takes nothing: it says so, goes on, and makes up for it."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kubelet.harness import Node
 from kubelet.test_resize import done, sized
 from podfit.kubelet.allocation import checkpoint
+from podfit.kubelet.allocation.journal import Journal
 from podfit.net.files import write_atomic
 
 FILES = "allocated_pods_state", "actuated_pods_state"
@@ -16,7 +19,9 @@ FILES = "allocated_pods_state", "actuated_pods_state"
 def disk(monkeypatch: pytest.MonkeyPatch) -> "Disk":
     """Set before the node is made: a checkpoint keeps the writer that it was given."""
     made = Disk()
-    monkeypatch.setattr(checkpoint.Checkpoint.__init__, "__kwdefaults__", {"write": made.write})
+    defaults: dict[str, object] = checkpoint.Checkpoint.__init__.__kwdefaults__  # type: ignore[assignment]
+    monkeypatch.setattr(checkpoint.Checkpoint.__init__, "__kwdefaults__", {**defaults, "write": made.write})
+    monkeypatch.setattr(Journal, "_write", made.wrap(Journal._write))
     return made
 
 
@@ -27,6 +32,14 @@ class Disk:
         if self.full:
             raise OSError(28, "No space left on device")
         write_atomic(path, data)
+
+    def wrap(self, real: Callable[..., None]) -> Callable[..., None]:
+        def write(*given: Any, **named: Any) -> None:
+            if self.full:
+                raise OSError(28, "No space left on device")
+            real(*given, **named)
+
+        return write
 
 
 def damage(node: Node, content: bytes) -> None:

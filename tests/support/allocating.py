@@ -18,7 +18,8 @@ from podfit.decide.container_resources import Machine, effective
 from podfit.decide.fit import NodeView
 from podfit.decide.overlay import PodResources, resizable
 from podfit.kubelet.allocation.admission import Admitted, Answer
-from podfit.kubelet.allocation.checkpoint import Checkpoint, Write
+from podfit.kubelet.allocation.checkpoint import Checkpoint
+from podfit.kubelet.allocation.disk import Write
 from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.managers.config import ManagersConfig
 from podfit.kubelet.managers.manager import ResourceManagers

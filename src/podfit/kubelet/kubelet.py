@@ -94,8 +94,11 @@ class Kubelet:
         self._watch = RuntimeWatch(
             runtime, clock=clock, changed=self._pods.wake, recovered=self._pods.wake_all)
         self.metrics = Metrics()
-        allocated = Checkpoint(config.root / "allocated_pods_state")
-        actuated = Checkpoint(config.root / "actuated_pods_state", write=write_whole)
+        journaled = None if config.simulated else clock  # a simulated resize waits for no runtime
+        allocated = Checkpoint(config.root / "allocated_pods_state", clock=journaled)
+        actuated = Checkpoint(
+            config.root / "actuated_pods_state", write=write_whole, clock=journaled, durable=False)
+        self._checkpoints = (allocated, actuated)
         self._managers = ResourceManagers(config.managers, config.root)
         self._pool = SharedPool(runtime, self._managers, node=config.name, clock=clock)
         self._guard = Guard(cgroups, clock, config.root / "guarded_shrinks")
@@ -157,6 +160,8 @@ class Kubelet:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._allocation.close()
+        for checkpoint in self._checkpoints:
+            await checkpoint.close()
         await self._puller.close()
         if stop_pods:
             await self._housekeeper.take_down()

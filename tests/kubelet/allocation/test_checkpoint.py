@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podfit.decide.overlay import PodResources
-from podfit.kubelet.allocation.checkpoint import Checkpoint, CheckpointError, Damaged, Dumper, checksum, dump, load
+from podfit.kubelet.allocation.checkpoint import Checkpoint, CheckpointError
 from podfit.kubelet.allocation.checksum import fnv32a, fold
+from podfit.kubelet.allocation.form import Damaged, Texter, checksum, dump, load, whole
 from support.pods import needs
 
 VECTOR = '{"entries":{"pod1":{"ContainerResources":{"container1":{"requests":{"cpu":"1Ki","memory":"1Ki"}}}}}}'
@@ -46,11 +47,11 @@ def test_a_sum_by_pieces_is_the_sum_of_the_whole(pieces: list[bytes], start: int
 
 
 def test_texts_that_are_known_are_written_again_as_they_were() -> None:
-    dumper = Dumper()
-    first = dumper.dump({"a": SMALL, "b": LARGE})
-    assert dumper.dump({"b": SMALL, "a": SMALL}) == dump({"a": SMALL, "b": SMALL})
-    assert dumper.dump({}) == dump({})
-    assert dumper.dump({"a": SMALL, "b": LARGE}) == first
+    texter = Texter()
+    first = whole(texter.texts({"a": SMALL, "b": LARGE}))
+    assert whole(texter.texts({"b": SMALL, "a": SMALL})) == dump({"a": SMALL, "b": SMALL})
+    assert whole(texter.texts({})) == dump({})
+    assert whole(texter.texts({"a": SMALL, "b": LARGE})) == first
 
 
 @pytest.mark.parametrize("content", [

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from podfit.api.core.pods import Pod
 from podfit.core.quantity import Quantity
 from podfit.kubelet.allocation.admission import Admitted, Rejected, Unsaved
-from podfit.kubelet.allocation.checkpoint import load
+from podfit.kubelet.allocation.form import load
 from support.allocating import Allocating
 from support.placed import placed
 from support.pods import container, needs, pod

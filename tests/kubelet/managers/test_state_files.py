@@ -9,7 +9,8 @@ import pytest
 
 from podfit.decide.cpusets import CpuState, flat, parse, show
 from podfit.decide.memory_blocks import Bank, Block, MemoryState
-from podfit.kubelet.allocation.checkpoint import CheckpointError, Damaged
+from podfit.kubelet.allocation.checkpoint import CheckpointError
+from podfit.kubelet.allocation.form import Damaged
 from podfit.kubelet.managers import state_files
 from podfit.kubelet.managers.config import (
     ManagerError,

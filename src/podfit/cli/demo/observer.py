@@ -3,16 +3,15 @@
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import msgspec
-
+from podfit.api.codec import to_dict
 from podfit.api.core.container_status import ContainerStatus
 from podfit.api.core.pods import Pod
 from podfit.cli.demo.actor import NAMESPACE
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
+from podfit.kubelet.allocation.disk import journal_of, read
 from podfit.kubelet.cgroup.protocol import QOS, CgroupError, Cgroups, ContainerValues
 
 LONGEST_WAIT = 30.0  # seconds
@@ -90,9 +89,8 @@ class Observer:
 
     def allocated(self, name: str, container: str) -> dict[str, dict[str, str]]:
         """The container's resources in the node's own checkpoint, `{"limits": …, "requests": …}`."""
-        data = msgspec.json.decode(self._checkpoint.read_bytes())["data"]
-        entries: dict[str, Any] = msgspec.json.decode(data)["entries"]
-        promised: dict[str, dict[str, str]] = entries[self.pod(name).metadata.uid]["ContainerResources"][container]
+        entries = read(self._checkpoint, journal_of(self._checkpoint))
+        promised: dict[str, dict[str, str]] = to_dict(entries[self.pod(name).metadata.uid].containers[container])
         return promised
 
 

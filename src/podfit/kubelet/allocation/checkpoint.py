@@ -1,137 +1,63 @@
 """The two files that survive the kubelet: what was promised and what was actuated (spec 5.1).
 
-    {"data":"{\\"entries\\":{…}}","checksum":1178570812}
-
 Writes are grouped: changes that arrive while a write is on its way share the next one, so fifty pods that resize at
 once cost two writes and not fifty. A change becomes visible only when it is durable, and a failed write leaves no trace
 of the changes it carried. Writing happens in a thread, which costs 0.1 ms: a slow disk must not stop the event loop.
+What waits for no disk is written where it stands.
 """
 
 import asyncio
-import itertools
-import json
 import logging
-from collections.abc import Callable, Collection, Mapping, Set
-from functools import reduce
+from collections.abc import Collection, Mapping, Set
 from pathlib import Path
-from typing import Any
 
-import msgspec
-
-from podfit.api import codec
-from podfit.api.core.containers import ResourceRequirements
+from podfit.core.clock import Clock, Timer
 from podfit.decide.overlay import PodResources
-from podfit.kubelet.allocation.checksum import OFFSET, fnv32a, fold
+from podfit.kubelet.allocation.disk import Disk, Write, journal_of
+from podfit.kubelet.allocation.form import Damaged, Texter, Texts
 from podfit.net.files import write_atomic
 
 log = logging.getLogger(__name__)
 
-Write = Callable[[Path, bytes], None]
+IDLE_SECONDS = 1.0  # without a change: then the file is brought up to date, and the journal made ready
 
 
 class CheckpointError(Exception):
     """The change could not be made durable, and was not made."""
 
 
-class Damaged(Exception):
-    """The file is no checkpoint, or its checksum does not match."""
-
-
-def checksum(data: bytes) -> int:
-    """Of `(string)` and the data (R-090)."""
-    return fnv32a(b"(string)" + data)
-
-
-class Dumper:
-    """Writes entries as they are in the file. Most of them are as they were the last time, and so is their text."""
-
-    def __init__(self) -> None:
-        self._texts: dict[str, tuple[PodResources, bytes]] = {}
-
-    def dump(self, entries: Mapping[str, PodResources]) -> bytes:
-        self._texts = {uid: self._text(uid, entries[uid]) for uid in sorted(entries)}
-        pieces = list(itertools.chain.from_iterable((b",", text) for _, text in self._texts.values()))
-        pieces = [b'(string){"entries":{', *pieces[1:], b"}}"]
-        value = reduce(fold, pieces, OFFSET)
-        data = b"".join(pieces).removeprefix(b"(string)").decode()
-        return _json({"data": data, "checksum": value}).encode()
-
-    def _text(self, uid: str, resources: PodResources) -> tuple[PodResources, bytes]:
-        known = self._texts.get(uid)
-        if known is not None and known[0] is resources:
-            return known
-        return resources, f"{_json(uid)}:{_json(_entry(resources))}".encode()
-
-
-def dump(entries: Mapping[str, PodResources]) -> bytes:
-    return Dumper().dump(entries)
-
-
-def load(content: bytes) -> dict[str, PodResources]:
-    """The entries of a file. Damaged says what is wrong with it."""
-    try:
-        document = json.loads(content)
-        data, expected = document["data"], document["checksum"]
-        entries = json.loads(data)["entries"] or {}
-        found = checksum(data.encode())
-        resources = {uid: _read_entry(entry) for uid, entry in entries.items()}
-    except (ValueError, LookupError, TypeError, AttributeError, msgspec.ValidationError) as error:
-        raise Damaged(f"not a checkpoint: {error}") from error
-    if found != expected:
-        raise Damaged(f"checksum is {found}, the file says {expected}")
-    return resources
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-
-
-def _entry(resources: PodResources) -> dict[str, Any]:
-    containers = {name: _resources(resources.containers[name]) for name in sorted(resources.containers)}
-    level = None if resources.pod is None else _resources(resources.pod)
-    return {"ContainerResources": containers, "PodLevelResources": level}
-
-
-def _resources(resources: ResourceRequirements) -> dict[str, Any]:
-    lists = {"limits": resources.limits, "requests": resources.requests}
-    written: dict[str, Any] = {
-        key: {name: str(amounts[name]) for name in sorted(amounts)} for key, amounts in lists.items() if amounts
-    }
-    return written | ({"claims": codec.to_dict(resources.claims)} if resources.claims else {})
-
-
-def _read_entry(entry: dict[str, Any]) -> PodResources:
-    containers = entry.get("ContainerResources") or {}
-    level = entry.get("PodLevelResources")
-    return PodResources(
-        {name: codec.convert(each, ResourceRequirements) for name, each in containers.items()},
-        None if level is None else codec.convert(level, ResourceRequirements),
-    )
-
-
 class Checkpoint:
-    """Resources by pod UID, as durable as the file at `path`. `get` never shows what is not on disk."""
+    """Resources by pod UID, as durable as the file at `path`. `get` never shows what is not on disk.
 
-    def __init__(self, path: Path, *, write: Write = write_atomic) -> None:
+    With a clock, changes go into a journal beside the file (see `disk`); `durable` is then about that.
+    """
+
+    def __init__(
+        self, path: Path, *, write: Write = write_atomic, clock: Clock | None = None, durable: bool = True,
+    ) -> None:
         self.path = path
         self.damage = ""
         """What was wrong with the file that was found; empty when nothing was."""
         self.set_aside: Path | None = None
         """Where the damaged file is now; None when there was none, or it could not be renamed yet."""
-        self._write = write
-        self._dumper = Dumper()
+        self._clock = clock
+        self._durable = durable
+        self._disk = Disk(path, write, None if clock is None else journal_of(path, durable=durable))
+        self._texter = Texter()
         self._entries = self._read()
-        self._written = self._dumper.dump(self._entries)
+        self._written: Texts = self._texter.texts(self._entries)
         self._behind = False
         self._waiting: dict[str, PodResources] = {}
         self._writing: Set[str] = frozenset()  # the pods whose change is on its way to the disk
         self._next: asyncio.Task[None] | None = None
         self._busy = asyncio.Lock()
+        self._timer: Timer | None = None
+        self._folding: asyncio.Task[None] | None = None
 
     def _read(self) -> dict[str, PodResources]:
         """A missing file is an empty one. A damaged one is put aside under a new name and is never a reason to stop."""
         try:
-            return load(self.path.read_bytes())
+            return self._disk.read()
         except FileNotFoundError:
             return {}
         except (Damaged, OSError) as error:
@@ -144,13 +70,9 @@ class Checkpoint:
         return {}
 
     def _put_aside(self) -> None:
-        """Under the first name that is free, so that no earlier evidence is lost. Raises OSError."""
-        numbers = itertools.chain([""], map(".{}".format, itertools.count(2)))
-        names = (self.path.with_name(f"{self.path.name}.damaged{number}") for number in numbers)
-        aside = next(each for each in names if not each.exists())
-        self.path.replace(aside)
-        self.set_aside = aside
-        log.warning("checkpoint set aside path=%s as=%s reason=%s", self.path, aside, self.damage)
+        """Raises OSError."""
+        self.set_aside = self._disk.put_aside()
+        log.warning("checkpoint set aside path=%s as=%s reason=%s", self.path, self.set_aside, self.damage)
 
     @property
     def uids(self) -> Collection[str]:
@@ -182,24 +104,70 @@ class Checkpoint:
         """Drop every pod but these."""
         self._entries = {uid: resources for uid, resources in self._entries.items() if uid in uids}
 
+    async def close(self) -> None:
+        """Leave a file that holds everything by itself, if that can be written."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._folding is not None:
+            await self._folding
+        await self._fold(prepare=False)
+
     async def _flush(self) -> None:
         async with self._busy:
             changes, self._waiting, self._next = self._waiting, {}, None
-            content = self._dumper.dump({**self._entries, **changes})
-            if content != self._written:
+            texts = self._texter.texts({**self._entries, **changes})
+            if texts != self._written:
                 self._writing = changes.keys()
                 try:
-                    await asyncio.to_thread(self._replace, content)
+                    await self._save(texts)
                 except OSError as error:
                     reason = error.strerror or str(error)
                     raise CheckpointError(f"could not write {self.path}: {reason}") from error
                 finally:
                     self._writing = frozenset()
-            self._written, self._behind = content, False
+            self._written, self._behind = texts, False
             self._entries.update(changes)
 
-    def _replace(self, content: bytes) -> None:
+    async def _save(self, texts: Texts) -> None:
+        before = self._written
+        put = [uid for uid, text in texts.items() if before.get(uid) != text]
+        quick = self._disk.quick and not self._behind and all(uid in before for uid in put)
+        if quick and not self._durable:
+            self._disk.save(texts, put, before.keys() - texts.keys())
+        elif quick:
+            await asyncio.to_thread(self._disk.save, texts, put, before.keys() - texts.keys())
+        else:
+            await asyncio.to_thread(self._replace, texts)
+        if any(uid in before for uid in put):
+            self._fold_soon()
+
+    def _replace(self, texts: Texts) -> None:
         """A damaged file that could not be renamed before has to be, or this would overwrite it. Raises OSError."""
         if self.damage and self.set_aside is None:
             self._put_aside()
-        self._write(self.path, content)
+        self._disk.replace(texts)
+
+    def _fold_soon(self) -> None:
+        """When no change has come for a moment; the first one does not wait for the others to end."""
+        if self._clock is None or not (self._disk.quick or self._timer is None):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._clock.call_later(IDLE_SECONDS, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        folding = self._fold(prepare=True)
+        self._folding = asyncio.get_running_loop().create_task(folding, name=f"fold {self.path.name}")
+
+    async def _fold(self, *, prepare: bool) -> None:
+        async with self._busy:
+            if self.damage and self.set_aside is None:
+                return
+            try:
+                if not self._disk.whole:
+                    await asyncio.to_thread(self._disk.replace, self._written)
+                if prepare:
+                    await asyncio.to_thread(self._disk.prepare)
+            except OSError as error:
+                log.warning("checkpoint not folded, its journal holds the rest path=%s error=%s", self.path, error)

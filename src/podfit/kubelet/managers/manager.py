@@ -16,7 +16,9 @@ from msgspec.structs import replace
 from podfit.decide import cpusets, memory_blocks
 from podfit.decide.cpusets import NONE, Cpus, CpuState, show
 from podfit.decide.memory_blocks import MemoryState
-from podfit.kubelet.allocation.checkpoint import CheckpointError, Damaged, Write
+from podfit.kubelet.allocation.checkpoint import CheckpointError
+from podfit.kubelet.allocation.disk import Write
+from podfit.kubelet.allocation.form import Damaged
 from podfit.kubelet.managers import state_files
 from podfit.kubelet.managers.config import ManagerError, ManagersConfig
 from podfit.net.files import write_atomic

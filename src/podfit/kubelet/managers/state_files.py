@@ -10,8 +10,8 @@ from typing import Any
 
 from podfit.decide.cpusets import Assignments, BadCpuSet, CpuState, parse, show
 from podfit.decide.memory_blocks import Bank, Block, Blocks, MemoryState
-from podfit.kubelet.allocation.checkpoint import Damaged
 from podfit.kubelet.allocation.checksum import fnv32a
+from podfit.kubelet.allocation.form import Damaged
 
 Document = dict[str, Any]
 
