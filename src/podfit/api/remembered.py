@@ -2,7 +2,8 @@
 
 A pod that is resized or reports its status is defaulted and validated as a whole, as upstream does it, although almost
 all of it is as it was; and pods of one template differ in little. Rules are pure functions of values that never change,
-so what was found fine once is fine again. Only that is remembered: what is wrong is said anew, with the path at hand.
+so what was found fine once is fine again, and what was added once is added again. What is wrong is not remembered: it
+is said anew, with the path at hand.
 """
 
 from collections.abc import Callable
@@ -18,17 +19,19 @@ E = TypeVar("E")
 
 
 def settled(default: Callable[[T], T]) -> Callable[[T], T]:
-    """The same default, which leaves alone a value like one that it had nothing to add to."""
-    known: set[bytes] = set()
+    """The same default, which for a value like an earlier one is what it was for that: the value itself where it had
+    nothing to add, else what it made then."""
+    known: dict[bytes, T | None] = {}
 
     @wraps(default)
     def defaulted(value: T) -> T:
         text = codec.encode(value)
         if text in known:
-            return value
+            return known[text] or value
         made = default(value)
-        if made is value:
-            _remember(known, text)
+        _make_room(known)
+        if len(text) <= LONGEST:
+            known[text] = None if made is value else made
         return made
 
     return defaulted
@@ -47,14 +50,14 @@ def passed(check: Callable[[T, str], list[E]]) -> Callable[[T, str], list[E]]:
             return []
         errors = check(value, path)
         if not errors:
-            _remember(known, text)
+            _make_room(known)
+            if len(text) <= LONGEST:
+                known.add(text)
         return errors
 
     return checked
 
 
-def _remember(known: set[bytes], text: bytes) -> None:
+def _make_room(known: dict[bytes, T | None] | set[bytes]) -> None:
     if len(known) >= MOST:
         known.clear()
-    if len(text) <= LONGEST:
-        known.add(text)

@@ -50,7 +50,8 @@ class Context:
     async def derived(self, kind: type[T], namespace: str, make: Callable[[list[T]], R]) -> R:
         """What `make` gives for everything of a kind, made anew only when an object of it was written since."""
         info = info_for(kind)
-        known = self._derived.get((make, namespace))
+        key = kind, make, namespace
+        known = self._derived.get(key)
         stamp = self.store.stamp(stored.prefix(info))
         if known is not None and stamp is not None and known[0] == (stamp,):
             return cast(R, known[1])
@@ -60,8 +61,12 @@ class Context:
             if len(self._derived) >= MOST_DERIVED:
                 self._derived.clear()
             known = revisions, make([cast(T, stored.decoded(info, record)) for record in page.records])
-            self._derived[make, namespace] = known
+            self._derived[key] = known
         return cast(R, known[1])
+
+    async def settings(self, kind: type[T], namespace: str = "") -> tuple[T, ...]:
+        """All of a kind that every write asks for and that is seldom written: it is looked up once for as long."""
+        return await self.derived(kind, namespace, tuple)
 
     async def all(self, kind: type[T], namespace: str = "") -> list[T]:
         info = info_for(kind)

@@ -19,6 +19,7 @@ from podfit.api.core.security import PodSecurityContext
 from podfit.api.core.templates import PodTemplateSpec
 from podfit.api.core.volume_defaults import default_volume, field_ref, pull_policy
 from podfit.api.filling import change, completed, fill, inside, rounded
+from podfit.api.remembered import settled
 from podfit.core.features import FeatureGates
 from podfit.core.quantity import ZERO
 from podfit.core.resources import HUGEPAGES, overcommittable
@@ -42,6 +43,7 @@ def default_template(template: PodTemplateSpec) -> PodTemplateSpec:
     return inside(template, spec=default_template_spec)
 
 
+@settled
 def default_template_spec(spec: PodSpec) -> PodSpec:
     """Of a pod to be: what follows from the others of its fields is left to the pod's own creation."""
     account = spec.service_account_name or spec.service_account

@@ -6,6 +6,7 @@ from podfit.api.base import ResourceList
 from podfit.api.core.aggregate import aggregate, limits_of, requests_of
 from podfit.api.core.containers import ContainerResizePolicy, ResourceClaim, ResourceRequirements
 from podfit.api.core.pods import PodSpec
+from podfit.api.remembered import passed
 from podfit.api.validation import names
 from podfit.core.fields import FieldError, duplicate, forbidden, invalid, missing, required, unsupported
 from podfit.core.quantity import ZERO, Quantity
@@ -66,12 +67,16 @@ def nonnegative_amount(quantity: Quantity, path: str) -> list[FieldError]:
 def validate_container_resources(
     resources: ResourceRequirements, claims: Collection[str], path: str
 ) -> list[FieldError]:
-    return _requirements(resources, claims, path, container_resource_name)
+    return _of_container(resources, path) + _claims(resources.claims, claims, f"{path}.claims")
 
 
-def _requirements(
-    resources: ResourceRequirements, claims: Collection[str], path: str, name_check: NameCheck
-) -> list[FieldError]:
+@passed
+def _of_container(resources: ResourceRequirements, path: str) -> list[FieldError]:
+    return _requirements(resources, path, container_resource_name)
+
+
+def _requirements(resources: ResourceRequirements, path: str, name_check: NameCheck) -> list[FieldError]:
+    """All but the claims, which depend on the pod."""
     errors = _amounts(resources.limits, f"{path}.limits", name_check)
     for name, requested in sorted(resources.requests.items()):
         errors += _amounts({name: requested}, f"{path}.requests", name_check)
@@ -79,7 +84,7 @@ def _requirements(
     named = resources.limits.keys() | resources.requests.keys()
     if any(name.startswith(HUGEPAGES) for name in named) and not named & {CPU, MEMORY}:
         errors.append(forbidden(path, "HugePages require cpu or memory"))
-    return errors + _claims(resources.claims, claims, f"{path}.claims")
+    return errors
 
 
 def _amounts(resources: ResourceList, path: str, name_check: NameCheck) -> list[FieldError]:
@@ -139,7 +144,7 @@ def validate_pod_resources(spec: PodSpec, claims: Collection[str], path: str) ->
     errors = []
     if level.claims:
         errors.append(forbidden(f"{path}.claims", "claims may not be set for Resources at pod-level"))
-    errors += _requirements(level, claims, path, _pod_resource_name)
+    errors += _requirements(level, path, _pod_resource_name) + _claims(level.claims, claims, f"{path}.claims")
     errors += _covers(level.requests, aggregate(spec, requests_of), f"{path}.requests", "requests")
     pages = {name: total for name, total in aggregate(spec, limits_of).items() if name.startswith(HUGEPAGES)}
     errors += _covers(level.limits, pages, f"{path}.limits", "limits")

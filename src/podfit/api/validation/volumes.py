@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any
 
 import msgspec
+from msgspec.structs import astuple
 
 from podfit.api.base import Struct
 from podfit.api.core.storage_sources import (
@@ -49,7 +50,6 @@ def _members(kind: type[Struct]) -> tuple[tuple[str, str], ...]:
     return tuple((field.name, field.encode_name) for field in msgspec.structs.fields(kind))
 
 
-@passed
 def validate_volumes(volumes: tuple[Volume, ...], path: str) -> list[FieldError]:
     errors = []
     seen: set[str] = set()
@@ -70,8 +70,7 @@ def _source(volume: Volume, path: str) -> list[FieldError]:
     """Exactly one; a second one is refused, and not looked into."""
     errors: list[FieldError] = []
     given = 0
-    for attribute, name in _members(Volume):
-        source = getattr(volume, attribute)
+    for (attribute, name), source in zip(_members(Volume), astuple(volume), strict=True):
         if source is None or attribute == "name":
             continue
         given += 1
@@ -167,6 +166,7 @@ def _downward_file(item: DownwardAPIVolumeFile, path: str) -> list[FieldError]:
     return errors + _mode(item.mode, f"{path}.mode")
 
 
+@passed
 def _projected(source: ProjectedVolumeSource, path: str) -> list[FieldError]:
     errors = _mode(source.default_mode, f"{path}.defaultMode")
     for index, projection in enumerate(source.sources):

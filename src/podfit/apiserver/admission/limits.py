@@ -19,8 +19,8 @@ class LimitRanger(Passive):
             if refused is not None:
                 raise refused.error(attributes.name)
 
-    async def _ranges(self, attributes: Attributes) -> list[LimitRange]:
-        return await self.context.all(LimitRange, attributes.namespace)
+    async def _ranges(self, attributes: Attributes) -> tuple[LimitRange, ...]:
+        return await self.context.settings(LimitRange, attributes.namespace)
 
 
 def _concerns(attributes: Attributes) -> bool:

@@ -45,7 +45,7 @@ class PriorityAdmission(Passive):
 
     async def _class_of(self, attributes: Attributes, name: str) -> PriorityClass | None:
         if not name:
-            defaults = [each for each in await self.context.all(PriorityClass) if each.global_default]
+            defaults = [each for each in await self.context.settings(PriorityClass) if each.global_default]
             return min(defaults, key=lambda each: each.value, default=None)
         found = await self.context.find(PriorityClass, name)
         if found is None:

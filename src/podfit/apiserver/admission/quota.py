@@ -27,7 +27,7 @@ class ResourceQuotaAdmission(Passive):
             return
         charged: set[str] = set()
         for _ in range(ATTEMPTS):
-            quotas = [_counted(each) for each in await self.context.all(ResourceQuota, attributes.namespace)]
+            quotas = [_counted(each) for each in await self.context.settings(ResourceQuota, attributes.namespace)]
             open_ = [each for each in quotas if each.metadata.uid not in charged]
             verdict = charge(obj, attributes.old, open_, self.context.gates)
             if isinstance(verdict, Refused):

@@ -127,7 +127,7 @@ class MutatingWebhooks(Webhooks):
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
         if is_exempt(attributes.info.group, attributes.info.resource):
             return obj
-        configurations = await self.context.all(MutatingWebhookConfiguration)
+        configurations = await self.context.settings(MutatingWebhookConfiguration)
         if not configurations:
             return obj
         attributes.rounds.begin(obj)
@@ -167,7 +167,7 @@ class ValidatingWebhooks(Webhooks):
     async def validate(self, attributes: Attributes, obj: Any) -> None:
         if is_exempt(attributes.info.group, attributes.info.resource):
             return
-        registered = _registered(await self.context.all(ValidatingWebhookConfiguration))
+        registered = _registered(await self.context.settings(ValidatingWebhookConfiguration))
         concerned = [webhook for _, webhook in registered if await self._concerns(webhook, attributes, obj)]
         asked = (self._ask(webhook, attributes, obj) for webhook in concerned)
         for outcome in await asyncio.gather(*asked, return_exceptions=True):

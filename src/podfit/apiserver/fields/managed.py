@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from podfit.api import codec
@@ -30,6 +31,7 @@ NO_MANAGERS = (ManagedFieldsEntry(),)
 UPDATE, APPLY = "Update", "Apply"
 MOST_UPDATERS = 10
 ANCIENT = "ancient-changes"
+LONGEST_KEPT = 4096
 _FIELDS = "FieldsV1"
 _UNTRACKED = ("f:apiVersion", "f:kind")
 _UNTRACKED_META = (
@@ -60,16 +62,16 @@ def tracked(info: ResourceInfo, new: Any, old: Any, *, manager: str, subresource
     An object whose managers were forgotten has none until someone applies it.
     """
     entries: Entries = () if old is None else new.metadata.managed_fields
-    if old is not None and not entries:
+    if old is None:
+        written = _fields_of_new(info, new)
+    elif not entries:
         return new
-    before, after = _apart(info, old, new)
-    written, lost = compared(before, after, info.type)
-    written = tracked_part(written)
-    if old is None and info.has_status:
-        written.pop("f:status", None)  # not the client's to write
-    if lost:
-        whole = codec.to_dict(new)
-        entries = tuple(replace(each, fields_v1=existing(each.fields_v1 or {}, whole, info.type)) for each in entries)
+    else:
+        before, after = _apart(old, new)
+        written, lost = compared(before, after, info.type)
+        written = tracked_part(written)
+        if lost:
+            entries = _without_lost(info, entries, new)
     writer = entry_of(info, manager, UPDATE, subresource, time=now)
     fields = in_order(_capped(_settled(entries, written, writer)))
     return replace(new, metadata=replace(new.metadata, managed_fields=fields))
@@ -119,10 +121,28 @@ def given(entries: Entries) -> Entries | None:
     return entries if fine and entries else None
 
 
-def _apart(info: ResourceInfo, old: Any, new: Any) -> tuple[Any, Any]:
+def _without_lost(info: ResourceInfo, entries: Entries, new: Any) -> Entries:
+    """What is gone belongs to nobody."""
+    whole = codec.to_dict(new)
+    return tuple(replace(each, fields_v1=existing(each.fields_v1 or {}, whole, info.type)) for each in entries)
+
+
+def _fields_of_new(info: ResourceInfo, new: Any) -> Tree:
+    """What the client that makes an object owns of it: not its name, and not the status, which is not the client's."""
+    anonymous = replace(new.metadata, name="", namespace="", uid="", creation_timestamp=None)
+    text = codec.encode(replace(new, metadata=anonymous))
+    return (_written_of if len(text) <= LONGEST_KEPT else _written_of.__wrapped__)(info, text)
+
+
+@lru_cache(maxsize=256)  # of at most LONGEST_KEPT bytes each
+def _written_of(info: ResourceInfo, text: bytes) -> Tree:
+    """Kept by what is written, as pods of one template differ in their names alone. Nobody changes a tree."""
+    written = tracked_part(changed(_blank(info), msgspec.json.decode(text), info.type))
+    return {name: inner for name, inner in written.items() if name != "f:status" or not info.has_status}
+
+
+def _apart(old: Any, new: Any) -> tuple[Any, Any]:
     """Both as documents, without what is the same in both, which is most of an object, and without their managers."""
-    if old is None:
-        return _blank(info), codec.to_dict(new)
     unmanaged = (replace(each, metadata=replace(each.metadata, managed_fields=())) for each in (old, new))
     before, after = map(codec.to_dict, differing(*unmanaged))
     return before, after
@@ -163,8 +183,10 @@ def _settled(
 def _capped(entries: Iterable[ManagedFieldsEntry]) -> list[ManagedFieldsEntry]:
     """The oldest of too many writers become one, so that an object with many of them stays small."""
     kept = list(entries)
+    if len(kept) <= MOST_UPDATERS:
+        return kept
     updaters = sorted((each for each in kept if each.operation == UPDATE), key=lambda each: each.time or "")
-    surplus = updaters[: max(len(updaters) - MOST_UPDATERS + 1, 0)] if len(updaters) > MOST_UPDATERS else []
+    surplus = updaters[: len(updaters) - MOST_UPDATERS + 1] if len(updaters) > MOST_UPDATERS else []
     if not surplus:
         return kept
     newest = surplus[-1]

@@ -59,7 +59,7 @@ class SqliteLog:
             raise StoreUnusable(f"{self._file.path}: {error}") from error
 
     def append(self, changes: Sequence[Change]) -> None:
-        with self._transaction() as connection:
+        with self._transaction(single=len(changes) == 1) as connection:
             connection.executemany(_INSERT, map(_row, changes))
         self._checkpointer.wrote(sum(len(change.record.value) + PAGE for change in changes))
 
@@ -95,13 +95,16 @@ class SqliteLog:
         self._file.close()  # the last connection to close copies what is left of the write-ahead log
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def _transaction(self, *, single: bool = False) -> Iterator[sqlite3.Connection]:
+        """A `single` statement is a transaction by itself, and waits two times less for Python's lock."""
         connection = self._file.writer
         with self._writing:
             try:
-                connection.execute("BEGIN IMMEDIATE")
+                if not single:
+                    connection.execute("BEGIN IMMEDIATE")
                 yield connection
-                connection.execute("COMMIT")
+                if not single:
+                    connection.execute("COMMIT")
             except sqlite3.Error as error:
                 raise StoreUnavailable(f"{self._file.path}: {error}") from error
             finally:
