@@ -1,12 +1,10 @@
 """The real kubectl with a group that another component serves: `top`, `api-resources` and `get apiservices`."""
 
 import asyncio
-import json
 import shutil
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,35 +18,11 @@ from podfit.net.client_certificates import Trust
 from podfit.net.http_server import HttpsServer
 from podfit.net.system import SystemClock
 from podfit.net.tls import Authority, server_context
-from podfit.net.wire import Handler, Request, Response
+from podfit.net.wire import Handler
+from support.metrics_backend import GROUP, metrics
 from support.server import Server, running_server
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("kubectl-apply")]
-
-GROUP = "metrics.k8s.io"
-PATH = f"/apis/{GROUP}/v1beta1"
-WHEN = {"timestamp": "2026-01-01T00:00:00Z", "window": "15s"}
-POD = {
-    "metadata": {"name": "web", "namespace": "default"}, **WHEN,
-    "containers": [{"name": "app", "usage": {"cpu": "123m", "memory": "64Mi"}}],
-}  # fmt: skip
-KINDS = [
-    {"name": "pods", "singularName": "", "namespaced": True, "kind": "PodMetrics", "verbs": ["get", "list"]},
-    {"name": "nodes", "singularName": "", "namespaced": False, "kind": "NodeMetrics", "verbs": ["get", "list"]},
-]
-ANSWERS: dict[str, dict[str, Any]] = {
-    PATH: {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{GROUP}/v1beta1", "resources": KINDS},
-    f"{PATH}/namespaces/default/pods": {
-        "kind": "PodMetricsList", "apiVersion": f"{GROUP}/v1beta1", "metadata": {}, "items": [POD]},
-}  # fmt: skip
-
-
-async def metrics(request: Request) -> Response:
-    """A metrics server that knows one pod."""
-    found = ANSWERS.get(request.path)
-    body = json.dumps(found).encode() if found else b"404 page not found"
-    return Response(200 if found else 404, {"content-type": "application/json"}, body)
-
 
 def services(service: ServiceReference) -> Handler | None:
     return metrics if service.name == "metrics-server" else None

@@ -14,13 +14,16 @@ log = logging.getLogger(__name__)
 RETRY = 1.0  # seconds, after the store could not be read
 
 
-async def follow(context: Context, info: ResourceInfo, refresh: Callable[[], Awaitable[None]], *, after: int) -> None:
-    """Call `refresh` whenever an object of the kind was written, for ever; `after` is the revision it last saw.
+async def follow(
+    context: Context, info: ResourceInfo, refresh: Callable[[], Awaitable[None]], *, after: int, namespace: str = "",
+) -> None:
+    """Call `refresh` whenever an object of the kind (in the namespace) was written, for ever; `after` is the revision
+    it last saw.
 
     When the watch breaks, what happened until the next one begins is looked at, too.
     """
     while True:
-        watch = context.store.watch(prefix(info), after=after)
+        watch = context.store.watch(prefix(info, namespace), after=after)
         try:
             async for _ in watch:
                 await refresh()

@@ -21,6 +21,7 @@ from podfit.apiserver.admission.webhook_client import WebhookClient
 from podfit.apiserver.authn.authenticate import TokenReaders
 from podfit.apiserver.authn.tokens import ServiceAccountTokens
 from podfit.apiserver.authz.authorize import Authorizer
+from podfit.apiserver.backends import Backends
 from podfit.apiserver.bodies import media_type
 from podfit.apiserver.context import Context
 from podfit.apiserver.custom.kinds import CustomInfo
@@ -51,10 +52,10 @@ class Resources:
 
     def __init__(
         self, context: Context, customs: CustomTable, authorizer: Authorizer, tokens: ServiceAccountTokens,
-        readers: TokenReaders, metrics: Metrics,
+        readers: TokenReaders, metrics: Metrics, backends: Backends,
     ) -> None:  # fmt: skip
         self._context, self._customs, self._authorizer, self._tokens = context, customs, authorizer, tokens
-        self._webhooks = WebhookClient(context)
+        self._webhooks = WebhookClient(context, backends)
         self._webhooks.metrics.declare(metrics)
         self._chain = default_chain(context, self._webhooks)
         self._reviews = Reviews(context, authorizer, readers)

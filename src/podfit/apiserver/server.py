@@ -20,6 +20,7 @@ from podfit.apiserver.authn.impersonation import impersonated
 from podfit.apiserver.authn.tokens import ServiceAccountTokens
 from podfit.apiserver.authz.authorize import Authorizer
 from podfit.apiserver.authz.question import question_of
+from podfit.apiserver.backends import Backends
 from podfit.apiserver.context import Context
 from podfit.apiserver.custom.table import CustomTable
 from podfit.apiserver.housekeeping import own_service
@@ -61,7 +62,8 @@ class ApiServer:
         self._authorizer = Authorizer(context)
         self._janitor = Janitor(context)
         self._customs = CustomTable(context)
-        self._aggregation = Aggregation(context, lambda: self._customs.all)
+        self._backends = Backends(context)
+        self._aggregation = Aggregation(context, lambda: self._customs.all, self._backends)
         self._cleaning: asyncio.Task[None] | None = None
         self.metrics = metrics or Metrics()
         self._pages = Pages(context.store, self._tokens, self._customs, self._aggregation, self.metrics)
@@ -98,6 +100,7 @@ class ApiServer:
         await self._customs.stop()
         if self._loaded is not None:
             await self._loaded.close()
+        await self._backends.close()
         if self._audit is not None:
             await self._audit.close()
 
@@ -142,7 +145,8 @@ class ApiServer:
             from podfit.apiserver.resources import Resources
 
             self._loaded = Resources(
-                self._context, self._customs, self._authorizer, self._tokens, self._readers, self.metrics)
+                self._context, self._customs, self._authorizer, self._tokens, self._readers, self.metrics,
+                self._backends)
         return self._loaded
 
 

@@ -4,38 +4,50 @@ An answer whose length is announced is read whole, so its connection is free aga
 log -f, a server that compresses) is streamed: iterate the body, or close it to hang up.
 """
 
+import socket
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import TypeAlias
 
 import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from podfit.net.reach import CONNECT_SECONDS, DIRECT, READ_SECONDS, Reach, Unreachable, target_of
 from podfit.net.wire import Request, Response
 
+Dial: TypeAlias = Callable[[], Awaitable[Sequence[tuple[str, int]]]]
+"""Where a server is now: hosts and ports, tried in turn. Raises OSError when it is nowhere."""
+
 
 class HttpsClient:
-    """Talks to one server, `https://host:port`. `token` is asked for with every request, because tokens rotate."""
+    """Talks to one server, `https://host:port`. `token` is asked for with every request, because tokens rotate.
+    With `dial` the server's name is one for certificates only, and each new connection asks where it leads.
+    """
 
     def __init__(
         self, server: str, tls: ssl.SSLContext, *, token: Callable[[], str] | None = None, reach: Reach = DIRECT,
-        connect_timeout: float = CONNECT_SECONDS,
+        connect_timeout: float = CONNECT_SECONDS, dial: Dial | None = None,
     ) -> None:
         self.server = server.rstrip("/")
         self._tls = tls
         self._token = token
         self._reach = reach
         self._connect_timeout = connect_timeout
+        self._dial = dial
         self._session: aiohttp.ClientSession | None = None
 
-    async def send(self, request: Request, *, read_timeout: float | None = READ_SECONDS) -> Response:
-        """`read_timeout` is the longest silence, in seconds, before or between pieces of the answer. Raises
-        `Unreachable`, here or out of a streamed body.
+    async def send(
+        self, request: Request, *, read_timeout: float | None = READ_SECONDS, more: Sequence[tuple[str, str]] = (),
+    ) -> Response:
+        """`read_timeout` is the longest silence, in seconds, before or between pieces of the answer; `more` are headers
+        whose names may repeat. Raises `Unreachable`, here or out of a streamed body.
         """
         try:
             answer = await self._connected().request(
-                request.method, URL(self.server + target_of(request), encoded=True), headers=self._headers(request),
-                data=request.body or None, allow_redirects=False, proxy=self._reach.proxy or None,
+                request.method, URL(self.server + target_of(request), encoded=True),
+                headers=self._headers(request, more), data=request.body or None, allow_redirects=False,
+                proxy=self._reach.proxy or None,
                 server_hostname=self._reach.server_name or None,
                 timeout=aiohttp.ClientTimeout(
                     total=None, connect=None, sock_connect=self._connect_timeout, sock_read=read_timeout))
@@ -53,20 +65,40 @@ class HttpsClient:
 
     def _connected(self) -> aiohttp.ClientSession:
         if self._session is None:
-            connector = aiohttp.TCPConnector(ssl=self._tls, limit=0, keepalive_timeout=60)
+            resolver = _Dialling(self._dial) if self._dial is not None else None
+            connector = aiohttp.TCPConnector(
+                ssl=self._tls, limit=0, keepalive_timeout=60, resolver=resolver, use_dns_cache=resolver is None)
             self._session = aiohttp.ClientSession(connector=connector, read_bufsize=256 * 1024)
         return self._session
 
-    def _headers(self, request: Request) -> list[tuple[str, str]]:
+    def _headers(self, request: Request, more: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         headers = dict(request.headers)
         if self._token is not None:
             headers["authorization"] = f"Bearer {self._token()}"
         if request.body:
             headers.setdefault("content-type", "application/json")
-        return [*headers.items(), *self._reach.headers]
+        return [*headers.items(), *self._reach.headers, *more]
 
     def _unreachable(self, error: Exception) -> Unreachable:
         return Unreachable(f"{self.server}: {str(error) or type(error).__name__}")
+
+
+class _Dialling(AbstractResolver):
+    """Leads the connector to the addresses that are told, whatever the name."""
+
+    def __init__(self, dial: Dial) -> None:
+        self._dial = dial
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET,
+    ) -> list[ResolveResult]:
+        return [
+            ResolveResult(hostname=host, host=each, port=number, family=family, proto=0, flags=socket.AI_NUMERICHOST)
+            for each, number in await self._dial()
+        ]
+
+    async def close(self) -> None:
+        """Nothing is held."""
 
 
 class _Stream:

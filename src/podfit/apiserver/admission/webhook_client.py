@@ -1,11 +1,11 @@
 """From a webhook's client configuration to an answer.
 
-A URL is called over HTTPS, trusting the configured bundle; a service is looked up with a resolver, which may hand out a
-handler in this process. Every way to fail becomes a `CallFailed` that says which URL was called.
+A URL is called over HTTPS, trusting the configured bundle, and so is a service, at the addresses behind it, unless the
+resolver that the server was given hands out a handler in this process. Every way to fail becomes a `CallFailed` that
+says which URL was called.
 """
 
 import asyncio
-import ssl
 from collections.abc import Awaitable
 from http import HTTPStatus
 from typing import TYPE_CHECKING, TypeVar
@@ -13,13 +13,13 @@ from urllib.parse import urlsplit
 
 from podfit.api import codec
 from podfit.api.admission import AdmissionReview
-from podfit.api.admissionregistration import ServiceReference, ValidatingWebhook, WebhookClientConfig
+from podfit.api.admissionregistration import ValidatingWebhook, WebhookClientConfig
 from podfit.apiserver.admission.webhook_metrics import WebhookMetrics
 from podfit.apiserver.admission.webhook_review import CallFailed
+from podfit.apiserver.backends import Backends, Trusted, network_text, server_of, tls_of
 from podfit.apiserver.context import Context
 from podfit.core.clock import Clock
 from podfit.net.guard import answer
-from podfit.net.tls import client_context
 from podfit.net.wire import Request, Response
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 DEFAULT_SECONDS = 10
-_UNKNOWN_ISSUER = (18, 19, 20, 21)  # OpenSSL's numbers for a chain that ends nowhere
 _STATUS_TEXTS = {
     401: "the server has asked for the client to provide credentials",
     404: "the server could not find the requested resource",
@@ -41,10 +40,11 @@ _STATUS_TEXTS = {
 class WebhookClient:
     """One pool of connections for each server and bundle; `close` ends them."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, backends: Backends) -> None:
         self.metrics = WebhookMetrics()
         self._clock = context.clock
         self._services = context.services
+        self._backends = backends
         self._clients: dict[tuple[str, bytes], HttpsClient] = {}
 
     async def ask(self, webhook: ValidatingWebhook, review: AdmissionReview) -> bytes:
@@ -59,7 +59,9 @@ class WebhookClient:
         except TimeoutError:
             raise CallFailed(f"{where}: context deadline exceeded") from None
         except (OSError, ValueError, OverflowError) as error:  # the latter two: a host or port that there cannot be
-            raise CallFailed(f"{where}: {_network_text(error, server)}") from None
+            service = webhook.client_config.service
+            dialled = self._backends.dialled(service) if service is not None else ""
+            raise CallFailed(f"{where}: {network_text(error, server, dialled)}") from None
         if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
             raise CallFailed(f"failed to call webhook: {_status_text(status, body)}")
         return body
@@ -73,19 +75,15 @@ class WebhookClient:
             return await self._client(server, config.ca_bundle).send(request, read_timeout=None)
         handler = self._services(config.service)
         if handler is None:
-            raise OSError(f'service "{config.service.name}" not found')
+            return await self._backends.send(config.service, request, Trusted(config.ca_bundle))
         return await answer(handler, request)
 
     def _client(self, server: str, bundle: bytes) -> "HttpsClient":
         known = self._clients.get((server, bundle))
         if known is None:
-            try:
-                tls = client_context(authorities=bundle or None)
-            except (ssl.SSLError, UnicodeDecodeError, ValueError):
-                raise OSError("unable to load root certificates: unable to parse bytes as PEM block") from None
             from podfit.net.http_client import HttpsClient
 
-            known = self._clients[server, bundle] = HttpsClient(server, tls)
+            known = self._clients[server, bundle] = HttpsClient(server, tls_of(Trusted(bundle)))
         return known
 
     async def close(self) -> None:
@@ -96,13 +94,9 @@ class WebhookClient:
 def _place(config: WebhookClientConfig) -> tuple[str, str]:
     """Server and path of the webhook's URL."""
     if config.service is not None:
-        return _service_server(config.service), config.service.path or "/"
+        return server_of(config.service), config.service.path or "/"
     parts = urlsplit(config.url or "")
     return f"https://{parts.netloc}", parts.path or "/"
-
-
-def _service_server(service: ServiceReference) -> str:
-    return f"https://{service.name}.{service.namespace}.svc:{service.port or 443}"
 
 
 async def within(clock: Clock, seconds: float, work: Awaitable[T]) -> T:
@@ -124,19 +118,6 @@ async def within(clock: Clock, seconds: float, work: Awaitable[T]) -> T:
         raise
     finally:
         timer.cancel()
-
-
-def _network_text(error: Exception, server: str) -> str:
-    """Why there was no connection, in the words of Go's net and tls where there are any."""
-    cause = error.__cause__
-    if isinstance(getattr(cause, "os_error", None), ConnectionRefusedError):
-        return f"dial tcp {server.removeprefix('https://')}: connect: connection refused"
-    doubt = getattr(cause, "certificate_error", None)
-    if isinstance(doubt, ssl.SSLCertVerificationError):
-        unknown = doubt.verify_code in _UNKNOWN_ISSUER
-        why = "certificate signed by unknown authority" if unknown else doubt.verify_message
-        return f"tls: failed to verify certificate: x509: {why}"
-    return str(error).removeprefix(f"{server}: ")
 
 
 def _status_text(status: int, body: bytes) -> str:

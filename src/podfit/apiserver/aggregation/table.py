@@ -1,47 +1,51 @@
 """Who serves which group version, whether it answers, and requests passed on to it.
 
-An APIService with a service makes a group version the business of another component. The service is found by the
-resolver that whoever composes the server gave it, as webhooks' are. Each is asked regularly for its resources: one that
-does not answer is not available, which its condition says, and its requests get 503 at once.
+An APIService with a service makes a group version the business of another component. Each is asked for its resources
+when it is registered, when what is behind its service changes, and regularly: one that does not answer is not
+available, which its condition says, and its requests get 503 at once.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable
 
-import msgspec
 from msgspec.structs import replace
 
-from podfit.api.admissionregistration import ServiceReference
 from podfit.api.apiregistration import APIService, APIServiceCondition, APIServiceStatus
 from podfit.api.registry import ResourceInfo, info_for
 from podfit.apiserver.aggregation import pages
+from podfit.apiserver.aggregation.neighbours import Neighbours
+from podfit.apiserver.aggregation.remote import Remotes, Unavailable, reference_of
+from podfit.apiserver.backends import Backends
 from podfit.apiserver.context import Context
 from podfit.apiserver.following import follow
 from podfit.apiserver.stored import Stored
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
-from podfit.net.wire import Handler, Identity, Request, Response
+from podfit.decide.backends import Reached, Unreached
+from podfit.net.wire import Identity, Request, Response
 from podfit.store.protocol import StoreError
 
 log = logging.getLogger(__name__)
 
-CHECK_SECONDS, ANSWER_SECONDS = 30.0, 5.0
+CHECK_SECONDS = 30.0
 AVAILABLE = "Available"
-AGGREGATOR = Identity("system:kube-aggregator", ("system:masters",))
-_DROPPED = ("authorization", "connection", "host", "content-length", "transfer-encoding", "accept-encoding")
-_DROPPED_KINDS = ("impersonate-", "x-remote-")
 
 
 class Aggregation:
     """`start` before the first request, `stop` after the last. `local` are the kinds that this server serves."""
 
-    def __init__(self, context: Context, local: Callable[[], tuple[ResourceInfo, ...]]) -> None:
+    def __init__(
+        self, context: Context, local: Callable[[], tuple[ResourceInfo, ...]], backends: Backends,
+    ) -> None:  # fmt: skip
         self._context = context
+        self._remotes = Remotes(context, backends)
+        self._neighbours = Neighbours(context, self._moved)
         self._local = local
         self._info = info_for(APIService)
         self._remote: dict[str, APIService] = {}
         self._lists: dict[str, pages.Listed] = {}
+        self._places: dict[str, Reached | Unreached | None] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._lock = asyncio.Lock()
 
@@ -55,6 +59,7 @@ class Aggregation:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._neighbours.stop()
 
     def find(self, path: str) -> APIService | None:
         """Who else serves this path."""
@@ -79,21 +84,13 @@ class Aggregation:
 
     async def proxy(self, registered: APIService, request: Request, identity: Identity) -> Response:
         """What the other component answers to this user. Raises 503 while it is not available."""
-        handler = self._handler(registered) if registered.metadata.name in self._lists else None
-        if handler is None:
+        if registered.metadata.name not in self._lists:
             raise _unavailable()
         try:
-            return await handler(_passed_on(request, identity))
+            return await self._remotes.answer(registered, request, identity)
         except OSError as error:
             log.warning("backend did not answer apiservice=%s error=%s", registered.metadata.name, error)
             raise _unavailable() from None
-
-    def _handler(self, registered: APIService) -> Handler | None:
-        service = registered.spec.service
-        assert service is not None
-        return self._context.services(
-            ServiceReference(namespace=service.namespace, name=service.name, port=service.port)
-        )
 
     async def refresh(self) -> None:
         """Look at what is registered, and whether it answers."""
@@ -101,39 +98,27 @@ class Aggregation:
             found = await self._context.all(APIService)
             self._remote = {each.metadata.name: each for each in found if each.spec.service is not None}
             self._lists = {name: listed for name, listed in self._lists.items() if name in self._remote}
+            self._places = {name: place for name, place in self._places.items() if name in self._remote}
+            self._neighbours.follow({reference_of(each).namespace for each in self._remote.values()})
             await asyncio.gather(*map(self._check, self._remote.values()))
+
+    async def _moved(self, namespace: str) -> None:
+        """Ask those whose backend is somewhere else than when they were asked."""
+        async with self._lock:
+            near = [each for each in self._remote.values() if reference_of(each).namespace == namespace]
+            for each in near:
+                if await self._remotes.place(each) != self._places.get(each.metadata.name):
+                    await self._check(each)
 
     async def _check(self, registered: APIService) -> None:
         name, reason, message = registered.metadata.name, "Passed", "all checks passed"
+        place = self._places[name] = await self._remotes.place(registered)
         try:
-            self._lists[name] = await self._resources(registered)
-        except _Failed as failure:
+            self._lists[name] = await self._remotes.resources(registered, place)
+        except Unavailable as failure:
             self._lists.pop(name, None)
             reason, message = failure.reason, str(failure)
         await self._tell(registered, reason, message)
-
-    async def _resources(self, registered: APIService) -> pages.Listed:
-        """The resources of a group version. Raises _Failed."""
-        spec = registered.spec
-        assert spec.service is not None
-        handler = self._handler(registered)
-        if handler is None:
-            where = f'service/{spec.service.name} in "{spec.service.namespace}"'
-            raise _Failed("ServiceNotFound", f"{where} is not present")
-        path = f"/apis/{spec.group}/{spec.version}"
-        request = _passed_on(Request("GET", path, headers={"accept": "application/json"}), AGGREGATOR)
-        try:
-            from podfit.apiserver.admission.webhook_client import within
-
-            response = await within(self._context.clock, ANSWER_SECONDS, handler(request))
-            body = await within(self._context.clock, ANSWER_SECONDS, response.read())
-            listed = msgspec.json.decode(body, type=pages.Listed) if response.status == 200 else None
-        except (OSError, TimeoutError, ApiError, msgspec.DecodeError) as error:
-            raise _Failed("FailedDiscoveryCheck", f"failing or missing response from {path}: {error}") from None
-        if listed is None or listed.kind != "APIResourceList":
-            text = f"failing or missing response from {path}: bad status from {path}: {response.status}"
-            raise _Failed("FailedDiscoveryCheck", text)
-        return listed
 
     async def _tell(self, registered: APIService, reason: str, message: str) -> None:
         """Write the condition, where it is another than before."""
@@ -164,26 +149,6 @@ class Aggregation:
                 log.warning("availability not looked at reason=%s", error)
 
 
-class _Failed(Exception):
-    """A backend is not available."""
-
-    def __init__(self, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
-
-
 def _unavailable() -> ApiError:
     text = "the server is currently unable to handle the request"
     return ApiError(503, "ServiceUnavailable", text, {"retryAfterSeconds": 1})
-
-
-def _passed_on(request: Request, identity: Identity) -> Request:
-    """The request without what proves who the user is, and with the name of the user instead."""
-    kept = {
-        name: value
-        for name, value in request.headers.items()
-        if name not in _DROPPED and not name.startswith(_DROPPED_KINDS)
-    }
-    kept |= {"x-remote-user": identity.user, "x-remote-group": ",".join(identity.groups)}
-    kept |= {f"x-remote-extra-{key}": ",".join(values) for key, values in identity.extra.items()}
-    return Request(request.method, request.path, request.query, kept, request.body, identity=identity)

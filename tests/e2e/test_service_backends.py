@@ -1,0 +1,115 @@
+"""Webhooks and a metrics server behind services of a real `podfit up`, which nobody gave a resolver."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.backends import Listening, endpoint_slice, endpoints, listening, service
+from support.metrics_backend import GROUP, metrics
+from support.up import Up, manifest
+from support.webhooks import Hooks, denied, setting
+
+pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("service-backends")]
+HOOKS = "hooks.default.svc"
+REQUEST = "/spec/containers/0/resources/requests/cpu"
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    cluster = Up(tmp_path_factory.mktemp("services") / "data")
+    cluster.start(node="simulated")
+    try:
+        yield cluster
+    finally:
+        answer = cluster.down()
+    assert answer.code == 0, answer.err
+
+
+@dataclass(frozen=True)
+class Kubectl:
+    """kubectl while the servers of this process answer."""
+
+    up: Up
+
+    async def ok(self, *arguments: str, stdin: str | None = None) -> str:
+        return await asyncio.to_thread(self.up.ok, *arguments, stdin=stdin)
+
+    async def apply(self, *documents: dict[str, Any]) -> None:
+        await self.ok("apply", "-f", "-", stdin="\n".join(map(json.dumps, documents)))
+
+    async def resize(self, cpu: str) -> str:
+        """What kubectl says, whether it works or not."""
+        patch = {"spec": {"containers": [{"name": "app", "resources": {"requests": {"cpu": cpu}}}]}}
+        answer = await asyncio.to_thread(
+            self.up.kubectl, "patch", "pod", "web", "--subresource", "resize", "-p", json.dumps(patch))
+        return answer.out + answer.err
+
+    async def requested(self) -> str:
+        return await self.ok("get", "pod", "web", "-o", "jsonpath={.spec.containers[0].resources.requests.cpu}")
+
+
+@pytest.fixture
+async def hooks(tmp_path: Path) -> AsyncIterator[tuple[Hooks, Listening]]:
+    made = Hooks(0, "")
+    async with listening(made.handler, tmp_path / "pki", HOOKS) as place:
+        yield made, place
+
+
+def configuration(kind: str, hooks: Hooks, place: Listening) -> dict[str, Any]:
+    client = {"service": {"namespace": "default", "name": "hooks", "path": f"/{kind}"}, "caBundle": place.bundle}
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": f"{kind}WebhookConfiguration",
+        "metadata": {"name": kind.lower()},
+        "webhooks": [hooks.webhook(f"/{kind}", "pods/resize") | {
+            "name": f"{kind.lower()}.example.com", "clientConfig": client}],
+    }  # fmt: skip
+
+
+async def test_a_resize_is_changed_and_refused_by_webhooks_behind_a_service(
+    up: Up, hooks: tuple[Hooks, Listening]
+) -> None:
+    answers, place = hooks
+    kubectl = Kubectl(up)
+    burstable = {"requests": {"cpu": "1", "memory": "64Mi"}, "limits": {"cpu": "2", "memory": "64Mi"}}
+    await kubectl.apply(
+        manifest("web", {"name": "app", "resources": burstable}), service("hooks"),
+        endpoint_slice("hooks", place.host, port=place.port),
+        configuration("Mutating", answers, place), configuration("Validating", answers, place))
+    await kubectl.ok("wait", "--for=condition=Ready", "pod/web", "--timeout=30s")
+    answers.answers["/Mutating"] = lambda _: setting(REQUEST, "1300m")
+    assert "patched" in await kubectl.resize("1200m")
+    assert await kubectl.requested() == "1300m"
+    assert [each["subResource"] for each in answers.requests("/Validating")] == ["resize"]
+    answers.answers["/Mutating"] = lambda _: {}
+    answers.answers["/Validating"] = lambda _: denied(message="not on a Sunday")
+    said = await kubectl.resize("1500m")
+    assert 'admission webhook "validating.example.com" denied the request: not on a Sunday' in said
+    assert await kubectl.requested() == "1300m"
+    await kubectl.ok("delete", "endpointslice", "hooks-1")
+    await kubectl.ok("delete", "validatingwebhookconfiguration", "validating")
+    assert "patched" in await kubectl.resize("1600m"), "the connection that is open goes on, as upstream's does"
+
+
+async def test_top_asks_a_metrics_server_behind_a_service(up: Up, tmp_path: Path) -> None:
+    kubectl = Kubectl(up)
+    async with listening(metrics, tmp_path / "pki", "metrics-server.kube-system.svc") as place:
+        registration = {
+            "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": f"v1beta1.{GROUP}"},
+            "spec": {
+                "group": GROUP, "version": "v1beta1", "groupPriorityMinimum": 100, "versionPriority": 100,
+                "service": {"namespace": "kube-system", "name": "metrics-server"}, "caBundle": place.bundle},
+        }  # fmt: skip
+        await kubectl.apply(registration, service("metrics-server", "kube-system"))
+        await kubectl.ok("wait", "apiservice", f"v1beta1.{GROUP}", "--for=condition=Available=false", "--timeout=10s")
+        listed = await kubectl.ok("get", "apiservice", f"v1beta1.{GROUP}", "--no-headers")
+        assert "False (EndpointsNotFound)" in listed
+        await kubectl.apply(endpoints("metrics-server", place.host, port=place.port, namespace="kube-system"))
+        await kubectl.ok("wait", "apiservice", f"v1beta1.{GROUP}", "--for=condition=Available", "--timeout=10s")
+        rows = [line.split() for line in (await kubectl.ok("top", "pods", "--no-headers")).splitlines()]
+        assert rows == [["web", "123m", "64Mi"]]
+        await kubectl.ok("delete", "apiservice", f"v1beta1.{GROUP}")
