@@ -92,7 +92,7 @@ class CSIPersistentVolumeSource(_CSI):
 
 class FCVolumeSource(Struct):
     fs_type: str = ""
-    lun: int = 0
+    lun: int | None = None
     read_only: bool = False
     target_wwns: tuple[str, ...] = ()
     wwids: tuple[str, ...] = ()
