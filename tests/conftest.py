@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from support import campaign, etcd, guest, machine
+from support import campaign, etcd, guest, leaks, machine
 
 pytest_plugins = ["support.conformance"]
 
@@ -84,6 +84,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(guest.OnHost(config), "guest-on-host")
     elif guest.REPORTS in os.environ:
         config.pluginmanager.register(guest.InGuest(config, Path(os.environ[guest.REPORTS])), "in-guest")
+    leaks.say_where_sockets_are_opened()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -103,6 +104,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.fail(f"CI has to run the {marker} tests: {reason}", pytrace=False)
         if reason:
             pytest.skip(f"{marker}: {reason}")
+
+
+def pytest_collection_finish() -> None:
+    leaks.forget_what_is_there()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    if any(item.get_closest_marker(marker) for marker in REQUIREMENTS):
+        assert not (left := leaks.find()), left
 
 
 @pytest.fixture(scope="session")

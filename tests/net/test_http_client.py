@@ -1,7 +1,9 @@
 import asyncio
+import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
+from typing import cast
 
 import pytest
 
@@ -9,7 +11,7 @@ from podfit.net.brief_client import BriefClient
 from podfit.net.http_client import HttpsClient
 from podfit.net.http_server import HttpsServer
 from podfit.net.reach import Reach, Unreachable
-from podfit.net.tls import Authority, client_context, server_context
+from podfit.net.tls import Authority, KeyPair, client_context, server_context
 from podfit.net.wire import Handler, Request, Response
 from podfit.net.x509 import certificate_identity
 from support.proxy import proxy
@@ -17,6 +19,7 @@ from support.wire import HOST
 
 Serving = Callable[[Handler], AbstractAsyncContextManager[int]]
 Client = type[HttpsClient] | type[BriefClient]
+CLOSED, CLOSE_WAIT = 7, 8  # of TCP
 
 
 @pytest.fixture(params=[HttpsClient, BriefClient])
@@ -185,3 +188,32 @@ async def test_headers_of_the_way_go_with_every_request(
         await client.send(Request("GET", "/"))
         await client.close()
     assert seen[0].headers["impersonate-group"] == "a, b"
+
+
+async def test_no_servers_goodbye_is_waited_for(server_pair: KeyPair, trusting: ssl.SSLContext) -> None:
+    """The server reads no more after a request, as one does that is stopped or far behind."""
+    sockets: list[socket.socket] = []
+    asked, over = asyncio.Event(), asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if (await reader.readuntil(b"\r\n\r\n")).startswith(b"GET /watch"):
+            writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
+        cast(asyncio.Transport, writer.transport).pause_reading()
+        sockets.append(writer.get_extra_info("socket"))
+        if len(sockets) == 2:
+            asked.set()
+        await over.wait()
+        writer.transport.abort()
+
+    async with await asyncio.start_server(answer, HOST, 0, ssl=server_context(server_pair)) as server:
+        client = HttpsClient(f"https://{HOST}:{server.sockets[0].getsockname()[1]}", trusting)
+        stream = (await client.send(Request("GET", "/watch"))).body
+        await stream.aclose()  # type: ignore[union-attr]  # of any stream of an answer
+        given_up = asyncio.create_task(client.send(Request("GET", "/")))
+        await asked.wait()
+        given_up.cancel()
+        await asyncio.wait([given_up])
+        await client.close()
+        states = [each.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] for each in sockets]
+        over.set()
+    assert [state in (CLOSED, CLOSE_WAIT) for state in states] == [True, True]

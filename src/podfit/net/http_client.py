@@ -4,10 +4,13 @@ An answer whose length is announced is read whole, so its connection is free aga
 log -f, a server that compresses) is streamed: iterate the body, or close it to hang up.
 """
 
+import asyncio
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import TypeAlias
+from weakref import WeakSet
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -18,6 +21,8 @@ from podfit.net.wire import Request, Response
 
 Dial: TypeAlias = Callable[[], Awaitable[Sequence[tuple[str, int]]]]
 """Where a server is now: hosts and ports, tried in turn. Raises OSError when it is nowhere."""
+
+CLOSING_TURNS = 10  # of the event loop
 
 
 class HttpsClient:
@@ -36,6 +41,7 @@ class HttpsClient:
         self._connect_timeout = connect_timeout
         self._dial = dial
         self._session: aiohttp.ClientSession | None = None
+        self._sockets: WeakSet[socket.socket] = WeakSet()
 
     async def send(
         self, request: Request, *, read_timeout: float | None = READ_SECONDS, more: Sequence[tuple[str, str]] = (),
@@ -59,17 +65,32 @@ class HttpsClient:
             raise self._unreachable(error) from error
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        """Leaves no socket open, whatever the server does."""
+        if self._session is None:
+            return
+        await self._session.close()
+        self._session = None
+        for each in self._sockets:  # aiohttp forgets where it said goodbye before, and waits for the answer there
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+        for _ in range(CLOSING_TURNS):
+            if all(each.fileno() == -1 for each in self._sockets):
+                return
+            await asyncio.sleep(0)
 
     def _connected(self) -> aiohttp.ClientSession:
         if self._session is None:
             resolver = _Dialling(self._dial) if self._dial is not None else None
             connector = aiohttp.TCPConnector(
-                ssl=self._tls, limit=0, keepalive_timeout=60, resolver=resolver, use_dns_cache=resolver is None)
+                ssl=self._tls, limit=0, keepalive_timeout=60, resolver=resolver, use_dns_cache=resolver is None,
+                socket_factory=self._new_socket)
             self._session = aiohttp.ClientSession(connector=connector, read_bufsize=256 * 1024)
         return self._session
+
+    def _new_socket(self, address: aiohttp.AddrInfoType) -> socket.socket:
+        made = socket.socket(*address[:3])
+        self._sockets.add(made)
+        return made
 
     def _headers(self, request: Request, more: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         headers = dict(request.headers)
@@ -123,4 +144,6 @@ class _Stream:
 
     async def aclose(self) -> None:
         """Hang up, unless the answer was read to its end; then the connection has been given back already."""
+        if (connection := self._answer.connection) is not None and connection.transport is not None:
+            connection.transport.abort()  # `close` alone would wait for the server's half of closing TLS
         self._answer.close()
