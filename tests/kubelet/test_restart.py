@@ -1,8 +1,12 @@
 """The kubelet dies and comes back (spec 5.10): nothing is restarted, nothing is forgotten, nothing is left over."""
 
+import asyncio
+
+import pytest
 from msgspec.structs import replace
 
 from kubelet.harness import Node, container
+from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.types import ContainerState, SandboxConfig
 
 
@@ -108,6 +112,27 @@ async def test_stopping_with_the_pods_leaves_nothing_on_the_machine(node: Node) 
     assert not node.runtime.boxes
     assert not node.cgroups.groups
     assert node.phase() == "Running", "the objects are the API's"
+
+
+async def test_a_removal_that_is_still_under_way_is_waited_for(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a worker that was told to go in the middle of it: the runtime refuses a second one until it is done."""
+    node.add()
+    await node.runs()
+    refusals, remove = 3, node.runtime.remove_sandbox
+
+    async def refuses(sandbox_id: str) -> None:
+        nonlocal refusals
+        refusals -= 1
+        if refusals >= 0:
+            raise CRIError("container is already in removing state")
+        await remove(sandbox_id)
+
+    monkeypatch.setattr(node.runtime, "remove_sandbox", refuses)
+    stopping = asyncio.create_task(node.kubelet.stop(stop_pods=True))
+    while not stopping.done():
+        await node.advance(0.1)
+    await stopping
+    assert not node.runtime.boxes
 
 
 async def test_the_api_is_away_for_a_while(node: Node) -> None:

@@ -16,7 +16,7 @@ from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.pods import labels
 from podfit.kubelet.pods.ender import remove_cgroup
 from podfit.kubelet.pods.facts import observe, owned
-from podfit.kubelet.runtime.errors import CRIError
+from podfit.kubelet.runtime.errors import CRIError, Unavailable
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.types import ContainerState
 from podfit.kubelet.volumes.manager import Volumes
@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 
 SHUTDOWN_GRACE = 2
 """Seconds that containers get when the whole node is taken down."""
+TRIES, TRY_SECONDS = 20, 0.1
 
 
 class Housekeeper(msgspec.Struct, frozen=True):
@@ -59,25 +60,44 @@ class Housekeeper(msgspec.Struct, frozen=True):
         except CRIError as error:
             log.warning("cannot ask the runtime which pods are left error=%s", error)
             present = {}
-        await asyncio.gather(*(self._remove(uid, SHUTDOWN_GRACE) for uid in present))
+        await asyncio.gather(*(self._remove_at_last(uid) for uid in present))
         self.volumes.mounter.unmount_below(self.volumes.root / "pods")
         layout = self.cgroups.layout
         await self._remove_cgroup(layout.root)
         if layout.prefix:
             await self._remove_cgroup(layout.prefix)
 
+    async def _remove_at_last(self, uid: str) -> None:
+        """A removal that was under way when its worker was told to go is still under way in the runtime, which refuses
+        a second one until the first is done.
+        """
+        for _ in range(TRIES):
+            try:
+                await self._try_remove(uid, SHUTDOWN_GRACE)
+            except Unavailable:
+                break
+            except CRIError:
+                await self.clock.sleep(TRY_SECONDS)
+            else:
+                return
+        await self._remove(uid, SHUTDOWN_GRACE)
+
     async def _remove(self, uid: str, grace: int | None = None) -> None:
         try:
-            facts = await observe(self.runtime, uid)
-            await asyncio.gather(*(
-                self.runtime.stop_container(
-                    each.id, grace_seconds=grace if grace is not None else labels.grace_of(each.annotations))
-                for each in facts.containers if each.state is ContainerState.RUNNING))
-            for sandbox in facts.sandboxes:
-                await self.runtime.stop_sandbox(sandbox.id)
-                await self.runtime.remove_sandbox(sandbox.id)
+            await self._try_remove(uid, grace)
         except CRIError as error:
             log.warning("cannot remove pod uid=%s error=%s", uid, error)
+
+    async def _try_remove(self, uid: str, grace: int | None) -> None:
+        """Raises CRIError."""
+        facts = await observe(self.runtime, uid)
+        await asyncio.gather(*(
+            self.runtime.stop_container(
+                each.id, grace_seconds=grace if grace is not None else labels.grace_of(each.annotations))
+            for each in facts.containers if each.state is ContainerState.RUNNING))
+        for sandbox in facts.sandboxes:
+            await self.runtime.stop_sandbox(sandbox.id)
+            await self.runtime.remove_sandbox(sandbox.id)
 
     async def _remove_cgroup(self, path: str) -> None:
         try:

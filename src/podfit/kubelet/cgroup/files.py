@@ -10,6 +10,7 @@ from pathlib import Path
 
 from podfit.kubelet.cgroup.protocol import Again, Busy, CgroupError, Invalid, Missing
 
+PIECE = 1 << 16
 _KINDS = {
     errno.EBUSY: Busy, errno.EINVAL: Invalid, errno.ERANGE: Invalid, errno.ENOENT: Missing, errno.ENODEV: Missing,
     errno.EAGAIN: Again}
@@ -32,14 +33,22 @@ def write(path: Path, value: str | int) -> None:
         raise failed(f"writing {text!r} to {path}", error) from error
 
 
-def read(path: Path) -> str:
+def read(path: Path | str) -> str:
+    """Without a file object, which costs more than the reading; the kernel may give a long file in pieces."""
+    text = b""
     try:
-        return path.read_text().strip()
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            while piece := os.read(handle, PIECE):
+                text += piece
+        finally:
+            os.close(handle)
     except OSError as error:
         raise failed(f"reading {path}", error) from error
+    return text.decode().strip()
 
 
-def read_int(path: Path) -> int:
+def read_int(path: Path | str) -> int:
     return int(read(path))
 
 

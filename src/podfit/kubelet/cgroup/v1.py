@@ -5,11 +5,12 @@ removes what it made. In the cpuset hierarchy a new directory may hold no proces
 which it takes from its parent. A missing controller is recorded in `enforced` and passed over.
 """
 
+import os
 from pathlib import Path
 from typing import Literal
 
 from podfit.kubelet.cgroup import files
-from podfit.kubelet.cgroup.common import Tree, counted, inside
+from podfit.kubelet.cgroup.common import Tree, below, counted, inside
 from podfit.kubelet.cgroup.protocol import (
     UNLIMITED,
     CgroupConfig,
@@ -70,18 +71,18 @@ class CgroupsV1(Tree):
                 _inherit_cpuset(parent, directory)
 
     def exists(self, path: str) -> bool:
-        return all(inside(hierarchy, path).is_dir() for hierarchy in self._hierarchies)
+        return all(os.path.isdir(below(hierarchy, path)) for hierarchy in self._hierarchies)
 
     def read_cpu(self, path: str) -> CPUValues:
         directory = self._at("cpu", path)
-        quota = files.read_int(directory / "cpu.cfs_quota_us")
+        quota = files.read_int(f"{directory}/cpu.cfs_quota_us")
         return CPUValues(
-            shares=files.read_int(directory / "cpu.shares"), quota=quota if quota > 0 else None,
-            period=files.read_int(directory / "cpu.cfs_period_us"),
+            shares=files.read_int(f"{directory}/cpu.shares"), quota=quota if quota > 0 else None,
+            period=files.read_int(f"{directory}/cpu.cfs_period_us"),
         )  # fmt: skip
 
     def read_memory(self, path: str) -> int | None:
-        limit = files.read_int(self._at("memory", path) / "memory.limit_in_bytes")
+        limit = files.read_int(f"{self._at('memory', path)}/memory.limit_in_bytes")
         return limit if 0 <= limit < NO_LIMIT else None
 
     def set_cpu_shares(self, path: str, shares: int) -> None:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from podfit.decide.cgroups import shares_from_weight, weight_from_shares_linear
 from podfit.kubelet.cgroup import files
-from podfit.kubelet.cgroup.common import Tree, counted, inside
+from podfit.kubelet.cgroup.common import Tree, below, counted, inside
 from podfit.kubelet.cgroup.protocol import (
     Again,
     CgroupConfig,
@@ -73,23 +73,23 @@ class CgroupsV2(Tree):
             files.write(control, " ".join(f"+{name}" for name in sorted(missing)))
 
     def exists(self, path: str) -> bool:
-        directory = inside(self._mount, path)
+        directory = below(self._mount, path)
         try:
-            return set(self._controllers) <= set(files.read(directory / "cgroup.controllers").split())
+            return set(self._controllers) <= set(files.read(f"{directory}/cgroup.controllers").split())
         except CgroupError:
             return False
 
     def read_cpu(self, path: str) -> CPUValues:
         directory = self._at("cpu", path)
-        weight = files.read_int(directory / "cpu.weight")
-        quota, period = files.read(directory / "cpu.max").split()
+        weight = files.read_int(f"{directory}/cpu.weight")
+        quota, period = files.read(f"{directory}/cpu.max").split()
         return CPUValues(
             shares=shares_from_weight(weight), weight=weight, quota=None if quota == "max" else int(quota),
             period=int(period),
         )  # fmt: skip
 
     def read_memory(self, path: str) -> int | None:
-        limit = files.read(self._at("memory", path) / "memory.max")
+        limit = files.read(f"{self._at('memory', path)}/memory.max")
         return None if limit == "max" else int(limit)
 
     def set_cpu_shares(self, path: str, shares: int) -> None:

@@ -58,22 +58,38 @@ class PodFacts(msgspec.Struct, frozen=True):
         return next((c for c in self.containers if c.name == name and c.id in inside), None)
 
 
-async def observe(runtime: Runtime, uid: str) -> PodFacts:
-    """Ask the runtime. A container that vanishes between list and inspect is not there (spec R-181)."""
+async def observe(runtime: Runtime, uid: str, before: PodFacts | None = None) -> PodFacts:
+    """Ask the runtime. A container that vanishes between list and inspect is not there (spec R-181).
+
+    What was there `before` is inspected while it is listed: the runtime is waited for once and not twice when nothing
+    came since.
+    """
     mine = {labels.POD_UID: uid}
-    found, listed = await asyncio.gather(runtime.list_sandboxes(labelled=mine), runtime.list_containers(labelled=mine))
+    boxes = [each.id for each in before.sandboxes[:1]] if before is not None else []
+    inside = [each.id for each in before.containers] if before is not None else []
+    found, listed, early_boxes, early_inside = await asyncio.gather(
+        runtime.list_sandboxes(labelled=mine), runtime.list_containers(labelled=mine),
+        asyncio.gather(*(_sandbox_status(runtime, each) for each in boxes)),
+        asyncio.gather(*(_container_status(runtime, each) for each in inside)))
     sandboxes = tuple(sorted(found, key=lambda each: (each.attempt, each.created_at), reverse=True))
     if not sandboxes:
         return PodFacts(uid)
     homes = {each.id for each in sandboxes}
     entries = [each for each in listed if each.sandbox_id in homes]
-    status, statuses = await asyncio.gather(
-        _sandbox_status(runtime, sandboxes[0].id),
-        asyncio.gather(*(_container_status(runtime, each.id) for each in entries)))
-    known = [(entry, one) for entry, one in zip(entries, statuses, strict=True) if one is not None]
+    status, seen = dict(zip(boxes, early_boxes, strict=True)), dict(zip(inside, early_inside, strict=True))
+    new_boxes = [each for each in [sandboxes[0].id] if each not in status]
+    new = [each.id for each in entries if each.id not in seen]
+    if new_boxes or new:
+        late_boxes, late = await asyncio.gather(
+            asyncio.gather(*(_sandbox_status(runtime, each) for each in new_boxes)),
+            asyncio.gather(*(_container_status(runtime, each) for each in new)))
+        status |= zip(new_boxes, late_boxes, strict=True)
+        seen |= zip(new, late, strict=True)
+    known = [(each, one) for each in entries if (one := seen[each.id]) is not None]
     known.sort(key=lambda pair: (pair[1].attempt, pair[1].created_at), reverse=True)
     return PodFacts(
-        uid, sandboxes, status, tuple(one for _, one in known), tuple((e.id, e.sandbox_id) for e, _ in known))
+        uid, sandboxes, status[sandboxes[0].id], tuple(one for _, one in known),
+        tuple((each.id, each.sandbox_id) for each, _ in known))
 
 
 async def _sandbox_status(runtime: Runtime, sandbox_id: str) -> SandboxStatus | None:

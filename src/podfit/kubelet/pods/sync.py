@@ -55,10 +55,12 @@ class PodSync:
         self._volumes: Paths | None = None
         self._volumes_at = 0.0
         self._mount_failures = 0
+        self._seen: PodFacts | None = None  # what to ask about first; nothing is done on it
 
     async def look(self, pod: Pod) -> PodFacts:
         """What a turn begins with; raises CRIError."""
-        return await observe(self._tools.runtime, pod.metadata.uid)
+        self._seen = await observe(self._tools.runtime, pod.metadata.uid, self._seen)
+        return self._seen
 
     async def turn(self, newest: Callable[[], Pod], looking: Awaitable[PodFacts]) -> Turn:
         """`newest` is the API's pod as it is known now: what is said of a resize that was decided during the turn is
