@@ -9,8 +9,13 @@ from typing import Any
 
 import pytest
 
+from podfit.net.client_certificates import Trust
+from podfit.net.http_client import HttpsClient
+from podfit.net.tls import client_context
+from podfit.net.wire import Request, Response
+from podfit.net.x509 import certificate_identity
 from support.backends import Listening, endpoint_slice, endpoints, listening, service
-from support.metrics_backend import GROUP, metrics
+from support.metrics_backend import GROUP, PODS, metrics
 from support.up import Up, manifest
 from support.webhooks import Hooks, denied, setting
 
@@ -95,16 +100,19 @@ async def test_a_resize_is_changed_and_refused_by_webhooks_behind_a_service(
     assert "patched" in await kubectl.resize("1600m"), "the connection that is open goes on, as upstream's does"
 
 
+def registration(place: Listening) -> dict[str, Any]:
+    return {
+        "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": f"v1beta1.{GROUP}"},
+        "spec": {
+            "group": GROUP, "version": "v1beta1", "groupPriorityMinimum": 100, "versionPriority": 100,
+            "service": {"namespace": "kube-system", "name": "metrics-server"}, "caBundle": place.bundle},
+    }  # fmt: skip
+
+
 async def test_top_asks_a_metrics_server_behind_a_service(up: Up, tmp_path: Path) -> None:
     kubectl = Kubectl(up)
     async with listening(metrics, tmp_path / "pki", "metrics-server.kube-system.svc") as place:
-        registration = {
-            "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": f"v1beta1.{GROUP}"},
-            "spec": {
-                "group": GROUP, "version": "v1beta1", "groupPriorityMinimum": 100, "versionPriority": 100,
-                "service": {"namespace": "kube-system", "name": "metrics-server"}, "caBundle": place.bundle},
-        }  # fmt: skip
-        await kubectl.apply(registration, service("metrics-server", "kube-system"))
+        await kubectl.apply(registration(place), service("metrics-server", "kube-system"))
         await kubectl.ok("wait", "apiservice", f"v1beta1.{GROUP}", "--for=condition=Available=false", "--timeout=10s")
         listed = await kubectl.ok("get", "apiservice", f"v1beta1.{GROUP}", "--no-headers")
         assert "False (EndpointsNotFound)" in listed
@@ -112,4 +120,65 @@ async def test_top_asks_a_metrics_server_behind_a_service(up: Up, tmp_path: Path
         await kubectl.ok("wait", "apiservice", f"v1beta1.{GROUP}", "--for=condition=Available", "--timeout=10s")
         rows = [line.split() for line in (await kubectl.ok("top", "pods", "--no-headers")).splitlines()]
         assert rows == [["web", "123m", "64Mi"]]
+        await kubectl.ok("delete", "apiservice", f"v1beta1.{GROUP}")
+        await kubectl.ok("delete", "endpoints,services", "-n", "kube-system", "metrics-server")
+
+
+ACCOUNT = "system:serviceaccount:kube-system:metrics-server"
+CONFIG = "extension-apiserver-authentication"
+BINDINGS: tuple[dict[str, Any], ...] = (
+    {"kind": "RoleBinding", "metadata": {"name": "metrics-server-auth-reader", "namespace": "kube-system"},
+     "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role",
+                 "name": "extension-apiserver-authentication-reader"},
+     "subjects": [{"kind": "ServiceAccount", "name": "metrics-server", "namespace": "kube-system"}]},
+    {"kind": "ClusterRole", "metadata": {"name": "pod-metrics"},
+     "rules": [{"apiGroups": [GROUP], "resources": ["pods"], "verbs": ["get", "list"]}]},
+    {"kind": "ClusterRoleBinding", "metadata": {"name": "pod-metrics"},
+     "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "pod-metrics"},
+     "subjects": [{"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": "system:authenticated"}]},
+)  # fmt: skip
+
+
+class Distrustful:
+    """A metrics server that believes the front proxy which the ConfigMap names, and answers one user."""
+
+    def __init__(self, config: dict[str, str], user: str) -> None:
+        self.allowed: list[str] = json.loads(config["requestheader-allowed-names"])
+        self.header = json.loads(config["requestheader-username-headers"])[0].lower()
+        self.users = (user, "system:kube-aggregator")
+
+    async def handler(self, request: Request) -> Response:
+        shown = certificate_identity(request.peer_certificate) if request.peer_certificate else None
+        if shown is None or shown.user not in self.allowed:
+            return Response(401)
+        if request.headers[self.header] not in self.users:
+            forbidden = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403,
+                         "message": f"{request.headers[self.header]} may not"}  # fmt: skip
+            return Response(403, {"content-type": "application/json"}, json.dumps(forbidden).encode())
+        return await metrics(request)
+
+
+async def test_a_metrics_server_believes_the_front_proxy(up: Up, tmp_path: Path) -> None:
+    """Whom to believe it finds by itself, as upstream's does: by a list of one ConfigMap that its account may read."""
+    kubectl = Kubectl(up)
+    await kubectl.apply(*({"apiVersion": "rbac.authorization.k8s.io/v1", **each} for each in BINDINGS))
+    read = ("get", "configmaps", "-n", "kube-system", "--field-selector", f"metadata.name={CONFIG}", "--as", ACCOUNT)
+    config: dict[str, str] = json.loads(await kubectl.ok(*read, "-o", "json"))["items"][0]["data"]
+    backend = Distrustful(config, "eve")
+    trust = Trust(config["requestheader-client-ca-file"].encode())
+    async with listening(backend.handler, tmp_path / "pki", "metrics-server.kube-system.svc", clients=trust) as place:
+        await kubectl.apply(
+            registration(place), service("metrics-server", "kube-system"),
+            endpoint_slice("metrics-server", place.host, port=place.port, namespace="kube-system"))
+        await kubectl.ok("wait", "apiservice", f"v1beta1.{GROUP}", "--for=condition=Available", "--timeout=10s")
+        rows = (await kubectl.ok("top", "pods", "--no-headers", "--as", "eve")).split()
+        assert rows == ["web", "123m", "64Mi"]
+        refused = await asyncio.to_thread(up.kubectl, "top", "pods", "--as", "mallory")
+        assert "mallory may not" in refused.err
+        stranger = HttpsClient(f"https://{place.host}:{place.port}", client_context(verify=False))
+        try:
+            direct = await stranger.send(Request("GET", PODS, headers={backend.header: "eve"}))
+        finally:
+            await stranger.close()
+        assert direct.status == 401, "the header alone is not enough"
         await kubectl.ok("delete", "apiservice", f"v1beta1.{GROUP}")

@@ -7,6 +7,7 @@ from podfit.net.wire import Request, Response
 
 GROUP = "metrics.k8s.io"
 PATH = f"/apis/{GROUP}/v1beta1"
+PODS = f"{PATH}/namespaces/default/pods"
 WHEN = {"timestamp": "2026-01-01T00:00:00Z", "window": "15s"}
 POD = {
     "metadata": {"name": "web", "namespace": "default"}, **WHEN,
@@ -18,7 +19,7 @@ KINDS = [
 ]
 ANSWERS: dict[str, dict[str, Any]] = {
     PATH: {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{GROUP}/v1beta1", "resources": KINDS},
-    f"{PATH}/namespaces/default/pods": {
+    PODS: {
         "kind": "PodMetricsList", "apiVersion": f"{GROUP}/v1beta1", "metadata": {}, "items": [POD]},
 }  # fmt: skip
 

@@ -23,8 +23,9 @@ from podfit.apiserver.authz.question import question_of
 from podfit.apiserver.backends import Backends
 from podfit.apiserver.context import Context
 from podfit.apiserver.custom.table import CustomTable
-from podfit.apiserver.housekeeping import own_service
+from podfit.apiserver.housekeeping import extension, own_service
 from podfit.apiserver.housekeeping.bootstrap import bootstrap
+from podfit.apiserver.housekeeping.extension import FrontProxy
 from podfit.apiserver.housekeeping.janitor import Janitor
 from podfit.apiserver.legacy.mode import shown
 from podfit.apiserver.pages.paths import Pages
@@ -51,7 +52,7 @@ class ApiServer:
 
     def __init__(
         self, context: Context, *, signing_key: Path, address: str = "", metrics: Metrics | None = None,
-        audit: "AuditLog | None" = None,
+        audit: "AuditLog | None" = None, front_proxy: FrontProxy | None = None,
     ) -> None:  # fmt: skip
         self.address = address
         self._audit = audit
@@ -63,7 +64,8 @@ class ApiServer:
         self._janitor = Janitor(context)
         self._customs = CustomTable(context)
         self._backends = Backends(context)
-        self._aggregation = Aggregation(context, lambda: self._customs.all, self._backends)
+        self._front_proxy = front_proxy
+        self._aggregation = Aggregation(context, lambda: self._customs.all, self._backends, front_proxy)
         self._cleaning: asyncio.Task[None] | None = None
         self.metrics = metrics or Metrics()
         self._pages = Pages(context.store, self._tokens, self._customs, self._aggregation, self.metrics)
@@ -89,6 +91,8 @@ class ApiServer:
         """Say in discovery, and in the service `kubernetes`, where this server listens."""
         self.address = address
         await own_service.publish(self._context, address)
+        if self._front_proxy is not None:
+            await extension.publish(self._context, self._front_proxy)
         await local.publish(self._context)
 
     async def stop(self) -> None:

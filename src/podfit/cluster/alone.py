@@ -23,7 +23,7 @@ from podfit.apiserver.server import ApiServer
 from podfit.client import kubeconfig_edit
 from podfit.client.kubeconfig import Access
 from podfit.cluster.access import CONTEXT, admin_access
-from podfit.cluster.certificates import LOOPBACK, serving
+from podfit.cluster.certificates import LOOPBACK, front_proxy, serving
 from podfit.cluster.errors import MachineError, UsageError
 from podfit.cluster.layout import DEFAULT_PORT, DataDir
 from podfit.cluster.listening import Listening, listen, url
@@ -106,12 +106,15 @@ class Alone:
             signing_key = options.signing_key or options.data.pki / "service-accounts.key"
             SigningKey(signing_key)
             access = admin_access(authority, "")
-        trusted, tls = _trusted(options, authority), _tls(pair)
+            trusted = _trusted(options, authority)
+            proxy = front_proxy(options.data, trusted, clock)
+        tls = _tls(pair)
         store = await self._open_store()
         self._closing.push_async_callback(store.close)
         context = Context(store, clock, options.gates, lambda _: None, ranges=options.ranges)
         api = ApiServer(
-            context, signing_key=signing_key, metrics=Metrics(), audit=open_audit(options.audit, clock))
+            context, signing_key=signing_key, metrics=Metrics(), audit=open_audit(options.audit, clock),
+            front_proxy=proxy)
         try:
             await api.start()
         except StoreError as error:

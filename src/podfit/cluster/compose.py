@@ -17,7 +17,7 @@ from podfit.apiserver.context import Context
 from podfit.apiserver.embedded import Store, StoreError, embedded_store
 from podfit.apiserver.server import ApiServer
 from podfit.cluster.access import CONTEXT, Published, admin_access, publish
-from podfit.cluster.certificates import LOOPBACK, serving
+from podfit.cluster.certificates import LOOPBACK, front_proxy, serving
 from podfit.cluster.errors import MachineError
 from podfit.cluster.identities import agent
 from podfit.cluster.later import Later
@@ -130,7 +130,8 @@ class Cluster:
         self._closing.push_async_callback(store.close)
         context = Context(store, clock, options.gates, self._kubelet, options.legacy, ranges=options.ranges)
         api = ApiServer(context, signing_key=options.data.pki / "service-accounts.key", metrics=self._metrics,
-                        audit=open_audit(options.audit, clock))  # fmt: skip
+                        audit=open_audit(options.audit, clock),
+                        front_proxy=front_proxy(options.data, authority.certificate, clock))  # fmt: skip
         await api.start()
         self._closing.push_async_callback(api.stop)
         pair = serving(authority, *options.listening.hosts(options.ranges.address(0)))

@@ -4,7 +4,7 @@ DIR/
   lock          held by the running `podfit up`; the kernel lets go of it when the process dies, however it dies
   up.json       the running cluster: process, address, nodes (mode 0600)
   up.log        what a detached cluster says
-  pki/          the authority and what it issued
+  pki/          the authority and what it issued; in front-proxy/ the one that other API servers believe
   store.db      the API server's objects
   admin.kubeconfig
   kubelet/NAME/ a node's checkpoints, volumes and container logs

@@ -80,10 +80,10 @@ class Authority:
         self._clients: dict[bytes, Checked] = {}
 
     @classmethod
-    def load(cls, directory: Path, *, clock: Clock) -> Self:
+    def load(cls, directory: Path, *, clock: Clock, name: str = "podfit-ca") -> Self:
         """The authority that lives in `directory`, made there when there is none that can still be used."""
         issued, pair = Issued(directory), _files(directory, "ca")
-        _settle(pair, _Wanted("podfit-ca", authority=True), clock, issued, issuer=None)
+        _settle(pair, _Wanted(name, authority=True), clock, issued, issuer=None)
         return cls(pair, clock, issued)
 
     @cached_property

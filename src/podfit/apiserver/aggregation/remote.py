@@ -1,6 +1,7 @@
 """Asking who serves a group version: for what it serves, which tells whether it is there, and for what users want.
 
-It is told who asks: by the identity where its handler is in this process, else by upstream's headers of a front proxy.
+It is told who asks: by the identity where its handler is in this process, else by upstream's headers of a front proxy,
+which it believes because of the certificate that is shown to it.
 """
 
 from collections.abc import Awaitable
@@ -13,6 +14,7 @@ from podfit.api.apiregistration import APIService
 from podfit.apiserver.aggregation import pages
 from podfit.apiserver.backends import Backends, Trusted, joined, network_text, server_of
 from podfit.apiserver.context import Context
+from podfit.apiserver.housekeeping.extension import FrontProxy
 from podfit.core.errors import ApiError
 from podfit.decide.backends import Reached, Unreached
 from podfit.net.wire import Handler, Identity, Request, Response
@@ -39,8 +41,9 @@ class Unavailable(Exception):
 class Remotes:
     """The backends of all APIServices with a service."""
 
-    def __init__(self, context: Context, backends: Backends) -> None:
+    def __init__(self, context: Context, backends: Backends, front_proxy: FrontProxy | None) -> None:
         self._context, self._backends = context, backends
+        self._proof = front_proxy.proof if front_proxy is not None else None
 
     async def place(self, registered: APIService) -> Reached | Unreached | None:
         """Where the backend is; None when it is in this process."""
@@ -54,7 +57,8 @@ class Remotes:
             return await handler(_in_process(plain, identity))
         spec = registered.spec
         trusted = Trusted(spec.ca_bundle, verify=not spec.insecure_skip_tls_verify)
-        answer = await self._backends.send(reference, plain, trusted, more=remote_headers(identity))
+        headers = remote_headers(identity)
+        answer = await self._backends.send(reference, plain, trusted, proof=self._proof, more=headers)
         kept = {name: value for name, value in answer.headers.items() if name not in _OF_THE_CONNECTION}
         return Response(answer.status, kept, answer.body)
 

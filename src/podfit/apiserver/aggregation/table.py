@@ -19,6 +19,7 @@ from podfit.apiserver.aggregation.remote import Remotes, Unavailable, reference_
 from podfit.apiserver.backends import Backends
 from podfit.apiserver.context import Context
 from podfit.apiserver.following import follow
+from podfit.apiserver.housekeeping.extension import FrontProxy
 from podfit.apiserver.stored import Stored
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
@@ -37,9 +38,10 @@ class Aggregation:
 
     def __init__(
         self, context: Context, local: Callable[[], tuple[ResourceInfo, ...]], backends: Backends,
+        front_proxy: FrontProxy | None = None,
     ) -> None:  # fmt: skip
         self._context = context
-        self._remotes = Remotes(context, backends)
+        self._remotes = Remotes(context, backends, front_proxy)
         self._neighbours = Neighbours(context, self._moved)
         self._local = local
         self._info = info_for(APIService)
