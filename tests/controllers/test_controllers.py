@@ -23,14 +23,16 @@ from podfit.api.registry import info_for
 from podfit.apiserver.housekeeping.bootstrap import RETIRED, bootstrap
 from podfit.apiserver.stored import Stored
 from podfit.client.resource import dynamic
-from podfit.cluster.identities import controller
+from podfit.cluster.identities import MANAGER, controller
 from podfit.cluster.loops import controllers
 from podfit.controllers.certificates import Signing
 from podfit.controllers.namespaces import ASK_AGAIN
 from podfit.controllers.served import served
+from podfit.controllers.serviceaccounts import KUBE_SYSTEM, ControllerAccounts
 from podfit.controllers.volumes import LOOK_AGAIN
 from podfit.core.errors import ApiError
 from podfit.net.tls import Authority
+from podfit.net.wire import Identity
 from podfit.store.layer import StoreLayer
 from podfit.store.memory import memory_store
 from podfit.store.protocol import Record, RevisionConflict
@@ -105,6 +107,20 @@ async def test_a_namespace_gets_its_account_and_the_ca(server: Server) -> None:
     await create_namespace(server, "room")
     config = await until(server, ConfigMap, "kube-root-ca.crt", "room", lambda _: True)
     assert config.data == {"ca.crt": "CERTIFICATE"}
+
+
+async def test_controllers_have_accounts(server: Server, clock: FakeClock) -> None:
+    """Made by the manager; what somebody wrote into one stays."""
+    manager = server.as_identity(Identity(MANAGER))
+    mine = ServiceAccount(metadata=ObjectMeta(name="job-controller", namespace=KUBE_SYSTEM, labels={"a": "b"}))
+    await server.client.create(mine)
+    names = ["job-controller", "namespace-controller"]
+    task = asyncio.create_task(ControllerAccounts(manager, names, clock=clock).run())
+    made = await until(server, ServiceAccount, "namespace-controller", KUBE_SYSTEM, lambda _: True)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    kept = await server.client.get(ServiceAccount, "job-controller", KUBE_SYSTEM)
+    assert (kept.metadata.labels, made.secrets, made.metadata.labels) == ({"a": "b"}, (), {})
 
 
 async def test_what_is_deleted_or_changed_comes_back(server: Server) -> None:

@@ -8,7 +8,7 @@ from podfit.api.core.config import ServiceAccount
 from podfit.api.core.persistent import PersistentVolume
 from podfit.client.events import EventRecorder
 from podfit.client.rest import Client
-from podfit.cluster.identities import MANAGER, SCHEDULER, controller
+from podfit.cluster.identities import MANAGER, SCHEDULER, account_of, controller
 from podfit.cluster.options import MakeRoom, UpOptions
 from podfit.controllers.aggregation import AggregationController
 from podfit.controllers.base import Controller
@@ -17,7 +17,7 @@ from podfit.controllers.garbage import GarbageCollector
 from podfit.controllers.garbage.collector import COMPONENT as GARBAGE_COLLECTOR
 from podfit.controllers.namespaces import NamespaceController
 from podfit.controllers.quotas import QuotaController
-from podfit.controllers.serviceaccounts import NamespaceContents
+from podfit.controllers.serviceaccounts import ControllerAccounts, NamespaceContents
 from podfit.controllers.volumes import VolumeProtection
 from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
@@ -35,9 +35,16 @@ def control_loops(
 ) -> Iterator[Coroutine[Any, Any, None]]:
     """Each runs for ever. `metrics` are the API server's, so that its /metrics shows the whole control plane."""
     ca, signing = authority.certificate.decode(), Signing(authority.ends, authority.sign)
-    for each in controllers(client_of, clock, options.gates, ca=ca, signing=signing):
+    accounts: list[str] = []
+
+    def noted(identity: Identity) -> Client:
+        accounts.append(account_of(identity))
+        return client_of(identity)
+
+    for each in controllers(noted, clock, options.gates, ca=ca, signing=signing):
         yield each.run()
-    yield from garbage_collection(client_of, clock)
+    yield from garbage_collection(noted, clock)
+    yield ControllerAccounts(client_of(Identity(MANAGER)), filter(None, accounts), clock=clock).run()
     scheduling = client_of(Identity(SCHEDULER))
     recorder = EventRecorder(scheduling, component=SCHEDULER_COMPONENT, clock=clock)
     yield recorder.run()

@@ -1,4 +1,6 @@
-"""Every namespace has what pods in it expect: the ServiceAccount `default` and the cluster's CA certificate."""
+"""Service accounts that nobody asks for: `default` in each namespace, with the CA certificate, and the controllers'."""
+
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
@@ -12,6 +14,7 @@ from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 
 ACCOUNT = "default"
+KUBE_SYSTEM = "kube-system"
 CA_CONFIG_MAP = "kube-root-ca.crt"
 TERMINATING = "NamespaceTerminating"
 
@@ -47,6 +50,30 @@ class NamespaceContents(Controller[str]):
         if self._accounts.get(ACCOUNT, key) is None:  # last: with it pods are let in, and they mount the certificate
             account = ServiceAccount(metadata=ObjectMeta(name=ACCOUNT, namespace=key))
             await _create(self._accounts_client, account)
+        return None
+
+
+class ControllerAccounts(Controller[str]):
+    """The accounts that controllers act as, made where they are missing when the controllers start.
+
+    Upstream's controller manager, told to use an account for each controller, makes them so: empty, as itself, and not
+    again when one is deleted, which takes no right from a controller that runs.
+    """
+
+    def __init__(self, manager: Client, names: Iterable[str], *, clock: Clock) -> None:
+        super().__init__(clock)
+        self._manager = manager
+        for name in names:
+            self.queue.add(name)
+
+    async def reconcile(self, key: str) -> float | None:
+        try:
+            await self._manager.get(ServiceAccount, key, KUBE_SYSTEM)
+        except ApiError as error:
+            if error.reason != "NotFound":
+                raise
+            account = ServiceAccount(metadata=ObjectMeta(name=key, namespace=KUBE_SYSTEM))
+            await _create(self._manager, account)
         return None
 
 
