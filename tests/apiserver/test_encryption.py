@@ -223,5 +223,5 @@ def test_what_is_no_resource_is_said(tmp_path: Path, resource: str) -> None:
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(EncryptionConfigError, match=r"--encryption-provider-config .*missing\.yaml"):
+    with pytest.raises(EncryptionConfigError, match=r"--encryption-provider-config: .*missing\.yaml"):
         read_rules(tmp_path / "missing.yaml")

@@ -16,6 +16,7 @@ import msgspec
 
 from podfit.api.registry import resources
 from podfit.apiserver.stored import ROOT, prefix
+from podfit.net.files import misread
 from podfit.store.encrypted import PLAIN, AesCbc, AesGcm, Cipher, Rule
 from podfit.store.protocol import StoreError
 
@@ -58,8 +59,9 @@ def read_rules(path: Path) -> tuple[Rule, ...]:
         if (found.kind, found.api_version) != (KIND, VERSION):
             raise EncryptionConfigError(f"it is {found.kind} of {found.api_version}, not {KIND} of {VERSION}")
         return tuple(_rule(entry, f"resources[{index}]") for index, entry in enumerate(found.resources))
-    except (OSError, yaml.YAMLError, msgspec.ValidationError, EncryptionConfigError) as error:
-        raise EncryptionConfigError(f"--encryption-provider-config {path}: {error}") from error
+    except (OSError, yaml.YAMLError, ValueError, EncryptionConfigError) as error:
+        wanted = f"it has to hold an {KIND} of {VERSION}"
+        raise EncryptionConfigError(f"--encryption-provider-config: {path} {misread(error)}; {wanted}") from error
 
 
 def _rule(entry: _Entry, where: str) -> Rule:

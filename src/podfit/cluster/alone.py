@@ -22,6 +22,7 @@ from podfit.apiserver.embedded import EtcdOptions, Store, StoreError, embedded_s
 from podfit.apiserver.server import ApiServer
 from podfit.client import kubeconfig_edit
 from podfit.client.kubeconfig import Access
+from podfit.cluster import given_files
 from podfit.cluster.access import CONTEXT, admin_access
 from podfit.cluster.certificates import LOOPBACK, front_proxy, serving
 from podfit.cluster.errors import MachineError, UsageError
@@ -58,7 +59,7 @@ class AloneOptions(msgspec.Struct, frozen=True, kw_only=True):
     audit: AuditOptions = msgspec.field(default_factory=AuditOptions)
 
     def check(self) -> None:
-        """UsageError when the options contradict each other."""
+        """UsageError when the options contradict each other, or name a file that is not what it should be."""
         check_audit(self.audit)
         if not 0 <= self.port <= 65535:
             raise UsageError(f"--port {self.port} is not a port (0 to 65535; 0 takes a free one)")
@@ -68,6 +69,14 @@ class AloneOptions(msgspec.Struct, frozen=True, kw_only=True):
                 self.etcd.check()
             except StoreError as error:
                 raise UsageError(f"--etcd-servers: {error}") from None
+            given_files.check_etcd(self.etcd)
+        if self.tls is not None:
+            given_files.check_serving(self.tls)
+        if self.client_ca is not None:
+            given_files.check_client_ca(self.client_ca)
+        if self.signing_key is not None:
+            given_files.check_signing_key(self.signing_key)
+        encryption_rules(self.encryption)
 
 
 class Alone:

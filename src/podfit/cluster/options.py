@@ -13,6 +13,7 @@ from msgspec.structs import fields
 from podfit.apiserver.audit.options import AuditOptions, BadPolicy
 from podfit.apiserver.legacy.options import OFF, Legacy
 from podfit.cluster.errors import MachineError, UsageError
+from podfit.cluster.given_files import check_manifests
 from podfit.cluster.layout import DEFAULT_PORT, DataDir
 from podfit.cluster.listening import Listening
 from podfit.core.clock import Clock
@@ -112,7 +113,7 @@ class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
     audit: AuditOptions = msgspec.field(default_factory=AuditOptions)
 
     def check(self) -> None:
-        """UsageError when the options contradict each other."""
+        """UsageError when the options contradict each other, or name a file that is not what it should be."""
         if not 0 <= self.port <= 65535:
             raise UsageError(f"--port {self.port} is not a port (0 to 65535; 0 takes a free one)")
         self.listening.check()
@@ -123,6 +124,9 @@ class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError("--nodes above 1 needs --node simulated: this machine is one real node")
         if self.runtime_endpoint and self.node in (NodeKind.SIMULATED, NodeKind.NONE):
             raise UsageError(f"--container-runtime-endpoint means a real node, not --node {self.node}")
+        encryption_rules(self.encryption)
+        if self.kubelet.pod_manifest_path:
+            check_manifests(Path(self.kubelet.pod_manifest_path))
 
 
 def encryption_rules(path: Path | None) -> "tuple[Rule, ...]":

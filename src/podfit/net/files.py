@@ -48,3 +48,10 @@ def sync_directory(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def misread(error: Exception) -> str:
+    """In one line, what a reader of a file made of it."""
+    if isinstance(error, OSError):
+        return f"cannot be read ({(error.strerror or str(error)).lower()})"
+    return f"is not understood: {' '.join(str(error).split())}"

@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from podfit.core.clock import Clock
+from podfit.net.files import misread
 
 if TYPE_CHECKING:
     from podfit.api.audit import AuditPolicy
     from podfit.apiserver.audit.log import AuditLog
+
+
+_WANTED = "it has to hold a Policy of audit.k8s.io/v1 with its rules"
 
 
 class BadPolicy(ValueError):
@@ -36,13 +40,13 @@ class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
         try:
             document = yaml.safe_load(self.policy.read_bytes())
             policy = codec.convert(document, AuditPolicy)
-        except (OSError, yaml.YAMLError, msgspec.ValidationError) as error:
-            raise BadPolicy(f"{self.policy}: {error}") from None
+        except (OSError, yaml.YAMLError, msgspec.ValidationError, ValueError) as error:
+            raise BadPolicy(f"{self.policy} {misread(error)}; {_WANTED}") from None
         wrong = problems(policy)
         if (policy.kind, policy.api_version) != ("Policy", "audit.k8s.io/v1"):
             wrong.insert(0, f"{policy.api_version} {policy.kind} is not audit.k8s.io/v1 Policy")
         if wrong:
-            raise BadPolicy(f"{self.policy}: {'; '.join(wrong)}")
+            raise BadPolicy(f"{self.policy}: {'; '.join(wrong)}; {_WANTED}")
         return policy
 
     def open(self, clock: Clock) -> "AuditLog | None":
