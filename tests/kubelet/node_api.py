@@ -164,8 +164,9 @@ def _place(path: str) -> tuple[str, str, str]:
 
 
 def _selected(obj: Document, request: Request) -> bool:
-    selector = request.param("fieldSelector")
-    return not selector or obj.get("spec", {}).get("nodeName") == selector.partition("=")[2]
+    field, _, value = request.param("fieldSelector").partition("=")
+    part, _, name = field.partition(".")
+    return not field or obj.get(part, {}).get(name) == value
 
 
 def _json(obj: Document) -> Response:

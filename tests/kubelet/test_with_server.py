@@ -67,8 +67,9 @@ async def test_a_node_registers_and_renews(joined: Joined) -> None:
     await joined.node.advance(60)
     later = await joined.server.client.get(Lease, "n1", "kube-node-lease")
     assert (first.spec.renew_time or "") < (later.spec.renew_time or "")
+    await joined.node.advance(240)
     beat = (await joined.server.client.get(NodeObject, "n1")).status.conditions[0].last_heartbeat_time
-    assert beat == "2026-01-01T00:01:00Z"
+    assert beat == "2026-01-01T00:05:00Z"
 
 
 async def test_a_pod_runs_is_resized_and_goes(joined: Joined) -> None:

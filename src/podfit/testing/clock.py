@@ -9,18 +9,18 @@ import asyncio
 import heapq
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 TURNS = 25  # loop turns granted to what a timer woke: one for each hop from task to task
 
 
-@dataclass(order=True)
 class VirtualTimer:
-    when: float
-    order: int
-    callback: Callable[[], None] | None = field(compare=False)
+    __slots__ = ("callback", "when")
+
+    def __init__(self, when: float, callback: Callable[[], None]) -> None:
+        self.when = when
+        self.callback: Callable[[], None] | None = callback
 
     def cancel(self) -> None:
         self.callback = None
@@ -30,7 +30,7 @@ class VirtualClock:
     def __init__(self, start: datetime = EPOCH) -> None:
         self._start = start
         self._elapsed = 0.0
-        self._timers: list[VirtualTimer] = []
+        self._timers: list[tuple[float, int, VirtualTimer]] = []  # the second number keeps their order
         self._order = itertools.count()
 
     def jump(self, seconds: float) -> None:
@@ -55,21 +55,21 @@ class VirtualClock:
             timer.cancel()
 
     def call_later(self, seconds: float, callback: Callable[[], None]) -> VirtualTimer:
-        timer = VirtualTimer(self._elapsed + max(0.0, seconds), next(self._order), callback)
-        heapq.heappush(self._timers, timer)
+        timer = VirtualTimer(self._elapsed + max(0.0, seconds), callback)
+        heapq.heappush(self._timers, (timer.when, next(self._order), timer))
         return timer
 
     @property
     def pending(self) -> list[float]:
         """Seconds from now of the timers that still wait, soonest first."""
-        return sorted(timer.when - self._elapsed for timer in self._timers if timer.callback is not None)
+        return sorted(when - self._elapsed for when, _, timer in self._timers if timer.callback is not None)
 
     async def advance(self, seconds: float) -> None:
         """Move on by `seconds`, running what falls due on the way, including timers that are set meanwhile."""
         target = self._elapsed + seconds
         await self.settle()
-        while self._timers and self._timers[0].when <= target:
-            if self._fire(self._timers[0].when):
+        while self._timers and self._timers[0][0] <= target:
+            if self._fire(self._timers[0][0]):
                 await self.settle()
         self._elapsed = target
 
@@ -77,8 +77,8 @@ class VirtualClock:
         """What is due then; whether there was anything. A timer that another one of the same moment sets or cancels is
         heard, as by a real event loop."""
         fired = False
-        while self._timers and self._timers[0].when <= moment:
-            callback = heapq.heappop(self._timers).callback
+        while self._timers and self._timers[0][0] <= moment:
+            callback = heapq.heappop(self._timers)[2].callback
             if callback is not None:
                 self._elapsed, fired = max(self._elapsed, moment), True
                 callback()

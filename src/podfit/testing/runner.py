@@ -5,7 +5,7 @@ import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from podfit.net.inline import InlineExecutor
+from podfit.testing.loop import TestLoop
 
 T = TypeVar("T")
 
@@ -14,8 +14,7 @@ class Runner:
     """Runs coroutines for a thread that waits for them."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._loop.set_default_executor(InlineExecutor(1))
+        self._loop = TestLoop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="podfit-cluster", daemon=True)
         self._thread.start()
 

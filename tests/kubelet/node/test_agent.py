@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
 from kubelet.harness import Node
+from kubelet.node_api import Document
 from podfit.core.features import FeatureGates
 from podfit.kubelet.node.machine import capacity
 from podfit.kubelet.node.status import declared_features
@@ -38,17 +41,17 @@ async def test_the_lease_is_renewed_every_ten_seconds(node: Node) -> None:
     assert lease["metadata"]["ownerReferences"][0]["name"] == "n1"
 
 
-async def test_the_status_is_written_once_a_minute_unless_something_changed(node: Node) -> None:
+def writes(node: Node) -> int:
+    return sum(kind == "nodes" for _, _, kind, _ in node.api.history)
+
+
+async def test_the_status_is_written_every_five_minutes_unless_something_changed(node: Node) -> None:
     await node.rest()
-
-    def writes() -> int:
-        return sum(kind == "nodes" for _, _, kind, _ in node.api.history)
-
-    before = writes()
-    await node.advance(50)
-    assert writes() == before
+    before = writes(node)
+    await node.advance(290)
+    assert writes(node) == before
     await node.advance(20)
-    assert writes() == before + 1
+    assert writes(node) == before + 1
     node.runtime.ready = False
     await node.advance(10)
     assert conditions(node)["Ready"] == "False"
@@ -69,8 +72,53 @@ async def test_a_node_that_was_there_before_is_taken_over(node: Node) -> None:
 
 async def test_a_node_object_that_was_deleted_comes_back(node: Node) -> None:
     node.api.remove("nodes", "n1", "")
-    await node.advance(70)
+    await node.rest()
     assert conditions(node)["Ready"] == "True"
+
+
+@pytest.mark.parametrize("change", [
+    {"capacity": {"cpu": "64", "memory": "4Gi", "pods": "110", "ephemeral-storage": "10Gi"}},
+    {"conditions": [{"type": "Ready", "status": "Unknown"}]},
+    {"declaredFeatures": []},
+])
+async def test_what_others_make_of_its_status_is_put_right(node: Node, change: Document) -> None:
+    await node.rest()
+    known = node.api.get("nodes", "n1", "") or {}
+    node.api.put("nodes", {**known, "status": {**known["status"], **change}})
+    await node.rest()
+    found = node.api.get("nodes", "n1", "") or {}
+    assert {each["type"] for each in found["status"]["conditions"]} >= {"Ready"}
+    assert conditions(node)["Ready"] == "True"
+    assert found["status"]["capacity"]["cpu"] == "4"
+    assert found["status"]["declaredFeatures"] == known["status"]["declaredFeatures"]
+
+
+async def test_what_others_add_to_its_status_is_theirs(node: Node) -> None:
+    await node.rest()
+    known, before = node.api.get("nodes", "n1", "") or {}, writes(node)
+    status = known["status"]
+    added = {
+        "conditions": [*status["conditions"], {"type": "DiskIsSlow", "status": "True"}],
+        "capacity": {**status["capacity"], "example.com/lamp": "3"}}
+    node.api.put("nodes", {**known, "status": {**status, **added}})
+    await node.rest()
+    assert writes(node) == before + 1, "the node answered to what is not its business"
+    await node.advance(310)
+    found = node.api.get("nodes", "n1", "") or {}
+    assert conditions(node)["DiskIsSlow"] == "True"
+    assert found["status"]["capacity"]["example.com/lamp"] == "3"
+
+
+async def test_new_labels_count_at_once(node: Node) -> None:
+    await node.rest()
+    known = node.api.get("nodes", "n1", "") or {}
+    labels = {**known["metadata"]["labels"], "disk": "fast"}
+    node.api.put("nodes", {**known, "metadata": {**known["metadata"], "labels": labels}})
+    await node.rest()
+    near = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+        {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["fast"]}]}]}}
+    node.add(affinity={"nodeAffinity": near})
+    await node.runs()
 
 
 def test_features_are_declared_by_their_gates() -> None:

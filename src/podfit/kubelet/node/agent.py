@@ -1,7 +1,8 @@
 """Keeps the node object and its Lease alive.
 
-    every 10 s    renew the Lease in kube-node-lease; look whether the status changed
-    every minute  write the status, changed or not: its heartbeat
+    every 10 s   renew the Lease in kube-node-lease; look whether the status changed, and write it if so
+    every 5 min  write the status all the same: its heartbeat
+    at once      when something told that it changed; when the object was deleted, or somebody else wrote our part of it
 """
 
 import asyncio
@@ -16,6 +17,7 @@ from podfit.api.coordination import Lease, LeaseSpec
 from podfit.api.core.nodes import Node, NodeCondition, NodeStatus
 from podfit.api.meta import ObjectMeta, OwnerReference
 from podfit.client.backoff import Backoff
+from podfit.client.informer import Informer
 from podfit.client.rest import STRATEGIC_PATCH, Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
@@ -32,7 +34,7 @@ log = logging.getLogger(__name__)
 LEASE_NAMESPACE = "kube-node-lease"
 LEASE_SECONDS = 40
 RENEW_SECONDS = 10.0
-REPORT_SECONDS = 60.0
+REPORT_SECONDS = 300.0
 _EXISTS, _NOT_FOUND = 409, 404
 
 
@@ -50,8 +52,11 @@ class NodeAgent:
         self._look = asyncio.Event()
         self._reported: NodeStatus | None = None
         self._reported_at = 0.0
+        self._answered: NodeStatus | None = None
+        self._own = Informer(client, Node, clock=clock, fields=f"metadata.name={config.name}")
+        self._own.add_handler(add=self._seen, update=lambda _, new: self._seen(new), delete=self._gone)
         self.node: Node | None = None
-        """As the API last answered; None before registration."""
+        """As the API last showed it; None before registration."""
         self.shutting_down = False
 
     async def register(self) -> Node:
@@ -69,6 +74,8 @@ class NodeAgent:
     async def run(self) -> None:
         """Until cancelled; after `register`."""
         async with asyncio.TaskGroup() as group:
+            group.create_task(self._own.run())
+            group.create_task(self._compared())
             group.create_task(self._every(self._renew, "renew lease", asyncio.Event()))
             group.create_task(self._every(self._report, "report node status", self._look))
 
@@ -87,6 +94,31 @@ class NodeAgent:
         """Something that the status tells is not what it was: report it now."""
         self._look.set()
 
+    def _seen(self, node: Node) -> None:
+        """Labels and taints count from now on; what others made of our status is put right."""
+        if self.node is None or node.metadata.uid != self.node.metadata.uid or _version(node) <= _version(self.node):
+            return
+        self.node = node
+        if self._is_foreign():
+            self.changed()
+
+    def _gone(self, node: Node) -> None:
+        if self.node is None or node.metadata.uid == self.node.metadata.uid:
+            self._reported = None
+            self.changed()
+
+    async def _compared(self) -> None:
+        """It may have been deleted between its registration and our first look."""
+        await self._own.synced.wait()
+        if self.node is not None and self._own.get(self._config.name) is None:
+            self._gone(self.node)
+
+    def _is_foreign(self) -> bool:
+        """Whether our part of the status is not what the API last answered us."""
+        if self.node is None or self._answered is None:
+            return False
+        return _part(self.node.status, self._answered) != _part(self._answered, self._answered)
+
     async def _register(self) -> Node:
         status = await self._status()
         try:
@@ -97,16 +129,18 @@ class NodeAgent:
             metadata = {"labels": node_labels(self._config), "annotations": node_annotations(self._config)}
             known = await self._client.patch(Node, self._config.name, "", {"metadata": metadata})
             self._reported = known.status
+            self.node = known
             return await self._write(await self._status())
         if created.status.conditions:
-            self._remember(created.status)
+            self._remember(created.status, created)
             return created
+        self.node = created
         return await self._write(status)
 
     async def _report(self) -> None:
         """Write the status if it differs from what was reported, or if it is time for a heartbeat."""
         status = await self._status()
-        due = self._clock.monotonic() - self._reported_at >= REPORT_SECONDS
+        due = self._clock.monotonic() - self._reported_at >= REPORT_SECONDS or self._is_foreign()
         if not due and self._reported is not None and _essence(status) == _essence(self._reported):
             return
         try:
@@ -122,11 +156,12 @@ class NodeAgent:
         patch["addresses"] = [{"$patch": "replace"}, *patch["addresses"]]
         written = await self._client.patch(
             Node, self._config.name, "", {"status": patch}, content_type=STRATEGIC_PATCH, subresource="status")
-        self._remember(status)
+        self._remember(status, written)
         return written
 
-    def _remember(self, status: NodeStatus) -> None:
+    def _remember(self, status: NodeStatus, answer: Node) -> None:
         self._reported, self._reported_at = status, self._clock.monotonic()
+        self._answered = answer.status
 
     async def _status(self) -> NodeStatus:
         version, images, health = await self._ask_runtime()
@@ -138,8 +173,8 @@ class NodeAgent:
 
     async def _ask_runtime(self) -> tuple[Version | None, tuple[Image, ...], Health]:
         try:
-            version, images, status = await asyncio.gather(
-                self._runtime.version(), self._runtime.list_images(), self._runtime.status())
+            version, images = await self._runtime.version(), await self._runtime.list_images()
+            status = await self._runtime.status()
         except CRIError as error:
             return None, (), self._health(f"container runtime is down: {error}")
         if status.runtime_ready:
@@ -183,6 +218,19 @@ class NodeAgent:
             await act()
         except (ApiError, ConnectionError) as error:
             log.warning("cannot %s node=%s error=%s", what, self._config.name, error)
+
+
+def _version(node: Node) -> int:
+    return int(node.metadata.resource_version or 0)
+
+
+def _part(status: NodeStatus, ours: NodeStatus) -> NodeStatus:
+    """Of a status what `ours` speaks of, without heartbeats: others may add conditions and resources."""
+    kinds = {each.type for each in ours.conditions}
+    mine = tuple(each for each in status.conditions if each.type in kinds)
+    capacity = {name: amount for name, amount in status.capacity.items() if name in ours.capacity}
+    allocatable = {name: amount for name, amount in status.allocatable.items() if name in ours.allocatable}
+    return _essence(replace(status, conditions=mine, capacity=capacity, allocatable=allocatable))
 
 
 def _essence(status: NodeStatus) -> NodeStatus:

@@ -34,6 +34,11 @@ class Reporter:
         return self.writer.status.phase in TERMINAL
 
     @property
+    def is_open(self) -> bool:
+        """Whether something is still to come: a container that waits, the pod's end, or a write."""
+        return bool(self.waiting) or self.failure is not None or self.ended or not self.writer.is_written
+
+    @property
     def was_rejected(self) -> bool:
         """Whether the node never took it in: its status tells of no container."""
         return self.ended and not self.writer.status.container_statuses

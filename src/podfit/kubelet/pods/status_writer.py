@@ -42,6 +42,11 @@ class StatusWriter:
         """What was set last, or else what the API had."""
         return self._wanted or self._known
 
+    @property
+    def is_written(self) -> bool:
+        """Whether the API has what was set last."""
+        return not self._patch
+
     def set(self, status: PodStatus) -> None:
         """Have this written; a status that is already there costs nothing. `observedGeneration` never goes back."""
         generation = max(status.observed_generation, self._known.observed_generation)

@@ -4,14 +4,15 @@
          → init containers → restarts and resize → containers → look again → status
 
 A turn goes round until nothing more can be done now; a round that did nothing leaves nothing new to look at, unless it
-found that a resize is over. It remembers nothing that the runtime, the checkpoints or the API could not tell it again,
-apart from why containers wait.
+found that a resize is over, and a turn that finds all as such a round left it is over at once. It remembers nothing
+that the runtime, the checkpoints or the API could not tell it again, apart from why containers wait.
 """
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 
 import msgspec
+from msgspec.structs import replace
 
 from podfit.api.core.container_status import ContainerStateWaiting
 from podfit.api.core.containers import Container
@@ -25,6 +26,7 @@ from podfit.kubelet.pods.facts import PodFacts, observe
 from podfit.kubelet.pods.plan import Kill, Plan, plan
 from podfit.kubelet.pods.reporter import Reporter
 from podfit.kubelet.pods.starter import OUTAGE_SECONDS, NotStarted, Place
+from podfit.kubelet.pods.stillness import Found, found
 from podfit.kubelet.pods.toolbox import Toolbox
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.types import SandboxConfig
@@ -56,6 +58,7 @@ class PodSync:
         self._volumes_at = 0.0
         self._mount_failures = 0
         self._seen: PodFacts | None = None  # what to ask about first; nothing is done on it
+        self._still: Found | None = None
 
     async def look(self, pod: Pod) -> PodFacts:
         """What a turn begins with; raises CRIError."""
@@ -70,6 +73,11 @@ class PodSync:
         facts = await looking
         retries: list[float] = []
         for _ in range(ROUNDS):
+            before = await self._found(newest, facts)
+            if before is not None and before == self._still:
+                await self._refresh(replace(before.allocated, status=before.status))
+                return Turn()
+            self._still = None
             pod = await self._reporter.report(newest, facts)
             if self._reporter.ended or plan(pod, facts).over:
                 return Turn(over=True)
@@ -83,6 +91,7 @@ class PodSync:
             progress = await self._round(pod, facts, volumes, retries)
             if not progress and not retries and not self._tools.allocation.conditions(desired.metadata.uid):
                 await self._refresh(pod)
+                self._still = before
                 return Turn()
             facts = await self.look(desired)
             if not progress:
@@ -91,6 +100,10 @@ class PodSync:
         if not self._reporter.ended:
             await self._refresh(pod)
         return Turn(over=self._reporter.ended, again=min(retries, default=None))
+
+    async def _found(self, newest: Callable[[], Pod], facts: PodFacts) -> Found | None:
+        await self._tools.allocation.settled()
+        return found(self._tools, self._reporter, newest(), facts) if self._volumes is not None else None
 
     # ------------------------------------------------------------------ one round
 

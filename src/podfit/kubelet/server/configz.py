@@ -19,7 +19,8 @@ def configuration(config: KubeletConfig, machine: Machine) -> dict[str, Any]:
         "cpuCFSQuota": machine.cfs_quota, "cpuCFSQuotaPeriod": f"{machine.cfs_period // 1000}ms",
         "evictionHard": {each.signal: _threshold(each.amount, each.share) for each in config.eviction_hard},
         "failSwapOn": False, "memorySwap": {"swapBehavior": "LimitedSwap"} if machine.swap else {},
-        "registerNode": True, "failCgroupV1": False,
+        "nodeStatusUpdateFrequency": "10s", "nodeStatusReportFrequency": "5m0s", "nodeLeaseDurationSeconds": 40,
+        "syncFrequency": "1m0s", "registerNode": True, "failCgroupV1": False,
     }  # fmt: skip
     if config.manifests is not None:
         found["staticPodPath"] = str(config.manifests)

@@ -82,7 +82,8 @@ class Volumes(msgspec.Struct, frozen=True):
         path = self.pod_directory(pod.metadata.uid).joinpath("volumes", f"kubernetes.io~{kind}", volume.name)
         payload = await self.payloads.of(pod, volume, recent=again)
         new = not path.exists()
-        path.mkdir(parents=True, exist_ok=True)
+        if new:
+            path.mkdir(parents=True, exist_ok=True)
         if in_memory:
             self.mounter.tmpfs(path, size=size)
         if new:

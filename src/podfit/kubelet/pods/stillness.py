@@ -1,0 +1,39 @@
+"""A turn that finds everything as the last one left it has nothing to do and nothing to say.
+
+Most turns are such: every pod is looked at about once a minute, in case something was missed. Runtime and cgroup are
+asked each time; what follows from their answers is worked out only where one of them is new.
+"""
+
+import msgspec
+
+from podfit.api.core.pods import Pod, PodStatus
+from podfit.decide.overlay import PodResources
+from podfit.decide.pod_cgroup import PodValues
+from podfit.kubelet.pods.facts import PodFacts
+from podfit.kubelet.pods.reporter import Reporter
+from podfit.kubelet.pods.toolbox import Toolbox
+
+
+class Found(msgspec.Struct, frozen=True):
+    """All that a turn goes by while nothing is open."""
+
+    desired: Pod
+    allocated: Pod
+    actuated: PodResources | None
+    status: PodStatus
+    facts: PodFacts
+    values: PodValues
+
+
+def found(tools: Toolbox, reporter: Reporter, desired: Pod, facts: PodFacts) -> Found | None:
+    """None while something is open: a resize, a container that waits, an end, a status that the API does not have, a
+    cgroup that is missing or cannot be read. To be called when no decision is half told.
+    """
+    uid = desired.metadata.uid
+    if reporter.is_open or tools.allocation.conditions(uid):
+        return None
+    allocated = tools.allocation.allocated(desired)
+    values = tools.actuator.pod_values(allocated)
+    if values is None:
+        return None
+    return Found(desired, allocated, tools.actuator.actuated(uid), reporter.writer.status, facts, values)

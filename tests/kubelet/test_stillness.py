@@ -1,0 +1,82 @@
+"""A pod at which nothing changes is looked at and not worked out anew; whatever changes is seen at the next look."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from msgspec.structs import replace
+
+from kubelet.harness import Node, container
+from podfit.kubelet.pods import reporter
+from podfit.kubelet.runtime.types import ContainerState
+from podfit.kubelet.status.generate import generate
+from podfit.kubelet.status.inputs import StatusInput
+
+FIRST, LATER = 200, 600  # seconds; a look comes every 60 to 90
+
+
+@pytest.fixture
+def worked_out(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the pods whose status was made, one for each time."""
+    made: list[str] = []
+
+    def counting(facts: StatusInput) -> object:
+        made.append(facts.pod.metadata.name)
+        return generate(facts)
+
+    monkeypatch.setattr(reporter, "generate", counting)
+    return made
+
+
+def turns(node: Node) -> int:
+    return int(float(re.findall(
+        r'worker_duration_seconds_count.operation_type="sync". (\S+)', node.kubelet.metrics.exposition().decode())[0]))
+
+
+async def at_rest(node: Node, worked_out: list[str]) -> None:
+    node.add(containers=[container("c1"), container("c2")])
+    await node.runs()
+    await node.advance(FIRST)
+    worked_out.clear()
+
+
+async def test_a_pod_at_rest_is_only_looked_at(node: Node, worked_out: list[str]) -> None:
+    await at_rest(node, worked_out)
+    before, looks = node.api.status("web"), turns(node)
+    await node.advance(LATER)
+    assert (worked_out, node.api.status("web")) == ([], before)
+    assert turns(node) - looks >= LATER // 91
+
+
+def lose_cgroup(node: Node) -> None:
+    node.cgroups.groups.clear()
+
+
+def lose_container(node: Node) -> None:
+    """Without an event of the runtime, so that only a look can find it."""
+    node.runtime.containers = {
+        key: (box, replace(status, state=ContainerState.EXITED, exit_code=3), config) if status.name == "c1"
+        else (box, status, config)
+        for key, (box, status, config) in node.runtime.containers.items()}
+
+
+@pytest.mark.parametrize("change", [lose_cgroup, lose_container])
+async def test_what_changed_unseen_is_mended_at_the_next_look(
+    node: Node, worked_out: list[str], change: Callable[[Node], None]
+) -> None:
+    await at_rest(node, worked_out)
+    change(node)
+    await node.advance(100)
+    assert worked_out
+    assert node.state()["restartCount"] == 1
+    assert node.state()["state"].get("running")
+
+
+async def test_a_status_that_somebody_overwrote_comes_back(node: Node, worked_out: list[str]) -> None:
+    await at_rest(node, worked_out)
+    before = node.api.status("web")
+    pod = node.api.get("pods", "web")
+    assert pod is not None
+    node.api.put("pods", {**pod, "status": {**before, "phase": "Pending"}})
+    await node.advance(100)
+    assert node.api.status("web") == before
