@@ -16,6 +16,7 @@ from podfit.api.core.claims import PersistentVolumeClaim
 from podfit.api.core.config import ConfigMap, ServiceAccount
 from podfit.api.core.limits import ResourceQuota
 from podfit.api.core.namespaces import Namespace
+from podfit.api.core.persistent import PersistentVolume
 from podfit.api.core.pods import Pod
 from podfit.api.meta import ObjectMeta
 from podfit.api.rbac import ClusterRole, PolicyRule
@@ -24,12 +25,11 @@ from podfit.apiserver.housekeeping.bootstrap import RETIRED, bootstrap
 from podfit.apiserver.stored import Stored
 from podfit.client.resource import dynamic
 from podfit.cluster.identities import MANAGER, controller
-from podfit.cluster.loops import controllers
+from podfit.cluster.loops import controllers, garbage_collection
 from podfit.controllers.certificates import Signing
-from podfit.controllers.namespaces import ASK_AGAIN
+from podfit.controllers.namespaces import ASK_AGAIN, NamespaceController
 from podfit.controllers.served import served
 from podfit.controllers.serviceaccounts import KUBE_SYSTEM, ControllerAccounts
-from podfit.controllers.volumes import LOOK_AGAIN
 from podfit.core.errors import ApiError
 from podfit.net.tls import Authority
 from podfit.net.wire import Identity
@@ -54,7 +54,9 @@ async def server(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
         authority = Authority.load(tmp_path / "pki", clock=clock)
         signing = Signing(authority.ends, authority.sign)
         every = controllers(made.as_identity, clock, made.context.gates, ca="CERTIFICATE", signing=signing)
-        tasks = [asyncio.create_task(each.run()) for each in every]
+        namespaces = NamespaceController(made.as_identity(controller("namespace-controller")), clock=clock)
+        collecting = garbage_collection(made.as_identity, clock, gone=namespaces.gone)
+        tasks = [asyncio.create_task(each) for each in (namespaces.run(), *(each.run() for each in every), *collecting)]
         yield made
         for task in tasks:
             task.cancel()
@@ -132,7 +134,7 @@ async def test_what_is_deleted_or_changed_comes_back(server: Server) -> None:
     await until(server, ConfigMap, "kube-root-ca.crt", "room", lambda each: each.data == {"ca.crt": "CERTIFICATE"})
 
 
-async def test_a_deleted_namespace_loses_its_custom_resources(server: Server, clock: FakeClock) -> None:
+async def test_a_deleted_namespace_loses_its_custom_resources(server: Server) -> None:
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     version = {"name": "v1", "served": True, "storage": True, "schema": schema}
     names = {"plural": "foos", "kind": "Foo"}
@@ -145,14 +147,11 @@ async def test_a_deleted_namespace_loses_its_custom_resources(server: Server, cl
     await server.client.create_in(kind, made)
     await server.client.delete(Namespace, "room")
     await until(server, Namespace, "room", "", lambda found: found.metadata.deletion_timestamp)
-    for _ in range(100):
-        await clock.advance(1)
-        await asyncio.sleep(MOMENT)
     await gone(server, Namespace, "room")
     assert not (await server.client.list(kind)).items
 
 
-async def test_a_deleted_namespace_is_emptied_and_goes(server: Server, clock: FakeClock) -> None:
+async def test_a_deleted_namespace_is_emptied_and_goes(server: Server) -> None:
     await create_namespace(server, "room")
     await server.client.create(ConfigMap(metadata=ObjectMeta(name="mine", namespace="room")))
     await server.client.delete(Namespace, "room")
@@ -160,12 +159,25 @@ async def test_a_deleted_namespace_is_emptied_and_goes(server: Server, clock: Fa
     assert held.status.phase == "Terminating"
     with pytest.raises(ApiError, match="because it is being terminated"):
         await server.client.create(ConfigMap(metadata=ObjectMeta(name="late", namespace="room")))
-    for _ in range(10):
-        await asyncio.sleep(MOMENT)
-        await clock.advance(1)
     await gone(server, Namespace, "room")
     with pytest.raises(ApiError):
         await server.client.get(ConfigMap, "mine", "room")
+
+
+async def test_a_deleted_namespace_goes_with_the_last_of_what_takes_its_time(server: Server, clock: FakeClock) -> None:
+    client = server.client
+    await create_namespace(server, "room")
+    for name in ("one", "two"):
+        meta = {"name": name, "namespace": "room", "finalizers": ["example.com/held"]}
+        await client.create(convert({"metadata": meta}, ConfigMap))
+    await client.delete(Namespace, "room")
+    await until(server, ConfigMap, "two", "room", lambda each: each.metadata.deletion_timestamp)
+    for name in ("one", "two"):
+        assert (await client.get(Namespace, "room")).metadata.deletion_timestamp
+        await client.patch(ConfigMap, name, "room", {"metadata": {"finalizers": None}})
+    before = clock.monotonic()
+    await gone(server, Namespace, "room")
+    assert clock.monotonic() == before, "it waited for a timer"
 
 
 def a_pod(name: str, cpu: str) -> Pod:
@@ -277,16 +289,28 @@ async def test_a_claim_stays_while_a_pod_mounts_it(server: Server, clock: FakeCl
     volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]
     spec = {"containers": [{"name": "c", "image": "i"}], "volumes": volumes}
     await client.create(convert({"metadata": {"name": "p", "namespace": "default"}, "spec": spec}, Pod))
+    await client.create(convert({"metadata": {"name": "q", "namespace": "default"}, "spec": spec}, Pod))
     await client.delete(PersistentVolumeClaim, "c", "default")
-    await clock.advance(LOOK_AGAIN)
+    await clock.advance(60)
+    await client.patch(Pod, "q", "default", {"status": {"phase": "Succeeded"}}, subresource="status")
+    await clock.advance(60)
     assert (await client.get(PersistentVolumeClaim, "c", "default")).metadata.deletion_timestamp
-    await client.delete(Pod, "p", "default")
-    for _ in range(TURNS):
-        await clock.advance(LOOK_AGAIN)
-        if not (await client.list(PersistentVolumeClaim, "default")).items:
-            return
-        await asyncio.sleep(MOMENT)
-    raise AssertionError("the claim never went")
+    before = clock.monotonic()
+    await client.delete(Pod, "p", "default", grace=0)
+    await gone(server, PersistentVolumeClaim, "c", "default")
+    assert clock.monotonic() == before, "it waited for a timer"
+
+
+async def test_a_volume_stays_while_it_is_bound(server: Server, clock: FakeClock) -> None:
+    client = server.client
+    spec = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/x"}}
+    await client.create(convert({"metadata": {"name": "v"}, "spec": spec}, PersistentVolume))
+    await client.patch(PersistentVolume, "v", "", {"status": {"phase": "Bound"}}, subresource="status")
+    await client.delete(PersistentVolume, "v")
+    await clock.advance(60)
+    assert (await client.get(PersistentVolume, "v")).metadata.deletion_timestamp
+    await client.patch(PersistentVolume, "v", "", {"status": {"phase": "Released"}}, subresource="status")
+    await gone(server, PersistentVolume, "v")
 
 
 @pytest.mark.parametrize(

@@ -41,9 +41,11 @@ def control_loops(
         accounts.append(account_of(identity))
         return client_of(identity)
 
+    namespaces = NamespaceController(noted(controller("namespace-controller")), clock=clock)
+    yield namespaces.run()
     for each in controllers(noted, clock, options.gates, ca=ca, signing=signing):
         yield each.run()
-    yield from garbage_collection(noted, clock)
+    yield from garbage_collection(noted, clock, gone=namespaces.gone)
     yield ControllerAccounts(client_of(Identity(MANAGER)), filter(None, accounts), clock=clock).run()
     scheduling = client_of(Identity(SCHEDULER))
     recorder = EventRecorder(scheduling, component=SCHEDULER_COMPONENT, clock=clock)
@@ -69,12 +71,11 @@ async def default_account(client: Client) -> None:
 def controllers(
     client_of: ClientOf, clock: Clock, gates: FeatureGates, *, ca: str, signing: Signing
 ) -> Iterator[Controller[Any]]:
-    """Those that every cluster has, each as itself."""
+    """Those that every cluster has, each as itself; beside them the one of namespaces."""
 
     def own(name: str) -> Client:
         return client_of(controller(name))
 
-    yield NamespaceController(own("namespace-controller"), clock=clock)
     yield NamespaceContents(
         client_of(Identity(MANAGER)), accounts=own("service-account-controller"),
         certificates=own("root-ca-cert-publisher"), clock=clock, ca=ca,
@@ -86,11 +87,14 @@ def controllers(
     yield VolumeProtection(own("pv-protection-controller"), PersistentVolume, clock=clock)
 
 
-def garbage_collection(client_of: ClientOf, clock: Clock) -> Iterator[Coroutine[Any, Any, None]]:
+def garbage_collection(
+    client_of: ClientOf, clock: Clock, *, gone: Callable[[str, str], None] = lambda _namespace, _uid: None
+) -> Iterator[Coroutine[Any, Any, None]]:
+    """`gone` is told of every object that vanished."""
     client = client_of(controller("generic-garbage-collector"))
     recorder = EventRecorder(client, component=GARBAGE_COLLECTOR, clock=clock)
     yield recorder.run()
-    yield GarbageCollector(client, recorder=recorder, clock=clock).run()
+    yield GarbageCollector(client, recorder=recorder, clock=clock, gone=gone).run()
 
 
 def _room(client_of: ClientOf, options: UpOptions, clock: Clock) -> Iterator[Coroutine[Any, Any, None]]:

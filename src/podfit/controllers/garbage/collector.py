@@ -4,7 +4,8 @@
 
 An object is looked at when it names owners, when one of its owners goes or begins to wait for it, and when its own
 deletion waits for dependents. Before anything is done, the object is read again from the API, and the write names the
-version that was judged: a reference that somebody changed meanwhile is judged anew.
+version that was judged: a reference that somebody changed meanwhile is judged anew. Nobody else follows every kind, so
+others hear from here what is `gone`: namespace and UID.
 """
 
 import asyncio
@@ -49,8 +50,11 @@ UNKNOWN_AGAIN = 30.0  # seconds until an owner of a kind that is not served is l
 
 
 class GarbageCollector:
-    def __init__(self, client: Client, *, recorder: EventRecorder, clock: Clock) -> None:
-        self._client, self._recorder = client, recorder
+    def __init__(
+        self, client: Client, *, recorder: EventRecorder, clock: Clock,
+        gone: Callable[[str, str], None] = lambda _namespace, _uid: None,
+    ) -> None:  # fmt: skip
+        self._client, self._recorder, self._tell_gone = client, recorder, gone
         self._graph = Graph()
         self._absent: OrderedDict[tuple[str, str], None] = OrderedDict()  # UID and the namespace it was looked for in
         self._queue: WorkQueue[str] = WorkQueue(clock)
@@ -82,6 +86,7 @@ class GarbageCollector:
     def _gone(self, item: Item) -> None:
         uid = item.meta.uid
         self._graph.pop(uid)
+        self._tell_gone(item.meta.namespace, uid)
         for dependent in self._graph.dependents(uid):
             self._queue.add(dependent.meta.uid)
         for owner in item.meta.owner_references:
