@@ -163,7 +163,7 @@ async def test_a_deployment_that_cannot_be_resumed_is_said_to_be_paused(shop: Wo
     [
         ({}, {"updatedReplicas": 1}, REFUSED, "a rollout is under way"),
         ({}, {"replicas": 3}, REFUSED, "a rollout is under way"),
-        ({}, {"observedGeneration": 0}, REFUSED, "a rollout is under way"),
+        ({}, {"observedGeneration": 0}, REFUSED, "no controller of Deployments has taken notice of it"),
         ({"template": template(hostNetwork=True)}, {}, ROLLS_OUT, "the ReplicaSet behind it is not known"),
     ],
 )
@@ -174,6 +174,13 @@ async def test_deployments_that_are_not_at_rest(
     shop.at("deployments")["status"].update(status)
     told = await planned(shop)
     assert (told.verdict, text in told.text) == (verdict, True)
+
+
+async def test_a_change_that_its_controller_has_not_seen_may_become_a_rollout(shop: Workshop) -> None:
+    shop.at("deployments")["metadata"]["generation"] = 2
+    told = await planned(shop)
+    assert (told.verdict, told.fix) == (REFUSED, "kubectl rollout status deployment/web")
+    assert told.text == "its controller has seen generation 1 of 2: a rollout may be about to begin"
 
 
 async def test_without_the_right_to_see_replica_sets_it_would_be_a_rollout() -> None:

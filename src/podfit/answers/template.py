@@ -127,10 +127,16 @@ def _consequence(workload: Workload) -> tuple[str, str, str]:
 def _of_a_deployment(workload: Workload) -> tuple[str, str, str]:
     spec, status = workload.document["spec"], workload.document.get("status") or {}
     wanted = spec.get("replicas", 1)
-    moved = status.get("observedGeneration", 0) < workload.document["metadata"].get("generation", 0)
-    settled = not moved and status.get("updatedReplicas", 0) == wanted == status.get("replicas", 0)
+    seen, newest = status.get("observedGeneration") or 0, workload.document["metadata"].get("generation", 0)
+    settled = seen >= newest and status.get("updatedReplicas", 0) == wanted == status.get("replicas", 0)
     if not settled and not spec.get("paused"):
-        return REFUSED, "a rollout is under way", f"kubectl rollout status {workload.target}"
+        watch = f"kubectl rollout status {workload.target}"
+        if not seen:
+            return REFUSED, "no controller of Deployments has taken notice of it", ""
+        if seen < newest:
+            text = f"its controller has seen generation {seen} of {newest}: a rollout may be about to begin"
+            return REFUSED, text, watch
+        return REFUSED, "a rollout is under way", watch
     current = workload.current
     if current is None:
         why = f": {workload.problem}" if workload.problem else ""
