@@ -58,6 +58,7 @@ class PodSync:
         self._volumes_at = 0.0
         self._mount_failures = 0
         self._seen: PodFacts | None = None  # what to ask about first; nothing is done on it
+        self._last: Pod | None = None
         self._still: Found | None = None
 
     async def look(self, pod: Pod) -> PodFacts:
@@ -70,10 +71,11 @@ class PodSync:
         said with its generation. Raises CRIError, CgroupError, CheckpointError: the turn is to be repeated.
         """
         desired = newest()
+        known, self._last = desired is self._last, desired  # a pod that is new, as in a resize, is no pod at rest
         facts = await looking
         retries: list[float] = []
         for _ in range(ROUNDS):
-            before = await self._found(newest, facts)
+            before = await self._found(newest, facts) if known else None
             if before is not None and before == self._still:
                 await self._refresh(replace(before.allocated, status=before.status))
                 return Turn()
