@@ -75,6 +75,7 @@ def configuration(kind: str, hooks: Hooks, place: Listening) -> dict[str, Any]:
     }  # fmt: skip
 
 
+@pytest.mark.row("R-075", "R-076")
 async def test_a_resize_is_changed_and_refused_by_webhooks_behind_a_service(
     up: Up, hooks: tuple[Hooks, Listening]
 ) -> None:

@@ -9,6 +9,7 @@ import json
 import random
 import re
 import ssl
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -21,6 +22,8 @@ import pytest
 from msgspec.structs import replace
 
 from podfit.api.core.config import ConfigMap, ServiceAccount
+from podfit.api.core.services import Endpoints
+from podfit.api.discovery import EndpointSlice
 from podfit.api.meta import ObjectMeta
 from podfit.apiserver.embedded import EtcdOptions, etcd_store
 from podfit.client.kubeconfig import Access, load
@@ -256,6 +259,43 @@ async def test_servers_that_share_a_directory_trust_the_same(shared: tuple[str, 
     assert await asyncio.to_thread(_bearer, by_one, answer["status"]["token"]) == 403
     assert await asyncio.to_thread(_bearer, by_one, "invalid") == 401
     await swapped.close()
+    await servers.close()
+
+
+async def _named(client: Client) -> set[str]:
+    """Ports of the servers that the service `kubernetes` leads to."""
+    found = await client.get(Endpoints, "kubernetes", "default")
+    slices = await client.list(EndpointSlice, "default")
+    ports = {each.ports[0].port for each in slices.items if each.metadata.name.startswith("kubernetes")}
+    assert ports == {subset.ports[0].port for subset in found.subsets}
+    return {f"{each.ip}:{subset.ports[0].port}" for subset in found.subsets for each in subset.addresses}
+
+
+async def test_who_serves_is_named_until_it_stops(shared: tuple[str, list[ApiProcess]]) -> None:
+    _, (one, other, _) = shared
+    servers = Servers([one, other])
+    await servers.start(one, other)
+    client = servers.clients["a"]
+    assert await _named(client) == {f"127.0.0.1:{each.port}" for each in (one, other)}
+    assert await asyncio.to_thread(other.stop) == 0
+    assert await _named(client) == {f"127.0.0.1:{one.port}"}
+    await servers.close()
+
+
+@pytest.mark.campaign
+async def test_who_is_killed_is_named_no_more(shared: tuple[str, list[ApiProcess]], figure: Figure) -> None:
+    """One of two API servers on one etcd is killed: its address leaves the service `kubernetes`."""
+    _, (one, other, _) = shared
+    servers = Servers([one, other])
+    await servers.start(one, other)
+    client = servers.clients["a"]
+    await servers.kill(other)
+    began = time.monotonic()
+    assert await _named(client) == {f"127.0.0.1:{each.port}" for each in (one, other)}
+    async with asyncio.timeout(60):
+        while await _named(client) != {f"127.0.0.1:{one.port}"}:  # noqa: ASYNC110
+            await asyncio.sleep(0.5)
+    figure("seconds until its address left", round(time.monotonic() - began, 1))
     await servers.close()
 
 

@@ -11,6 +11,7 @@ import logging
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from podfit.apiserver.aggregation import local
 from podfit.apiserver.aggregation.table import Aggregation
@@ -27,6 +28,7 @@ from podfit.apiserver.housekeeping import extension, own_service
 from podfit.apiserver.housekeeping.bootstrap import bootstrap
 from podfit.apiserver.housekeeping.extension import FrontProxy
 from podfit.apiserver.housekeeping.janitor import Janitor
+from podfit.apiserver.housekeeping.servers import Servers
 from podfit.apiserver.legacy.mode import shown
 from podfit.apiserver.pages.paths import Pages
 from podfit.apiserver.presentation import presented
@@ -48,11 +50,14 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 class ApiServer:
-    """`start` before the first request, `stop` after the last. `address` is what discovery tells clients."""
+    """`start` before the first request, `stop` after the last. `address` is what discovery tells clients; `shared` is a
+    store on which there may be other servers.
+    """
 
     def __init__(
         self, context: Context, *, signing_key: Path, address: str = "", metrics: Metrics | None = None,
         audit: "AuditLog | None" = None, front_proxy: FrontProxy | None = None,
+        shared: bool = False,
     ) -> None:  # fmt: skip
         self.address = address
         self._audit = audit
@@ -64,7 +69,8 @@ class ApiServer:
         self._janitor = Janitor(context)
         self._customs = CustomTable(context)
         self._backends = Backends(context)
-        self._front_proxy = front_proxy
+        self._front_proxy, self._shared = front_proxy, shared
+        self._servers: Servers | None = None
         self._aggregation = Aggregation(context, lambda: self._customs.all, self._backends, front_proxy)
         self._cleaning: asyncio.Task[None] | None = None
         self.metrics = metrics or Metrics()
@@ -90,13 +96,25 @@ class ApiServer:
     async def publish(self, address: str) -> None:
         """Say in discovery, and in the service `kubernetes`, where this server listens."""
         self.address = address
-        await own_service.publish(self._context, address)
+        place = _place(address)
+        await own_service.publish(self._context, own_service.split(place)[1])
+        if self._shared:
+            self._servers = Servers(self._context, place)
+            await self._servers.begin()
+        else:
+            await own_service.lead_to(self._context, (place,))
         if self._front_proxy is not None:
             await extension.publish(self._context, self._front_proxy)
         await local.publish(self._context)
 
+    async def withdraw(self) -> None:
+        """Tell nobody any more that this server is there."""
+        if self._servers is not None:
+            await self._servers.end()
+
     async def stop(self) -> None:
         self.ready = False
+        await self.withdraw()
         if self._cleaning is not None:
             self._cleaning.cancel()
             await asyncio.gather(self._cleaning, return_exceptions=True)
@@ -152,6 +170,13 @@ class ApiServer:
                 self._context, self._customs, self._authorizer, self._tokens, self._readers, self.metrics,
                 self._backends)
         return self._loaded
+
+
+def _place(address: str) -> str:
+    """HOST:PORT of a URL."""
+    parts = urlsplit(address)
+    host = parts.hostname or ""
+    return f"[{host}]:{parts.port or 443}" if ":" in host else f"{host}:{parts.port or 443}"
 
 
 def _trail(log: "AuditLog", request: Request, target: Target | None) -> "Trail":

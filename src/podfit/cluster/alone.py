@@ -123,7 +123,7 @@ class Alone:
         context = Context(store, clock, options.gates, lambda _: None, ranges=options.ranges)
         api = ApiServer(
             context, signing_key=signing_key, metrics=Metrics(), audit=open_audit(options.audit, clock),
-            front_proxy=proxy)
+            front_proxy=proxy, shared=options.etcd is not None)
         try:
             await api.start()
         except StoreError as error:
@@ -134,6 +134,7 @@ class Alone:
         self.server = url(options.listening.reachable, port)
         self._closing.push_async_callback(https.close)
         self._closing.callback(api.drain)
+        self._closing.push_async_callback(api.withdraw)
         await api.publish(url(options.listening.advertised, port))
         where = options.kubeconfig or options.data.kubeconfig
         write_atomic(where, kubeconfig_edit.standalone(CONTEXT, Access(

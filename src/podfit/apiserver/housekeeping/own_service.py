@@ -1,12 +1,13 @@
 """The service `kubernetes` in `default`: how whoever runs in the cluster finds its API server.
 
-Its address is the first of the services' range. Where it leads is known when the server listens; of several servers on
-one store the last that started is the one that is named.
+Its address is the first of the services' range. Where it leads is known when the server listens: to all servers on the
+store that are alive (`servers`). A slice has one list of ports and one family, so servers that differ in these are in
+slices of their own; the first is called as the service is.
 """
 
 import uuid
-from typing import Any
-from urllib.parse import urlsplit
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
@@ -33,14 +34,44 @@ NAME, NAMESPACE, PORT = "kubernetes", "default", "https"
 GLANCE = 0.02  # seconds between looks for what another server is about to write
 
 
-async def publish(context: Context, address: str) -> None:
-    """Service, Endpoints and EndpointSlice, as they have to be for a server that listens at this URL."""
-    host, port = urlsplit(address).hostname or "", urlsplit(address).port or 443
+Places: TypeAlias = dict[tuple[str, int], list[str]]
+"""Hosts by their family and port."""
+
+
+async def publish(context: Context, port: int) -> None:
+    """The service, for a server that listens at this port."""
     if await context.find(Service, NAME, NAMESPACE) is None:
         await _make_service(context, port)
-    if family(host):
-        await _put(context, _endpoints(host, port))
-        await _put(context, _slice(host, port))
+
+
+async def lead_to(context: Context, servers: Sequence[str]) -> None:
+    """Endpoints and EndpointSlices that name these servers (HOST:PORT), and no others."""
+    places = _places(servers)
+    if not places and await context.find(Endpoints, NAME, NAMESPACE) is None:
+        return
+    await _put(context, _endpoints(places))
+    wanted = list(_slices(places))
+    for each in wanted:
+        await _put(context, each)
+    names = {each.metadata.name for each in wanted}
+    for old in await context.all(EndpointSlice, NAMESPACE):
+        if _is_ours(old) and old.metadata.name not in names:
+            await _remove(context, old)
+
+
+def _places(servers: Sequence[str]) -> Places:
+    """A host that is no address cannot be told."""
+    found: Places = {}
+    for host, port in sorted(split(each) for each in servers):
+        if kind := family(host):
+            found.setdefault((kind, port), []).append(host)
+    return dict(sorted(found.items()))
+
+
+def split(server: str) -> tuple[str, int]:
+    """Host and port; an address of IPv6 is in brackets."""
+    host, _, port = server.rpartition(":")
+    return host.strip("[]"), int(port)
 
 
 async def _make_service(context: Context, port: int) -> None:
@@ -76,18 +107,30 @@ async def _create_service(context: Context, port: int, *, last: bool) -> bool:
     return True
 
 
-def _endpoints(host: str, port: int) -> Endpoints:
-    ports = (EndpointPort(name=PORT, port=port, protocol="TCP"),)
-    subset = EndpointSubset(addresses=(EndpointAddress(ip=host),), ports=ports)
-    return Endpoints(metadata=_meta({"endpointslice.kubernetes.io/skip-mirror": "true"}), subsets=(subset,))
+def _endpoints(places: Places) -> Endpoints:
+    subsets = tuple(
+        EndpointSubset(
+            addresses=tuple(EndpointAddress(ip=host) for host in hosts),
+            ports=(EndpointPort(name=PORT, port=port, protocol="TCP"),))
+        for (_, port), hosts in places.items())
+    return Endpoints(metadata=_meta({"endpointslice.kubernetes.io/skip-mirror": "true"}), subsets=subsets)
 
 
-def _slice(host: str, port: int) -> EndpointSlice:
-    ready = Endpoint(addresses=(host,), conditions=EndpointConditions(ready=True))
-    return EndpointSlice(
-        metadata=_meta({SERVICE_NAME_LABEL: NAME}), address_type=family(host), endpoints=(ready,),
-        ports=(SlicePort(name=PORT, port=port, protocol="TCP"),),
-    )  # fmt: skip
+def _slices(places: Places) -> Iterator[EndpointSlice]:
+    for index, ((kind, port), hosts) in enumerate(places.items()):
+        meta = _meta({SERVICE_NAME_LABEL: NAME})
+        ready = EndpointConditions(ready=True)
+        yield EndpointSlice(
+            metadata=replace(meta, name=f"{NAME}-{kind.lower()}-{port}") if index else meta, address_type=kind,
+            endpoints=tuple(Endpoint(addresses=(host,), conditions=ready) for host in hosts),
+            ports=(SlicePort(name=PORT, port=port, protocol="TCP"),),
+        )  # fmt: skip
+
+
+def _is_ours(old: EndpointSlice) -> bool:
+    name = old.metadata.name
+    ours = name == NAME or name.startswith((f"{NAME}-ipv4-", f"{NAME}-ipv6-"))
+    return ours and old.metadata.labels.get(SERVICE_NAME_LABEL) == NAME
 
 
 def _meta(labels: dict[str, str]) -> ObjectMeta:
@@ -106,7 +149,8 @@ def _completed(context: Context, obj: Any) -> Any:
 async def _put(context: Context, obj: Any) -> None:
     """Create it, or make of the one that is there what this one says; what else people wrote on it stays."""
     stored = Stored[Any](context.store, info_for(type(obj)))
-    old: Any = await context.find(type(obj), NAME, NAMESPACE)
+    name = obj.metadata.name
+    old: Any = await context.find(type(obj), name, NAMESPACE)
     if old is None:
         try:
             await stored.create(_completed(context, obj))
@@ -114,11 +158,19 @@ async def _put(context: Context, obj: Any) -> None:
         except ApiError as error:
             if error.reason != "AlreadyExists":
                 raise
-        old = await stored.get(NAMESPACE, NAME)
+        old = await stored.get(NAMESPACE, name)
     kept = replace(obj, metadata=replace(old.metadata, labels=old.metadata.labels | obj.metadata.labels))
     if kept == old:
         return
     try:
         await stored.update(kept, expected=int(old.metadata.resource_version))
-    except Changed:  # another server starts as well, and one of them is named
+    except Changed:  # another server does the same
+        return
+
+
+async def _remove(context: Context, old: EndpointSlice) -> None:
+    try:
+        await Stored[EndpointSlice](context.store, info_for(EndpointSlice)).delete(
+            NAMESPACE, old.metadata.name, expected=int(old.metadata.resource_version))
+    except Changed:  # another server does the same
         return
