@@ -33,10 +33,15 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("given", "listens", "told", "named"), [
     (Listening(), ("127.0.0.1",), "127.0.0.1", {SERVICE}),
-    (Listening(bind="10.0.0.5"), ("127.0.0.1", "10.0.0.5"), "10.0.0.5", {SERVICE, "10.0.0.5", "box.example"}),
-    (Listening(bind="0.0.0.0"), ("0.0.0.0",), WORLD, {SERVICE, WORLD, "box.example"}),
-    (Listening(bind="::"), ("127.0.0.1", "::"), "::1", {SERVICE, "box.example"}),
-    (Listening(bind="FD00:0::5"), ("127.0.0.1", "fd00::5"), "fd00::5", {SERVICE, "fd00::5", "box.example"}),
+    (Listening(bind=("10.0.0.5",)), ("127.0.0.1", "10.0.0.5"), "10.0.0.5", {SERVICE, "10.0.0.5", "box.example"}),
+    (Listening(bind=("0.0.0.0",)), ("0.0.0.0",), WORLD, {SERVICE, WORLD, "box.example"}),
+    (Listening(bind=("::",)), ("127.0.0.1", "::"), "::1", {SERVICE, "box.example"}),
+    (Listening(bind=("FD00:0::5",)), ("127.0.0.1", "fd00::5"), "fd00::5", {SERVICE, "fd00::5", "box.example"}),
+    (Listening(bind=("127.0.0.1", "10.0.0.5", "10.0.1.5", "10.0.0.5")), ("127.0.0.1", "10.0.0.5", "10.0.1.5"),
+     "10.0.0.5", {SERVICE, "10.0.0.5", "10.0.1.5", "box.example"}),
+    (Listening(bind=("10.0.0.5", "0.0.0.0", "FD00:0::5")), ("0.0.0.0", "fd00::5"), WORLD,
+     {SERVICE, WORLD, "fd00::5", "box.example"}),
+    (Listening(bind=("::1", "127.0.0.2")), ("127.0.0.1", "::1", "127.0.0.2"), "::1", {SERVICE, "127.0.0.2"}),
     (Listening(advertise="10.0.0.9"), ("127.0.0.1",), "10.0.0.9", {SERVICE, "10.0.0.9"}),
     (Listening(names=("api.example", "FD00:0::1")), ("127.0.0.1",), "127.0.0.1", {SERVICE, "api.example", "fd00::1"}),
 ])  # fmt: skip
@@ -48,7 +53,8 @@ def test_addresses_and_names(given: Listening, listens: tuple[str, ...], told: s
 
 
 @pytest.mark.parametrize(("wrong", "message"), [
-    (Listening(bind="localhost"), "--bind-address 'localhost' is not an IP address"),
+    (Listening(bind=("localhost",)), "--bind-address 'localhost' is not an IP address"),
+    (Listening(bind=("10.0.0.5", "10.0.0")), "--bind-address '10.0.0' is not an IP address"),
     (Listening(advertise="example.com"), "--advertise-address 'example.com' is not an IP address"),
     (Listening(advertise="0.0.0.0"), "nobody's address"),
     (Listening(names=("no_name",)), "neither a DNS name nor an IP address"),
@@ -76,11 +82,12 @@ def test_ports_from_one_on() -> None:
 
 
 def test_a_detached_cluster_listens_at_the_same_place() -> None:
-    given = listening("10.0.0.5", "10.0.0.6", ("a.example,B.example", "10.0.0.7"))
+    given = listening(("10.0.0.5", "fd00::5,127.0.0.2"), "10.0.0.6", ("a.example,B.example", "10.0.0.7"))
     options = UpOptions(data=DataDir(Path("/nowhere")), listening=given, ranges=ranges_of("10.1.0.0/16", "40000-40100"))
     arguments = arguments_of(options, "text", 0)
     said = dict(pairwise(arguments))
-    again = listening(said["--bind-address"], said["--advertise-address"], (said["--tls-san"],))
+    assert given.bind == ("10.0.0.5", "fd00::5", "127.0.0.2")
+    again = listening((said["--bind-address"],), said["--advertise-address"], (said["--tls-san"],))
     assert again == given
     assert ranges_of(said["--service-cluster-ip-range"], said["--service-node-port-range"]) == options.ranges
     assert not {"--bind-address", "--service-node-port-range"} & set(
@@ -100,7 +107,7 @@ async def test_the_certificate_gets_the_names_and_is_made_anew_when_they_change(
     data = DataDir.at(tmp_path)
 
     async def start(**given: object) -> Alone:
-        options = AloneOptions(data=data, port=0, listening=Listening(bind="0.0.0.0", **given))  # type: ignore[arg-type]
+        options = AloneOptions(data=data, port=0, listening=Listening(bind=("0.0.0.0",), **given))  # type: ignore[arg-type]
         return await Alone.start(options, announce=lambda _: None, clock=SystemClock())
 
     certificate = data.pki / "apiserver-0.0.0.0.crt"
@@ -122,8 +129,19 @@ async def test_the_certificate_gets_the_names_and_is_made_anew_when_they_change(
     assert certificate.read_bytes() == second
 
 
+async def test_a_server_listens_on_each_address_and_on_no_other(tmp_path: Path) -> None:
+    data, given = DataDir.at(tmp_path), listening(("127.0.0.2,127.0.0.3",), "", ())
+    alone = await Alone.start(
+        AloneOptions(data=data, port=0, listening=given), announce=lambda _: None, clock=SystemClock())
+    authority, port = (data.pki / "ca.crt").read_bytes(), alone.server.rpartition(":")[2]
+    assert [await _version(f"https://{each}:{port}", authority) for each in ("127.0.0.2", "127.0.0.3")] == [200, 200]
+    with pytest.raises(Unreachable):
+        await _version(f"https://127.0.0.1:{port}", authority)
+    await alone.stop()
+
+
 async def test_an_address_that_is_not_this_machines(tmp_path: Path) -> None:
-    options = AloneOptions(data=DataDir.at(tmp_path), port=0, listening=Listening(bind="203.0.113.9"))
+    options = AloneOptions(data=DataDir.at(tmp_path), port=0, listening=Listening(bind=("203.0.113.9",)))
     with pytest.raises(MachineError, match=r"cannot listen on 203\.0\.113\.9"):
         await Alone.start(options, announce=lambda _: None, clock=SystemClock())
 

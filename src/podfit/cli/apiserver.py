@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from podfit.cli import exits, logs, render
+from podfit.cli import exits, logs, render, serving
 from podfit.cli.logs import LogFormat
 from podfit.cluster.layout import DEFAULT_PORT, DataDir, default_data_dir
 from podfit.core.features import FeatureGates
@@ -25,18 +25,12 @@ def apiserver(
     etcd_certfile: Annotated[Path | None, Parameter(help="Certificate to show to etcd.")] = None,
     etcd_keyfile: Annotated[Path | None, Parameter(help="Its key.")] = None,
     etcd_prefix: Annotated[str, Parameter(help="Where in etcd the keys are.")] = "/registry",
-    port: Annotated[int, Parameter(name=["--port", "--secure-port"], help="0 takes a free one.")] = DEFAULT_PORT,
-    bind_address: Annotated[
-        str, Parameter(help="IP address to listen on; 0.0.0.0 for all.")
-    ] = "127.0.0.1",
-    advertise_address: Annotated[
-        str, Parameter(help="IP address that pods and other clients are told. [default: where it listens]")
-    ] = "",
-    tls_san: Annotated[
-        tuple[str, ...], Parameter(help="More names and addresses for its certificate.", negative="")
-    ] = (),
-    service_cluster_ip_range: Annotated[str, Parameter(help="Addresses of services.")] = "10.96.0.0/12",
-    service_node_port_range: Annotated[str, Parameter(help="Node ports of services.")] = "30000-32767",
+    port: serving.Port = DEFAULT_PORT,
+    bind_address: serving.BindAddress = (),
+    advertise_address: serving.AdvertiseAddress = "",
+    tls_san: serving.TlsSan = (),
+    service_cluster_ip_range: serving.ServiceRange = serving.SERVICES,
+    service_node_port_range: serving.NodePortRange = serving.NODE_PORTS,
     kubeconfig: Annotated[
         Path | None, Parameter(help="Where to write an administrator's. [default: DATA/admin.kubeconfig]")
     ] = None,
@@ -46,16 +40,12 @@ def apiserver(
     service_account_signing_key_file: Annotated[
         Path | None, Parameter(help="EC key that signs tokens. [default: made in the data directory]")
     ] = None,
-    encryption_provider_config: Annotated[
-        Path | None, Parameter(help="An EncryptionConfiguration: what is encrypted at rest, and how (docs/store.md).")
-    ] = None,
-    feature_gates: Annotated[str, Parameter(help="NAME=true,OTHER=false; upstream's names, defaults of 1.36.")] = "",
-    audit_log_path: Annotated[Path | None, Parameter(help="Record who asked for what, in lines of JSON.")] = None,
-    audit_policy_file: Annotated[
-        Path | None, Parameter(help="Which requests, and how much of them. [default: all, metadata only]")
-    ] = None,
-    log_format: Annotated[LogFormat, Parameter(help="text or json, on stderr.")] = LogFormat.TEXT,
-    verbose: Annotated[int, Parameter(name=["--verbose", "-v"], count=True, help="Say more; twice: everything.")] = 0,
+    encryption_provider_config: serving.EncryptionConfig = None,
+    feature_gates: serving.Gates = "",
+    audit_log_path: serving.AuditLog = None,
+    audit_policy_file: serving.AuditPolicy = None,
+    log_format: serving.LogForm = LogFormat.TEXT,
+    verbose: serving.Verbose = 0,
 ) -> int:
     """Serve the API and nothing else, until SIGINT or SIGTERM. Several may share one etcd (docs/store.md)."""
     from podfit.apiserver.audit.options import AuditOptions

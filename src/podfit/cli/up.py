@@ -7,9 +7,8 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from podfit.apiserver.audit.options import AuditOptions
-from podfit.cli import exits, logs, render
+from podfit.cli import exits, logs, render, serving
 from podfit.cli.logs import LogFormat
-from podfit.cluster.certificates import LOOPBACK
 from podfit.cluster.layout import DEFAULT_PORT, DataDir, default_data_dir
 from podfit.cluster.listening import listening
 from podfit.cluster.options import (
@@ -33,18 +32,12 @@ from podfit.decide.pressure import DEFAULT
 def up(
     *,
     data: Annotated[Path | None, Parameter(help=f"Data directory. [default: {default_data_dir()}]")] = None,
-    port: Annotated[int, Parameter(help="Port of the API server; 0 takes a free one.")] = DEFAULT_PORT,
-    bind_address: Annotated[
-        str, Parameter(help="IP address to listen on beside 127.0.0.1; 0.0.0.0 for all.")
-    ] = LOOPBACK,
-    advertise_address: Annotated[
-        str, Parameter(help="IP address that pods and other clients are told. [default: where it listens]")
-    ] = "",
-    tls_san: Annotated[
-        tuple[str, ...], Parameter(help="More names and addresses for its certificate.", negative="")
-    ] = (),
-    service_cluster_ip_range: Annotated[str, Parameter(help="Addresses of services.")] = "10.96.0.0/12",
-    service_node_port_range: Annotated[str, Parameter(help="Node ports of services.")] = "30000-32767",
+    port: serving.Port = DEFAULT_PORT,
+    bind_address: serving.BindAddress = (),
+    advertise_address: serving.AdvertiseAddress = "",
+    tls_san: serving.TlsSan = (),
+    service_cluster_ip_range: serving.ServiceRange = serving.SERVICES,
+    service_node_port_range: serving.NodePortRange = serving.NODE_PORTS,
     kubeconfig: Annotated[
         Path | None,
         Parameter(help="Write a complete kubeconfig. [default: context podfit in your own, current unchanged]"),
@@ -62,16 +55,14 @@ def up(
         Parameter(help="Shrink lower-priority neighbours for a deferred resize, down to their podfit.dev/minimum; "
                   "=preempt also evicts where that is not enough (docs/room.md).", negative=""),
     ] = False,
-    feature_gates: Annotated[str, Parameter(help="NAME=true,OTHER=false; upstream's names, defaults of 1.36.")] = "",
+    feature_gates: serving.Gates = "",
     legacy: Annotated[
         str, Parameter(help="For clients of 1.27 to 1.32: resize-status,pod-updates,draft-policies. [default: none]")
     ] = "",
     legacy_clients: Annotated[
         str, Parameter(help="User agents that resize-status is for, as NAME,OTHER. [default: everyone]")
     ] = "",
-    encryption_provider_config: Annotated[
-        Path | None, Parameter(help="An EncryptionConfiguration: what is encrypted at rest, and how (docs/store.md).")
-    ] = None,
+    encryption_provider_config: serving.EncryptionConfig = None,
     cpu_manager_policy: Annotated[
         CpuPolicy, Parameter(help="static: whole CPUs of Guaranteed pods are theirs alone.", show_choices=True)
     ] = CpuPolicy.NONE,
@@ -103,12 +94,10 @@ def up(
     detach: Annotated[
         bool, Parameter(help="Return once the cluster is ready and leave it running.", negative="")
     ] = False,
-    audit_log_path: Annotated[Path | None, Parameter(help="Record who asked for what, in lines of JSON.")] = None,
-    audit_policy_file: Annotated[
-        Path | None, Parameter(help="Which requests, and how much of them. [default: all, metadata only]")
-    ] = None,
-    log_format: Annotated[LogFormat, Parameter(help="text or json, on stderr.")] = LogFormat.TEXT,
-    verbose: Annotated[int, Parameter(name=["--verbose", "-v"], count=True, help="Say more; twice: everything.")] = 0,
+    audit_log_path: serving.AuditLog = None,
+    audit_policy_file: serving.AuditPolicy = None,
+    log_format: serving.LogForm = LogFormat.TEXT,
+    verbose: serving.Verbose = 0,
 ) -> int:
     """Start API server, scheduler and node in one process. Ctrl-C stops everything, containers too.
 

@@ -130,7 +130,7 @@ class Alone:
             raise MachineError(str(error)) from error
         self._closing.push_async_callback(api.stop)
         https = HttpsServer(api.handler, tls, clients=Trust(trusted, known=authority.knows))
-        port = await listen(https, (options.listening.bind,), options.port, "podfit apiserver --port 0")
+        port = await listen(https, options.listening.bound, options.port, "podfit apiserver --port 0")
         self.server = url(options.listening.reachable, port)
         self._closing.push_async_callback(https.close)
         self._closing.callback(api.drain)
@@ -146,7 +146,8 @@ class Alone:
     def _serving(self, authority: Authority) -> KeyPair:
         """Those that share a directory and listen on different addresses have a certificate each."""
         listening = self.options.listening
-        name = "apiserver" if listening.bind == LOOPBACK else f"apiserver-{listening.bind.replace(':', '-')}"
+        place = "-".join(listening.bound).replace(":", "-")
+        name = "apiserver" if place == LOOPBACK else f"apiserver-{place}"
         return serving(authority, *listening.hosts(self.options.ranges.address(0)), name=name)
 
     async def _open_store(self) -> Store:
