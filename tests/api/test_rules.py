@@ -6,7 +6,7 @@ import pytest
 
 from podfit.api import codec
 from podfit.api.apiextensions import JSONSchemaProps
-from podfit.api.structural.cel.check import problem
+from podfit.api.structural.cel.check import of_self, problem
 from podfit.api.structural.cel.evaluate import RuleError, evaluate
 from podfit.api.structural.rules import rule_errors
 from podfit.api.validation.schemas import schema_errors
@@ -54,7 +54,7 @@ HOLD = [
 
 @pytest.mark.parametrize("text", HOLD)
 def test_rules_that_hold(text: str) -> None:
-    assert problem(text, schema(), root=False, optional=False) == ""
+    assert problem(text, of_self(schema(), root=False, optional=False)) == ""
     assert evaluate(text, VALUE, (VALUE,), schema(), root=False) is True
 
 
@@ -71,7 +71,7 @@ def test_rules_that_hold(text: str) -> None:
     ],
 )  # fmt: skip
 def test_what_cannot_be_evaluated_is_refused_by_name(text: str, why: str) -> None:
-    assert why in problem(text, schema(), root=False, optional=False)
+    assert why in problem(text, of_self(schema(), root=False, optional=False))
 
 
 @pytest.mark.parametrize(("text", "why"), [("self.l[7] == 1", "invalid_argument"), ("self.s", "unexpected result"),

@@ -16,6 +16,12 @@ GOOD = {
 }  # fmt: skip
 OPERATIONS = '"*", "CONNECT", "CREATE", "DELETE", "UPDATE"'
 OTHER = "present, must not specify other"
+QUALIFIED = (
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
+    "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
+AUTHORIZER = "authorizer.group('').resource('pods').check('get')"
 HTTPS = "desired format: https://host[/path]"
 
 
@@ -23,6 +29,10 @@ def problems(*webhooks: dict[str, Any]) -> list[str]:
     document = {"metadata": {"name": "x"}, "webhooks": list(webhooks)}
     made = apply_defaults(convert(document, MutatingWebhookConfiguration))
     return [str(each).removeprefix("webhooks[0].") for each in validate_create(made)]
+
+
+def uncompiled(expression: str) -> str:
+    return f'matchConditions[0].expression: Invalid value: "{expression}": compilation failed: '
 
 
 def ruled(**fields: Any) -> dict[str, Any]:
@@ -76,8 +86,17 @@ def test_a_good_one_passes() -> None:
          [f'rules[0].resources: Invalid value: ["*/*","pods"]: if \'*/*\' is {OTHER} resources']),
         (ruled(scope="Here"),
          ['rules[0].scope: Unsupported value: "Here": supported values: "*", "Cluster", "Namespaced"']),
-        ({"matchConditions": [{"name": "x", "expression": "true"}]},
-         ["matchConditions: Forbidden: this server evaluates no CEL expressions"]),
+        ({"matchConditions": [{"name": "x", "expression": "x == 1"}, {"name": "x", "expression": " "}]},
+         [f"{uncompiled('x == 1')}undeclared reference to 'x'", "matchConditions[1].expression: Required value",
+          'matchConditions[1].name: Duplicate value: "x"']),
+        ({"matchConditions": [{"expression": f"{AUTHORIZER}.allowed()"}]},
+         [f"{uncompiled(f'{AUTHORIZER}.allowed()')}undeclared reference to 'authorizer'",
+          "matchConditions[0].name: Required value"]),
+        ({"matchConditions": [{"name": "a b", "expression": "request.user == 1"}]},
+         [f"{uncompiled('request.user == 1')}undefined field 'user'",
+          f'matchConditions[0].name: Invalid value: "a b": {QUALIFIED}']),
+        ({"matchConditions": [{"name": f"n{each}", "expression": "true"} for each in range(65)]},
+         ["matchConditions: Too many: 65: must have at most 64 items"]),
     ],
 )  # fmt: skip
 def test_faults(wrong: dict[str, Any], texts: list[str]) -> None:

@@ -6,11 +6,13 @@ a `matchPolicy` of Equivalent and of Exact come to the same.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
 from podfit.api.admissionregistration import RuleWithOperations, ValidatingWebhook
 from podfit.api.meta import LabelSelector
+from podfit.api.structural.conditions import condition_holds
 from podfit.core.selectors import Requirement, Selector, from_map
 
 _ALL = "*"
@@ -81,3 +83,22 @@ def _selects(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
         return True
     expressions = tuple(Requirement(each.key, each.operator, each.values) for each in selector.match_expressions)
     return Selector((*from_map(selector.match_labels).requirements, *expressions)).matches(labels)
+
+
+class Matched(msgspec.Struct, frozen=True):
+    """Whether conditions let a write come to a webhook; `error` where they came to no verdict and it must not pass."""
+
+    called: bool
+    error: str = ""
+
+
+def matched(webhook: ValidatingWebhook, values: Mapping[str, Any]) -> Matched:
+    """All conditions have to hold. One that does not outweighs those without a verdict, about which the webhook's
+    failure policy decides.
+    """
+    verdicts = [condition_holds(each.expression, values) for each in webhook.match_conditions]
+    errors = [each for each in verdicts if isinstance(each, str)]
+    if False in verdicts or (errors and webhook.failure_policy == "Ignore"):
+        return Matched(called=False)
+    text = errors[0] if len(errors) == 1 else f"[{', '.join(dict.fromkeys(errors))}]"
+    return Matched(called=False, error=text) if errors else Matched(called=True)

@@ -36,10 +36,12 @@ def rule_problems(schema: JSONSchemaProps, rule: ValidationRule, *, root: bool, 
 ]:  # fmt: skip
     """Why a rule cannot be taken: the member, its value, and a text. `told_apart`: the old value of what it is about
     can be found."""
-    from podfit.api.structural.cel.check import problem
+    from podfit.api.structural.cel.check import of_self, problem
+
+    variables = of_self(schema, root=root, optional=bool(rule.optional_old_self))
 
     for name, text in (("rule", rule.rule), ("messageExpression", rule.message_expression)):
-        if text.strip() and (why := problem(text, schema, root=root, optional=bool(rule.optional_old_self))):
+        if text.strip() and (why := problem(text, variables)):
             yield name, text, f"compilation failed: {why}"
         elif text.strip() and not told_apart and _names_old(text):
             why = "oldSelf cannot be used on the uncorrelatable portion of the schema"

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from podfit.api.admissionregistration import (
+    MatchCondition,
     MutatingWebhook,
     MutatingWebhookConfiguration,
     RuleWithOperations,
@@ -12,11 +13,13 @@ from podfit.api.admissionregistration import (
     ValidatingWebhookConfiguration,
     WebhookClientConfig,
 )  # fmt: skip
+from podfit.api.structural.conditions import condition_problem
 from podfit.api.validation import names
 from podfit.api.validation.meta import validate_selector
-from podfit.core.fields import FieldError, duplicate, forbidden, invalid, required, unsupported
+from podfit.core.fields import FieldError, duplicate, invalid, required, too_many, unsupported
 
 REVIEW_VERSIONS = ("v1", "v1beta1")
+MOST_CONDITIONS = 64
 _OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 _URL = re.compile(
     r"((?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):)?"
@@ -64,8 +67,27 @@ def _webhook(webhook: ValidatingWebhook, path: str) -> Iterator[FieldError]:
     if isinstance(webhook, MutatingWebhook) and webhook.reinvocation_policy not in (None, "IfNeeded", "Never"):
         yield unsupported(f"{path}.reinvocationPolicy", webhook.reinvocation_policy, ("IfNeeded", "Never"))
     yield from _client(webhook.client_config, f"{path}.clientConfig")
-    if webhook.match_conditions:
-        yield forbidden(f"{path}.matchConditions", "this server evaluates no CEL expressions")
+    yield from _conditions(webhook.match_conditions, f"{path}.matchConditions")
+
+
+def _conditions(conditions: tuple[MatchCondition, ...], path: str) -> Iterator[FieldError]:
+    if len(conditions) > MOST_CONDITIONS:
+        yield too_many(path, len(conditions), MOST_CONDITIONS)
+        return
+    known: set[str] = set()
+    for index, condition in enumerate(conditions):
+        here = f"{path}[{index}]"
+        if not condition.expression.strip():
+            yield required(f"{here}.expression")
+        elif why := condition_problem(condition.expression):
+            yield invalid(f"{here}.expression", condition.expression, f"compilation failed: {why}")
+        if not condition.name:
+            yield required(f"{here}.name")
+            continue
+        yield from (invalid(f"{here}.name", condition.name, text) for text in names.qualified(condition.name))
+        if condition.name in known:
+            yield duplicate(f"{here}.name", condition.name)
+        known.add(condition.name)
 
 
 def _name(name: str, path: str) -> Iterator[FieldError]:

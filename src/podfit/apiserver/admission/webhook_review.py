@@ -51,6 +51,17 @@ def review_of(webhook: ValidatingWebhook, attributes: Attributes, obj: Any) -> A
     return AdmissionReview(api_version=f"{GROUP}/{version}", request=request)
 
 
+def values_of(webhook: ValidatingWebhook, attributes: Attributes, obj: Any) -> dict[str, Any]:
+    """What conditions may name: the request as the webhook would be told, its two objects apart."""
+    review = review_of(webhook, attributes, obj)
+    assert review.request is not None
+    request: dict[str, Any] = msgspec.json.decode(codec.encode(review.request))
+    request.pop("uid", None)
+    return {
+        "object": request.pop("object", None), "oldObject": request.pop("oldObject", None), "request": request,
+    }
+
+
 def namespace_of(attributes: Attributes) -> str:
     """A request for a namespace is in that namespace, as upstream counts."""
     whole = (attributes.info.group, attributes.info.resource) == ("", "namespaces")

@@ -35,13 +35,14 @@ from podfit.apiserver.admission.webhook_review import (
     internal_error,
     namespace_of,
     review_of,
+    values_of,
 )  # fmt: skip
 from podfit.apiserver.bodies import typed_object
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.documents import check_depth
 from podfit.apiserver.patch import jsonpatch
-from podfit.core.errors import ApiError, not_found
-from podfit.decide.webhooks import Write, has_rule, is_exempt, is_selected
+from podfit.core.errors import ApiError, forbidden, not_found
+from podfit.decide.webhooks import Write, has_rule, is_exempt, is_selected, matched
 
 log = logging.getLogger(__name__)
 
@@ -57,9 +58,18 @@ class Webhooks(Passive):
         self._client = client
 
     async def _concerns(self, webhook: ValidatingWebhook, attributes: Attributes, obj: Any) -> bool:
-        """Rules first: a namespace is looked up only for a webhook that they lead to."""
+        """Rules first: a namespace is looked up only for a webhook that they lead to. Raises 403 for conditions that
+        come to no verdict.
+        """
         write = _write(attributes, obj)
-        return has_rule(webhook, write) and is_selected(webhook, await self._with_namespace(write, obj))
+        if not has_rule(webhook, write) or not is_selected(webhook, await self._with_namespace(write, obj)):
+            return False
+        if not webhook.match_conditions:
+            return True
+        found = matched(webhook, values_of(webhook, attributes, obj))
+        if found.error:
+            raise forbidden(attributes.info.resource, attributes.name, found.error, group=attributes.info.group)
+        return found.called
 
     async def _with_namespace(self, write: Write, obj: Any) -> Write:
         if write.of_namespace:

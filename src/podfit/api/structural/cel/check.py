@@ -4,12 +4,13 @@ cel-python parses and evaluates, but does not check. So names, functions and the
 up here, and what would only fail later, or is a part of CEL that is not here, is refused when the definition is made.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
 import celpy
 import lark
+import msgspec
 from celpy.celparser import CELParseError
 
 from podfit.api.apiextensions import JSONSchemaProps
@@ -41,7 +42,24 @@ def names_old(text: str) -> bool:
     return any(_name(each) == _OLD for each in tree.find_data("ident"))
 
 
-def problem(text: str, schema: JSONSchemaProps, *, root: bool, optional: bool) -> str:
+class Variables(msgspec.Struct, frozen=True):
+    """What an expression may name: the schema of each, and whether it is the root of an object; None where nothing is
+    known of a value before it is there.
+    """
+
+    known: Mapping[str, tuple[JSONSchemaProps, bool] | None]
+    optional: bool = False
+    """Whether there are optional values."""
+    escaping: bool = True
+    """Whether members whose names CEL keeps for itself are written escaped."""
+
+
+def of_self(schema: JSONSchemaProps, *, root: bool, optional: bool) -> Variables:
+    """Those of a schema's rule."""
+    return Variables({_SELF: (schema, root), _OLD: None if optional else (schema, root)}, optional)
+
+
+def problem(text: str, variables: Variables) -> str:
     """Why the expression cannot be taken, empty when it can."""
     try:
         tree = parsed(text)
@@ -51,7 +69,7 @@ def problem(text: str, schema: JSONSchemaProps, *, root: bool, optional: bool) -
     except RecursionError:
         return _TOO_DEEP
     try:
-        return next(_Check(schema, root=root, optional=optional).problems(tree, frozenset()), "")
+        return next(_Check(variables).problems(tree, frozenset()), "")
     except RecursionError:
         return _TOO_DEEP
 
@@ -61,10 +79,9 @@ def _name(tree: lark.Tree[Any]) -> str:
 
 
 class _Check:
-    def __init__(self, schema: JSONSchemaProps, *, root: bool, optional: bool) -> None:
-        self._schema = schema
-        self._root = root
-        self._optional = optional
+    def __init__(self, variables: Variables) -> None:
+        self._known, self._optional = variables.known, variables.optional
+        self._written = escaped if variables.escaping else str
 
     def problems(self, tree: Any, bound: frozenset[str]) -> Iterator[str]:
         """`bound` are the variables of macros around."""
@@ -73,7 +90,7 @@ class _Check:
         match tree.data:
             case "ident":
                 name = _name(tree)
-                if name not in (_SELF, _OLD, *_TYPES, *bound):
+                if name not in (*self._known, *_TYPES, *bound):
                     yield f"undeclared reference to '{name}'"
                 return
             case "member_dot":
@@ -115,6 +132,8 @@ class _Check:
         yield from self._function(name, arguments, bound, on=on)
 
     def _function(self, name: str, arguments: list[Any], bound: frozenset[str], *, on: Any) -> Iterator[str]:
+        if on is not None:
+            yield from self.problems(on, bound)
         if name == "has" and on is None:
             selects = len(arguments) == 1 and _only(arguments[0]).data == "member_dot"
             if not selects:
@@ -126,7 +145,7 @@ class _Check:
             yield f"undeclared reference to '{name}' (this server has no such function)"
         elif name in ARITY and len(arguments) + (on is not None) not in ARITY[name]:
             yield f"found no matching overload for '{name}' applied to {len(arguments)} arguments"
-        for each in (on, *arguments):
+        for each in arguments:
             yield from self.problems(each, bound)
 
     def _reached(self, tree: Any, bound: frozenset[str]) -> Any:
@@ -134,8 +153,7 @@ class _Check:
         tree = _only(tree)
         if tree.data == "ident":
             name = _name(tree)
-            known = name == _SELF or (name == _OLD and not self._optional)
-            return (self._schema, self._root) if known and name not in bound else _ANY
+            return self._known.get(name) or _ANY if name not in bound else _ANY
         if tree.data != "member_dot":
             return _ANY
         where = self._reached(tree.children[0], bound)
@@ -144,7 +162,7 @@ class _Check:
         schema, root = where
         if isinstance(schema.additional_properties, JSONSchemaProps):
             return schema.additional_properties, False
-        members = {escaped(name): each for name, each in declared(schema, root=root).items()}
+        members = {self._written(name): each for name, each in declared(schema, root=root).items()}
         name = str(tree.children[1])
         if name not in members:
             return f"undefined field '{name}'" if schema.type == "object" or root else _ANY

@@ -1,11 +1,13 @@
 """Rules asked about values."""
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 import celpy
 import re2
 from celpy import celtypes
+from celpy.adapter import json_to_cel
 from celpy.evaluation import CELEvalError, CELSyntaxError, CELUnsupportedError
 
 from podfit.api.apiextensions import JSONSchemaProps, ValidationRule
@@ -34,7 +36,15 @@ def evaluate(
     text: str, value: Any, old: tuple[Any] | None, schema: JSONSchemaProps, *, root: bool, optional: bool = False
 ) -> bool:
     """The verdict; `old` holds the old value, when there is one. Raises RuleError."""
-    found = _result(text, value, old, schema, root=root, optional=optional)
+    return _verdict(_result(text, value, old, schema, root=root, optional=optional))
+
+
+def holds(text: str, values: Mapping[str, Any]) -> bool:
+    """The verdict of an expression about these values, each as JSON has it. Raises RuleError."""
+    return _verdict(_run(text, {name: json_to_cel(value) for name, value in values.items()}))
+
+
+def _verdict(found: Any) -> bool:
     if not isinstance(found, bool | celtypes.BoolType):
         raise RuleError(f"unexpected result of type {type(found).__name__.removesuffix('Type').lower()}")
     return bool(found)
@@ -57,12 +67,16 @@ def message_of(
 def _result(
     text: str, value: Any, old: tuple[Any] | None, schema: JSONSchemaProps, *, root: bool, optional: bool
 ) -> Any:
-    names: dict[str, Any] = {name: Namespace(name) for name in NAMESPACES}
-    names["self"] = typed(value, schema, root=root)
     before = typed(old[0], schema, root=root) if old is not None else None
-    names["oldSelf"] = Optional(before, given=old is not None) if optional else before
+    return _run(text, {
+        "self": typed(value, schema, root=root),
+        "oldSelf": Optional(before, given=old is not None) if optional else before,
+    })
+
+
+def _run(text: str, names: dict[str, Any]) -> Any:
     try:
-        found = _program(text).evaluate(names)
+        found = _program(text).evaluate({name: Namespace(name) for name in NAMESPACES} | names)
     except CELEvalError as error:
         raise RuleError(_said(error)) from None
     except _MISHAPS as error:
