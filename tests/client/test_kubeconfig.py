@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podfit.client.kubeconfig import Access, KubeconfigError, default_paths, find, load
-from podfit.client.kubeconfig_edit import merge, remove, standalone
+from podfit.client.kubeconfig_edit import _block, merge, remove, standalone
 
 OURS = Access("https://127.0.0.1:6443", b"ca", b"cert", b"key")
 THEIRS = {
@@ -78,6 +78,19 @@ def test_a_standalone_file_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "one"
     path.write_bytes(standalone("podfit", OURS))
     assert load([path]) == OURS
+
+
+SHORT = st.text(st.characters(max_codepoint=0xFFFF, exclude_categories=["Cs"]), max_size=8)  # as names and tokens are
+TEXTS = SHORT | st.sampled_from(["true", "No", "1.5", "a: b", "x:", "-", "#", "~", "0x1", "A+/=", "a#b"])
+DOCUMENTS = st.recursive(
+    TEXTS | st.booleans() | st.none(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    max_leaves=8)
+
+
+@given(st.dictionaries(st.sampled_from(["name", "data-x", "k"]), DOCUMENTS, min_size=1, max_size=3))
+def test_what_is_written_by_hand_is_read_by_the_library(document: dict[str, object]) -> None:
+    assert yaml.safe_load("".join(f"{line}\n" for line in _block(document))) == document
 
 
 def test_the_first_of_several_files_counts(theirs: Path, tmp_path: Path) -> None:

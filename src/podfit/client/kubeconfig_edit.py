@@ -5,10 +5,13 @@ the file do not survive, as with kubectl.
 """
 
 import base64
+import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from podfit.client.kubeconfig import SECTIONS, Access, Document, KubeconfigError, read_document
 from podfit.net.files import write_atomic
@@ -19,7 +22,7 @@ def standalone(name: str, access: Access) -> bytes:
     document = _empty() | {"current-context": name}
     for section, entry in zip(SECTIONS, _entries(name, access), strict=True):
         document[section] = [entry]
-    return _dump(document)
+    return "".join(f"{line}\n" for line in _block(document)).encode()
 
 
 def merge(path: Path, name: str, access: Access) -> None:
@@ -65,6 +68,32 @@ def _others(document: Document, section: str, name: str) -> list[Document]:
 
 def _empty() -> Document:
     return {"apiVersion": "v1", "kind": "Config", "preferences": {}} | {section: [] for section in SECTIONS}
+
+
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9+/=.:_@-]*[A-Za-z0-9+/=]")
+_WORDS = ("true", "false", "null", "yes", "no", "on", "off")
+
+
+def _block(value: Any) -> Iterator[str]:
+    """Lines of YAML. A file of our own needs no more than this, and the library takes 30 ms to load, for which a
+    cluster that starts would keep everybody waiting.
+    """
+    for key, each in value.items() if isinstance(value, dict) else ((None, each) for each in value):
+        lead = "-" if key is None else f"{key}:"
+        if not isinstance(each, dict | list) or not each:
+            yield f"{lead} {_scalar(each)}"
+        elif key is None:
+            first, *rest = _block(each)
+            yield from (f"- {first}", *(f"  {line}" for line in rest))
+        else:
+            yield from (lead, *(line if isinstance(each, list) else f"  {line}" for line in _block(each)))
+
+
+def _scalar(value: Any) -> str:
+    """Text that could be taken for something else is quoted, as in JSON, which is YAML too."""
+    if isinstance(value, str) and _PLAIN.fullmatch(value) and value.lower() not in _WORDS:
+        return value
+    return json.dumps(value)
 
 
 def _dump(document: Document) -> bytes:

@@ -31,9 +31,15 @@ def admin_access(authority: Authority, server: str) -> Access:
     return Access(server=server, authorities=authority.certificate, certificate=pair.certificate, key=pair.key)
 
 
-def publish(data: DataDir, access: Access, wanted: Path | None) -> Published:
-    """Write the kubeconfigs; `wanted` is the standalone file of `--kubeconfig`."""
+def keep(data: DataDir, access: Access) -> None:
+    """For podfit's own commands."""
     write_whole(data.kubeconfig, kubeconfig_edit.standalone(CONTEXT, access))
+
+
+def publish(access: Access, wanted: Path | None) -> Published:
+    """For the user's; `wanted` is the standalone file of `--kubeconfig`. The user's own file takes a library to load
+    that the cluster has no other use for.
+    """
     if wanted is not None:
         write_atomic(wanted, kubeconfig_edit.standalone(CONTEXT, access))
         return Published(wanted, "", f"kubectl --kubeconfig {wanted}")

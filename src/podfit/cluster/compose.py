@@ -16,7 +16,7 @@ from podfit import __version__
 from podfit.apiserver.context import Context
 from podfit.apiserver.embedded import Store, StoreError, embedded_store
 from podfit.apiserver.server import ApiServer
-from podfit.cluster.access import CONTEXT, Published, admin_access, publish
+from podfit.cluster.access import CONTEXT, Published, admin_access, keep, publish
 from podfit.cluster.certificates import LOOPBACK, front_proxy, serving
 from podfit.cluster.errors import MachineError
 from podfit.cluster.identities import agent
@@ -103,18 +103,21 @@ class Cluster:
         announce(f"podfit {__version__}: Kubernetes API 1.36")
         self._machinery = asyncio.ensure_future(self._made(choice, _footing(choice, options, clock)))
         authority = await self._control_plane()
-        self.access = publish(options.data, admin_access(authority, self.server), options.kubeconfig)
+        access = admin_access(authority, self.server)
+        keep(options.data, access)
         announce(f"  api       {self.server}, ready in {1000 * (clock.monotonic() - began):.0f} ms")
         if not options.listening.local:
             announce(f"            for others {self.advertised}, listening on {', '.join(options.listening.addresses)}")
         self._serving.set()
         await asyncio.sleep(0)  # the nodes' imports come first
         loops = asyncio.ensure_future(self._control_loops(authority))
+        published = asyncio.ensure_future(asyncio.to_thread(publish, access, options.kubeconfig))
         try:
             await self._nodes(choice, await asyncio.shield(self._machinery), announce)
             await loops
         finally:
             loops.cancel()
+            self.access = await published  # also when the start fails: it has to be taken back
         announce(f"  store     {options.data.store}")
         where = f'context "{CONTEXT}" in ' if self.access.context else ""
         unchanged = " (current context unchanged)" if self.access.context else ""
