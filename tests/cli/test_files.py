@@ -72,6 +72,30 @@ CASES = [
     ("up", "--pod-manifest-path", "garbage", "is no directory", ()),
 ]  # fmt: skip
 
+PLACES = [("--kubeconfig", "folder", "is a directory"), ("--kubeconfig", "garbage/config", "is no directory"),
+          ("--data", "garbage", "is no directory"), ("--data", "garbage/below", "is no directory")]  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", ["apiserver", "up"])
+@pytest.mark.parametrize(("flag", "place", "said"), PLACES)
+def test_a_place_where_nothing_can_be_written(
+    verb: str, flag: str, place: str, said: str, files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = {"--data": str(tmp_path / "data"), flag: str(files / place)}
+    assert run([verb, "--port", "0", *(word for pair in flags.items() for word in pair)]) == exits.USAGE
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert line.startswith(f"error: {flag}: {files}")
+    assert said in line
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize("file", ["folder", "garbage", "binary"])
+def test_a_kubeconfig_that_is_none(file: str, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["top", "--kubeconfig", str(files / file)]) == exits.MACHINE
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: the kubeconfig {files / file} ")
+    assert "Traceback" not in said
+
 
 @pytest.mark.parametrize(("verb", "flag", "file", "said", "beside"), CASES)
 def test_a_file_that_is_not_what_it_should_be(

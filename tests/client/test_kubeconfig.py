@@ -162,7 +162,7 @@ def test_a_token_file_is_read_every_time(theirs: Path, tmp_path: Path) -> None:
     (("token: secret", "exec: {command: x}"), "user 'me': exec: apiVersion '' is not one of"),
     (("certificate-authority:", "certificate-authority-data:"), "certificate-authority-data is not base64"),
     (("pki/ca.crt", "pki/none.crt"), "certificate-authority: .*none.crt"),
-    (("apiVersion: v1", "[: x"), "is not YAML"),
+    (("apiVersion: v1", "[: x"), "is not understood: while parsing"),
     (("clusters:\n", "clusters: 3\nx:\n"), "is not a kubeconfig"),
 ])
 def test_what_cannot_be_used_is_named(theirs: Path, change: tuple[str, str], message: str) -> None:

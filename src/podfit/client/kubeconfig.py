@@ -209,8 +209,10 @@ def read_document(path: Path) -> Document:
         document = yaml.load(path.read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except FileNotFoundError:
         return {}
-    except yaml.YAMLError as error:
-        raise KubeconfigError(f"{path} is not YAML: {error}") from error
+    except (OSError, yaml.YAMLError) as error:
+        from podfit.net.files import misread
+
+        raise KubeconfigError(f"the kubeconfig {path} {misread(error)}") from error
     if document is None:
         return {}
     sections = [document.get(section) or [] for section in SECTIONS] if isinstance(document, dict) else [None]

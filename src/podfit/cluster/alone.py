@@ -60,6 +60,9 @@ class AloneOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def check(self) -> None:
         """UsageError when the options contradict each other, or name a file that is not what it should be."""
+        given_files.check_data(self.data.root)
+        if self.kubeconfig is not None:
+            given_files.check_kubeconfig(self.kubeconfig)
         check_audit(self.audit)
         if not 0 <= self.port <= 65535:
             raise UsageError(f"--port {self.port} is not a port (0 to 65535; 0 takes a free one)")

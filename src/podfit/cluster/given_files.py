@@ -55,6 +55,24 @@ def check_manifests(path: Path) -> None:
         raise UsageError(f"--pod-manifest-path: {path} is no directory; name the one that holds the manifests")
 
 
+def check_data(path: Path) -> None:
+    if found := _in_the_way(path):
+        raise UsageError(f"--data: {found} is no directory; name one that is there or can be made")
+
+
+def check_kubeconfig(path: Path) -> None:
+    if path.is_dir():
+        raise UsageError(f"--kubeconfig: {path} is a directory; name the file to write")
+    if found := _in_the_way(path.parent):
+        raise UsageError(f"--kubeconfig: {found} is no directory; name a file that can be written")
+
+
+def _in_the_way(directory: Path) -> Path | None:
+    """What stands where this directory or one around it would be."""
+    nearest = next((each for each in (directory, *directory.parents) if each.exists()), directory)
+    return None if nearest.is_dir() else nearest
+
+
 def _check_pair(certificate_flag: str, certificate: Path, key_flag: str, key: Path) -> None:
     shown, *_ = _certificates(certificate_flag, certificate)
     if _private_key(key_flag, key, _KEY).public_key() != shown.public_key():

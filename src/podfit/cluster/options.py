@@ -13,7 +13,7 @@ from msgspec.structs import fields
 from podfit.apiserver.audit.options import AuditOptions, BadPolicy
 from podfit.apiserver.legacy.options import OFF, Legacy
 from podfit.cluster.errors import MachineError, UsageError
-from podfit.cluster.given_files import check_manifests
+from podfit.cluster.given_files import check_data, check_kubeconfig, check_manifests
 from podfit.cluster.layout import DEFAULT_PORT, DataDir
 from podfit.cluster.listening import Listening
 from podfit.core.clock import Clock
@@ -114,6 +114,9 @@ class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def check(self) -> None:
         """UsageError when the options contradict each other, or name a file that is not what it should be."""
+        check_data(self.data.root)
+        if self.kubeconfig is not None:
+            check_kubeconfig(self.kubeconfig)
         if not 0 <= self.port <= 65535:
             raise UsageError(f"--port {self.port} is not a port (0 to 65535; 0 takes a free one)")
         self.listening.check()
