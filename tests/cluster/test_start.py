@@ -28,7 +28,8 @@ LATER = {
     "aiohttp.web", "cyclopts", "rich", "tarfile", "podfit.apiserver.resources", "podfit.apiserver.openapi",
     "podfit.api.defaults", "podfit.api.validation.kinds", "podfit.api.validation.pods", "podfit.apiserver.doors",
     "podfit.cluster.loops", "podfit.cluster.nodes", "podfit.controllers", "podfit.scheduler", "podfit.kubelet",
-    "podfit.client.rest",
+    "podfit.client.rest", "podfit.apiserver.backends", "podfit.apiserver.aggregation.remote",
+    "podfit.apiserver.aggregation.neighbours", "podfit.apiserver.housekeeping.servers",
 }  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from podfit.api.core.pods import Pod
 from podfit.api.core.services import Endpoints, Service
 from podfit.api.discovery import SERVICE_NAME_LABEL, EndpointSlice
 from podfit.apiserver.context import Context
+from podfit.apiserver.housekeeping.extension import Proof
 from podfit.core.errors import ApiError
 from podfit.decide.backends import Address, Behind, Reached, Unreached, absent, backends
 from podfit.net.tls import client_context
@@ -38,13 +39,6 @@ class Trusted(msgspec.Struct, frozen=True):
 
     bundle: bytes = b""
     verify: bool = True
-
-
-class Proof(msgspec.Struct, frozen=True):
-    """A certificate and its key (PEM), to be shown to backends."""
-
-    certificate: bytes
-    key: bytes
 
 
 class NotReached(ConnectionError):

@@ -21,14 +21,12 @@ from podfit.apiserver.authn.impersonation import impersonated
 from podfit.apiserver.authn.tokens import ServiceAccountTokens
 from podfit.apiserver.authz.authorize import Authorizer
 from podfit.apiserver.authz.question import question_of
-from podfit.apiserver.backends import Backends
 from podfit.apiserver.context import Context
 from podfit.apiserver.custom.table import CustomTable
 from podfit.apiserver.housekeeping import extension, own_service
 from podfit.apiserver.housekeeping.bootstrap import bootstrap
 from podfit.apiserver.housekeeping.extension import FrontProxy
 from podfit.apiserver.housekeeping.janitor import Janitor
-from podfit.apiserver.housekeeping.servers import Servers
 from podfit.apiserver.legacy.mode import shown
 from podfit.apiserver.pages.paths import Pages
 from podfit.apiserver.presentation import presented
@@ -45,6 +43,8 @@ from podfit.store.protocol import StoreError
 if TYPE_CHECKING:
     from podfit.apiserver.audit.log import AuditLog
     from podfit.apiserver.audit.trail import Trail
+    from podfit.apiserver.backends import Backends
+    from podfit.apiserver.housekeeping.servers import Servers
     from podfit.apiserver.resources import Resources
 
 log = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ class ApiServer:
         self._authorizer = Authorizer(context)
         self._janitor = Janitor(context)
         self._customs = CustomTable(context)
-        self._backends = Backends(context)
+        self._reached: Backends | None = None
         self._front_proxy, self._shared = front_proxy, shared
         self._servers: Servers | None = None
         self._aggregation = Aggregation(context, lambda: self._customs.all, self._backends, front_proxy)
@@ -99,6 +99,8 @@ class ApiServer:
         place = _place(address)
         await own_service.publish(self._context, own_service.split(place)[1])
         if self._shared:
+            from podfit.apiserver.housekeeping.servers import Servers
+
             self._servers = Servers(self._context, place)
             await self._servers.begin()
         else:
@@ -122,7 +124,8 @@ class ApiServer:
         await self._customs.stop()
         if self._loaded is not None:
             await self._loaded.close()
-        await self._backends.close()
+        if self._reached is not None:
+            await self._reached.close()
         if self._audit is not None:
             await self._audit.close()
 
@@ -162,13 +165,21 @@ class ApiServer:
             return self._pages.answer(request, ready=self.ready, stopping=self._stopping, address=self.address)
         return await self._resources().answer(request, target, identity)
 
+    def _backends(self) -> "Backends":
+        """One for webhooks and APIServices; made for the first of either."""
+        if self._reached is None:
+            from podfit.apiserver.backends import Backends
+
+            self._reached = Backends(self._context)
+        return self._reached
+
     def _resources(self) -> "Resources":
         if self._loaded is None:
             from podfit.apiserver.resources import Resources
 
             self._loaded = Resources(
                 self._context, self._customs, self._authorizer, self._tokens, self._readers, self.metrics,
-                self._backends)
+                self._backends())
         return self._loaded
 
 

@@ -1,7 +1,6 @@
 """Under which names the API server shows itself: to clients, and to other API servers that it passes requests on to."""
 
-from podfit.apiserver.backends import Proof
-from podfit.apiserver.housekeeping.extension import FrontProxy
+from podfit.apiserver.housekeeping.extension import FrontProxy, Proof
 from podfit.cluster.layout import DataDir
 from podfit.core.clock import Clock
 from podfit.net.tls import Authority, KeyPair

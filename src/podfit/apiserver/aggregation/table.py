@@ -8,24 +8,28 @@ available, which its condition says, and its requests get 503 at once.
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from podfit.api.apiregistration import APIService, APIServiceCondition, APIServiceStatus
 from podfit.api.registry import ResourceInfo, info_for
 from podfit.apiserver.aggregation import pages
-from podfit.apiserver.aggregation.neighbours import Neighbours
-from podfit.apiserver.aggregation.remote import Remotes, Unavailable, reference_of
-from podfit.apiserver.backends import Backends
 from podfit.apiserver.context import Context
 from podfit.apiserver.following import follow
 from podfit.apiserver.housekeeping.extension import FrontProxy
 from podfit.apiserver.stored import Stored
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
-from podfit.decide.backends import Reached, Unreached
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.protocol import StoreError
+
+if TYPE_CHECKING:
+    from podfit.apiserver.aggregation.neighbours import Neighbours
+    from podfit.apiserver.aggregation.remote import Remotes
+    from podfit.apiserver.backends import Backends
+    from podfit.decide.backends import Reached, Unreached
 
 log = logging.getLogger(__name__)
 
@@ -37,12 +41,11 @@ class Aggregation:
     """`start` before the first request, `stop` after the last. `local` are the kinds that this server serves."""
 
     def __init__(
-        self, context: Context, local: Callable[[], tuple[ResourceInfo, ...]], backends: Backends,
+        self, context: Context, local: Callable[[], tuple[ResourceInfo, ...]], backends: "Callable[[], Backends]",
         front_proxy: FrontProxy | None = None,
     ) -> None:  # fmt: skip
         self._context = context
-        self._remotes = Remotes(context, backends, front_proxy)
-        self._neighbours = Neighbours(context, self._moved)
+        self._backends, self._front_proxy = backends, front_proxy
         self._local = local
         self._info = info_for(APIService)
         self._remote: dict[str, APIService] = {}
@@ -61,7 +64,21 @@ class Aggregation:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._neighbours.stop()
+        if "_neighbours" in vars(self):
+            await self._neighbours.stop()
+
+    @cached_property
+    def _remotes(self) -> "Remotes":
+        """Loaded for the first that is registered, as its neighbours are: mostly there is none."""
+        from podfit.apiserver.aggregation.remote import Remotes
+
+        return Remotes(self._context, self._backends(), self._front_proxy)
+
+    @cached_property
+    def _neighbours(self) -> "Neighbours":
+        from podfit.apiserver.aggregation.neighbours import Neighbours
+
+        return Neighbours(self._context, self._moved)
 
     def find(self, path: str) -> APIService | None:
         """Who else serves this path."""
@@ -101,18 +118,21 @@ class Aggregation:
             self._remote = {each.metadata.name: each for each in found if each.spec.service is not None}
             self._lists = {name: listed for name, listed in self._lists.items() if name in self._remote}
             self._places = {name: place for name, place in self._places.items() if name in self._remote}
-            self._neighbours.follow({reference_of(each).namespace for each in self._remote.values()})
+            if self._remote or "_neighbours" in vars(self):
+                self._neighbours.follow(set(map(_namespace, self._remote.values())))
             await asyncio.gather(*map(self._check, self._remote.values()))
 
     async def _moved(self, namespace: str) -> None:
         """Ask those whose backend is somewhere else than when they were asked."""
         async with self._lock:
-            near = [each for each in self._remote.values() if reference_of(each).namespace == namespace]
+            near = [each for each in self._remote.values() if _namespace(each) == namespace]
             for each in near:
                 if await self._remotes.place(each) != self._places.get(each.metadata.name):
                     await self._check(each)
 
     async def _check(self, registered: APIService) -> None:
+        from podfit.apiserver.aggregation.remote import Unavailable
+
         name, reason, message = registered.metadata.name, "Passed", "all checks passed"
         place = self._places[name] = await self._remotes.place(registered)
         try:
@@ -149,6 +169,12 @@ class Aggregation:
                 await self.refresh()
             except StoreError as error:
                 log.warning("availability not looked at reason=%s", error)
+
+
+def _namespace(registered: APIService) -> str:
+    service = registered.spec.service
+    assert service is not None
+    return service.namespace
 
 
 def _unavailable() -> ApiError:

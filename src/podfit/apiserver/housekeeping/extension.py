@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from podfit.api.core.config import ConfigMap
 from podfit.api.meta import ObjectMeta
 from podfit.api.registry import info_for
-from podfit.apiserver.backends import Proof
 from podfit.apiserver.context import Context
 from podfit.apiserver.stored import Changed, Stored
 from podfit.core.errors import ApiError
@@ -27,6 +26,13 @@ _HEADERS = {
     "requestheader-group-headers": "X-Remote-Group",
     "requestheader-extra-headers-prefix": "X-Remote-Extra-",
 }
+
+
+class Proof(msgspec.Struct, frozen=True):
+    """A certificate and its key (PEM), to be shown to backends."""
+
+    certificate: bytes
+    key: bytes
 
 
 class FrontProxy(msgspec.Struct, frozen=True):
