@@ -11,11 +11,16 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from podfit.api.registry import ResourceInfo
+from podfit.apiserver import stored
 from podfit.apiserver.authn.tokens import ISSUER
+from podfit.apiserver.authz.node_authorizer import NodeAuthorizer
+from podfit.apiserver.authz.question import Question
 from podfit.apiserver.housekeeping.bootstrap import bootstrap
 from podfit.apiserver.verbs.change import MERGE_PATCH, STRATEGIC_PATCH
 from podfit.net.guard import answer
 from podfit.net.wire import Identity, Request
+from podfit.store.protocol import Record
 from support.access import JANE, NODE, PODS, RBAC, as_other, grant, pod, rule, send
 from support.clock import FakeClock
 from support.server import Server, document, running_server
@@ -326,6 +331,48 @@ async def test_what_a_kubelet_may_see(server: Server, method: str, path: str, al
     await pod(server, "other", "n2")
     status, _ = await send(server, method, path, who=NODE)
     assert (status != 403) is allowed
+
+
+async def test_what_a_kubelet_may_see_goes_with_the_pods_that_are_on_its_node_now(server: Server) -> None:
+    async def may() -> bool:
+        said = {(await send(server, "GET", "/api/v1/namespaces/default/secrets/used", who=NODE))[0] for _ in range(2)}
+        assert len(said) == 1
+        return said != {403}
+
+    env = [{"name": "S", "valueFrom": {"secretKeyRef": {"name": "used", "key": "k"}}}]
+    using = {"containers": [{"name": "c", "image": "i", "env": env}]}
+    await pod(server, "bystander", "n1")
+    assert not await may()
+    for node, allowed in (("n2", False), ("n1", True), ("n2", False)):  # the same name, each time another pod
+        await pod(server, "moving", node, **using)
+        assert await may() is allowed
+        assert (await send(server, "DELETE", f"{PODS}/moving?gracePeriodSeconds=0"))[0] == 200
+        assert not await may()
+
+
+async def test_a_node_that_asks_decodes_only_what_was_written_since(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(5):
+        await pod(server, f"elsewhere-{number}", "n2")
+    seen: list[str] = []
+    decoded = stored.decoded
+
+    def watched(info: ResourceInfo, record: Record) -> Any:
+        seen.append(record.key)
+        return decoded(info, record)
+
+    monkeypatch.setattr(stored, "decoded", watched)
+    authorizer = NodeAuthorizer(server.context)
+    question = Question("get", "", "secrets", "", "default", "used")
+    for expected in (5, 0):
+        seen.clear()
+        assert await authorizer.objection("n1", question)
+        assert len(seen) == expected
+    await pod(server, "new", "n2")
+    seen.clear()
+    assert await authorizer.objection("n1", question)
+    assert seen == ["/registry/pods/default/new"]
 
 
 async def test_what_a_kubelet_may_write(server: Server) -> None:

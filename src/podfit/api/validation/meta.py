@@ -5,6 +5,7 @@ from typing import Any
 
 from podfit.api.codec import to_dict
 from podfit.api.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
+from podfit.api.remembered import passed
 from podfit.api.validation import names
 from podfit.core.fields import FieldError, forbidden, invalid, required, too_long
 
@@ -44,6 +45,7 @@ def nonnegative(number: int | None, path: str) -> list[FieldError]:
     return [invalid(path, number, "must be greater than or equal to 0")] if number is not None and number < 0 else []
 
 
+@passed
 def validate_labels(labels: Mapping[str, str], path: str) -> list[FieldError]:
     errors = []
     for key, value in sorted(labels.items()):
@@ -52,6 +54,7 @@ def validate_labels(labels: Mapping[str, str], path: str) -> list[FieldError]:
     return errors
 
 
+@passed
 def validate_annotations(annotations: Mapping[str, str], path: str) -> list[FieldError]:
     errors = []
     for key in sorted(annotations):

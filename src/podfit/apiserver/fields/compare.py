@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from podfit.api.member import Kind
 from podfit.api.schema import members
 from podfit.apiserver.fields.parts import Shape, divisible, named, parts, struct_of
 from podfit.apiserver.fields.sets import SELF, Tree, below, is_member, node
@@ -32,6 +33,9 @@ def compared(before: Any, after: Any, shape: Shape) -> tuple[Tree, bool]:
 def _compared(before: Any, after: Any, shape: Shape) -> tuple[Tree | None, bool]:
     if before == after:
         return None, False
+    kind = struct_of(shape) if isinstance(before, dict) and isinstance(after, dict) else None
+    if kind is not None:
+        return _members_compared(before, after, kind)
     inside = parts(after, shape)
     known = parts(before, shape) or {}
     if inside is None:
@@ -49,13 +53,30 @@ def _compared(before: Any, after: Any, shape: Shape) -> tuple[Tree | None, bool]
     return tree or None, gone
 
 
+def _members_compared(before: dict[str, Any], after: dict[str, Any], kind: Kind) -> tuple[Tree | None, bool]:
+    """What most of an object falls into: the same as of its parts, without naming those that are alike."""
+    tree: Tree = {}
+    known = members(kind)
+    gone = not before.keys() <= after.keys()
+    for name, value in after.items():
+        member = known.get(name)
+        if name in before:
+            found, without = _compared(before[name], value, member)
+            gone = gone or without
+        else:
+            found = _added(value, member) if isinstance(value, dict | list) else {}
+        if found is not None:
+            tree[f"f:{name}"] = found
+    return tree or None, gone
+
+
 def _added(value: Any, shape: Shape) -> Tree:
     """What is new with a value that was not there before."""
     if not value:
         return {}
     tree: Tree = {SELF: {}}
     kind = struct_of(shape) if isinstance(value, dict) else None
-    if kind is not None:  # most of an object; what `parts` would say, without saying it
+    if kind is not None:
         known = members(kind)
         for member, part in value.items():
             tree[f"f:{member}"] = _added(part, known.get(member)) if isinstance(part, dict | list) else {}

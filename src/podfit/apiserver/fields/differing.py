@@ -9,7 +9,7 @@ from collections.abc import Hashable
 from functools import cache, lru_cache
 from typing import Any, ForwardRef, NamedTuple, TypeAlias, TypeVar, cast, get_args
 
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from podfit.api.base import Struct
 from podfit.api.custom import is_custom
@@ -33,8 +33,8 @@ def differing(old: S, new: S) -> tuple[S, S]:
     """Both with what is equal left empty, at every depth; the keys of items stay."""
     left: dict[str, Any] = {}
     right: dict[str, Any] = {}
-    for name, keys, amounts in _parts(cast(Hashable, type(old))):
-        before, after = getattr(old, name), getattr(new, name)
+    declared = _parts(cast(Hashable, type(old)))
+    for (name, keys, amounts), before, after in zip(declared, astuple(old), astuple(new), strict=True):
         if before is after or (before == after and not (amounts and _written_otherwise(before, after))):
             continue
         if isinstance(before, Struct) and isinstance(after, Struct):
