@@ -1,6 +1,7 @@
 import asyncio
 import json
 import logging
+import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, suppress
 
@@ -291,6 +292,31 @@ async def test_closing_cuts_what_outlives_the_deadline(authority: Authority, ser
     await wire.send(get("/"))
     await asyncio.wait_for(server.close(deadline=0.1), 3)
     assert await wire.reader.read() == b""
+
+
+def test_on_uvloop_its_own_tls_is_watched_in_the_same_way(server_pair: KeyPair, trusting: ssl.SSLContext) -> None:
+    """On the loop of a process that serves: requests are answered, and who is silent is cut."""
+    import uvloop.loop
+
+    async def serve() -> None:
+        server = HttpsServer(echo, server_context(server_pair))
+        port = await server.listen(HOST, 0)
+        reader, writer = await asyncio.open_connection(HOST, port)
+        asking, asked = await asyncio.open_connection(HOST, port, ssl=trusting, server_hostname="localhost")
+        asked.write(get("/healthz"))
+        assert (await asyncio.wait_for(asking.readline(), 3)).startswith(b"HTTP/1.1 200")
+        protocols = {type(each.get_protocol()) for each in server._connections.sockets}  # type: ignore[union-attr]
+        assert len(server._connections.sockets) == 2  # type: ignore[union-attr]
+        assert all(issubclass(each, uvloop.loop.SSLProtocol) for each in protocols)  # type: ignore[attr-defined]
+        await asyncio.wait_for(server.close(), 3)
+        with suppress(ConnectionError):
+            assert await asyncio.wait_for(reader.read(), 3) == b""
+        for each in (writer, asked):
+            each.transport.abort()
+        await asyncio.sleep(0)
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(serve())
 
 
 async def test_closing_cuts_who_has_not_finished_the_handshake(server_pair: KeyPair) -> None:

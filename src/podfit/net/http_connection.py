@@ -10,7 +10,8 @@ import logging
 import socket
 import ssl
 from asyncio.sslproto import SSLProtocol
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from functools import cache
 from typing import Any, Protocol, cast
 
 from podfit.net.client_certificates import Trust, shown
@@ -53,7 +54,12 @@ class Connections:
         self._tls = tls
 
     def __call__(self) -> asyncio.BaseProtocol:
-        return Secured(self, self._tls)
+        nobody_waits, loop = None, asyncio.get_running_loop()
+        protocol = _secured(type(loop).__module__.startswith("uvloop"))(
+            loop, Connection(self), self._tls, nobody_waits, server_side=True,
+            ssl_handshake_timeout=HANDSHAKE_SECONDS, ssl_shutdown_timeout=SHUTDOWN_SECONDS)
+        protocol.sockets = self.sockets
+        return cast(asyncio.BaseProtocol, protocol)
 
     async def close(self, deadline: float) -> None:
         """End the streams, wait so many seconds for requests in flight, then cut what is left."""
@@ -80,26 +86,33 @@ class Connections:
         await asyncio.sleep(0)
 
 
-class Secured(SSLProtocol):
-    """TLS between a socket and its `Connection`, which hears of it when the handshake is over. What asyncio's servers
-    put there themselves cannot be told to end before that, so a silent client's socket would outlive the server.
+class Watched:
+    """Of TLS between a socket and its `Connection`: the server knows the socket from its first moment to its last. What
+    a loop's servers put there themselves cannot be told to end before the handshake is over, so a silent client's
+    socket would outlive the server.
     """
 
-    def __init__(self, connections: Connections, tls: ssl.SSLContext) -> None:
-        nobody_waits: Any = None  # which typeshed does not know to be possible
-        super().__init__(
-            asyncio.get_running_loop(), Connection(connections), tls, nobody_waits, server_side=True,
-            ssl_handshake_timeout=HANDSHAKE_SECONDS, ssl_shutdown_timeout=SHUTDOWN_SECONDS)
-        self._sockets = connections.sockets
+    sockets: set[asyncio.Transport]
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._socket = cast(asyncio.Transport, transport)
-        self._sockets.add(self._socket)
-        super().connection_made(transport)
+        self.sockets.add(self._socket)
+        super().connection_made(transport)  # type: ignore[misc]  # TLS has it
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        self._sockets.discard(self._socket)
-        super().connection_lost(exc)
+        self.sockets.discard(self._socket)
+        super().connection_lost(exc)  # type: ignore[misc]
+
+
+@cache
+def _secured(of_uvloop: bool) -> Callable[..., Any]:
+    """The loop's own TLS, watched: uvloop's costs a small request an eighth less CPU than asyncio's."""
+    tls: type = SSLProtocol
+    if of_uvloop:
+        import uvloop.loop
+
+        tls = uvloop.loop.SSLProtocol  # type: ignore[attr-defined]  # its stub does not name it; of asyncio's form
+    return type("Secured", (Watched, tls), {})
 
 
 class Connection(Intake):
