@@ -16,7 +16,7 @@ from support.up import Up, run
 pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("kubectl-commands")]
 
 NODE = "paper"
-SETTINGS = {"EDITOR": "sed -i s/red/blue/", "KUBECTL_APPLYSET": "true"}
+SETTINGS = {"KUBECTL_APPLYSET": "true"}
 _SECTION = re.compile(r"^\[(.+)\]$", re.MULTILINE)
 _LINE = re.compile(r"(?P<typed>.*?)(?: < (?P<input>\w+))? =>(?: !(?P<code>\d+))?(?: (?P<part>.*))?")
 
