@@ -91,6 +91,18 @@ async def test_the_first_form_that_the_server_has_is_taken(server: Server, accep
     assert (await server.ask("GET", PODS, accept=accept)).status == status
 
 
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [("", "Table"), ("/status", "Table"), ("/resize", "Pod"), ("/ephemeralcontainers", "Pod")])
+async def test_some_subresources_have_no_table(server: Server, path: str, kind: str) -> None:
+    """So `kubectl get pod --subresource=resize` prints a name and an age."""
+    assert (await server.ask("POST", PODS, json.dumps(POD).encode())).status == 201
+    table, where = "application/json;as=Table;v=v1;g=meta.k8s.io", f"{PODS}/{POD['metadata']['name']}{path}"
+    answer = await server.ask("GET", where, accept=f"{table},application/json")
+    assert document(await answer.read())["kind"] == kind
+    assert (await server.ask("GET", where, accept=table)).status == (200 if kind == "Table" else 406)
+
+
 async def test_yaml_is_taken_for_creation_and_broken_yaml_is_not(server: Server) -> None:
     text = b"{metadata: {name: y}, spec: {containers: [{name: c, image: busybox}]}}"
     assert (await server.ask("POST", PODS, text, content_type="application/yaml")).status == 201

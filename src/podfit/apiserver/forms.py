@@ -21,6 +21,8 @@ _ANY = ("*/*", "application/json", YAML, "")
 TYPES = ("application/json", YAML, "application/vnd.kubernetes.protobuf")
 NONE = f"only the following media types are accepted: {', '.join(TYPES)}"
 _UNKNOWN = f"406: Not Acceptable\n\nAvailable representations: {', '.join(TYPES)}"
+WITHOUT_TABLES = ("resize", "ephemeralcontainers")
+"""Subresources that upstream has only as objects, so that kubectl prints name and age."""
 _STREAMS = ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
 
 
@@ -41,13 +43,14 @@ class Form(msgspec.Struct, frozen=True):
 WHOLE = Form()
 
 
-def wanted_form(request: Request) -> Form:
+def wanted_form(request: Request, subresource: str = "") -> Form:
     """The first form of the Accept header that this server has; 406 when it has none of them."""
-    return _form_of(request.headers.get("accept", ""), request.param("watch") in ("true", "1"))
+    tables = subresource not in WITHOUT_TABLES
+    return _form_of(request.headers.get("accept", ""), request.param("watch") in ("true", "1"), tables)
 
 
 @lru_cache(maxsize=256)
-def _form_of(accept: str, watch: bool) -> Form:
+def _form_of(accept: str, watch: bool, tables: bool) -> Form:
     known_type = False
     for offer in accept.split(","):
         kind, *parameters = [part.strip() for part in offer.split(";")]
@@ -57,7 +60,7 @@ def _form_of(accept: str, watch: bool) -> Form:
         known_type = True
         if "as" not in asked:
             return WHOLE
-        known = any(asked["as"] == each.value for each in Shape)
+        known = any(asked["as"] == each.value for each in Shape if tables or each is not Shape.TABLE)
         if known and kind != YAML and asked.get("g") == GROUP and asked.get("v") in _VERSIONS:
             return Form(Shape(asked["as"]), f"{GROUP}/{asked['v']}")
     if known_type:

@@ -107,7 +107,7 @@ class Resources:
         context = in_version(self._customs.context(target), target.info)
         if read := _READS.get(target.verb):
             return await read(context, target, request)
-        form = wanted_form(request)
+        form = wanted_form(request, target.subresource)
         if target.info is not None and target.verb != "deletecollection":
             check_form(form, target.info, of_list=False)
         if write := self._write(context, request, target, identity):

@@ -74,7 +74,7 @@ class Page(msgspec.Struct, frozen=True):
 async def get(context: Context, target: Target, request: Request) -> Response:
     info = target.info
     assert info is not None
-    form = wanted_form(request)
+    form = wanted_form(request, target.subresource)
     check_form(form, info, of_list=False)
     revision_of(request.param("resourceVersion"))
     record = await Stored[Any](context.store, info).record(target.namespace, target.name)
