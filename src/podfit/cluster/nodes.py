@@ -52,9 +52,21 @@ async def real_machinery(stands_on: Footing, options: UpOptions, clock: Clock) -
     except ContainerdFailed as error:
         raise containerd_failed(containerd, error) from error
     runtime = _cri(containerd.places.socket, containerd.importer)
-    await _until_ready(runtime, containerd, clock)
-    await _load_built_in(runtime, containerd.places.root / "images")
-    return Machinery(runtime, found.cgroups, await _described(runtime, found.described), containerd)
+    try:
+        await _until_ready(runtime, containerd, clock)
+        await _load_built_in(runtime, containerd.places.root / "images")
+        return Machinery(runtime, found.cgroups, await _described(runtime, found.described), containerd)
+    except MachineError:
+        await _give_up(Machinery(runtime, found.cgroups, "", containerd))
+        raise
+
+
+async def _give_up(machinery: Machinery) -> None:
+    """What cannot be used is not left running, unless it does not say whether containers are on it."""
+    try:
+        await release(machinery, end=True)
+    except CRIError as error:
+        log.warning("containerd is left as it is error=%s", error)
 
 
 def _cri(socket: Path, importer: Importer | None = None) -> Runtime:
