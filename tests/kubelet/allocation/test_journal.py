@@ -213,7 +213,9 @@ async def live(path: Path, promised: list[int]) -> None:
 async def test_a_kill_at_every_byte_leaves_the_last_promise_or_the_one_under_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int,
 ) -> None:
-    """Every byte in the long form, every thirteenth in the short one."""
+    """A process that promises sizes through a journal is killed at every byte that it writes, in a full journal and in
+    a fold that leaves the file as it was before. What the next one finds is the last promise, or the one under way.
+    """
     async def here(function: Callable[..., None], *given: object) -> None:
         function(*given)
 

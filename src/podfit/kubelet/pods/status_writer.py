@@ -105,6 +105,8 @@ class StatusWriter:
             answer = await self._client.patch(
                 Pod, self._meta.name, self._meta.namespace, {"metadata": {"uid": self._meta.uid}, "status": patch},
                 content_type=STRATEGIC_PATCH, subresource="status")
+            if _version(answer) < self._version:  # the watch was quicker, and has told of something newer
+                continue
             self._learn(answer)
             if self._patch == patch:
                 log.warning("the API keeps another pod status pod=%s/%s differs=%s",
