@@ -137,7 +137,7 @@ def test_inside_a_pod_its_service_account_counts_where_there_is_no_file(
     assert found == Access("https://[fd00::1]:443", b"ca", token_file=account / "token", namespace="shop")
     assert found.read_token() == "secret"
     assert find(inside | {"KUBECONFIG": str(theirs)}).server == find(inside, theirs).server == "https://work"
-    with pytest.raises(KubeconfigError, match="no current context"):
+    with pytest.raises(KubeconfigError, match="no such file; name a kubeconfig"):
         find({"HOME": str(tmp_path)})
 
 

@@ -120,6 +120,8 @@ def load(paths: list[Path], *, context: str = "") -> Access:
             for entry in document.get(section) or []:
                 found[section].setdefault(entry.get("name", ""), (entry.get(section[:-1]) or {}, path.parent))
     shown = os.pathsep.join(map(str, paths))
+    if not any(path.exists() for path in paths):
+        raise KubeconfigError(f"{shown}: no such file; name a kubeconfig with --kubeconfig or KUBECONFIG")
     if not current:
         raise KubeconfigError(f"{shown}: no current context; name one with --context")
     chosen = _named(found, "contexts", current, shown)[0]
