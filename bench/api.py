@@ -74,10 +74,11 @@ async def serve(directory: Path, profile: bool) -> None:
     from podfit.client.rest import Client
     from podfit.client.transport import Local
     from podfit.core.features import FeatureGates
+    from podfit.net.authority import Authority
     from podfit.net.client_certificates import Trust
     from podfit.net.http_server import HttpsServer
     from podfit.net.system import SystemClock
-    from podfit.net.tls import Authority, server_context
+    from podfit.net.tls import server_context
     from podfit.net.wire import Identity
 
     clock, stop = SystemClock(), asyncio.Event()

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from podfit.api.apiregistration import APIService
+from podfit.net.authority import Authority
 from podfit.net.system import SystemClock
-from podfit.net.tls import Authority
 from podfit.net.wire import Identity, Request, Response
 from support.backends import Listening, endpoint_slice, endpoints, listening, service
 from support.clock import TURNS

@@ -22,10 +22,11 @@ from podfit.client.kubeconfig import Access
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 from podfit.decide.fairness import CATCH_ALL, GLOBAL_DEFAULT, LONGEST_WAIT
+from podfit.net.authority import Authority
 from podfit.net.client_certificates import Trust
 from podfit.net.http_server import HttpsServer
 from podfit.net.system import SystemClock
-from podfit.net.tls import Authority, server_context
+from podfit.net.tls import server_context
 from podfit.net.wire import Identity, Request, Response
 from support.clock import FakeClock
 from support.server import Server, running_server

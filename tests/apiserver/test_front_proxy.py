@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from podfit.api.core.config import ConfigMap
 from podfit.apiserver.aggregation.remote import remote_headers
 from podfit.apiserver.housekeeping.extension import NAME, NAMESPACE, FrontProxy, Proof, publish, told
+from podfit.net.authority import Authority
 from podfit.net.system import SystemClock
-from podfit.net.tls import Authority
 from podfit.net.wire import Identity
 from support.server import Server
 

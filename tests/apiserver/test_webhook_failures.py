@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from podfit.net.authority import Authority
 from podfit.net.system import SystemClock
-from podfit.net.tls import Authority
 from podfit.net.wire import Response
 from support.clock import FakeClock
 from support.resizing import asking, resize, send, stored

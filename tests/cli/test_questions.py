@@ -13,9 +13,10 @@ from answers.conversation import NODE, PODS, Conversation, pod
 from podfit.cli.app import run
 from podfit.client.kubeconfig import Access
 from podfit.client.kubeconfig_edit import standalone
+from podfit.net.authority import Authority
 from podfit.net.http_server import HttpsServer
 from podfit.net.system import SystemClock
-from podfit.net.tls import Authority, server_context
+from podfit.net.tls import server_context
 
 
 @asynccontextmanager

@@ -13,10 +13,11 @@ from podfit.client.resource import dynamic
 from podfit.client.rest import MERGE_PATCH, Client, Unreadable, WatchEvent
 from podfit.client.transport import Https, Local, Transport
 from podfit.core.errors import ApiError
+from podfit.net.authority import Authority
 from podfit.net.http_client import HttpsClient
 from podfit.net.http_server import HttpsServer
 from podfit.net.system import SystemClock
-from podfit.net.tls import Authority, client_context, server_context
+from podfit.net.tls import client_context, server_context
 from podfit.net.wire import Identity, Request, Response
 from support.fake_api import FakeApi
 

@@ -31,7 +31,7 @@ from podfit.controllers.namespaces import ASK_AGAIN, NamespaceController
 from podfit.controllers.served import served
 from podfit.controllers.serviceaccounts import KUBE_SYSTEM, ControllerAccounts
 from podfit.core.errors import ApiError
-from podfit.net.tls import Authority
+from podfit.net.authority import Authority
 from podfit.net.wire import Identity
 from podfit.store.layer import StoreLayer
 from podfit.store.memory import memory_store

@@ -26,8 +26,8 @@ from podfit.cluster.options import NodeKind, UpOptions
 from podfit.core.errors import ApiError
 from podfit.kubelet.kubelet import Kubelet
 from podfit.kubelet.volumes.mounter import DirectoryMounter
+from podfit.net.authority import Authority
 from podfit.net.system import SystemClock
-from podfit.net.tls import Authority
 from support.up import Up, manifest, resources
 
 NODE, NAMES = "n1", [f"p{number}" for number in range(10)]

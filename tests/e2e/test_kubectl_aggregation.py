@@ -14,10 +14,11 @@ from podfit.api.codec import convert
 from podfit.client import kubeconfig_edit
 from podfit.cluster.access import admin_access
 from podfit.cluster.certificates import LOOPBACK, serving
+from podfit.net.authority import Authority
 from podfit.net.client_certificates import Trust
 from podfit.net.http_server import HttpsServer
 from podfit.net.system import SystemClock
-from podfit.net.tls import Authority, server_context
+from podfit.net.tls import server_context
 from podfit.net.wire import Handler
 from support.metrics_backend import GROUP, metrics
 from support.server import Server, running_server

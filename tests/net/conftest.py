@@ -7,10 +7,11 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
 
+from podfit.net.authority import Authority
 from podfit.net.client_certificates import Trust
 from podfit.net.http_server import HttpsServer
 from podfit.net.system import SystemClock
-from podfit.net.tls import Authority, KeyPair, client_context, server_context
+from podfit.net.tls import KeyPair, client_context, server_context
 from podfit.net.wire import Handler
 from support.wire import HOST, Dial, Wire
 

@@ -14,10 +14,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from podfit.net.authority import Authority
+from podfit.net.certificates import LEAF_LIFE
 from podfit.net.client_certificates import Trust
 from podfit.net.http_server import HttpsServer
 from podfit.net.system import SystemClock
-from podfit.net.tls import LEAF_LIFE, Authority, KeyPair, client_context, server_context
+from podfit.net.tls import KeyPair, client_context, server_context
 from podfit.net.wire import Handler, Request, Response
 from support.clock import FakeClock
 from support.wire import HOST, Wire, get

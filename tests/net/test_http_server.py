@@ -9,10 +9,11 @@ import pytest
 
 from podfit.core.errors import bad_request, conflict
 from podfit.net import http_connection
+from podfit.net.authority import Authority
 from podfit.net.http_intake import MOST_WAITING
 from podfit.net.http_server import BODY_LIMIT, HttpsServer, PortInUse
 from podfit.net.http_syntax import HEADER_LIMIT, TARGET_LIMIT
-from podfit.net.tls import Authority, KeyPair, client_context, server_context
+from podfit.net.tls import KeyPair, client_context, server_context
 from podfit.net.wire import Handler, Request, Response
 from podfit.net.x509 import certificate_identity
 from support.wire import HOST, Dial, get

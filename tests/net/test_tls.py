@@ -16,8 +16,10 @@ from cryptography.x509.oid import NameOID, ObjectIdentifier
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from podfit.net.authority import Authority
+from podfit.net.certificates import LEAF_LIFE
 from podfit.net.system import SystemClock
-from podfit.net.tls import LEAF_LIFE, Authority, KeyPair, client_context, server_context
+from podfit.net.tls import KeyPair, client_context, server_context
 from podfit.net.wire import Identity
 from podfit.net.x509 import certificate_identity
 from support.clock import FakeClock
@@ -62,7 +64,8 @@ def test_what_is_there_is_used_again(tmp_path: Path, clock: FakeClock) -> None:
 
 def test_what_was_checked_before_is_used_without_loading_a_library_for_it(tmp_path: Path) -> None:
     script = (
-        "import ssl, sys; from pathlib import Path; from podfit.net.tls import Authority, server_context;"
+        "import ssl, sys; from pathlib import Path; from podfit.net.authority import Authority;"
+        "from podfit.net.tls import server_context;"
         "from podfit.net.system import SystemClock; from podfit.net.client_certificates import Trust;"
         "from podfit.net.x509 import certificate_identity;"
         "authority = Authority.load(Path(sys.argv[1]), clock=SystemClock());"

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from podfit.net.addresses import outward
+from podfit.net.authority import Authority
 from podfit.net.client_certificates import Trust
 from podfit.net.http_server import HttpsServer
 from podfit.net.system import SystemClock
-from podfit.net.tls import Authority, server_context
+from podfit.net.tls import server_context
 from podfit.net.wire import Handler
 
 

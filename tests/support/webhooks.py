@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from podfit.net.authority import Authority
 from podfit.net.http_server import HttpsServer
 from podfit.net.system import SystemClock
-from podfit.net.tls import Authority, server_context
+from podfit.net.tls import server_context
 from podfit.net.wire import Request, Response
 from support.resizing import send
 from support.server import Server

@@ -12,8 +12,8 @@ import msgspec
 from podfit.client import kubeconfig_edit
 from podfit.client.kubeconfig import Access, default_paths
 from podfit.cluster.layout import DataDir
+from podfit.net.authority import Authority
 from podfit.net.files import write_atomic, write_whole
-from podfit.net.tls import Authority
 
 CONTEXT = "podfit"
 

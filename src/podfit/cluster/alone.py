@@ -33,11 +33,12 @@ from podfit.cluster.process import exclusive
 from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
 from podfit.decide.services import ServiceRanges
+from podfit.net.authority import Authority
 from podfit.net.client_certificates import Trust
 from podfit.net.files import write_atomic
 from podfit.net.http_server import HttpsServer
 from podfit.net.metrics import Metrics
-from podfit.net.tls import Authority, KeyPair, server_context
+from podfit.net.tls import KeyPair, server_context
 
 Announce = Callable[[str], None]
 

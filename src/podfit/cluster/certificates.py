@@ -3,7 +3,8 @@
 from podfit.apiserver.housekeeping.extension import FrontProxy, Proof
 from podfit.cluster.layout import DataDir
 from podfit.core.clock import Clock
-from podfit.net.tls import Authority, KeyPair
+from podfit.net.authority import Authority
+from podfit.net.tls import KeyPair
 
 LOOPBACK = "127.0.0.1"
 PROXY = "front-proxy-client"

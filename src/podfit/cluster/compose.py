@@ -7,10 +7,10 @@ API server does not need to answer is imported when it answers (`Later`): kubele
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from podfit import __version__
 from podfit.apiserver.context import Context
@@ -32,14 +32,16 @@ from podfit.cluster.options import (
     node_names,
     open_audit,
 )
-from podfit.cluster.process import Process, RunningNode, UpState, exclusive, write_state
+from podfit.cluster.parts import Parts
+from podfit.cluster.process import Process, UpState, exclusive, write_state
 from podfit.core.clock import Clock
 from podfit.core.times import format_time
+from podfit.net.authority import Authority
 from podfit.net.client_certificates import Trust
 from podfit.net.http_server import HttpsServer
 from podfit.net.metrics import Metrics
 from podfit.net.system import SystemClock
-from podfit.net.tls import Authority, server_context
+from podfit.net.tls import server_context
 from podfit.net.wire import Handler, Identity, Request, Response
 
 if TYPE_CHECKING:
@@ -64,8 +66,7 @@ class Cluster:
         self.access = Published(options.data.kubeconfig, "", "")
         self._clock, self._open_store = clock, store
         self._closing = AsyncExitStack()
-        self._parts: set[asyncio.Task[None]] = set()
-        self._broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._parts = Parts()
         self._https: HttpsServer | None = None
         self._machinery: asyncio.Future[list[Machinery]] | None = None
         self._metrics = Metrics()
@@ -154,7 +155,7 @@ class Cluster:
         from podfit.cluster.loops import control_loops, default_account
 
         for part in control_loops(self._client, self.options, self._clock, self._metrics, authority=authority):
-            self._run(part)
+            self._parts.run(part)
         async with asyncio.timeout(READY_SECONDS):
             await default_account(self.admin_local())
 
@@ -198,10 +199,7 @@ class Cluster:
         stopped = await asyncio.gather(*ends, return_exceptions=True)
         if not self.nodes:
             await self._abandon()
-        for task in self._parts:
-            task.remove_done_callback(self._ended)
-            task.cancel()
-        await asyncio.gather(*self._parts, return_exceptions=True)
+        await self._parts.end()
         await self._closing.aclose()
         if pods:
             self.options.data.state.unlink(missing_ok=True)
@@ -235,7 +233,7 @@ class Cluster:
 
     async def failure(self) -> None:
         """Waits; raises what broke a part of the cluster."""
-        await asyncio.shield(self._broken)
+        await self._parts.failure()
 
     @property
     def revision(self) -> int:
@@ -261,33 +259,14 @@ class Cluster:
         found: Handler | None = next((node.handler for node in self.nodes if node.name == name), None)
         return found
 
-    def _run(self, part: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(part)
-        self._parts.add(task)
-        task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and not self._broken.done():
-            self._broken.set_exception(task.exception() or RuntimeError("a part of the cluster ended by itself"))
-
     def _record(self, *, ready: bool) -> None:
         me = Process.current()
-        nodes = tuple(_running(node) for node in self.nodes)
+        nodes = tuple(node.running() for node in self.nodes)
         write_state(self.options.data, UpState(
             pid=me.pid, start_ticks=me.start_ticks, version=__version__, started=format_time(self._clock.now()),
             server=self.server, ready=ready, nodes=nodes, kubeconfig=str(self.access.path),
             context=self.access.context, external_runtime=self.options.runtime_endpoint,
         ))  # fmt: skip
-
-
-def _running(node: "ClusterNode") -> RunningNode:
-    machinery = node.machinery
-    containerd = machinery.containerd
-    return RunningNode(
-        name=node.name, kind=str(node.kind), detail=machinery.detail,
-        runtime_endpoint=str(containerd.places.socket) if containerd else "",
-        cgroup_root=machinery.cgroups.layout.root, containerd_pid=containerd.pid if containerd else 0,
-    )  # fmt: skip
 
 
 def _footing(choice: NodeChoice, options: UpOptions, clock: Clock) -> "Footing | None":

@@ -21,8 +21,8 @@ from podfit.controllers.serviceaccounts import ControllerAccounts, NamespaceCont
 from podfit.controllers.volumes import VolumeProtection
 from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
+from podfit.net.authority import Authority
 from podfit.net.metrics import Metrics
-from podfit.net.tls import Authority
 from podfit.net.wire import Identity
 from podfit.scheduler.scheduler import NAME as SCHEDULER_COMPONENT
 from podfit.scheduler.scheduler import Scheduler

@@ -12,6 +12,7 @@ from podfit.client.transport import Local
 from podfit.cluster.errors import MachineError
 from podfit.cluster.kubelet_config import kubelet_config, node_machine
 from podfit.cluster.options import NodeKind, UpOptions
+from podfit.cluster.process import RunningNode
 from podfit.cluster.runtime import Footing, containerd_failed
 from podfit.core.clock import Clock
 from podfit.kubelet.cgroup.protocol import Cgroups
@@ -183,6 +184,15 @@ class ClusterNode:
     @property
     def handler(self) -> Handler:
         return self._kubelet.handler
+
+    def running(self) -> RunningNode:
+        """What the state file says of it."""
+        containerd = self.machinery.containerd
+        return RunningNode(
+            name=self.name, kind=str(self.kind), detail=self.machinery.detail,
+            runtime_endpoint=str(containerd.places.socket) if containerd else "",
+            cgroup_root=self.cgroups.layout.root, containerd_pid=containerd.pid if containerd else 0,
+        )  # fmt: skip
 
     async def start(self) -> None:
         if self.machinery.containerd is not None:

@@ -12,7 +12,7 @@ from podfit.decide.certificates import Asked
 if TYPE_CHECKING:
     from cryptography import x509
 
-    from podfit.net.tls import Signer
+    from podfit.net.certificates import Signer
 
 _BLOCK = re.compile(rb"-----BEGIN ([^\r\n]*?)-----\s*(.*?)-----END \1-----", re.DOTALL)
 _NO_REQUEST = "PEM block type must be CERTIFICATE REQUEST"

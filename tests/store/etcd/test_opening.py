@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from podfit.net.authority import Authority
 from podfit.net.system import SystemClock
-from podfit.net.tls import Authority
 from podfit.store.etcd import members
 from podfit.store.etcd.opening import etcd_store
 from podfit.store.etcd.options import EtcdOptions, EtcdUnusable
