@@ -34,7 +34,7 @@ from support.server import Server, running_server
 JANE, JOHN = (Identity(each, ("system:authenticated",)) for each in ("jane", "john"))
 FLOOD = Path(__file__).parent.parent / "support" / "flood.py"
 CONNECTIONS, PATCHES = 200, 25
-TIMES = 25.0  # how much longer a status patch may take in the flood: 2 to 11 times with seats, hundreds without
+TIMES = 25.0  # as much may be done until a patch is answered in the flood; 3 to 6 are; without seats it times out
 
 
 def asking(who: Identity = JANE) -> tuple[Identity, None, Request]:
@@ -175,13 +175,15 @@ def client(port: int, authority: Authority, user: str, *groups: str) -> Client:
 
 
 async def patches(kubelet: Client) -> float:
-    """Median seconds of a status patch."""
+    """What this process, which is the server's, does in seconds of CPU from a status patch's question to its answer, as
+    a median: what stood in line before it counts, and not what else the machine does.
+    """
     taken = []
     for number in range(PATCHES):
         status: dict[str, Any] = {"status": {"message": f"{number} {time.perf_counter()}"}}
-        began = time.perf_counter()
+        began = time.process_time()
         await kubelet.patch(Pod, "p", "default", status, subresource="status")
-        taken.append(time.perf_counter() - began)
+        taken.append(time.process_time() - began)
     return statistics.median(taken)
 
 
