@@ -1,6 +1,6 @@
 """Several API servers on one store: where the service `kubernetes` leads as they come, die, stop and lose the store."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -27,6 +27,8 @@ class Flaky:
     def __init__(self, store: Store) -> None:
         self._store = store
         self.broken = False
+        self.meanwhile: list[Callable[[], Awaitable[object]]] = []
+        """What happens between a look at the keys and what the server makes of it."""
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._store, name)
@@ -34,7 +36,10 @@ class Flaky:
     async def list(self, prefix: str) -> Page:
         if self.broken:
             raise StoreUnavailable("away")
-        return await self._store.list(prefix)
+        seen = await self._store.list(prefix)
+        while prefix == PREFIX and self.meanwhile:
+            await self.meanwhile.pop()()
+        return seen
 
 
 @pytest.fixture
@@ -152,6 +157,15 @@ async def test_while_the_store_is_away_nobody_is_dead(
     assert await told(context) == {A, B}, "it may have been kept from renewing, too"
     await clock.advance(DEAD_SECONDS + LOOK_SECONDS)
     assert await told(context) == {A}
+
+
+async def test_servers_that_begin_together_are_all_named_at_once(
+    store: Store, context: Context, clock: FakeClock, closing: AsyncExitStack
+) -> None:
+    flaky = Flaky(store)
+    flaky.meanwhile.append(lambda: begun(closing, context, B))
+    await begun(closing, Context(flaky, clock, FeatureGates(), lambda _: None), A)  # type: ignore[arg-type]
+    assert await told(context) == {A, B}
 
 
 async def test_a_server_begins_when_it_is_published_and_ends_when_it_stops(

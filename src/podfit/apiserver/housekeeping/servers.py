@@ -85,6 +85,13 @@ class Servers:
         return True
 
     async def _look(self) -> None:
+        """Until nobody came or went meanwhile: whoever writes last has seen all the keys that were there by then."""
+        told: set[str] | None = None
+        while (living := await self._living()) != told:
+            await own_service.lead_to(self._context, sorted(living))
+            told = living
+
+    async def _living(self) -> set[str]:
         page, now = await self._context.store.list(PREFIX), self._context.clock.monotonic()
         revisions = {record.key.removeprefix(PREFIX): record.mod_revision for record in page.records}
         self._sightings = sighted(self._sightings, revisions, now)
@@ -92,7 +99,7 @@ class Servers:
         for dead in self._sightings.keys() - living:
             log.info("a server is gone server=%s", dead)
             await self._remove(dead, revisions[dead])
-        await own_service.lead_to(self._context, sorted(living))
+        return living
 
     async def _remove(self, name: str, revision: int) -> None:
         """Unless it was renewed just now."""
