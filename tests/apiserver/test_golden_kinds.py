@@ -18,7 +18,7 @@ from support.server import Server, running_server
 
 RESOURCES = (
     "services", "endpoints", "endpointslices", "persistentvolumeclaims", "persistentvolumes", "storageclasses",
-    "csidrivers", "runtimeclasses", "events.k8s.io", "networking.k8s.io",
+    "csidrivers", "runtimeclasses", "events.k8s.io", "networking.k8s.io", "certificatesigningrequests",
 )  # fmt: skip
 GO_DIFF = "\n@@"
 ITS_RANGE = ServiceRanges(ip_network("10.96.0.0/16"))
