@@ -6,9 +6,8 @@ says which URL was called.
 """
 
 import asyncio
-from collections.abc import Awaitable
 from http import HTTPStatus
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from podfit.api import codec
@@ -18,14 +17,12 @@ from podfit.apiserver.admission.webhook_metrics import WebhookMetrics
 from podfit.apiserver.admission.webhook_review import CallFailed
 from podfit.apiserver.backends import Backends, Trusted, network_text, server_of, tls_of
 from podfit.apiserver.context import Context
-from podfit.core.clock import Clock
+from podfit.apiserver.within import within
 from podfit.net.guard import answer
 from podfit.net.wire import Request, Response
 
 if TYPE_CHECKING:
     from podfit.net.http_client import HttpsClient
-
-T = TypeVar("T")
 
 DEFAULT_SECONDS = 10
 _STATUS_TEXTS = {
@@ -97,27 +94,6 @@ def _place(config: WebhookClientConfig) -> tuple[str, str]:
         return server_of(config.service), config.service.path or "/"
     parts = urlsplit(config.url or "")
     return f"https://{parts.netloc}", parts.path or "/"
-
-
-async def within(clock: Clock, seconds: float, work: Awaitable[T]) -> T:
-    """Raises TimeoutError when the clock says that the time is over."""
-    task = asyncio.ensure_future(work)
-    over = False
-
-    def end() -> None:
-        nonlocal over
-        over = True
-        task.cancel()
-
-    timer = clock.call_later(seconds, end)
-    try:
-        return await task
-    except asyncio.CancelledError:
-        if over:
-            raise TimeoutError from None
-        raise
-    finally:
-        timer.cancel()
 
 
 def _status_text(status: int, body: bytes) -> str:

@@ -4,9 +4,6 @@ It is told who asks: by the identity where its handler is in this process, else 
 which it believes because of the certificate that is shown to it.
 """
 
-from collections.abc import Awaitable
-from typing import TypeVar
-
 import msgspec
 
 from podfit.api.admissionregistration import ServiceReference
@@ -15,11 +12,10 @@ from podfit.apiserver.aggregation import pages
 from podfit.apiserver.backends import Backends, Trusted, joined, network_text, server_of
 from podfit.apiserver.context import Context
 from podfit.apiserver.housekeeping.extension import FrontProxy
+from podfit.apiserver.within import within
 from podfit.core.errors import ApiError
 from podfit.decide.backends import Reached, Unreached
 from podfit.net.wire import Handler, Identity, Request, Response
-
-T = TypeVar("T")
 
 ANSWER_SECONDS = 5.0
 AGGREGATOR = Identity("system:kube-aggregator", ("system:masters",))
@@ -70,8 +66,8 @@ class Remotes:
         url = f"https://{joined(place.addresses[0])}{path}" if place is not None else path
         request = Request("GET", path, headers={"accept": "application/json"})
         try:
-            response = await self._within(self.answer(registered, request, AGGREGATOR))
-            body = await self._within(response.read())
+            response = await within(self._context.clock, ANSWER_SECONDS, self.answer(registered, request, AGGREGATOR))
+            body = await within(self._context.clock, ANSWER_SECONDS, response.read())
             listed = msgspec.json.decode(body, type=pages.Listed) if response.status == 200 else None
         except (OSError, TimeoutError, ApiError, msgspec.DecodeError) as error:
             raise _failing(url, self._text(registered, error)) from None
@@ -82,11 +78,6 @@ class Remotes:
     def _text(self, registered: APIService, error: Exception) -> str:
         reference = reference_of(registered)
         return network_text(error, server_of(reference), self._backends.dialled(reference))
-
-    async def _within(self, work: Awaitable[T]) -> T:
-        from podfit.apiserver.admission.webhook_client import within
-
-        return await within(self._context.clock, ANSWER_SECONDS, work)
 
     def _handler(self, reference: ServiceReference) -> Handler | None:
         return self._context.services(reference)
