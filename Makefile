@@ -7,7 +7,7 @@ NODE_IF_ROOT := $(if $(filter 0,$(shell id -u)),node guest etcd)
 # Some containers come with this. Each of the hundreds of processes that the tests start would compile podfit anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test campaign conformance lint quick venv dev node guest etcd machine \
+.PHONY: help demo test campaign conformance figures lint quick venv dev node guest etcd machine \
 	ruff mypy imports lock clean
 .DEFAULT_GOAL := help
 
@@ -31,6 +31,9 @@ campaign: dev $(NODE_IF_ROOT) ## the long forms of the crash and load tests
 
 conformance: dev $(NODE_IF_ROOT) ## docs/conformance.md anew, from a whole run
 	$(BIN)/pytest --conformance=docs/conformance.md $(PYTEST_ARGS)
+
+figures: dev ## the figures in README.md and docs/, from what the tests replay and the last conformance run showed
+	cd tests && ../$(BIN)/python -m support.figures
 
 LINT := ruff mypy imports
 lint: dev ## style, types, who imports whom

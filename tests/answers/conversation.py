@@ -31,7 +31,8 @@ class Conversation:
         node = {"metadata": {"name": "n1"}, "status": status}
         self.documents: dict[str, Any] = {
             "/version": {"major": "1", "minor": f"{minor}+", "gitVersion": f"v1.{minor}.4-vendor"},
-            NODE: node, "/api/v1/pods": {"items": pods}, "/api/v1/namespaces/shop/limitranges": {"items": []},
+            NODE: node, "/api/v1/nodes": {"items": [node]}, "/api/v1/namespaces": {"items": []},
+            "/api/v1/pods": {"items": pods}, "/api/v1/namespaces/shop/limitranges": {"items": []},
             "/api/v1/namespaces/shop": {"metadata": {"name": "shop"}},
             "/api/v1/namespaces/shop/resourcequotas": {"items": []}, CONFIGZ: configz(),
         } | {f"{PODS}/{pod['metadata']['name']}": pod for pod in pods}  # fmt: skip

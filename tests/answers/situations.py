@@ -6,11 +6,24 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from podfit.answers.plan import DEFERRED, FITS, INFEASIBLE, REFUSED, UNCHANGED, Plan, plan
-from podfit.answers.snapshot import ENDED, Reader
-from podfit.answers.target import POD, Target
+from podfit.answers.plan import (
+    CRASH,
+    DEFERRED,
+    ENDED,
+    ERROR,
+    FITS,
+    INFEASIBLE,
+    REFUSED,
+    UNCHANGED,
+    UNSCHEDULABLE,
+    Plan,
+    plan,
+)
+from podfit.answers.snapshot import ENDED as OVER
+from podfit.answers.snapshot import Snapshot
 from podfit.answers.wish import Amount, Wish, WishError, apply
 from podfit.api.codec import convert
+from podfit.api.core.container_status import ContainerStatus
 from podfit.api.core.events import Event
 from podfit.api.core.limits import LimitRange, ResourceQuota
 from podfit.api.core.namespaces import Namespace
@@ -18,25 +31,58 @@ from podfit.api.core.pods import Pod
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 from podfit.core.quantity import Quantity
+from podfit.decide.minimum import MINIMUM
+
+LESS = "cannot decrease memory limits"
+KILLED = ("OOMKilled", "StartError")
+HEAVY = 24 << 20
+"""Bytes that containers use in a situation near limits: less than any limit that they are given."""
+THEMES = ("special", "room", "near", "room", "special", "", "waits", "")
+"""What a situation is about, by its seed: a pod that is not on the node any more or not yet, one that matters more than
+others, usage near the new limit, a resize that waits already, or nothing in particular.
+"""
+FULL = ("room", "waits")
 
 
 def busy(pod: Pod) -> bool:
     """Whether the node has still something to do with it, however long that takes on a busy machine."""
-    if pod.status.phase in ENDED:
+    if pod.status.phase in OVER:
         return False
     behind = pod.status.observed_generation < pod.metadata.generation
     under_way = any(each.type == "PodResizeInProgress" and each.reason != "Error" for each in pod.status.conditions)
-    return pod.status.phase == "Pending" or behind or under_way
+    return bool(pod.spec.node_name) and (pod.status.phase == "Pending" or behind or under_way)
 
 
 class World(Protocol):
     """The node that the pods are on, and how to wait until nothing happens any more."""
 
     node: str
+    steady: bool
+    """Whether usage stays as it was when it was looked at."""
     container: dict[str, Any]
     client: Client
+    brief: dict[str, Any]
+    """What of a container makes it one that ends."""
+    heavy: dict[str, Any]
+    """What of a container makes it use `HEAVY` bytes of memory."""
 
     async def rest(self, namespace: str) -> None: ...
+
+    async def added(self, namespace: str) -> None:
+        """After each pod: those of one moment would be admitted in the order of their UIDs."""
+        ...
+
+    async def look(self, namespace: str, name: str) -> Snapshot:
+        """What a plan is made of."""
+        ...
+
+    async def use(self, memory: int) -> None:
+        """Bytes that containers use; until that is known, where they do so by themselves."""
+        ...
+
+    async def end(self, name: str) -> None:
+        """Until the container of this pod, which is not started again, is over."""
+        ...
 
 
 @dataclass
@@ -56,7 +102,10 @@ class Situation:
         self.random = random.Random(seed)
         self.world, self.client = world, world.client
         self.namespace = f"shop-{seed}"
-        self.names = [f"p{seed}-{number}" for number in range(self.random.randint(2, 5))]
+        self.theme = THEMES[seed % len(THEMES)]
+        self.names = [f"p{seed}-{number}" for number in range(self.random.randint(2, 6))]
+        self.again: tuple[str, Wish] | None = None
+        self.special = ""
 
     async def prepare(self, account: Callable[[str], Awaitable[None]]) -> None:
         """`account` sees to the namespace's service account, without which it takes no pods."""
@@ -67,14 +116,48 @@ class Situation:
         for name in self.names:
             with suppress(ApiError):  # a quota or LimitRange of this situation has no room for it
                 await self.client.create(convert(self._pod(name), Pod))
+            await self.world.added(self.namespace)
         await self.world.rest(self.namespace)
-        if self.random.random() < 0.4:  # something waits already
+        if self.theme == "special":
+            await self._special()
+        if self.theme == "near":
+            await self.world.use(HEAVY)
+        if self.random.random() < (0.9 if self.theme == "waits" else 0.3):  # something waits, fails or is done already
+            name, wish = self.random.choice(self.names), self._wish()
             with suppress(ApiError, WishError):
-                await self._patch(self.random.choice(self.names), self._wish())
+                await self._patch(name, wish)
+                if self.random.random() < 0.6:
+                    self.again = name, wish
             await self.world.rest(self.namespace)
+
+    async def _special(self) -> None:
+        """A pod without a node, or one that has ended, which is asked about as any other."""
+        kind = self.random.choice(("gated", "huge", "ended"))
+        name = f"{self.names[0]}-{kind}"
+        document = self._pod(name)
+        spec = document["spec"]
+        if kind == "ended":
+            spec |= {"restartPolicy": "Never", "containers": [
+                {**self._container("c0"), "resizePolicy": [], **self.world.brief}]}
+        else:
+            del spec["nodeName"]
+            spec |= {"schedulingGates": [{"name": "example.com/wait"}]} if kind == "gated" else {}
+            if kind == "huge":
+                spec["containers"][0]["resources"] = {"requests": {"cpu": "7"}}
+                spec.pop("resources", None)
+        with suppress(ApiError):
+            await self.client.create(convert(document, Pod))
+            await self.world.rest(self.namespace)
+            if kind == "ended":
+                await self.world.end(name)
+                await self.world.rest(self.namespace)
+            self.names.append(name)
+            self.special = name
 
     def _policies(self) -> Iterator[tuple[dict[str, Any], type[Any]]]:
         meta = {"name": "policy", "namespace": self.namespace}
+        if self.theme in FULL:
+            return
         if self.random.random() < 0.2:
             defaults = {"default": {"cpu": "1"}, "defaultRequest": {"cpu": "1"}}
             limits = [{"type": "Container", "max": {"cpu": "1500m"}, **defaults}]
@@ -89,11 +172,14 @@ class Situation:
         containers = [self._container(f"c{number}") for number in range(pick((1, 1, 2)))]
         spec: dict[str, Any] = {
             "nodeName": self.world.node, "containers": containers, "automountServiceAccountToken": False}
-        if self.random.random() < 0.3:
-            spec["priorityClassName"] = pick(("low", "high"))
-        if self.random.random() < 0.2:
+        full = self.theme in FULL
+        if full or self.random.random() < 0.5:
+            spec["priorityClassName"] = "high" if name == self.names[0] else pick(("low", "high"))
+        if not full and self.random.random() < 0.2:
             spec["resources"] = {"requests": {"cpu": "2", "memory": "600Mi"}, "limits": {"cpu": "2", "memory": "600Mi"}}
-        return {"metadata": {"name": name, "namespace": self.namespace}, "spec": spec}
+        minimum = pick(("cpu=50m", "cpu=200m,memory=64Mi", "cpu=100m,restart=allowed", "cpu:much"))
+        annotations = {MINIMUM: minimum} if full or self.random.random() < 0.5 else {}
+        return {"metadata": {"name": name, "namespace": self.namespace, "annotations": annotations}, "spec": spec}
 
     def _container(self, name: str) -> dict[str, Any]:
         pick = self.random.choice
@@ -103,15 +189,21 @@ class Situation:
             {"requests": amounts, "limits": amounts},
             {"requests": amounts, "limits": {"cpu": "1", "memory": "256Mi"}},
             {"requests": {"cpu": amounts["cpu"]}, "limits": {"memory": "300Mi"}},
-            {},
+            *(() if self.theme in FULL else ({},)),
         ))  # fmt: skip
         policy = [{"resourceName": each, "restartPolicy": pick(("NotRequired", "RestartContainer"))}
                   for each in ("cpu", "memory") if self.random.random() < 0.5]  # fmt: skip
-        return {"name": name, **self.world.container, "resources": resources, "resizePolicy": policy}
+        heavy = self.world.heavy if self.theme == "near" else {}
+        return {"name": name, **self.world.container, **heavy, "resources": resources, "resizePolicy": policy}
 
     def _wish(self) -> Wish:
         pick = self.random.choice
-        cpu = pick((None, "50m", "500m", "1200m", "3", "9"))
+        if self.theme == "near":
+            new = Quantity.parse(pick(("4Mi", "10Mi", "16Mi", "20Mi", "32Mi", "48Mi")))
+            return Wish({"memory": pick((Amount(new), Amount(Quantity.parse("4Mi"), new)))}, "c0")
+        if self.theme in FULL:
+            return Wish({"cpu": Amount(Quantity.parse(pick(("1200m", "2", "3"))))}, "c0")
+        cpu = pick((None, "50m", "500m", "1200m", "2", "3", "9"))
         memory = pick((None, None, "32Mi", "128Mi", "1Gi"))
         limit = pick((None, None, None, "1", "2"))
         amounts = {}
@@ -124,9 +216,11 @@ class Situation:
     async def promise(self) -> tuple[str, Wish, Plan]:
         pods = (await self.client.list(Pod, self.namespace)).items
         running = [pod.metadata.name for pod in pods if pod.status.phase == "Running"]
-        name, wish = self.random.choice(running), self._wish()
-        found = await Reader(self.client, self.namespace).read(Target(POD, name))
-        return name, wish, plan(found, wish)
+        first = self.theme == "room" and self.names[0] in running
+        name, wish = self.special or (self.names[0] if first else self.random.choice(running)), self._wish()
+        if self.again and self.again[0] in running and not self.special:
+            name, wish = self.again
+        return name, wish, plan(await self.world.look(self.namespace, name), wish)
 
     async def deed(self, name: str, wish: Wish) -> Outcome:
         client = self.client
@@ -137,14 +231,26 @@ class Situation:
             return Outcome(REFUSED, error.message, error.code, frozenset())
         await self.world.rest(self.namespace)
         after = await client.get(Pod, name, self.namespace)
-        if after.metadata.generation == before.metadata.generation:
-            return Outcome(UNCHANGED, "", 0, frozenset())
-        pending = next((each for each in after.status.conditions if each.type == "PodResizePending"), None)
+        repeated = after.metadata.generation == before.metadata.generation
+        if after.status.phase in OVER:
+            return Outcome(ENDED, "", 0, frozenset())
+        if not after.spec.node_name:
+            told = next((each.message for each in after.status.conditions if each.type == "PodScheduled"), "")
+            return Outcome(UNSCHEDULABLE, told, 0, frozenset())
+        conditions = {each.type: each for each in after.status.conditions}
+        pending, progress = conditions.get("PodResizePending"), conditions.get("PodResizeInProgress")
         if pending is not None:
             verdict = {"Deferred": DEFERRED, "Infeasible": INFEASIBLE}[pending.reason]
             return Outcome(verdict, pending.message, 0, frozenset())
+        if progress is not None and progress.reason == "Error":
+            return Outcome(ERROR, progress.message, 0, frozenset())
+        if repeated:
+            return Outcome(UNCHANGED, "", 0, frozenset())
+        killed = [each.name for each in after.status.container_statuses if _killed(each)]
+        if killed:
+            return Outcome(CRASH, ", ".join(killed), 0, frozenset())
         counts = {each.name: each.restart_count for each in before.status.container_statuses}
-        again = {each.name for each in after.status.container_statuses if each.restart_count > counts[each.name]}
+        again = {each.name for each in after.status.container_statuses if each.restart_count > counts.get(each.name, 0)}
         return Outcome(FITS, "", 0, frozenset(again))
 
     async def _patch(self, name: str, wish: Wish) -> None:
@@ -159,6 +265,12 @@ class Situation:
         return [each.involved_object.name for each in started]
 
 
+def _killed(status: ContainerStatus) -> bool:
+    """Whether it did not live with the memory that it was started with."""
+    ends = (status.state.terminated, status.last_state.terminated)
+    return any(end is not None and end.reason in KILLED for end in ends)
+
+
 async def compared(seed: int, situation: Situation) -> str:
     try:
         name, wish, promised = await situation.promise()
@@ -170,9 +282,17 @@ async def compared(seed: int, situation: Situation) -> str:
     where = f"seed {seed}, pod {name}: promised {told}, became {became}"
     assert told.verdict == became.verdict, where
     assert told.code == became.code, where
-    if told.verdict in (REFUSED, DEFERRED, INFEASIBLE):
+    if told.verdict in (REFUSED, DEFERRED, INFEASIBLE, UNSCHEDULABLE):
         assert told.text == became.text, where
+    if told.verdict == ERROR:
+        assert {each.partition(": ")[0] for each in (told.text, became.text)} == {LESS}, where
+        assert told.text == became.text or not situation.world.steady, where
     if told.verdict == FITS:
         assert {each.container for each in told.restarts} == became.restarts, where
-    assert list(promised.order) == (await situation.granted())[already:], where
-    return told.verdict
+    granted = (await situation.granted())[already:]
+    if told.verdict == ENDED:  # the kubelet says that its resize started, as upstream's (node/traces/ended.txt)
+        granted = [other for other in granted if other != name]
+    if told.node or told.verdict in (REFUSED, UNSCHEDULABLE):  # else: whom preemption helps besides is not promised
+        assert list(promised.order) == granted, where
+    kind = "repeated " if told.repeated else "room made, " if told.gifts or told.ends else ""
+    return f"{kind}{told.verdict}"

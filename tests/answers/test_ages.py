@@ -4,7 +4,7 @@ import pytest
 
 from answers.conversation import METRICS, PODS, Conversation, pod
 from podfit.answers.ages import age_of
-from podfit.answers.plan import DEFERRED, FITS, INFEASIBLE, REFUSED, Plan, plan
+from podfit.answers.plan import DEFERRED, ERROR, FITS, INFEASIBLE, REFUSED, Plan, plan
 from podfit.answers.snapshot import Reader, Snapshot
 from podfit.answers.target import POD, WORKLOADS, Target, TargetError, parse_target
 from podfit.answers.why import why_node, why_pod
@@ -16,7 +16,7 @@ NOW = parse_time("2026-01-01T00:14:00Z")
 
 
 async def read(conversation: Conversation, name: str = "web") -> Snapshot:
-    return await Reader(conversation.client, "shop").read(Target(POD, name))
+    return await Reader(conversation.client, "shop").read(Target(POD, name), usage=True)
 
 
 async def planned(conversation: Conversation, **amounts: str) -> Plan:
@@ -69,15 +69,15 @@ async def test_pod_level_resources_are_resized_from_1_36_on(minor: int, verdict:
     assert answer.pods[0].verdict == verdict
 
 
-@pytest.mark.parametrize(("used", "unsafe"), [("200Mi", True), ("64Mi", False)])
-async def test_usage_says_whether_less_memory_is_safe(used: str, unsafe: bool) -> None:
+@pytest.mark.parametrize(("used", "verdict"), [("200Mi", ERROR), ("64Mi", FITS)])
+async def test_usage_says_whether_less_memory_is_safe(used: str, verdict: str) -> None:
     conversation = Conversation(36, pod())
     containers = [{"name": "app", "usage": {"memory": used}}]
     item = {"metadata": {"namespace": "shop", "name": "web"}, "containers": containers}
     conversation.documents[METRICS] = {"items": [item]}
     answer = await planned(conversation, memory="128Mi")
-    assert (answer.pods[0].unsafe, answer.good) == (unsafe, not unsafe)
-    assert ("below current usage (209715200)" in answer.pods[0].shrink) == unsafe
+    assert (answer.pods[0].verdict, answer.good) == (verdict, verdict == FITS)
+    assert ("below current usage (209715200)" in answer.pods[0].text) == (verdict == ERROR)
 
 
 async def test_who_waits_is_told_with_its_place_and_what_would_help() -> None:

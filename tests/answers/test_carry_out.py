@@ -12,7 +12,7 @@ from answers.conversation import PODS, Conversation
 from answers.conversation import pod as canned
 from kubelet.harness import IDENTITY, Node
 from podfit.answers.carry_out import Deed, How, carry_out, difference
-from podfit.answers.plan import plan
+from podfit.answers.plan import ERROR, FITS, UNCHANGED, plan
 from podfit.answers.snapshot import Reader, Snapshot
 from podfit.answers.target import POD, Target
 from podfit.answers.wish import BEFORE, Amount, Wish, WishError, apply
@@ -30,9 +30,12 @@ class Shop:
     def __init__(self, node: Node, server: Server) -> None:
         self.node, self.server, self.client = node, server, server.client
 
-    async def add(self, name: str, cpu: str, policy: str = "NotRequired") -> None:
+    async def add(self, name: str, cpu: str, policy: str = "NotRequired", memory: str = "64Mi") -> None:
+        request, _, limit = memory.partition(":")
+        resources: dict[str, Any] = {"requests": {"cpu": cpu, "memory": request}}
+        resources |= {"limits": {"memory": limit}} if limit else {}
         container = {
-            "name": "app", "image": "app:1", "resources": {"requests": {"cpu": cpu, "memory": "64Mi"}},
+            "name": "app", "image": "app:1", "resources": resources,
             "resizePolicy": [{"resourceName": "cpu", "restartPolicy": policy}],
         }  # fmt: skip
         meta = {"name": name, "namespace": NAMESPACE, "labels": {"app": name}}
@@ -42,6 +45,10 @@ class Shop:
 
     async def pod(self, name: str) -> Pod:
         return await self.client.get(Pod, name, NAMESPACE)
+
+    def use(self, memory: int) -> None:
+        """What every container uses from now on, in bytes."""
+        self.node.cgroups.usage = memory
 
     async def snapshot(self, *names: str) -> Snapshot:
         found = [await Reader(self.client, NAMESPACE).read(Target(POD, name)) for name in names]
@@ -104,6 +111,60 @@ async def test_who_waits_is_told_when_time_is_up(shop: Shop) -> None:
     assert [(each.state, each.good) for each in deeds] == [("waits", False)]
     assert "Node didn't have enough resource: cpu" in deeds[0].text
     assert 30 <= deeds[0].seconds <= 32
+
+
+async def test_a_wish_that_waits_already_is_waited_for_and_not_called_unchanged(shop: Shop) -> None:
+    await shop.add("big", "3")
+    await shop.add("a", "500m")
+    await shop.resize("a", wish=cpu("1500m"), how=How())
+    await shop.node.advance(2)
+    (deed,) = await shop.resize("a", wish=cpu("1500m"), how=How())
+    assert (deed.state, deed.good) == ("waits", False)
+    assert deed.text.startswith("asked for already: Node didn't have enough resource: cpu, requested: 1500")
+    (deed,) = await shop.resize("a", wish=cpu("1500m"), how=How(wait=True, timeout=30), moves=60)
+    assert (deed.state, deed.good, 30 <= deed.seconds <= 32) == ("waits", False, True)
+    await shop.client.delete(Pod, "big", NAMESPACE)
+    (deed,) = await shop.resize("a", wish=cpu("1500m"), how=How(wait=True), moves=60)
+    assert deed.state == "done"
+
+
+async def test_a_limit_below_usage_fails_each_time_that_it_is_asked_for(shop: Shop) -> None:
+    await shop.add("a", "100m", memory="64Mi:256Mi")
+    shop.use(100 << 20)
+    less = Wish({"memory": Amount(Quantity.parse("64Mi"), Quantity.parse("80Mi"))})
+    pod = await shop.pod("a")
+    await shop.client.update(apply(less, pod), subresource="resize")
+    await shop.node.advance(2)
+    promised = plan(await shop.snapshot("a"), less).pods[0]
+    assert (promised.verdict, promised.good, promised.repeated) == (ERROR, False, True)
+    for _ in range(2):
+        (deed,) = await shop.resize("a", wish=less, how=How(wait=True, timeout=30), moves=60)
+        assert (deed.state, deed.good) == ("failed", False)
+        assert "below current usage (104857600)" in deed.text
+
+
+async def test_undo_goes_back_to_what_was_granted(shop: Shop) -> None:
+    await shop.add("big", "2")
+    await shop.add("a", "1")
+    pod = await shop.pod("a")
+    await shop.client.update(apply(cpu("3"), pod), subresource="resize")
+    await shop.node.advance(2)
+    await shop.resize("a", wish=cpu("500m"), how=How(wait=True), moves=10)
+    promised = plan(await shop.snapshot("a"), Wish(undo=True)).pods[0]
+    assert [(each.before, each.after) for each in promised.changes] == [("500m", "1")]
+    (deed,) = await shop.resize("a", wish=Wish(undo=True), how=How(wait=True), moves=10)
+    assert (deed.state, str((await shop.pod("a")).spec.containers[0].resources.requests["cpu"])) == ("done", "1")
+
+
+async def test_undo_of_a_workload_leaves_a_pod_alone_that_was_not_resized(shop: Shop) -> None:
+    await shop.add("a", "100m")
+    await shop.add("b", "100m")
+    await shop.resize("a", wish=cpu("200m"), how=How(wait=True), moves=10)
+    promised = plan(await shop.snapshot("a", "b"), Wish(undo=True))
+    assert [(each.verdict, each.text) for each in promised.pods] == [
+        (FITS, ""), (UNCHANGED, "podfit did not resize it: there is no size to go back to")]
+    deeds = await shop.resize("a", "b", wish=Wish(undo=True), how=How(wait=True), moves=10)
+    assert [each.state for each in deeds] == ["done", "unchanged"]
 
 
 async def test_a_dry_run_stores_nothing(shop: Shop) -> None:

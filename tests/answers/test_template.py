@@ -163,7 +163,7 @@ async def test_a_deployment_that_cannot_be_resumed_is_said_to_be_paused(shop: Wo
     [
         ({}, {"updatedReplicas": 1}, REFUSED, "a rollout is under way"),
         ({}, {"replicas": 3}, REFUSED, "a rollout is under way"),
-        ({}, {"observedGeneration": 0}, REFUSED, "no controller of Deployments has taken notice of it"),
+        ({}, {"observedGeneration": 0}, REFUSED, "no controller has seen this Deployment yet, so none would follow"),
         ({"template": template(hostNetwork=True)}, {}, ROLLS_OUT, "the ReplicaSet behind it is not known"),
     ],
 )

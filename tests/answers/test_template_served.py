@@ -57,7 +57,7 @@ def test_without_a_controller_the_template_is_left_and_it_is_said_why(
     there = ["--kubeconfig", str(shop.kubeconfig)]
     assert run(["resize", *ALSO, "--cpu", "700m", "--allow-disruption", *there]) == 1
     told = capsys.readouterr()
-    assert "no controller of Deployments has taken notice of it" in told.err
+    assert "no controller has seen this Deployment yet, so none would follow its template" in told.err
     assert "nothing was changed" in told.out
     assert (shop.pod("web-abc-1").actual.cpu, cpu(shop, "Deployment", "web")) == (0.5, "500m")
     assert run(["resize", "deployment/web", "--cpu", "700m", *there]) == 0, "the pods alone can be resized"
@@ -71,7 +71,7 @@ def test_a_deployment_at_rest_and_its_replica_set_get_the_sizes_and_give_them_ba
     there = ["--kubeconfig", str(shop.kubeconfig)]
     say(shop, observedGeneration=1, replicas=1, updatedReplicas=1)
     assert run(["resize", *ALSO, "--cpu", "700m", *there]) == 0
-    assert "template  deployment/web  done: no rollout" in capsys.readouterr().out
+    assert "template  deployment/web  cpu 500m → 700m  done: no rollout" in capsys.readouterr().out
     assert cpu(shop, "Deployment", "web") == cpu(shop, "ReplicaSet", "web-abc") == "700m"
     deployment = shop.get(APPS, "Deployment", "web")
     assert not deployment["spec"].get("paused")

@@ -73,9 +73,8 @@ async def test_without_the_metrics_api_the_kubelets_are_asked_and_it_is_said() -
     conversation.documents[f"{PROXY}/stats/summary"] = {"pods": [{"podRef": ref, "containers": [container]}]}
     found = await shown(conversation)
     assert (found.source, found.rows[0].cpu.used, found.rows[0].memory.used) == ("stats/summary", "250m", "128Mi")
-    assert "metrics.k8s.io is not served here" in found.notes[0]
-    assert "read from the kubelets themselves" in found.notes[1]
-    assert "metrics-server" in found.fix
+    assert found.notes == ("usage is read from the kubelets (stats/summary): metrics.k8s.io is not served here",)
+    assert found.fix == ""
 
 
 async def test_counters_of_the_kubelet_are_read_twice() -> None:
@@ -107,8 +106,8 @@ async def test_asked_again_the_last_reading_is_the_first() -> None:
 
 
 @pytest.mark.parametrize(("answer", "why", "fix"), [
-    (None, "metrics.k8s.io is not served here: the cluster has no metrics-server", True),
-    (503, "its metrics-server is down", True),
+    (None, "metrics.k8s.io is not served here", True),
+    (503, "its metrics-server is down", False),
     (403, "metrics.k8s.io was not read: pods is forbidden", False),
 ])
 async def test_usage_that_nobody_tells_is_missing_with_its_reason(answer: int | None, why: str, *, fix: bool) -> None:

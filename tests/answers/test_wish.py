@@ -1,10 +1,22 @@
 """What --cpu and --memory mean for a container, by what it has now."""
 
+import msgspec
 import pytest
 
-from podfit.answers.wish import Wish, WishError, apply, from_template, parse_amount
+from podfit.answers.wish import (
+    BEFORE,
+    Wish,
+    WishError,
+    apply,
+    from_template,
+    parse_amount,
+    remembered,
+    with_template,
+)
 from podfit.api.codec import convert
-from podfit.api.core.pods import Pod
+from podfit.api.core.limits import LimitRange
+from podfit.api.core.pods import Pod, PodSpec
+from podfit.api.meta import ObjectMeta
 
 
 def pod(*containers: dict, **spec: object) -> Pod:  # type: ignore[type-arg]
@@ -20,7 +32,7 @@ def container(name: str = "app", **resources: dict[str, str]) -> dict[str, objec
     [
         ("250m", "250m", "500m", ("500m", "500m")),
         ("250m", "1", "500m", ("500m", "2")),
-        ("300m", "1", "100m", ("100m", "334m")),
+        ("300m", "1", "100m", ("100m", "330m")),
         ("250m", "", "500m", ("500m", "None")),
         ("", "1", "500m", ("500m", "1")),
         ("", "", "500m", ("500m", "None")),
@@ -34,11 +46,22 @@ def test_a_limit_keeps_its_proportion(requests: str, limits: str, wish: str, aft
     assert (str(new.requests.get("cpu")), str(new.limits.get("cpu"))) == after
 
 
-def test_memory_in_proportion_is_whole_bytes() -> None:
+def test_memory_in_proportion_is_what_a_person_would_write() -> None:
     had = container(requests={"memory": "300Mi"}, limits={"memory": "1Gi"})
     new = apply(Wish({"memory": parse_amount("--memory", "100Mi")}), pod(had)).spec.containers[0].resources
-    assert new.limits["memory"].value() == -(-(1 << 30) // 3)
-    assert new.limits["memory"].is_integer()
+    assert str(new.limits["memory"]) == "341Mi"
+
+
+def test_the_proportion_is_the_templates_and_what_was_recorded_goes_before_it() -> None:
+    had = container(requests={"cpu": "400m"}, limits={"cpu": "670m"})
+    template = PodSpec(containers=pod(container(requests={"cpu": "300m"}, limits={"cpu": "500m"})).spec.containers)
+    wish = with_template(Wish({"cpu": parse_amount("--cpu", "6")}), template)
+    assert str(apply(wish, pod(had)).spec.containers[0].resources.limits["cpu"]) == "10"
+    first = pod(container(requests={"cpu": "300m"}, limits={"cpu": "500m"}))
+    noted = msgspec.structs.replace(pod(had), metadata=ObjectMeta(annotations={BEFORE: remembered(first)}))
+    without = Wish({"cpu": parse_amount("--cpu", "6")})
+    assert str(apply(without, noted).spec.containers[0].resources.limits["cpu"]) == "10"
+    assert str(apply(without, pod(had)).spec.containers[0].resources.limits["cpu"]) == "10050m"
 
 
 @pytest.mark.parametrize("text", ["", ":", "500m:", "fast", "500m:x", "-"])
@@ -63,3 +86,15 @@ def test_a_manifest_says_the_sizes_of_the_containers_that_it_names() -> None:
     before = pod(container("a", requests={"cpu": "1"}), container("b", requests={"cpu": "1"}))
     after = apply(from_template(pod(container("b", requests={"cpu": "2"}))), before)
     assert [str(each.resources.requests["cpu"]) for each in after.spec.containers] == ["1", "2"]
+
+
+@pytest.mark.parametrize(("namespace", "limit"), [("", "660m"), ("elsewhere", "670m")])
+def test_a_limit_is_not_rounded_beyond_a_limit_ranges_ratio(namespace: str, limit: str) -> None:
+    """300m with 500m is the largest ratio that is allowed; 670m for 400m would be refused."""
+    limits = [{"type": "Container", "maxLimitRequestRatio": {"cpu": "1.6666667"}}]
+    policy = convert({"metadata": {"name": "p", "namespace": namespace}, "spec": {"limits": limits}}, LimitRange)
+    web = pod(container(requests={"cpu": "300m"}, limits={"cpu": "500m"}))
+    wish = with_template(Wish({"cpu": parse_amount("--cpu", "400m")}), web.spec, (policy,))
+    web = msgspec.structs.replace(web, metadata=msgspec.structs.replace(web.metadata, namespace=namespace and "shop"))
+    resources = apply(wish, web).spec.containers[0].resources
+    assert (str(resources.requests["cpu"]), str(resources.limits["cpu"])) == ("400m", limit)

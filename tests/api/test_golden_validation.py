@@ -12,12 +12,12 @@ from podfit.api.core.pods import Pod
 from podfit.api.defaults import apply_defaults
 from podfit.api.registry import info_for, resources
 from podfit.api.validation.kinds import validate_create, validate_update
+from podfit.api.validation.pod_status import validate_status_update
 from podfit.api.validation.pod_updates import (
     prepare_ephemeral_update,
     prepare_pod_update,
     prepare_status_update,
     validate_ephemeral_update,
-    validate_status_update,
 )
 from podfit.core.features import DEFAULT_GATES
 from podfit.core.fields import FieldError, refusal
@@ -41,6 +41,13 @@ def placed(manifest: Any, kind: type[Object]) -> Any:
         metadata = msgspec.structs.replace(given.metadata, namespace=given.metadata.namespace or "golden")
         given = msgspec.structs.replace(given, metadata=metadata)
     defaulted = apply_defaults(given)
+    if isinstance(defaulted, Pod) and not defaulted.spec.service_account_name:  # which admission gives it
+        defaulted = msgspec.structs.replace(
+            defaulted,
+            spec=msgspec.structs.replace(
+                defaulted.spec, service_account_name="default", service_account="default"
+            ),
+        )
     if isinstance(defaulted, Job):
         meta = msgspec.structs.replace(defaulted.metadata, uid=UID)
         return new_job(msgspec.structs.replace(defaulted, metadata=meta))

@@ -83,6 +83,6 @@ def test_claims_are_looked_up_in_each_pod() -> None:
 def test_an_empty_projection_does_not_vouch_for_another_volume() -> None:
     fine = Volume(name="v", projected=ProjectedVolumeSource(default_mode=0o644))
     for _ in range(2):
-        assert validate_volumes((fine,), "spec.volumes") == []
+        assert validate_volumes((fine,), "spec.volumes")[1] == []
         wrong = replace(fine, projected=ProjectedVolumeSource(default_mode=0o1000))
-        assert [error.field for error in validate_volumes((wrong,), "v")] == ["v[0].projected.defaultMode"]
+        assert [error.field for error in validate_volumes((wrong,), "v")[1]] == ["v[0].projected.defaultMode"]

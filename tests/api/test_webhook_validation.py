@@ -42,6 +42,8 @@ def ruled(**fields: Any) -> dict[str, Any]:
 def test_a_good_one_passes() -> None:
     service = {"service": {"namespace": "n", "name": "s", "path": "/p"}}
     assert problems(GOOD, GOOD | {"name": "d.e.f", "clientConfig": service}) == []
+    empty = {"service": {"namespace": "n", "name": "s", "path": ""}}
+    assert problems(GOOD | {"clientConfig": empty}) == [], "an empty path is as none"
 
 
 @pytest.mark.parametrize(
@@ -87,13 +89,16 @@ def test_a_good_one_passes() -> None:
         (ruled(scope="Here"),
          ['rules[0].scope: Unsupported value: "Here": supported values: "*", "Cluster", "Namespaced"']),
         ({"matchConditions": [{"name": "x", "expression": "x == 1"}, {"name": "x", "expression": " "}]},
-         [f"{uncompiled('x == 1')}undeclared reference to 'x'", "matchConditions[1].expression: Required value",
+         [(f"{uncompiled('x == 1')}ERROR: <input>:1:1: undeclared reference to 'x' (in container '')"
+         "\n | x == 1\n | ^"), "matchConditions[1].expression: Required value",
           'matchConditions[1].name: Duplicate value: "x"']),
         ({"matchConditions": [{"expression": f"{AUTHORIZER}.allowed()"}]},
-         [f"{uncompiled(f'{AUTHORIZER}.allowed()')}undeclared reference to 'authorizer'",
+         [f"{uncompiled(f'{AUTHORIZER}.allowed()')}".removesuffix("compilation failed: ")
+         + "this server has no authorizer for conditions",
           "matchConditions[0].name: Required value"]),
         ({"matchConditions": [{"name": "a b", "expression": "request.user == 1"}]},
-         [f"{uncompiled('request.user == 1')}undefined field 'user'",
+         [(f"{uncompiled('request.user == 1')}ERROR: <input>:1:8: undefined field 'user'"
+          "\n | request.user == 1\n | .......^"),
           f'matchConditions[0].name: Invalid value: "a b": {QUALIFIED}']),
         ({"matchConditions": [{"name": f"n{each}", "expression": "true"} for each in range(65)]},
          ["matchConditions: Too many: 65: must have at most 64 items"]),

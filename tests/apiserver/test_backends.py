@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from podfit.api.apiregistration import APIService
+from podfit.apiserver.aggregation.remote import REDIRECTED
 from podfit.net.authority import Authority
 from podfit.net.system import SystemClock
 from podfit.net.wire import Identity, Request, Response
@@ -17,7 +18,7 @@ from support.backends import Listening, endpoint_slice, endpoints, listening, se
 from support.clock import TURNS
 from support.etcd import free_ports
 from support.resizing import asking, container, cpu, resize, send, spec, stored
-from support.server import Server, document
+from support.server import ADMIN, Server, document
 from support.webhooks import Hooks, register, setting
 
 NAME = "hook.default.svc"
@@ -248,3 +249,36 @@ async def test_who_is_not_trusted_is_not_asked(server: Server, tmp_path: Path) -
         text = (await condition(server, "FailedDiscoveryCheck")).message
     assert text.endswith(UNTRUSTED)
     assert metrics.asked == []
+
+
+async def test_what_a_backend_says_of_its_connection_is_not_passed_on(server: Server, tmp_path: Path) -> None:
+    """Neither are a client's words on its own, and a redirect is no answer."""
+    metrics, seen = Metrics(), list[Request]()
+
+    async def handler(request: Request) -> Response:
+        seen.append(request)
+        if request.path.endswith("/moved"):
+            return Response(307, {"location": "https://169.254.169.254/"}, b"")
+        if request.path.endswith("/pods"):
+            told = {"keep-alive": "1", "proxy-authenticate": "Basic", "upgrade": "h2", "x-kept": "1"}
+            return Response(200, {"content-type": "application/json", **told}, b"{}")
+        return await metrics.handler(request)
+
+    async with listening(handler, tmp_path / "pki", "m.default.svc") as place:
+        await made(server, SERVICES, service("m"))
+        await made(server, SLICES, endpoint_slice("m", place.host, port=place.port))
+        await made(server, APISERVICE.rpartition("/")[0], registration(caBundle=place.bundle))
+        await condition(server, "Passed")
+        path = f"/apis/{GROUP}/v1beta1"
+        answer = await server.ask(
+            "GET", f"{path}/pods", connection="X-Secret", x_secret="1", te="trailers", proxy_authorization="a",
+            x_mine="1", x_remote_group="system:masters", x_remote_extra_a="b")
+        assert {"keep-alive", "proxy-authenticate", "upgrade", "x-kept"} & set(answer.headers) == {"x-kept"}
+        moved = await server.ask("GET", f"{path}/moved")
+        assert (moved.status, "location" in moved.headers) == (502, False)
+        assert await moved.read() == REDIRECTED.encode()
+    sent = next(request.headers for request in seen if request.path.endswith("/pods"))
+    assert sent["x-mine"] == "1"
+    assert not {"x-secret", "te", "proxy-authorization", "x-remote-extra-a"} & set(sent)
+    assert sent["x-remote-group"].startswith(ADMIN.groups[0])
+    assert sent["x-remote-user"] == ADMIN.user

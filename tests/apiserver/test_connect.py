@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from podfit.apiserver.actions.connect import LONGEST_REFUSAL
 from podfit.net.wire import Identity, Request, Response
 from support.server import Server, document, running_server
 
@@ -63,6 +64,7 @@ async def test_a_log_comes_from_the_kubelet_as_it_is_written(tmp_path: Path) -> 
 
 
 CHOICES = "a container name must be specified for pod p, choose one of: [a b] or one of the init containers: [i]"
+NINES = "9" * 5000  # more than Python reads
 WRONG = 'PodLogOptions "p" is invalid:'
 
 
@@ -74,6 +76,9 @@ WRONG = 'PodLogOptions "p" is invalid:'
         ("container=a&tailLines=-1", 422, f"{WRONG} tailLines: Invalid value: -1: must be greater than or equal to 0"),
         ("container=a&limitBytes=0", 422, f"{WRONG} limitBytes: Invalid value: 0: must be greater than 0"),
         ("container=a&sinceSeconds=x", 400, 'strconv.ParseInt: parsing "x": invalid syntax'),
+        ("container=a&sinceSeconds=9223372036854775808", 400,
+         'strconv.ParseInt: parsing "9223372036854775808": value out of range'),
+        (f"container=a&tailLines={NINES}", 400, f'strconv.ParseInt: parsing "{NINES}": value out of range'),
         ("container=a", 503, "node n1 cannot be reached from this API server"),
     ],
 )
@@ -118,3 +123,23 @@ async def test_a_nodes_own_server_is_read_through_the_proxy(tmp_path: Path) -> N
         stranger = Identity("someone", ("system:authenticated",))
         assert (await server.ask("GET", "/api/v1/nodes/n1/proxy/metrics", identity=stranger)).status == 403
         assert len(kubelet.asked) == 2
+
+
+async def test_a_node_that_refuses_without_end_is_not_listened_to(tmp_path: Path) -> None:
+    sent = 0
+
+    async def endless() -> AsyncIterator[bytes]:
+        nonlocal sent
+        while True:
+            sent += 1
+            yield b"x" * 4096
+
+    async def kubelet(_: Request) -> Response:
+        return Response(500, {"content-type": "text/plain"}, endless())
+
+    async with running_server(tmp_path, kubelet={"n1": kubelet}.get) as server:
+        await pod(server)
+        answer = await server.ask("GET", f"{PODS}/p/log")
+        assert (answer.status, document(await answer.read())["message"]) == (
+            500, f"the node refused with 500: the answer is larger than {LONGEST_REFUSAL} bytes")
+    assert sent == LONGEST_REFUSAL // 4096 + 1

@@ -269,6 +269,15 @@ async def test_columns_and_selectable_fields(server: Server) -> None:
     assert refused["message"] == "field label not supported: spec.size"
 
 
+async def test_apply_where_the_root_preserves_unknown_fields(server: Server) -> None:
+    one = version()
+    one["schema"]["openAPIV3Schema"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    await send(server, "POST", DEFINITIONS, definition(versions=[one]), 201)
+    applied = json.dumps(foo("a") | {"spec": {"any": [1]}, "other": 2}).encode()
+    answer = await server.ask("PATCH", f"{FOOS}/a?fieldManager=m", applied, content_type="application/apply-patch+yaml")
+    assert answer.status == 201, await answer.read()
+
+
 async def test_what_an_update_does_not_touch_may_stay_wrong(server: Server) -> None:
     await send(server, "POST", DEFINITIONS, definition(), 201)
     await send(server, "POST", FOOS, foo(size=9, mode="fast"), 201)

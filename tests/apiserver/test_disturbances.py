@@ -32,7 +32,7 @@ async def disturb(server: Server, monkeypatch: pytest.MonkeyPatch) -> Callable[[
         update = store.update
         left = times
 
-        async def late(key: str, *arguments: Any, expected: int) -> Any:
+        async def late(key: str, *arguments: Any, expected: int, **more: Any) -> Any:
             nonlocal left
             if left:
                 left -= 1
@@ -41,7 +41,7 @@ async def disturb(server: Server, monkeypatch: pytest.MonkeyPatch) -> Callable[[
                 labels = b'"labels":{"seen":"%d"},"name"' % left
                 other = record.value.replace(b'"labels":{},', b"").replace(b'"name"', labels, 1)
                 await update(key, other, expected=record.mod_revision)
-            return await original(key, *arguments, expected=expected)
+            return await original(key, *arguments, expected=expected, **more)
 
         monkeypatch.setattr(store, call, late)
 

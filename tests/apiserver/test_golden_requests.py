@@ -18,7 +18,6 @@ _SCANNER = "code and reason agree; upstream quotes its scanner"
 _QUOTED = "code and reason agree; upstream quotes the whole patched object, we quote the patch"
 _FAULT = "upstream answers 500 to what is the client's mistake"
 OWN_TEXT = {
-    "body-malformed": _SCANNER, "body-malformed-3": _SCANNER, "body-trailing-garbage": _SCANNER,
     "body-yaml-malformed": _SCANNER, "content-type-proto-bad": _SCANNER,
     "strict-patch-merge": _QUOTED, "strict-patch-json": _QUOTED,
     "put-uid-mismatch": "code and reason agree; the key in the text is the one of our store",
@@ -27,16 +26,12 @@ OWN_TEXT = {
     "configmap-key-dotdot": "code and reason agree; upstream looks at keys in no order, ours are sorted",
 }  # fmt: skip
 DEVIATIONS = {
-    "body-duplicate-json-key": "of a member that occurs twice the last one counts, upstream merges two maps",
-    "duplicate-keys-Ignore": "of a member that occurs twice the last one counts, upstream merges two maps",
-    "body-yaml-multidoc": "a second document is refused, upstream forgets it",
     "apply-unknown-field": _FAULT, "put-rv-bad": _FAULT, "put-rv-negative": _FAULT,
     "body-413": "the limit of a body is enforced where it is received, before the answer is made",
     "path-trailing-slash": "the recorded cluster's controllers had made what is listed",
     "path-api-v1-slash": "the list of what is served",
     "path-bad-escape": "an escaped slash in a name is read as part of it",
-    "method-post-root": "pages are only read", "method-head-item": "an object can be asked for by HEAD",
-    "pod-port-overflow": "a number of more than 32 bits is refused as out of range: 422, not 400",
+    "method-post-root": "the index lists what is served",
     "pod-preemption-policy-bad": "refused by what the field may be before the priority is looked at: 422, not 403",
     "lease-time": "a time without microseconds is taken",
 }  # fmt: skip

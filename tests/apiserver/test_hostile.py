@@ -61,7 +61,7 @@ async def test_a_patch_cannot_dig_deeper_step_by_step(server: Server) -> None:
     ids=["width", "merged width", "depth", "itself in a list", "itself in a map", "nothing"],
 )  # fmt: skip
 async def test_what_aliases_multiply_is_counted(server: Server, text: str) -> None:
-    assert (await server.ask("POST", MAPS, text.encode(), content_type=YAML)).status == 400
+    assert (await server.ask("POST", MAPS, text.encode(), content_type=YAML)).status in (400, 413)
 
 
 async def test_ordinary_aliases_are_taken(server: Server) -> None:

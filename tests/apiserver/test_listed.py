@@ -57,6 +57,7 @@ def test_the_same_records_give_the_same_bytes() -> None:
     lists, found = Lists(), records(FEW)
     body = lists.body(INFO, "all", found, HEAD)
     assert lists.body(INFO, "all", list(found), HEAD) is body
+    assert isinstance(body, bytes)
     assert json.loads(body)["items"][3]["metadata"] == {"resourceVersion": "4", "name": "3"}
     assert lists.body(INFO, "all", found, HEAD.replace(b"{}", b'{"a":1}')) != body
 

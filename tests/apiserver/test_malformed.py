@@ -104,7 +104,7 @@ async def test_some_subresources_have_no_table(server: Server, path: str, kind: 
 
 
 async def test_yaml_is_taken_for_creation_and_broken_yaml_is_not(server: Server) -> None:
-    text = b"{metadata: {name: y}, spec: {containers: [{name: c, image: busybox}]}}"
+    text = b"{metadata: {name: why}, spec: {containers: [{name: c, image: busybox}]}}"
     assert (await server.ask("POST", PODS, text, content_type="application/yaml")).status == 201
     for broken in (b"a: [", b"&a [*a]", b"- 1", b"? {a: b} : c", b"{metadata: {1: 2}, spec: 3}"):
         assert (await server.ask("POST", PODS, broken, content_type="application/yaml")).status == 400, broken

@@ -38,7 +38,7 @@ async def test_all_conditions_have_to_hold(
     assert len(hooks.requests("/w")) == calls
 
 
-@pytest.mark.parametrize("expressions", [(ERROR,), (TRUE, ERROR), ("object.metadata.name",)])
+@pytest.mark.parametrize("expressions", [(ERROR,), (TRUE, ERROR), ("object.metadata.nothere == 'x'",)])
 async def test_without_a_verdict_the_failure_policy_decides(
     server: Server, hooks: Hooks, expressions: tuple[str, ...]
 ) -> None:

@@ -1,6 +1,7 @@
 """OpenAPI documents: the same schemas as upstream's for what is served, in both versions and both encodings."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -109,3 +110,98 @@ async def test_version_2_names_the_paths_and_what_they_take(server: Server) -> N
     recorded = GOLDEN["openapi-v2"]["paths"]["/api/v1/namespaces/{namespace}/pods/{name}/resize"]["patch"]
     for name in ("consumes", "x-kubernetes-action", "x-kubernetes-group-version-kind"):
         assert patch[name] == recorded[name]
+
+
+METHODS = ("get", "post", "put", "patch", "delete")
+DEFINITION = {
+    "metadata": {"name": "waffles.x.example"},
+    "spec": {
+        "group": "x.example", "scope": "Namespaced", "names": {"plural": "waffles", "kind": "Waffle"},
+        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {
+            "type": "object", "description": "anything", "x-kubernetes-preserve-unknown-fields": True,
+            "properties": {"spec": {"type": "object"}}}}}],
+    },
+}  # fmt: skip
+
+
+async def _documents(server: Server) -> list[dict[str, Any]]:
+    """Version 2, and every document of version 3."""
+    index = document(await (await server.ask("GET", "/openapi/v3")).read())["paths"]
+    addresses = ["/openapi/v2", *(each["serverRelativeURL"] for each in index.values())]
+    return [document(await (await server.ask("GET", address)).read()) for address in addresses]
+
+
+async def _define(server: Server, definition: dict[str, Any]) -> None:
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    assert (await server.ask("POST", path, json.dumps(definition).encode())).status == 201
+
+
+async def test_every_variable_of_a_path_is_a_parameter(server: Server) -> None:
+    await _define(server, DEFINITION)
+    seen = 0
+    for found in await _documents(server):
+        for path, item in found["paths"].items():
+            declared = [each["name"] for each in item["parameters"] if each["in"] == "path" and each["required"]]
+            assert sorted(declared) == sorted(re.findall(r"{(\w+)}", path)), path
+            for method in METHODS:
+                for each in item.get(method, {}).get("parameters", ()):
+                    assert each["in"] == "body" or each.get("type") or each["schema"]["type"]
+                    seen += 1
+    assert seen > 1000
+
+
+async def test_query_parameters_are_those_of_upstream(server: Server) -> None:
+    paths = document(await (await server.ask("GET", "/openapi/v3/api/v1")).read())["paths"]
+
+    def names(path: str, method: str) -> list[str]:
+        return [each["name"] for each in paths[path][method]["parameters"]]
+
+    pods, pod = "/api/v1/namespaces/{namespace}/pods", "/api/v1/namespaces/{namespace}/pods/{name}"
+    assert names(pods, "get") == [
+        "allowWatchBookmarks", "continue", "fieldSelector", "labelSelector", "limit", "resourceVersion",
+        "resourceVersionMatch", "sendInitialEvents", "timeoutSeconds", "watch",
+    ]  # fmt: skip
+    assert names(pod, "patch") == ["dryRun", "fieldManager", "fieldValidation", "force"]
+    assert names(pod, "delete") == [
+        "dryRun", "gracePeriodSeconds", "ignoreStoreReadErrorWithClusterBreakingPotential", "orphanDependents",
+        "propagationPolicy",
+    ]  # fmt: skip
+    assert names(pod, "get") == []
+    assert "tailLines" in names(f"{pod}/log", "get")
+    assert [each["name"] for each in paths[pod]["parameters"]] == ["name", "namespace", "pretty"]
+    body = paths[pods]["post"]["requestBody"]["content"]["application/json"]
+    assert body == {"schema": {"$ref": "#/components/schemas/io.k8s.api.core.v1.Pod"}}
+
+
+async def test_every_schema_that_is_referred_to_is_there(server: Server) -> None:
+    await _define(server, DEFINITION)
+    for found in await _documents(server):
+        known = found.get("definitions") or found["components"]["schemas"]
+        for name in set(re.findall(r'"\$ref":\s*"#/(?:definitions|components/schemas)/([^"]+)"', json.dumps(found))):
+            assert name in known
+
+
+async def test_a_resource_that_preserves_anything_is_an_object_in_version_2_and_described_in_version_3(
+    server: Server,
+) -> None:
+    await _define(server, DEFINITION)
+    two, *three = await _documents(server)
+    kind = [{"group": "x.example", "version": "v1", "kind": "Waffle"}]
+    assert two["definitions"]["example.x.v1.Waffle"] == {"type": "object", "x-kubernetes-group-version-kind": kind}
+    (waffle,) = (found for each in three if (found := each["components"]["schemas"].get("example.x.v1.Waffle")))
+    assert waffle["x-kubernetes-preserve-unknown-fields"]
+    assert waffle["description"] == "anything"
+    assert waffle["properties"]["metadata"]["description"] == "Standard object's metadata."
+    assert all(waffle["properties"][name]["description"] for name in ("kind", "apiVersion"))
+
+
+async def test_what_all_objects_have_is_described_in_version_2(server: Server) -> None:
+    definition = json.loads(json.dumps(DEFINITION))
+    del definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["x-kubernetes-preserve-unknown-fields"]
+    await _define(server, definition)
+    waffle = (await _documents(server))[0]["definitions"]["example.x.v1.Waffle"]
+    assert waffle["properties"]["metadata"] == {
+        "$ref": "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta",
+        "description": "Standard object's metadata.",
+    }
+    assert all(waffle["properties"][name]["description"] for name in ("kind", "apiVersion"))

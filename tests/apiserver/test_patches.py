@@ -38,7 +38,13 @@ def op(kind: str, path: str, **more: Json) -> Json:
         ({"a": 1}, [op("add", "/a", value=2)], {"a": 2}),
         ({"a": [1, 3]}, [op("add", "/a/1", value=2)], {"a": [1, 2, 3]}),
         ({"a": [1]}, [op("add", "/a/-", value=2)], {"a": [1, 2]}),
-        ({"a": 1}, [op("add", "", value=[])], []),
+        ({"a": 1}, [op("replace", "", value=[])], []), ({"a": 1}, [op("replace", "", value=2)], {"a": 1}),
+        ({"a": [1, 2]}, [op("replace", "/a/-1", value=3), op("add", "/a/-1", value=4)], {"a": [1, 3, 4]}),
+        ({"a": [1, 2]}, [op("remove", "/a/+0"), op("add", "/a/01", value=3)], {"a": [2, 3]}),
+        ({"a": [1, 2]}, [op("move", "/a/-", **{"from": "/a/0"})], {"a": [2, 1]}),
+        ({"a": 1}, [op("copy", "/b", **{"from": "/absent"})], {"a": 1, "b": None}),
+        ({"a": {"b": 1}}, [op("test", "", value={"a": {"b": 1}}), op("replace", "x/a/b", value=2)], {"a": {"b": 2}}),
+        ({"~1": 1}, [op("test", "/~01", value=1), op("add", "/~01", value=2)], {"~1": 2}), ({"a": 1}, [], {"a": 1}),
         ({"a": 1, "b": 2}, [op("remove", "/a")], {"b": 2}),
         ({"a": [1, 2, 3]}, [op("remove", "/a/1")], {"a": [1, 3]}),
         ({"a": {"b": 1}}, [op("replace", "/a/b", value=None)], {"a": {"b": None}}),
@@ -58,9 +64,15 @@ def test_json_patch(document: Json, operations: Json, expected: Json) -> None:
     "operation",
     [
         op("remove", "/absent"), op("replace", "/list/9", value=1), op("add", "/absent/x", value=1),
-        op("add", "/list/9", value=1), op("add", "/list/01", value=1), op("remove", "/list/-"), op("remove", ""),
+        op("add", "/list/9", value=1), op("add", "/list/0x1", value=1), op("remove", "/list/-"), op("remove", ""),
         op("test", "/one", value=2), op("move", "/one/deep", **{"from": "/one"}), op("copy", "/x"), op("jump", "/one"),
-        {"op": "add"}, op("add", "one", value=1), {}, 7, op("remove", "/list/\u0661"),
+        {"op": "add"}, op("add", "one", value=1), {}, None, op("remove", "/list/\u0661"), op("add", "", value={}),
+        op("test", "/one", value=1.0), op("test", "/one", value=True), op("test", "/one", value="1"),
+        op("test", "/one"),
+        op("test", "", value={"list": [1, 2]}), op("test", "/list", value=[1, 2.0]), op("replace", "/list/-3", value=1),
+        op("replace", "/list/2", value=1), op("add", "/list/-4", value=1), op("move", "/two", **{"from": "/absent"}),
+        op("copy", "/two", **{"from": ""}), op("copy", "/two", **{"from": "/one/deep"}), op("Add", "/one", value=1),
+        op("add", "/one/x", value=1), {"op": "add", "path": ["one"], "value": 1}, op("remove", "/list/1e0"),
     ],
 )  # fmt: skip
 def test_a_json_patch_that_does_not_fit_is_unprocessable(operation: Json) -> None:
@@ -178,7 +190,7 @@ def test_the_merge_key_is_the_one_of_the_kind() -> None:
         _pod({"image": "no name"}), _pod({"name": {"x": None}}), _pod({"name": []}), _pod("a"),
         {"spec": {"$patch": "explode"}},
         {"spec": {"$retainKeys": "a"}}, {"spec": {"$setElementOrder/containers": 1}},
-        {"metadata": {"$deleteFromPrimitiveList/finalizers": "x"}},
+        {"metadata": {"$deleteFromPrimitiveList": ["x"]}}, {"spec": {"$setElementOrder/containers": [{"image": "x"}]}},
     ],
 )  # fmt: skip
 def test_a_strategic_patch_that_makes_no_sense_is_a_bad_request(patch: Json) -> None:

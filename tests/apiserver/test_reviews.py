@@ -157,6 +157,12 @@ async def test_a_pod_of_another_account_and_one_of_another_uid(server: Server) -
     assert (status, "does not match the UID in record" in refused["message"]) == (409, True)
 
 
+NOT_FOUND = (
+    'audience "bank" not found in pod spec volume, '
+    "system:node:n1 is not authorized to request tokens for this audience"
+)
+
+
 def projecting(*audiences: str) -> list[dict[str, Any]]:
     sources = [{"serviceAccountToken": {"path": f"t{each}", "audience": each}} for each in audiences]
     return [{"name": "t", "projected": {"sources": sources}}]
@@ -167,7 +173,7 @@ def projecting(*audiences: str) -> list[dict[str, Any]]:
     [
         ("mine", [], True, ""),
         ("mine", ["vault"], True, ""),
-        ("mine", ["bank"], True, 'audience "bank" not found in pod spec volume'),
+        ("mine", ["bank"], True, NOT_FOUND),
         ("mine", ["vault", "bank"], True, "node may only request 0 or 1 audiences"),
         ("mine", [], False, "node requested token with a pod binding without a uid"),
         ("theirs", [], True, "node requested token bound to a pod scheduled on a different node"),

@@ -12,7 +12,7 @@ import pytest
 from podfit.api.codec import convert
 from podfit.api.core.services import Endpoints, Service
 from podfit.api.discovery import EndpointSlice
-from podfit.apiserver import allocations
+from podfit.apiserver import allocations, in_flight
 from podfit.apiserver.housekeeping import own_service
 from podfit.apiserver.server import ApiServer
 from podfit.client.rest import Client
@@ -167,6 +167,6 @@ async def test_the_address_that_a_dying_server_took_is_free_again(server: Server
     publishing = asyncio.create_task(server.api.publish("https://192.0.2.1:6443"))
     await clock.advance(own_service.GLANCE)
     assert not publishing.done()
-    await clock.advance(allocations.IN_FLIGHT.total_seconds() + 1)
+    await clock.advance(in_flight.SECONDS + 1)
     await publishing
     assert (await server.client.get(Service, "kubernetes", "default")).spec.cluster_ip == "10.96.0.1"

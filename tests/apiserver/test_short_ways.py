@@ -137,9 +137,9 @@ def test_a_passed_check_is_not_passed_by_an_equal_amount_in_other_words() -> Non
         item = DownwardAPIVolumeFile(path="memory", resource_field_ref=ref)
         return (Volume(name="info", downward_api=DownwardAPIVolumeSource(default_mode=420, items=(item,))),)
 
-    assert validate_volumes(volumes("1Ki"), "spec.volumes") == []
-    assert validate_volumes(volumes("1Ki"), "spec.volumes") == []
-    assert validate_volumes(volumes("1024"), "spec.volumes") != []
+    assert validate_volumes(volumes("1Ki"), "spec.volumes")[1] == []
+    assert validate_volumes(volumes("1Ki"), "spec.volumes")[1] == []
+    assert validate_volumes(volumes("1024"), "spec.volumes")[1] != []
     wrong = replace(volumes("1Ki")[0], name="")
-    assert [each.field for each in validate_volumes((wrong,), "a")] == ["a[0].name"]
-    assert [each.field for each in validate_volumes((wrong,), "b")] == ["b[0].name"]
+    assert [each.field for each in validate_volumes((wrong,), "a")[1]] == ["a[0].name"]
+    assert [each.field for each in validate_volumes((wrong,), "b")[1]] == ["b[0].name"]

@@ -37,7 +37,7 @@ def test_the_front_page_names_every_verb_and_loads_nothing_for_it() -> None:
         (["up", "--port", "x"], "port"),
         (["up", "--node", "moon"], "moon"),
         (["up", "--nodes", "0"], "at least one node"),
-        (["up", "--make-room=evict"], 'Invalid value "evict" for --make-room'),
+        (["up", "--make-room=evict"], 'invalid value "evict" for --make-room'),
         (["up", "--legacy", "everything"], "unknown legacy switch: everything"),
         (["up", "--feature-gates", "NoSuch=true"], "unrecognized feature gate: NoSuch"),
         (["up", "--feature-gates", "InPlacePodVerticalScaling=false"], "locked to true"),

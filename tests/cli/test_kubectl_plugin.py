@@ -48,7 +48,7 @@ def test_flags_come_after_the_verb_as_with_kubectls_own(config: Path) -> None:
     there = ("--context", "here", "-n", "shop")
     planned = kubectl(config, "podfit", "plan", "pod/web", "--cpu", "700m", *there)
     assert planned.returncode == 0, planned.stderr
-    assert "2 → 700m" in planned.stdout
+    assert "500m → 700m" in planned.stdout
     why = kubectl(config, "podfit", "why", "pod/web", *there)
     assert (why.returncode, "resize deferred" in why.stdout) == (1, True), why.stderr
     assert kubectl(config, "podfit", "why", "pod/web", "--context=here", "--namespace=shop").stdout == why.stdout

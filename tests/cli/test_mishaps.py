@@ -1,16 +1,19 @@
 """What a user's situation does to every question: cause, evidence, one command that helps, an exit code."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from answers.conversation import NODE, PODS, Conversation, pod
+from answers.conversation import METRICS, NODE, PODS, Conversation, pod
 from answers.test_top import DEPLOYMENT
-from cli.test_questions import ask
+from cli.test_questions import ask, kubeconfig
 from podfit.cli.app import run
-from podfit.client.kubeconfig import Access
+from podfit.client.kubeconfig import Access, load
 from podfit.client.kubeconfig_edit import standalone
+from podfit.net.authority import Authority
+from podfit.net.system import SystemClock
 
 VERBS: dict[str, list[str]] = {
     "plan": ["plan", "pod/web", "--cpu", "700m"], "why": ["why", "pod/web"], "top": ["top", "pod/web"],
@@ -18,7 +21,7 @@ VERBS: dict[str, list[str]] = {
 ALL = pytest.mark.parametrize("verb", list(VERBS))
 QUIET_LISTS = (
     "/api/v1/pods", NODE, f"{NODE}/proxy/configz", "/api/v1/namespaces/shop/limitranges",
-    "/api/v1/namespaces/shop/resourcequotas", "/apis/metrics.k8s.io/v1beta1/namespaces/shop/pods")
+    "/api/v1/namespaces/shop/resourcequotas", METRICS)
 
 
 def told(capsys: pytest.CaptureFixture[str], *parts: str) -> None:
@@ -32,7 +35,7 @@ def told(capsys: pytest.CaptureFixture[str], *parts: str) -> None:
 @ALL
 def test_no_kubeconfig(verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*VERBS[verb], "--kubeconfig", str(tmp_path / "none")]) == 3
-    told(capsys, str(tmp_path / "none"), "kubectl config get-contexts")
+    told(capsys, f"error: {tmp_path / 'none'}: no such file", "--kubeconfig or KUBECONFIG", "podfit up --detach")
 
 
 @ALL
@@ -40,7 +43,20 @@ def test_no_server(verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     path = tmp_path / "kubeconfig"
     path.write_bytes(standalone("test", Access("https://127.0.0.1:9", token="t")))
     assert run([*VERBS[verb], "--kubeconfig", str(path)]) == 4
-    told(capsys, "no answer from the API server https://127.0.0.1:9", "kubectl cluster-info")
+    told(capsys, "no answer from the API server https://127.0.0.1:9: connection refused\n", "kubectl cluster-info")
+
+
+@ALL
+async def test_another_authority(verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    authority = Authority.load(other, clock=SystemClock())
+    async with kubeconfig(tmp_path, Conversation(36, pod())) as path:
+        server = load([Path(path)]).server
+        wrong = other / "kubeconfig"
+        wrong.write_bytes(standalone("test", Access(server, authority.certificate, token="t")))
+        assert await asyncio.to_thread(run, [*VERBS[verb], "--kubeconfig", str(wrong)]) == 4
+    told(capsys, f"the certificate of the API server {server} cannot be trusted: ", "kubectl config view --minify")
 
 
 @ALL
@@ -69,8 +85,18 @@ async def test_a_right_that_is_missing_is_said_and_the_rest_answered(
     captured = capsys.readouterr()
     assert "Traceback" not in captured.err
     assert code == (1 if (verb, path) == ("plan", NODE) else 0), "without the node there is no verdict"
-    if verb == "plan":
+    if verb == "plan" and path != METRICS:
         assert f"cannot list {path}" in captured.out
+
+
+async def test_why_usage_is_not_known_is_said_where_it_matters(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conversation = Conversation(36, pod(), forbidden=(METRICS,))
+    assert await ask(tmp_path, conversation, "plan", "pod/web", "--memory", "200Mi") == 0
+    out = capsys.readouterr().out
+    assert "memory usage is not known here; the node compares it with the new limit first" in out
+    assert f"cannot list {METRICS}" in out
 
 
 @ALL

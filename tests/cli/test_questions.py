@@ -41,7 +41,7 @@ async def ask(directory: Path, conversation: Conversation, *arguments: str) -> i
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["plan", "pod/web", "--cpu", "700m"], 0, "500m → 700m   -        fits      in place, no restart"),
+        (["plan", "pod/web", "--cpu", "700m"], 0, "500m/500m → 700m/700m   -        fits      in place, no restart"),
         (["plan", "pod/web", "--memory", "512Mi"], 0, 'restarts "app" (resizePolicy memory: RestartContainer)'),
         (["plan", "pod/web", "--cpu", "3"], 1, "deferred   short of 1 cpu"),
         (["plan", "pod/web", "--cpu", "700m", "-o", "wide"], 0,
@@ -51,7 +51,7 @@ async def ask(directory: Path, conversation: Conversation, *arguments: str) -> i
         (["plan", "pod/web", "--cpu", "9", "-o", "json"], 1, '"verdict": "refused"'),
         (["plan", "pod/web", "--cpu", "9", "-o", "yaml"], 1, "verdict: refused"),
         (["why", "pod/web"], 0, "web  nothing is outstanding"),
-        (["why", "node/n1"], 0, "held by   shop/big 2 cpu, shop/web 500m cpu"),
+        (["why", "node/n1"], 0, "cpu       held by shop/big 2, shop/web 500m"),
         (["why", "pod/web", "-o", "json"], 0, '"state": "settled"'),
     ],
 )
@@ -67,13 +67,14 @@ async def test_answers_and_their_exit_codes(
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["plan", "pod/web"], 2, "--cpu, --memory or -f MANIFEST"),
-        (["plan", "pod/web", "--cpu", "fast"], 2, "--cpu fast"),
+        (["plan", "pod/web"], 2, "one of --cpu, --memory, -f and --undo is required"),
+        (["plan", "pod/web", "--cpu", "fast"], 2, 'invalid value "fast" for --cpu'),
         (["plan", "web", "--cpu", "1"], 2, '"web" is not one of pod/NAME'),
-        (["plan", "pod/web", "-f", "/nowhere.yaml"], 2, "/nowhere.yaml is not the manifest"),
+        (["plan", "pod/web", "-f", "/nowhere.yaml"], 2, "/nowhere.yaml: No such file or directory"),
         (["plan", "pod/web", "--cpu", "1", "-c", "db"], 2, 'no container "db"; it has app'),
-        (["why"], 2, '"" is not one of pod/NAME'),
-        (["why", "-A", "pod/web"], 2, "leave out pod/web"),
+        (["why", "pod"], 2, "which pod? Write pod/NAME"),
+        (["why", "pod/web", "web"], 2, 'leave out "web"'),
+        (["why", "-A", "pod/web"], 2, "-A cannot be combined with pod/web"),
         (["why", "pod/none"], 4, "could not find"),
         (["why", "node/none"], 4, 'nodes "none" not found'),
         (["why", "deploy/web"], 4, "does not serve deployments"),
@@ -92,7 +93,8 @@ async def test_what_is_wrong_is_said_on_stderr_without_a_traceback(
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["--cpu", "700m", "--dry-run"], 0, "1/1  web  accepted"),
+        (["--cpu", "700m", "--dry-run"], 0, "1 of 1 pod would be accepted (server dry run)"),
+        (["--cpu", "700m", "--dry-run"], 0, "1/1  web  cpu 500m/500m → 700m/700m  accepted after"),
         (["--cpu", "700m", "--dry-run", "-o", "json"], 0, '"state": "accepted"'),
         (["--cpu", "9"], 1, "nothing was changed"),
     ],
@@ -204,7 +206,7 @@ async def test_an_export_is_no_drift_from_itself(tmp_path: Path, capsys: pytest.
     ("arguments", "code", "told"),
     [
         (["deploy/web"], 1, "deployment/web has no running pod"),
-        (["deploy/web", "-f", "x.yaml"], 2, "or add --drift"),
+        (["deploy/web", "-f", "x.yaml"], 2, "-f needs --drift"),
         (["deploy/web", "--drift", "-f", "/nowhere.yaml"], 2, "/nowhere.yaml: "),
         (["node/n1"], 2, '"node/n1" is not one of pod/NAME'),
     ],

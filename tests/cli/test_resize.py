@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from answers.conversation import PODS, Conversation, pod
 from answers.workshop import APPS, SIZES, Workshop, template
 from cli.test_questions import ask
 
@@ -20,7 +21,7 @@ async def test_the_plan_says_what_becomes_of_the_template(tmp_path: Path, capsys
     shop = workshop()
     assert await ask(tmp_path, shop, "plan", *CPU) == 0
     out = capsys.readouterr().out
-    assert "template of deployment/web: cpu 500m → 700m; no rollout: replicaset/web-abc gets the same" in out
+    assert "template of deployment/web: cpu 500m/500m → 700m/700m; no rollout: replicaset/web-abc gets the same" in out
     assert "the next rollout goes back" not in out
     assert "next: podfit resize deployment/web --cpu 700m --also-template" in out
     assert {method for method, _ in shop.asked} == {"GET"}
@@ -33,7 +34,9 @@ async def test_pods_first_then_their_template(tmp_path: Path, capsys: pytest.Cap
     assert await ask(tmp_path, shop, "resize", *CPU) == 0
     out = capsys.readouterr().out.splitlines()
     assert [line.partition(" after")[0] for line in out] == [
-        "1/2  web-1  accepted", "2/2  web-2  accepted", "template  deployment/web  done: no rollout"]
+        "1/2  web-1  cpu 500m/500m → 700m/700m  accepted", "2/2  web-2  cpu 500m/500m → 700m/700m  accepted",
+        "template  deployment/web  cpu 500m/500m → 700m/700m  done: no rollout",
+        "2 of 2 pods asked to resize; --wait waits until the node has done it"]
     stored = [path.rpartition("/")[2] for path, _, dry in shop.writes if not dry and path.startswith(APPS)]
     assert (stored, shop.rollouts) == (["web", "web-abc", "web"], 0)
 
@@ -76,4 +79,16 @@ async def test_the_template_stays_when_a_pod_was_refused(tmp_path: Path, capsys:
 async def test_a_pod_has_no_template(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for verb in ("plan", "resize"):
         assert await ask(tmp_path, workshop(), verb, "pod/web-1", "--cpu", "1", "--also-template") == 2
-        assert "pod/web-1 has no template; name the workload that makes it" in capsys.readouterr().err
+        told = "--also-template needs a workload, such as deployment/NAME; pod/web-1 has no template"
+        assert told in capsys.readouterr().err
+
+
+async def test_what_is_accepted_and_has_no_room_is_said_to_wait(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conversation = Conversation(36, pod(), pod("big", cpu="2"))
+    conversation.documents[f"{PODS}/web/resize"] = pod()
+    assert await ask(tmp_path, conversation, "resize", "pod/web", "--cpu", "3", "--dry-run") == 0
+    out = capsys.readouterr().out
+    assert "(server dry run): it has to wait: Node didn't have enough resource: cpu" in out
+    assert "cpu requested 3, used 2, capacity 4" in out

@@ -71,9 +71,34 @@ async def test_without_the_metrics_api_it_is_said_loudly(tmp_path: Path, capsys:
     conversation.documents[f"{PROXY}/stats/summary"] = summary
     assert await ask(tmp_path, conversation, "top") == 0
     told = capsys.readouterr().err
-    assert "note: metrics.k8s.io is not served here: the cluster has no metrics-server" in told
-    assert "note: usage is read from the kubelets themselves" in told
-    assert "fix:  kubectl apply -f https://" in told
+    assert told.startswith("note: usage is read from the kubelets (stats/summary): metrics.k8s.io is not served here\n")
+    assert "fix:" not in told, "nothing is wrong"
+
+
+@pytest.mark.parametrize(("version", "advised"), [("v1.36.4-vendor", True), ("v1.36.2+podfit.0.1.0", False)])
+async def test_what_cannot_run_on_the_cluster_is_not_advised(
+    version: str, *, advised: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conversation = shop()
+    del conversation.documents[METRICS]
+    conversation.documents["/version"]["gitVersion"] = version
+    assert await ask(tmp_path, conversation, "top") == 4
+    assert ("fix:  kubectl apply -f https://" in capsys.readouterr().err) == advised
+
+
+async def test_frames_of_an_idle_container_look_alike(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    conversation = shop()
+    still = quota(10, 0)
+    conversation.documents[f"{PROXY}/metrics/cadvisor"] = [still, still, still]
+    web = conversation.documents[f"{PODS}/web"]
+    conversation.documents[f"{PODS}/web"] = [web, web, web, 503]
+    assert await ask(tmp_path, conversation, "top", "pod/web", "--watch", "--interval", "0") == 4
+    captured = capsys.readouterr()
+    frames = captured.out.strip().split("\n\n")
+    assert len(frames) == 3
+    assert {frame.split("\n")[0] for frame in frames} == {frames[0].split("\n")[0]}
+    assert all("THROTTLED" in frame and "0 %" in frame for frame in frames)
+    assert "throttling is not available" not in captured.err
 
 
 async def test_without_any_usage_the_sizes_are_shown_and_the_exit_code_says_so(
@@ -83,7 +108,7 @@ async def test_without_any_usage_the_sizes_are_shown_and_the_exit_code_says_so(
     assert await ask(tmp_path, conversation, "top", "pod/web") == 4
     captured = capsys.readouterr()
     assert "web   app         -     500m          500m" in captured.out
-    assert "error: nobody here tells what containers use" in captured.err
+    assert "error: no metrics: neither metrics.k8s.io nor the kubelets" in captured.err
     assert captured.err.count("fix:") == 1
     assert "Traceback" not in captured.err
 
@@ -98,8 +123,8 @@ async def test_watched_until_the_server_goes_away(tmp_path: Path, capsys: pytest
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["pod/web", "-A"], 2, "leave out pod/web"),
-        (["pod/web", "-l", "app=web"], 2, "leave out pod/web"),
+        (["pod/web", "-A"], 2, "-A cannot be combined with pod/web"),
+        (["pod/web", "-l", "app=web"], 2, "-l cannot be combined with pod/web"),
         (["node/n1"], 2, '"node/n1" is not one of pod/NAME'),
         (["--sort", "size"], 2, "--sort"),
         (["pod/none"], 4, "could not find"),
@@ -118,4 +143,4 @@ async def test_nothing_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     conversation = Conversation(36)
     conversation.documents[PODS] = {"items": []}
     assert await ask(tmp_path, conversation, "top") == 0
-    assert capsys.readouterr().out == "no container runs here\n"
+    assert capsys.readouterr().out == "no running container\n"

@@ -52,10 +52,10 @@ async def test_no_vpa(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ([], "held by   shop/big 2 cpu, shop/web 500m cpu"),
-        ([], "held by   shop/big 256Mi memory, shop/web 256Mi memory"),
+        ([], "cpu       held by shop/big 2, shop/web 500m"),
+        ([], "memory    held by shop/big 256Mi, shop/web 256Mi"),
         ([], "waits     1. shop/web, resize deferred: Node didn't have enough resource: cpu, requested: 3000"),
-        ([], "kept out  shop/small: they would fit, but what waits is counted"),
+        ([], "kept out  shop/small: would fit, but the scheduler counts resizes that wait"),
         ([], "kept for  shop/small: the scheduler has nominated this node for them"),
         (["-o", "wide"], "shop/web   Guaranteed   0          500m   3         256Mi    256Mi     its waiting resize"),
         (["-o", "json"], '"shutOut": ['),
@@ -73,13 +73,13 @@ async def test_a_node(
 async def test_a_crowded_node_shows_its_largest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     conversation = Conversation(36, *(pod(f"web-{number}", cpu="100m") for number in range(8)))
     assert await ask(tmp_path, conversation, "why", "node/n1") == 0
-    assert "shop/web-4 100m cpu, and 3 more (-o wide)" in capsys.readouterr().out
+    assert "shop/web-4 100m, and 3 more (-o wide)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("command", "told"), [
-    (["why", "pod/web"], "  HELD BY    AMOUNT   PRIORITY   WOULD FREE\n  shop/big   2 cpu    0          no"),
+    (["why", "pod/web"], "  HELD BY    AMOUNT   PRIORITY   LOWER PRIORITY\n  shop/big   2 cpu    0          no"),
     (["why", "pod/web"], "since     2026-01-01T00:00:00Z"),
-    (["why", "-A"], "SHORT BY   GENERATION       QUEUE   HELD BY   BECAUSE"),
+    (["why", "-A"], "SHORT BY   GENERATION       QUEUE    HELD BY          BECAUSE"),
     (["plan", "pod/web", "--cpu", "600m"], "QOS"),
     (["resize", "pod/web", "--cpu", "9"], "QOS"),
 ])

@@ -137,7 +137,7 @@ def test_inside_a_pod_its_service_account_counts_where_there_is_no_file(
     assert found == Access("https://[fd00::1]:443", b"ca", token_file=account / "token", namespace="shop")
     assert found.read_token() == "secret"
     assert find(inside | {"KUBECONFIG": str(theirs)}).server == find(inside, theirs).server == "https://work"
-    with pytest.raises(KubeconfigError, match="no such file; name a kubeconfig"):
+    with pytest.raises(KubeconfigError, match="no such file"):
         find({"HOME": str(tmp_path)})
 
 
@@ -184,3 +184,12 @@ def test_any_text_loads_or_says_why(text: str, tmp_path_factory: pytest.TempPath
     path.write_text(text, encoding="utf-8", errors="replace")
     with pytest.raises(KubeconfigError):
         load([path])
+
+
+@pytest.mark.parametrize(("before", "after"), [(None, "podfit"), ("", "podfit"), ("work", "work")])
+def test_a_context_becomes_current_only_where_there_is_none(before: str | None, after: str, tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    if before is not None:
+        path.write_text(yaml.safe_dump({**THEIRS, "current-context": before}))
+    merge(path, "podfit", OURS, current=True)
+    assert yaml.safe_load(path.read_text())["current-context"] == after

@@ -261,3 +261,11 @@ def test_a_backup_goes_where_nothing_is(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=str(target) if target.parent.is_dir() else "there is no directory"):
             check_target(target, overwrite=overwrite)
     check_target(tmp_path / "file", overwrite=True)
+
+
+def test_what_is_no_regular_file_is_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(UsageError, match="is not a regular file"):
+        check_target(pipe, overwrite=True)
+    assert pipe.is_fifo()

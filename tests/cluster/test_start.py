@@ -24,7 +24,8 @@ async def main():
 asyncio.run(main())
 """
 LATER = {
-    "cryptography", "joserfc", "grpc", "google.protobuf", "celpy", "re2", "aiohttp.client", "aiohttp.connector",
+    "podfit.api.structural.cel",
+    "cryptography", "joserfc", "grpc", "google.protobuf", "re2", "aiohttp.client", "aiohttp.connector",
     "aiohttp.web", "cyclopts", "rich", "tarfile", "podfit.apiserver.resources", "podfit.apiserver.openapi",
     "podfit.api.defaults", "podfit.api.validation.kinds", "podfit.api.validation.pods", "podfit.apiserver.doors",
     "podfit.cluster.loops", "podfit.cluster.nodes", "podfit.controllers", "podfit.scheduler", "podfit.kubelet",

@@ -1,7 +1,7 @@
 """The controllers beside a real API server."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,14 +12,15 @@ from podfit.api.apiextensions import CustomResourceDefinition
 from podfit.api.apiregistration import APIService
 from podfit.api.authorization import SubjectAccessReview
 from podfit.api.codec import convert
+from podfit.api.coordination import Lease
 from podfit.api.core.claims import PersistentVolumeClaim
-from podfit.api.core.config import ConfigMap, ServiceAccount
+from podfit.api.core.config import ConfigMap, Secret, ServiceAccount
 from podfit.api.core.limits import ResourceQuota
 from podfit.api.core.namespaces import Namespace
 from podfit.api.core.persistent import PersistentVolume
 from podfit.api.core.pods import Pod
 from podfit.api.meta import ObjectMeta
-from podfit.api.rbac import ClusterRole, PolicyRule
+from podfit.api.rbac import ClusterRole, ClusterRoleBinding, PolicyRule
 from podfit.api.registry import info_for
 from podfit.apiserver.housekeeping.bootstrap import RETIRED, bootstrap
 from podfit.apiserver.stored import Stored
@@ -27,7 +28,9 @@ from podfit.client.resource import dynamic
 from podfit.cluster.identities import MANAGER, controller
 from podfit.cluster.loops import controllers, garbage_collection
 from podfit.controllers.certificates import Signing
+from podfit.controllers.garbage.graph import Item
 from podfit.controllers.namespaces import ASK_AGAIN, NamespaceController
+from podfit.controllers.quotas import QuotaController
 from podfit.controllers.served import served
 from podfit.controllers.serviceaccounts import KUBE_SYSTEM, ControllerAccounts
 from podfit.core.errors import ApiError
@@ -35,7 +38,7 @@ from podfit.net.authority import Authority
 from podfit.net.wire import Identity
 from podfit.store.layer import StoreLayer
 from podfit.store.memory import memory_store
-from podfit.store.protocol import Record, RevisionConflict
+from podfit.store.protocol import Companion, CompanionConflict, Record
 from support.clock import FakeClock
 from support.server import Server, running_server
 
@@ -53,10 +56,18 @@ async def server(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
     async with running_server(tmp_path, clock=clock) as made:
         authority = Authority.load(tmp_path / "pki", clock=clock)
         signing = Signing(authority.ends, authority.sign)
-        every = controllers(made.as_identity, clock, made.context.gates, ca="CERTIFICATE", signing=signing)
+        every = controllers(made.as_identity, clock, ca="CERTIFICATE", signing=signing)
+        quotas = QuotaController(made.as_identity(controller("resourcequota-controller")), clock=clock,
+                                 gates=made.context.gates)
         namespaces = NamespaceController(made.as_identity(controller("namespace-controller")), clock=clock)
-        collecting = garbage_collection(made.as_identity, clock, gone=namespaces.gone)
-        tasks = [asyncio.create_task(each) for each in (namespaces.run(), *(each.run() for each in every), *collecting)]
+
+        def gone(item: Item) -> None:
+            namespaces.gone(item)
+            quotas.gone(item)
+
+        collecting = garbage_collection(made.as_identity, clock, gone=gone)
+        loops = (namespaces.run(), quotas.run(), *(each.run() for each in every), *collecting)
+        tasks = [asyncio.create_task(loop) for loop in loops]
         yield made
         for task in tasks:
             task.cancel()
@@ -180,6 +191,47 @@ async def test_a_deleted_namespace_goes_with_the_last_of_what_takes_its_time(ser
     assert clock.monotonic() == before, "it waited for a timer"
 
 
+async def test_pods_go_first_and_conditions_say_what_is_left(server: Server) -> None:
+    client, held = server.client, ["example.com/held"]
+    await create_namespace(server, "room")
+    pod = convert({"metadata": {"name": "p", "namespace": "room", "finalizers": held},
+                   "spec": {"containers": [{"name": "c", "image": "i"}]}}, Pod)  # fmt: skip
+    await client.create(pod)
+    await client.create(convert({"metadata": {"name": "m", "namespace": "room", "finalizers": held}}, ConfigMap))
+    await client.delete(Namespace, "room")
+
+    def says(namespace: Namespace) -> dict[str, tuple[str, str, str]]:
+        return {each.type: (each.status, each.reason, each.message) for each in namespace.status.conditions}
+
+    remaining = "Some resources are remaining: {} has 1 resource instances"
+    told = await until(server, Namespace, "room", "", lambda found: found.status.conditions)
+    assert says(told) == {
+        "NamespaceDeletionDiscoveryFailure": (
+            "False", "ResourcesDiscovered", "All resources successfully discovered"),
+        "NamespaceDeletionGroupVersionParsingFailure": (
+            "False", "ParsedGroupVersions", "All legacy kube types successfully parsed"),
+        "NamespaceDeletionContentFailure": (
+            "False", "ContentDeleted", "All content successfully deleted, may be waiting on finalization"),
+        "NamespaceContentRemaining": ("True", "SomeResourcesRemain", remaining.format("pods.")),
+        "NamespaceFinalizersRemaining": (
+            "True", "SomeFinalizersRemain",
+            "Some content in the namespace has finalizers remaining: example.com/held in 1 resource instances"),
+    }  # fmt: skip
+    assert not (await client.get(ConfigMap, "m", "room")).metadata.deletion_timestamp
+    assert (await client.list(ServiceAccount, "room")).items
+    await client.patch(Pod, "p", "room", {"metadata": {"finalizers": None}})
+    await until(server, Namespace, "room", "", lambda found: says(found)["NamespaceContentRemaining"] == (
+        "True", "SomeResourcesRemain", remaining.format("configmaps.")))  # fmt: skip
+    await client.patch(ConfigMap, "m", "room", {"metadata": {"finalizers": None}})
+    await gone(server, Namespace, "room")
+
+
+async def test_the_account_does_not_wait_for_the_certificate(server: Server) -> None:
+    await server.client.delete(ClusterRoleBinding, "system:controller:root-ca-cert-publisher")
+    await create_namespace(server, "room")  # waits for the account
+    assert not (await server.client.list(ConfigMap, "room")).items
+
+
 def a_pod(name: str, cpu: str) -> Pod:
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
     return convert({"metadata": {"name": name, "namespace": "default"}, "spec": {"containers": [container]}}, Pod)
@@ -206,7 +258,7 @@ async def test_a_quota_counts_what_is_there_and_credits_what_goes(server: Server
 
 
 async def test_a_pod_that_was_stored_after_a_count_is_counted(server: Server) -> None:
-    """Its charge made the controller count at once, before the pod was there; now nothing but the pod itself tells."""
+    """It was let in before there was a quota, and stored after that was counted: nothing but the pod itself tells."""
     document = {"metadata": {"name": "q", "namespace": "default"}, "spec": {"hard": {"pods": "5"}}}
     await server.client.create(convert(document, ResourceQuota))
     await until(server, ResourceQuota, "q", "default", lambda quota: str(quota.status.used.get("pods")) == "0")
@@ -226,11 +278,11 @@ class Contended(StoreLayer):
     def _kept(self, key: str, value: bytes) -> bytes:
         return value
 
-    async def update(self, key: str, value: bytes, *, expected: int) -> Record:
-        if key.endswith("/resourcequotas/default/b") and self.armed:
+    async def create(self, key: str, value: bytes, *, along: Sequence[Companion] = ()) -> Record:
+        if any(each.key.endswith("/resourcequotas/default/b") for each in along) and self.armed:
             self.armed = False
-            raise RevisionConflict(await self.get(key))
-        return await super().update(key, value, expected=expected)
+            raise CompanionConflict
+        return await super().create(key, value, along=along)
 
 
 async def test_a_pod_is_charged_once_to_each_quota(tmp_path: Path) -> None:
@@ -344,3 +396,31 @@ async def test_the_role_that_gave_controllers_everything_is_taken_back(server: S
     await bootstrap(server.context)
     with pytest.raises(ApiError, match="not found"):
         await server.client.get(ClusterRole, RETIRED)
+
+
+async def test_a_deadline_moves_a_pod_between_quotas_of_other_scopes(server: Server) -> None:
+    for name, scope in (("ends", "Terminating"), ("stays", "NotTerminating")):
+        spec = {"hard": {"pods": "5"}, "scopes": [scope]}
+        await server.client.create(convert({"metadata": {"name": name, "namespace": "default"}, "spec": spec},
+                                           ResourceQuota))  # fmt: skip
+    await server.client.create(a_pod("a", "1m"))
+    await until(server, ResourceQuota, "stays", "default", lambda quota: str(quota.status.used.get("pods")) == "1")
+    await server.client.patch(Pod, "a", "default", {"spec": {"activeDeadlineSeconds": 60}})
+    await until(server, ResourceQuota, "ends", "default", lambda quota: str(quota.status.used.get("pods")) == "1")
+    await until(server, ResourceQuota, "stays", "default", lambda quota: str(quota.status.used.get("pods")) == "0")
+
+
+async def test_any_object_that_goes_is_given_back(server: Server) -> None:
+    hard = {"secrets": "5", "count/leases.coordination.k8s.io": "5"}
+    document = {"metadata": {"name": "q", "namespace": "default"}, "spec": {"hard": hard}}
+    await server.client.create(convert({"metadata": {"name": "s", "namespace": "default"}}, Secret))
+    await server.client.create(convert({"metadata": {"name": "l", "namespace": "default"}}, Lease))
+    await server.client.create(convert(document, ResourceQuota))
+
+    def uses(number: str) -> Callable[[ResourceQuota], bool]:
+        return lambda quota: {str(amount) for amount in quota.status.used.values()} == {number}
+
+    await until(server, ResourceQuota, "q", "default", uses("1"))
+    await server.client.delete(Secret, "s", "default")
+    await server.client.delete(Lease, "l", "default")
+    await until(server, ResourceQuota, "q", "default", uses("0"))

@@ -7,17 +7,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kubelet.harness import IDENTITY, Node
+from podfit.answers.budgets import budgets_of
+from podfit.answers.export import export
+from podfit.answers.plan import PodPlan, plan
+from podfit.answers.room_notice import Room, read_room
+from podfit.answers.snapshot import Reader, Snapshot
+from podfit.answers.target import POD, Target
+from podfit.answers.why import PodWhy, why_pod
+from podfit.answers.wish import Wish, parse_amount
 from podfit.api.codec import convert, to_dict
 from podfit.api.core.events import Event
 from podfit.api.core.limits import LimitRange
 from podfit.api.core.pods import Pod
+from podfit.api.policy import PodDisruptionBudget
 from podfit.api.scheduling import PriorityClass
 from podfit.client.events import EventRecorder
 from podfit.client.rest import Client
 from podfit.client.transport import Local
-from podfit.controllers.room import COMPONENT, EVICTORS, USER, RoomController
+from podfit.controllers.room import BUDGET_SECONDS, COMPONENT, EVICTORS, USER, RoomController
+from podfit.controllers.room_notice import keep_notice
 from podfit.core.errors import ApiError
 from podfit.decide.minimum import MINIMUM
 from support.server import Server, running_server
@@ -84,6 +95,18 @@ class World:
                 return said[0].removesuffix(" x1")
             await self.node.rest(4)
         raise AssertionError(f"no {reason} on {name}: {await self.events()}")
+
+    async def snapshot(self, name: str, mode: str = "shrink") -> Snapshot:
+        found = await Reader(self.client, "default", self.node.clock).read(Target(POD, name), usage=True)
+        budgets = await budgets_of(self.client, "default")
+        return replace(found, room=Room(mode), budgets=budgets)
+
+    async def plan(self, name: str, cpu: str, *, mode: str = "shrink") -> PodPlan:
+        return plan(await self.snapshot(name, mode), Wish({"cpu": parse_amount("--cpu", cpu)})).pods[0]
+
+    async def why(self, name: str, *, mode: str = "shrink") -> PodWhy:
+        found = await self.snapshot(name, mode)
+        return why_pod(found.pods[0], found, self.node.clock.now())
 
     async def rest(self) -> None:
         await self.node.rest(40)
@@ -218,7 +241,7 @@ async def test_eviction_where_shrinking_is_not_enough(harsh: World) -> None:
     last = await anext(each.object async for each in seen if each.type == "DELETED")
     condition = next(each for each in last.status.conditions if each.type == "DisruptionTarget")
     text = "Evicted to make room for the resize of default/web (priority 1000)"
-    assert (condition.status, condition.reason, condition.message) == ("True", "EvictedToMakeRoom", text)
+    assert (condition.status, condition.reason) == ("True", "EvictionByEvictionAPI")
     await harsh.has("web", cpu="2900m")
     await harsh.has("batch", cpu="1100m")
     assert await harsh.heard("web", "MakingRoom") == (
@@ -226,6 +249,100 @@ async def test_eviction_where_shrinking_is_not_enough(harsh: World) -> None:
     assert (await harsh.heard("nightly", "EvictedToMakeRoom")).startswith(f"{text}: shrinking neighbours does not")
     with pytest.raises(ApiError, match="not found"):
         await harsh.pod("nightly")
+
+
+async def test_a_disruption_budget_is_asked_and_nobody_gives_in_vain(harsh: World) -> None:
+    await harsh.add("web", {"cpu": "1"}, klass="vip")
+    await harsh.add("batch", {"cpu": "1500m"}, minimum="cpu=1")
+    await harsh.add("nightly", {"cpu": "1"}, klass="low")
+    budget = {"metadata": {"name": "all", "namespace": "default"}, "spec": {
+        "minAvailable": 1, "selector": {"matchLabels": {"app": "nightly"}}}}  # fmt: skip
+    made = await harsh.client.create(convert(budget, PodDisruptionBudget))
+    await harsh.client.patch(Pod, "nightly", "default", {"metadata": {"labels": {"app": "nightly"}}})
+
+    async def allows(disruptions: int) -> None:
+        status = {"disruptionsAllowed": disruptions, "observedGeneration": made.metadata.generation, "expectedPods": 1}
+        await harsh.client.patch(PodDisruptionBudget, "all", "default", {"status": status}, subresource="status")
+
+    await allows(0)
+    await harsh.resize("web", cpu="2900m")
+    said = await harsh.heard("web", "EvictionRefused")
+    assert said.startswith("default/nightly cannot be evicted: Cannot evict pod as it would violate")
+    await harsh.has("batch", cpu="1500m")
+    found = await harsh.why("web", mode="preempt")
+    assert found.room == (
+        "default/batch shrinks cpu 1500m → 1100m",
+        "default/nightly cannot be evicted: its disruption budget all allows no disruption now")
+    await allows(1)
+    await harsh.node.advance(BUDGET_SECONDS + 1)
+    await harsh.rest()
+    await harsh.node.advance(2)
+    await harsh.has("web", cpu="2900m")
+    await harsh.has("batch", cpu="1100m")
+
+
+# ------------------------------------------------------------------ what is foretold, and what is told of it later
+
+
+async def test_a_plan_names_who_shrinks_as_it_then_happens(world: World) -> None:
+    await world.add("web", {"cpu": "1500m"}, klass="vip")
+    await world.add("batch", {"cpu": "2"}, minimum="cpu=500m")
+    promised = await world.plan("web", "3")
+    assert (promised.verdict, promised.text) == ("fits", "fits after default/batch shrinks cpu 2 → 1")
+    assert (await world.plan("web", "3", mode="")).verdict == "deferred"
+    assert (await world.plan("web", "3600m")).verdict == "deferred"
+    await world.resize("web", cpu="3")
+    await world.has("web", cpu="3")
+    await world.has("batch", cpu="1")
+    assert (await world.why("batch")).gave == "shrunk to make room for default/web: cpu 2 → 1"
+    sizes = export(Target(POD, "batch"), await world.snapshot("batch"))
+    assert sizes.sizes[0].requests == {"cpu": "2"}
+    assert sizes.notes[0] == (
+        "batch was shrunk to make room for default/web (cpu 2 → 1); the size that it had before is exported")
+    await world.resize("batch", cpu="700m")
+    await world.has("batch", cpu="700m")
+    assert (await world.why("batch")).gave == ""
+    sizes = export(Target(POD, "batch"), await world.snapshot("batch"))
+    assert (sizes.sizes[0].requests, sizes.notes) == ({"cpu": "700m"}, ())
+
+
+async def test_why_nobody_gives_is_told(world: World) -> None:
+    await world.add("web", {"cpu": "1500m"}, klass="vip")
+    await world.add("batch", {"cpu": "1500m"}, minimum="cpu=1")
+    await world.add("odd", {"cpu": "500m"}, minimum="cpu:lots")
+    await world.resize("web", cpu="3")
+    said = await world.heard("web", "NoRoomToMake")
+    found = await world.why("web")
+    assert f"no room can be made: {said}" in found.room
+    assert any(each.startswith("default/odd gives nothing: its annotation podfit.dev/minimum is ignored: 'cpu:lots'")
+               for each in found.room)  # fmt: skip
+    assert (await world.why("web", mode="")).room == ()
+
+
+async def test_two_gifts_remember_the_first_size(world: World) -> None:
+    await world.add("web", {"cpu": "1500m"}, klass="vip")
+    await world.add("batch", {"cpu": "2500m"}, minimum="cpu=500m")
+    await world.resize("web", cpu="2")
+    await world.has("batch", cpu="2")
+    await world.resize("web", cpu="3")
+    await world.has("batch", cpu="1")
+    assert (await world.why("batch")).gave == "shrunk to make room for default/web: cpu 2500m → 1"
+
+
+async def test_that_room_is_made_is_told_as_long_as_it_is(world: World) -> None:
+    user = world.server.as_user("jo", "system:authenticated")
+    clock = world.node.clock
+    assert await read_room(user, clock.now()) == Room()
+    notice = asyncio.create_task(keep_notice(world.server.as_user(USER), clock, "preempt"))
+    await world.rest()
+    assert await read_room(user, clock.now()) == Room("preempt")
+    for _ in range(6):
+        await world.node.advance(10)
+        assert await read_room(user, clock.now()) == Room("preempt")
+    notice.cancel()
+    await asyncio.gather(notice, return_exceptions=True)
+    await world.node.advance(41)
+    assert await read_room(user, clock.now()) == Room()
 
 
 async def test_two_that_wait_are_served_in_the_order_of_the_node(world: World) -> None:

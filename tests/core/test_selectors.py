@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podfit.core.selectors import Requirement, SelectorError, from_map, parse_fields, parse_labels
+from podfit.api.selector_text import parse_fields, parse_labels
+from podfit.core.selectors import Requirement, SelectorError, from_map
 
 LABELS = {"app": "web", "tier": "front", "n": "5"}
 
@@ -28,6 +29,15 @@ def test_labels(text: str, matches: bool) -> None:
 def test_what_is_no_selector(text: str) -> None:
     with pytest.raises(SelectorError):
         parse_labels(text)
+
+
+@pytest.mark.parametrize("text", ["a,", "a in (b),", "a in (" + "b," * 1000 + "b)"])
+def test_more_terms_than_a_selector_may_have(text: str) -> None:
+    parse_labels(("a," * 999 + "a")[: 2 * 1000])
+    with pytest.raises(SelectorError, match="at most 1000"):
+        parse_labels(text * 1001 + "a")
+    with pytest.raises(SelectorError, match="at most 1000"):
+        parse_fields("a=b," * 1000 + "a=b")
 
 
 @given(
@@ -59,7 +69,7 @@ def test_fields() -> None:
     assert not parse_fields("")
 
 
-@pytest.mark.parametrize("text", ["spec.nodeName", "a b=c", "=x"])
+@pytest.mark.parametrize("text", ["spec.nodeName", "a=b=c", "a=b\\x", "a=b\\", "a>b"])
 def test_what_is_no_field_selector(text: str) -> None:
     with pytest.raises(SelectorError):
         parse_fields(text)

@@ -6,7 +6,7 @@ import pytest
 
 from podfit.api.admissionregistration import RuleWithOperations, ValidatingWebhook
 from podfit.api.meta import LabelSelector, LabelSelectorRequirement
-from podfit.decide.webhooks import Write, has_rule, is_exempt, is_selected
+from podfit.decide.webhook_rules import Write, has_rule, is_exempt, is_selected
 
 
 def write(**more: Any) -> Write:

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from support.terminal import in_terminal
+
 TOUR = Path(__file__).parents[2] / "docs/tour.md"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MARK = "--- end of command ---"
@@ -77,6 +79,36 @@ def test_the_tour_goes_as_it_says(tmp_path: Path) -> None:
         f"$ {each.text}\n{said}" for each, said in zip(commands(), told, strict=True) if not _fits(each.printed, said)
     ]
     assert not wrong, "the tour says otherwise:\n" + "\n".join(wrong)
+
+
+@pytest.mark.kubectl
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize(("columns", "switch"), [(60, {"FORCE_COLOR": "1"}), (120, {"NO_COLOR": "1"})])
+def test_the_tour_in_a_terminal(columns: int, switch: dict[str, str], tmp_path: Path) -> None:
+    """Every word is there, whatever is folded; none is broken, and only commands to copy are wider."""
+    for name, text in files().items():
+        (tmp_path / name).write_text(text)
+    script = "\n".join(f"{each.text}\n{STEP}" for each in commands())
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {"HOME": str(tmp_path), "PATH": path, **switch}
+    try:
+        seen = in_terminal(["bash"], columns=columns, cwd=tmp_path, stdin=script, environment=environment)
+    finally:
+        down = ["podfit", "down", "--data", str(tmp_path / "tour")]
+        subprocess.run(down, env=os.environ | {"PATH": path}, capture_output=True, timeout=60, check=False)
+    told = seen.plain.split(f"\n{MARK}\n")[:-1]
+    ours = [(each, said) for each, said in zip(commands(), told, strict=True)
+            if each.text.startswith(("podfit", "kubectl podfit")) and " up " not in each.text]  # fmt: skip
+    assert [(each.text, _absent(each.printed, said)) for each, said in ours if _absent(each.printed, said)] == []
+    assert [line for _, said in ours for line in said.splitlines()
+            if len(line) > columns and not line.startswith("next: ")] == []  # fmt: skip
+    assert ("\x1b[32mfits" in seen.text) == ("FORCE_COLOR" in switch)
+
+
+def _absent(expected: str, said: str) -> set[str]:
+    """Words of the page that a terminal does not show; headers of a title and what is not there may be missing."""
+    words = {word for line in expected.splitlines() for piece in line.split("...") for word in piece.split()[1:-1]}
+    return {word for word in words if not word.isupper() and word != "-"} - set(said.split())
 
 
 def _fits(expected: str, said: str) -> bool:

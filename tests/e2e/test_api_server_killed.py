@@ -1,15 +1,14 @@
 """The API server is killed during a storm of resizes while the kubelet lives on in another process, as on a real node.
 
-The server is `podfit up --node none`, on its durable store and always on the same port. The kubelet is this process's
-own: it speaks to the server over HTTPS as its node, on a simulated runtime and the machine's time.
+The server is `podfit up --node none`, on its durable store and always on the same port. The node is `podfit kubelet` on
+a simulated runtime.
 """
 
 import asyncio
 import os
 import random
 import signal
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,44 +16,16 @@ from urllib.parse import urlsplit
 import pytest
 
 from podfit.api.core.pods import Pod
-from podfit.client.kubeconfig import Access, load
+from podfit.client.kubeconfig import load
 from podfit.client.rest import Client
-from podfit.cluster.kubelet_config import kubelet_config, node_machine
-from podfit.cluster.layout import DataDir
-from podfit.cluster.nodes import simulated_machinery
-from podfit.cluster.options import NodeKind, UpOptions
 from podfit.core.errors import ApiError
-from podfit.kubelet.kubelet import Kubelet
-from podfit.kubelet.volumes.mounter import DirectoryMounter
-from podfit.net.authority import Authority
-from podfit.net.system import SystemClock
+from support.kubelet import joined
 from support.up import Up, manifest, resources
 
 NODE, NAMES = "n1", [f"p{number}" for number in range(10)]
 RESIZES, SECONDS, LOOK = 8, 60.0, 0.05
 LATEST = 40  # of the 80 resizes: the server is killed when so many or fewer were acknowledged
 Figure = Callable[[str, object], None]
-
-
-@asynccontextmanager
-async def kubelet(up: Up, directory: Path) -> AsyncIterator[None]:
-    """A node of its own, known to the server by its certificate."""
-    clock = SystemClock()
-    authority = Authority.load(DataDir(up.root).pki, clock=clock)
-    pair = authority.client("n1", user=f"system:node:{NODE}", groups=("system:nodes",))
-    client = Access(up.state()["server"], authority.certificate, pair.certificate, pair.key).client()
-    options = UpOptions(data=DataDir.at(directory), node=NodeKind.SIMULATED)
-    config, machinery = kubelet_config(NODE, options, simulated=True), simulated_machinery(clock)
-    agent = Kubelet(
-        client=client, runtime=machinery.runtime, cgroups=machinery.cgroups, config=config,
-        machine=node_machine(config, machinery.cgroups, options), mounter=DirectoryMounter(), clock=clock,
-        runtime_name="simulated")  # fmt: skip
-    await agent.start()
-    try:
-        yield
-    finally:
-        await agent.stop(stop_pods=False)
-        await client.close()
 
 
 class Storm:
@@ -110,7 +81,7 @@ def _settled(pod: Pod) -> bool:
 
 async def _killed(up: Up, directory: Path, seed: int, rounds: int) -> Storm:
     storm, port = Storm(up, seed), urlsplit(up.state()["server"]).port or 0
-    async with kubelet(up, directory):
+    with joined(directory, up.kubeconfig, NODE):
         client = load([up.kubeconfig]).client()
         try:
             for name in NAMES:

@@ -103,12 +103,18 @@ def test_a_killed_containerd_is_started_again_under_its_containers(cluster_dir: 
     cluster_dir.start()
     cluster_dir.apply(manifest("web", {"name": "app", "resources": resources("50m", "32Mi")}))
     before = _first(cluster_dir.pod_when("web", running, "ran"))
-    os.kill(cluster_dir.state()["nodes"][0]["containerd_pid"], signal.SIGKILL)
+    killed, began = cluster_dir.state()["nodes"][0]["containerd_pid"], cluster_dir.state()["started"]
+    os.kill(killed, signal.SIGKILL)
     patch = '{"spec":{"containers":[{"name":"app","resources":{"requests":{"cpu":"60m"},"limits":{"cpu":"60m"}}}]}}'
     cluster_dir.ok("patch", "pod", "web", "--subresource", "resize", "--patch", patch)
     resized = cluster_dir.pod_when("web", settled, "completed its resize", seconds=60)
     assert resized["status"]["containerStatuses"][0]["resources"]["limits"]["cpu"] == "60m"
     assert _first(resized) == before
+    now = cluster_dir.state()
+    assert (now["started"], now["ready"]) == (began, True)
+    assert now["nodes"][0]["containerd_pid"] != killed
+    command = Path(f"/proc/{now['nodes'][0]['containerd_pid']}/cmdline").read_text()
+    assert str(cluster_dir.root) in command
 
 
 def test_a_directory_and_a_port_are_used_once(cluster_dir: Up) -> None:

@@ -6,6 +6,7 @@
     runtime.silent = True     nothing is told of what containers may use
     runtime.stats.append(…)   what a container is said to use
     runtime.listens = True    it knows UpdatePodSandboxResources
+    runtime.needs = 24 << 20  bytes that every container uses: started with no more, it is killed
     runtime.calls             what was asked, in order
 """
 
@@ -48,6 +49,9 @@ from podfit.kubelet.runtime.types import (
     Version,
 )
 
+LEAST = 6 << 20
+"""With a lower memory limit runc may be killed before it has started the container."""
+
 
 @dataclass
 class _Box:
@@ -70,6 +74,7 @@ class FakeRuntime:
         self.silent = False
         self.listens = False
         self.stats: list[ContainerStats] = []
+        self.needs = 0
         self._vanished: set[str] = set()
 
     # ------------------------------------------------------------------ levers
@@ -85,6 +90,10 @@ class FakeRuntime:
         key = self.running(name).id
         self._end(key, code)
         self._set(key, reason=reason)
+
+    def finish(self, container_id: str, code: int = 0) -> None:
+        """One container, of several with its name, ends by itself."""
+        self._end(container_id, code)
 
     def alter(self, name: str, **resources: Any) -> None:
         """As an NRI plugin does: the container may use something else than was asked for."""
@@ -155,14 +164,20 @@ class FakeRuntime:
         return key
 
     async def start_container(self, container_id: str) -> None:
-        name = self.containers[container_id][1].name
+        status = self.containers[container_id][1]
+        limit = status.resources.memory_limit if status.resources else 0
         try:
-            self._call("start", name)
+            self._call("start", status.name)
+            if 0 < limit < LEAST:
+                raise CRIError("container init was OOM-killed (memory limit too low?)")
         except CRIError:
             self._set(
                 container_id, state=ContainerState.EXITED, exit_code=128, reason="StartError", finished_at=self._now())
             raise
         self._set(container_id, state=ContainerState.RUNNING, started_at=self._now())
+        if 0 < limit <= self.needs:
+            self._end(container_id, 137)
+            self._set(container_id, reason="OOMKilled")
 
     async def stop_container(self, container_id: str, *, grace_seconds: int) -> None:
         name = self.containers[container_id][1].name

@@ -39,6 +39,19 @@ async def test_a_deadline_that_is_set_later_counts_from_the_start(node: Node) ->
     await node.until(lambda: node.phase() == "Failed")
 
 
+@pytest.mark.parametrize("seconds", [3600.0, -3600.0, 86400.0, -86400.0, 10 * 365.25 * 86400, -10 * 365.25 * 86400])
+async def test_a_deadline_does_not_move_when_the_time_of_day_is_set(node: Node, seconds: float) -> None:
+    node.add(activeDeadlineSeconds=60, terminationGracePeriodSeconds=1)
+    await node.runs()
+    await node.advance(20)
+    node.clock.jump(seconds)
+    node.api.change("web", activeDeadlineSeconds=50)
+    await node.advance(29)
+    assert node.phase() == "Running"
+    await node.advance(1.5)
+    await node.until(lambda: node.phase() == "Failed")
+
+
 async def test_what_others_say_of_a_pod_is_kept_and_can_make_it_ready(node: Node) -> None:
     node.add(readinessGates=[{"conditionType": "example.com/x"}])
     await node.runs()

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from kubelet.harness import Node, container
+from podfit.kubelet.runtime.types import ContainerState
 
 
 def calls(node: Node, *kinds: str) -> list[str]:
@@ -124,6 +125,19 @@ async def test_a_pod_deleted_by_force_is_stopped_all_the_same(node: Node) -> Non
     node.api.remove("pods", "web")
     await node.until(lambda: not node.runtime.boxes)
     assert calls(node, "stop") == ["stop c1 1s"]
+
+
+async def test_a_pod_deleted_by_force_counts_no_more_while_its_container_ends(node: Node) -> None:
+    """Else the next pod, which the scheduler has bound already, would be Failed for good (OutOfcpu)."""
+    node.runtime.stubborn.add("c1")
+    large = {"requests": {"cpu": "3"}}
+    node.add(containers=[container("c1", resources=large)])
+    await node.runs()
+    node.api.remove("pods", "web")
+    node.add("next", containers=[container("c2", resources=large)])
+    await node.runs("next")
+    assert node.runtime.running("c1").state is ContainerState.RUNNING, "the first one's container still ends"
+    node.runtime.stubborn.clear()
 
 
 async def test_a_finalizer_holds_the_object_but_not_the_room(node: Node) -> None:

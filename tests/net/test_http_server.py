@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 import pytest
 
 from podfit.core.errors import bad_request, conflict
-from podfit.net import http_connection
+from podfit.net import http_accept, http_connection
 from podfit.net.authority import Authority
 from podfit.net.http_intake import MOST_WAITING
 from podfit.net.http_server import BODY_LIMIT, HttpsServer, PortInUse
@@ -16,6 +16,7 @@ from podfit.net.http_syntax import HEADER_LIMIT, TARGET_LIMIT
 from podfit.net.tls import KeyPair, client_context, server_context
 from podfit.net.wire import Handler, Request, Response
 from podfit.net.x509 import certificate_identity
+from support.turns import turns
 from support.wire import HOST, Dial, get
 
 Serving = Callable[[Handler], AbstractAsyncContextManager[int]]
@@ -296,7 +297,7 @@ async def test_closing_cuts_what_outlives_the_deadline(authority: Authority, ser
 
 
 def test_on_uvloop_its_own_tls_is_watched_in_the_same_way(server_pair: KeyPair, trusting: ssl.SSLContext) -> None:
-    """On the loop of a process that serves: requests are answered, and who is silent is cut."""
+    """On the loop of a process that serves: requests are answered, and who is silent has no TLS yet, and is cut."""
     import uvloop.loop
 
     async def serve() -> None:
@@ -306,9 +307,10 @@ def test_on_uvloop_its_own_tls_is_watched_in_the_same_way(server_pair: KeyPair, 
         asking, asked = await asyncio.open_connection(HOST, port, ssl=trusting, server_hostname="localhost")
         asked.write(get("/healthz"))
         assert (await asyncio.wait_for(asking.readline(), 3)).startswith(b"HTTP/1.1 200")
-        protocols = {type(each.get_protocol()) for each in server._connections.sockets}  # type: ignore[union-attr]
+        protocols = [type(each.get_protocol()) for each in server._connections.sockets]  # type: ignore[union-attr]
         assert len(server._connections.sockets) == 2  # type: ignore[union-attr]
-        assert all(issubclass(each, uvloop.loop.SSLProtocol) for each in protocols)  # type: ignore[attr-defined]
+        tls = uvloop.loop.SSLProtocol  # type: ignore[attr-defined]
+        assert sorted(issubclass(each, tls) for each in protocols) == [False, True]
         await asyncio.wait_for(server.close(), 3)
         with suppress(ConnectionError):
             assert await asyncio.wait_for(reader.read(), 3) == b""
@@ -446,4 +448,172 @@ async def test_an_idle_connection_is_closed(
     await wire.send(get("/"))
     await wire.answer()
     assert await asyncio.wait_for(wire.reader.read(), 5) == b""
+    await server.close(deadline=0.1)
+
+
+@pytest.mark.parametrize("trailers", [b"X-First: 1\r\nImpersonate-User: mallory\r\n", b"A: b\r\n", b"Host: probe\r\n"])
+@pytest.mark.parametrize("body", [b"3\r\nabc\r\n", b"", b"1\r\na\r\n" * 20_000])
+async def test_trailers_are_refused(serving: Serving, dial: Dial, trailers: bytes, body: bytes) -> None:
+    """The parser would give the last of them to the next request as a header."""
+    async with serving(echo) as port:
+        wire = await dial(port)
+        await wire.send(CHUNKED + body + b"0\r\n" + trailers + b"\r\n")
+        status, headers, answer = await wire.answer()
+        assert (status, headers["connection"]) == (400, "close")
+        assert json.loads(answer)["message"] == "the request body cannot be read: trailers are not supported"
+
+
+async def test_headers_are_bounded_all_together(serving: Serving, dial: Dial) -> None:
+    async with serving(echo) as port:
+        wire = await dial(port)
+        await wire.send(get("/", **{f"X-{number}": "a" * 30_000 for number in range(8)}))
+        assert (await wire.answer())[0] == 200
+        await wire.send(get("/", **{f"X-{number}": "a" * 30_000 for number in range(9)}))
+        status, headers, _ = await wire.answer()
+        assert (status, headers["connection"]) == (431, "close")
+
+
+async def test_trailers_that_come_later_are_refused(serving: Serving, dial: Dial) -> None:
+    async with serving(echo) as port:
+        wire = await dial(port)
+        for part in (CHUNKED, b"3\r\nabc\r\n", b"0\r\nA: b\r\n", b"\r\n"):
+            await wire.send(part)
+            await asyncio.sleep(0)
+        assert (await wire.answer())[0] == 400
+
+
+async def test_a_chunked_body_without_trailers_keeps_the_connection(serving: Serving, dial: Dial) -> None:
+    async with serving(echo) as port:
+        wire = await dial(port)
+        for _ in range(3):
+            await wire.send(CHUNKED + b"3\r\nabc\r\n0\r\n\r\n")
+            status, headers, body = await wire.answer()
+            assert (status, headers.get("connection"), json.loads(body)["size"]) == (200, None, 3)
+            await wire.send(get("/second"))
+            status, _, body = await wire.answer()
+            assert (status, json.loads(body)["path"]) == (200, "/second")
+
+
+@pytest.mark.parametrize("behind", [b"GET /second HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /second HT", b"\x00"])
+async def test_what_is_behind_a_chunked_body_in_one_write_ends_the_connection(
+    serving: Serving, dial: Dial, behind: bytes
+) -> None:
+    """Nobody could tell whether its first header was a trailer."""
+    async with serving(echo) as port:
+        wire = await dial(port)
+        await wire.send(CHUNKED + b"0\r\nImpersonate-User: mallory\r\n\r\n" + behind)
+        status, headers, body = await wire.answer()
+        assert (status, headers["connection"], json.loads(body)["path"]) == (200, "close", "/")
+        assert await wire.reader.read() == b""
+
+
+async def test_the_last_request_is_answered_whatever_is_behind_it(serving: Serving, dial: Dial) -> None:
+    async with serving(echo) as port:
+        wire = await dial(port)
+        await wire.send(get("/first", Connection="close") + get("/second") + b"\x00\x01")
+        status, headers, body = await wire.answer()
+        assert (status, headers["connection"], json.loads(body)["path"]) == (200, "close", "/first")
+        assert await wire.reader.read() == b""
+
+
+async def test_others_have_their_turn_between_requests_sent_ahead(serving: Serving, dial: Dial) -> None:
+    async with serving(echo) as port:
+        wire, other = await dial(port), await dial(port)
+        with turns() as measured:
+            await wire.send(get("/") * 1500)
+            await other.send(get("/other"))
+            assert (await other.answer())[0] == 200
+            assert [(await wire.answer())[0] for _ in range(1500)] == [200] * 1500
+        assert measured.worst < 0.1
+
+
+# ---------------------------------------------------------------- clients that take their time, and too many of them
+
+
+async def test_who_does_not_read_an_answer_is_cut_off(
+    server_pair: KeyPair, trusting: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_connection, "STALLED_SECONDS", 0.05)
+
+    async def large(_: Request) -> Response:
+        return Response(200, {}, bytes(32 * 2**20))
+
+    server = HttpsServer(large, server_context(server_pair))
+    port = await server.listen(HOST, 0)
+    lost = asyncio.Event()
+
+    class Lost(http_connection.Connection):
+        def connection_lost(self, exc: BaseException | None) -> None:
+            super().connection_lost(exc)
+            lost.set()
+
+    monkeypatch.setattr(http_accept, "Connection", Lost)
+    _reader, writer = await asyncio.open_connection(HOST, port, ssl=trusting, limit=1024)
+    writer.write(get("/"))
+    await asyncio.wait_for(lost.wait(), 10)  # nothing is read here beyond the limit
+    writer.transport.abort()
+    await server.close(deadline=0.1)
+
+
+async def test_who_begins_no_handshake_is_cut_off(server_pair: KeyPair, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_accept, "HANDSHAKE_SECONDS", 0.05)
+    server = HttpsServer(echo, server_context(server_pair))
+    reader, writer = await asyncio.open_connection(HOST, await server.listen(HOST, 0))
+    with suppress(ConnectionError):
+        assert await asyncio.wait_for(reader.read(), 5) == b""
+    writer.transport.abort()
+    await server.close(deadline=0.1)
+
+
+async def test_of_many_that_say_nothing_the_oldest_make_room(
+    server_pair: KeyPair, dial: Dial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_accept, "MOST_ARRIVING", 3)
+    server = HttpsServer(echo, server_context(server_pair))
+    port = await server.listen(HOST, 0)
+    silent = [await asyncio.open_connection(HOST, port) for _ in range(5)]
+    wire = await dial(port)
+    await wire.send(get("/"))
+    assert (await wire.answer())[0] == 200
+    for reader, _ in silent[:2]:
+        with suppress(ConnectionError):
+            assert await asyncio.wait_for(reader.read(), 5) == b""
+    for _, writer in silent:
+        writer.transport.abort()
+    await server.close(deadline=0.1)
+
+
+async def test_of_too_many_connections_the_longest_idle_makes_room(
+    server_pair: KeyPair, dial: Dial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody who is being answered is cut; when all are, the new one is refused."""
+    monkeypatch.setattr(http_accept, "MOST_CONNECTIONS", 3)
+    asked, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(request: Request) -> Response:
+        if request.path == "/slow":
+            asked.set()
+            await go_on.wait()
+        return Response(200, {}, b"x")
+
+    server = HttpsServer(slow, server_context(server_pair))
+    port = await server.listen(HOST, 0)
+    busy, idle, later = [await dial(port) for _ in range(3)]
+    await busy.send(get("/slow"))
+    await asyncio.wait_for(asked.wait(), 5)
+    for wire in (idle, later):
+        await wire.send(get("/"))
+        assert (await wire.answer())[0] == 200
+    newest = await dial(port)
+    await newest.send(get("/"))
+    assert (await newest.answer())[0] == 200
+    assert await asyncio.wait_for(idle.reader.read(), 5) == b""
+    await later.send(get("/"))
+    assert (await later.answer())[0] == 200
+    for wire in (later, newest):
+        await wire.send(get("/slow"))
+    with pytest.raises(ConnectionError):
+        await dial(port)
+    go_on.set()
+    assert (await busy.answer())[0] == 200
     await server.close(deadline=0.1)

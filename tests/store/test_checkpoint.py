@@ -14,6 +14,7 @@ from podfit.store.sqlite import checkpoint
 from podfit.store.sqlite.checkpoint import Checkpointer
 from podfit.store.sqlite.file import StoreFile, open_file
 from podfit.store.sqlite.log import SqliteLog
+from podfit.store.sqlite.reserve import Reserve
 
 NEVER = 10**6  # seconds
 T = TypeVar("T")
@@ -38,7 +39,7 @@ def test_it_copies_when_writing_pauses(
     file: StoreFile, copied: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoint, "PAUSE", 0.001)
-    checkpointer = Checkpointer(file.copier, threading.Lock(), left=0)
+    checkpointer = Checkpointer(file.copier, threading.Lock(), Reserve(file.path), left=0)
     checkpointer.wrote(1)
     assert copied.wait(5)
     checkpointer.close()
@@ -58,7 +59,7 @@ def test_it_copies_when_the_log_has_grown_large(
             return super().wait_for(predicate, timeout)
 
     monkeypatch.setattr(threading, "Condition", Condition)
-    checkpointer = Checkpointer(file.copier, threading.Lock(), left=0)
+    checkpointer = Checkpointer(file.copier, threading.Lock(), Reserve(file.path), left=0)
     checkpointer.wrote(999)
     assert waiting.wait(5)
     assert not copied.is_set()
@@ -71,7 +72,7 @@ def test_what_an_earlier_process_left_is_copied(
     file: StoreFile, copied: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoint, "PAUSE", 0.001)
-    checkpointer = Checkpointer(file.copier, threading.Lock(), left=1)
+    checkpointer = Checkpointer(file.copier, threading.Lock(), Reserve(file.path), left=1)
     assert copied.wait(5)
     checkpointer.close()
 
@@ -79,7 +80,7 @@ def test_what_an_earlier_process_left_is_copied(
 def test_the_last_pass_holds_back_a_writer_that_never_pauses(file: StoreFile, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoint, "PAUSE", NEVER)
     writing = threading.Lock()
-    checkpointer = Checkpointer(file.copier, writing, left=0)
+    checkpointer = Checkpointer(file.copier, writing, Reserve(file.path), left=0)
     held: list[bool] = []
     real = Checkpointer._pass
 
@@ -122,7 +123,7 @@ def test_a_copy_that_fails_is_said_and_the_next_one_tried(
         raise sqlite3.OperationalError("disk I/O error")
 
     monkeypatch.setattr(Checkpointer, "_copy", fail)
-    checkpointer = Checkpointer(file.copier, threading.Lock(), left=0)
+    checkpointer = Checkpointer(file.copier, threading.Lock(), Reserve(file.path), left=0)
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
             checkpointer.wrote(1)

@@ -21,7 +21,7 @@ class HeldLog(MemoryLog):
         self._answered = threading.Semaphore(0)
         self._failing = False
 
-    def append(self, changes: Sequence[Change]) -> None:
+    def append(self, changes: Sequence[Change], *, freeing: bool = False) -> None:
         self.batches.append([change.record.key for change in changes])
         self._begun.release()
         self._answered.acquire()

@@ -9,6 +9,7 @@ from podfit.store import hub
 from podfit.store.hub import HubWatch
 from podfit.store.logged import LoggedStore
 from podfit.store.protocol import Change, Compacted, Record, SlowWatcher
+from podfit.store.sqlite import log
 from support.etcd import AnyStore
 
 
@@ -198,3 +199,21 @@ async def test_a_closed_watch_ends(store: AnyStore, closes: str) -> None:
     else:
         await store.close()
     assert await reading == [made]
+
+
+@pytest.mark.usefixtures("from_the_log")
+async def test_large_history_is_read_a_little_at_a_time(store: AnyStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub, "HISTORY_PAGE", 500)
+    monkeypatch.setattr(log, "MOST_READ", 100)
+    begin = store.revision
+    names = [f"/w/{number}" for number in range(6)]
+    for name in names:
+        await store.create(name, b"x" * 60)
+    watch = store.watch("/w/", after=begin)
+    batches: list[list[str]] = []
+    async with asyncio.timeout(5):
+        while sum(map(len, batches)) < len(names):
+            batches.append(keys(await anext(watch)))
+    assert [key for batch in batches for key in batch] == names
+    if isinstance(store, LoggedStore) and isinstance(store._log, log.SqliteLog):
+        assert list(map(len, batches)) == [2, 2, 2]

@@ -12,12 +12,12 @@ import msgspec
 
 from podfit.api.core.container_status import ContainerStatus
 from podfit.api.core.containers import ResourceRequirements
-from podfit.api.core.pods import Pod, PodCondition
+from podfit.api.core.pods import Pod, PodCondition, PodStatus
 from podfit.core.quantity import Quantity
 from podfit.decide.container_resources import Machine, effective
 from podfit.decide.fit import NodeView
+from podfit.decide.node.effects import Admitted, Answer
 from podfit.decide.overlay import PodResources, resizable
-from podfit.kubelet.allocation.admission import Admitted, Answer
 from podfit.kubelet.allocation.checkpoint import Checkpoint
 from podfit.kubelet.allocation.disk import Write
 from podfit.kubelet.allocation.manager import AllocationManager
@@ -43,6 +43,7 @@ class Allocating:
         self.synced: list[str] = []
         self.told_to_end: list[str] = []
         self.desired: dict[str, Pod] = {}
+        self.reported: dict[str, PodStatus] = {}
         self.manager = AllocationManager(
             allocated=self.allocated, actuated=self.actuated, node=lambda: self.view, clock=self.clock,
             emit=lambda pod, *event: self.events.append(" ".join([pod.metadata.name, *event])),
@@ -73,15 +74,16 @@ class Allocating:
     async def settles(self, pod: Pod) -> None:
         """The pod runs at its allocated size, all of it actuated, and says so."""
         uid = pod.metadata.uid
-        now = self.manager.begin_sync(self.desired[uid], ())
+        now = (await self.manager.begin_sync(lambda: self.desired[uid], ())).pod
         record = {each.name: effective(now, each) for each in resizable(now, self.view.gates)}
         await self.actuated.put({uid: PodResources(record, now.spec.resources or ResourceRequirements())})
-        now = self.manager.begin_sync(self.desired[uid], record)
+        now = (await self.manager.begin_sync(lambda: self.desired[uid], record)).pod
         statuses = tuple(
             ContainerStatus(name=each.name, resources=each.resources, allocated_resources=each.resources.requests)
             for each in now.spec.containers
         )
         status = msgspec.structs.replace(pod.status, phase="Running", container_statuses=statuses)
+        self.reported[uid] = status
         await self.manager.reconcile(uid, status)
 
     async def ends(self, pod: Pod) -> None:

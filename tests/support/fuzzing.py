@@ -197,6 +197,14 @@ class Fuzz:
         return method, f"{path}?{query}" if query else path, body, kind, accept
 
 
+async def populate(server: Server, seed: int, name: str) -> None:
+    """An object of each kind, as far as one is valid without more than a name."""
+    builder = Builder(Random(seed))
+    for info in resources():
+        body = encoded(builder.document(info, name, "default", grafts=0))
+        await checked(server, "POST", info.path("default"), body)
+
+
 def encoded(value: Any) -> bytes:
     return json.dumps(value).encode()
 

@@ -24,6 +24,8 @@ from support.golden import Case
 from support.server import Server, document
 
 NAMESPACE = "golden"
+RECORDER = "bars/v1.36"
+"""Who made the recorded namespaces, by their managed fields."""
 ADMIN_AGENT = "golden/v1.36 (linux/amd64)"
 DEFINITIONS = "/customresourcedefinitions"
 _PLACEHOLDER = re.compile(r"\{([a-zA-Z0-9]+)\}")
@@ -58,8 +60,11 @@ class Replay:
         self._server = server
         self._names = {"ns": NAMESPACE}
 
-    async def prepare(self, case: Case) -> None:
-        await self._server.namespace(NAMESPACE, certificate=False)  # as recorded
+    async def prepare(self, case: Case, *, certificate: bool = False) -> None:
+        """`certificate`: with the config map of the cluster's authority, which most recordings were made without."""
+        await self.send({"method": "POST", "path": "/api/v1/namespaces", "ua": RECORDER,
+                         "body": {"metadata": {"name": NAMESPACE}}})  # fmt: skip
+        await self._server.account(NAMESPACE, certificate=certificate)
         if "{jwt}" in str(case.get("request")):
             self._names["jwt"] = await self._token()
         for step in case.get("setup") or []:

@@ -203,3 +203,24 @@ def test_two_hours_with_ten_pods_take_seconds(cluster: Cluster, clock: Clock) ->
     clock.advance(hours=2)
     assert time.process_time() - began < 10, "bench/fixture.py has the figure; this only notices a disaster"
     assert {each.phase for each in cluster.pods()} == {"Running"}
+
+
+def test_a_text_that_is_indented_may_have_several_documents(cluster: Cluster) -> None:
+    """A namespace, and a pod in it that needs the service account which a controller makes."""
+    cluster.apply("""
+        apiVersion: v1
+        kind: Namespace
+        metadata: {name: team}
+        ---
+        apiVersion: scheduling.k8s.io/v1
+        kind: PriorityClass
+        metadata: {name: high}
+        value: 1000
+        ---
+        apiVersion: v1
+        kind: Pod
+        metadata: {name: a, namespace: team}
+        spec: {priorityClassName: high, containers: [{name: a, image: "a:1"}]}
+    """)
+    assert cluster.pod("a", namespace="team").phase == "Running"
+    assert cluster.pod("a", namespace="team").document["spec"]["priority"] == 1000

@@ -25,6 +25,11 @@ class Age(msgspec.Struct, frozen=True):
         return self.minor >= FIRST
 
     @property
+    def is_podfit(self) -> bool:
+        """podfit's own API server, on which no Deployment starts anything."""
+        return "+podfit" in self.version
+
+    @property
     def has_subresource(self) -> bool:
         """Before, resources were changed on the pod itself."""
         return self.minor >= SUBRESOURCE

@@ -5,12 +5,12 @@ from typing import Any
 
 import msgspec
 
-from podfit.answers.snapshot import query_of
+from podfit.answers.selectors import query_of
 from podfit.api import codec
 from podfit.api.meta import ObjectMeta
+from podfit.api.selector_text import parse_labels
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
-from podfit.core.selectors import parse_labels
 
 
 class _Spec(msgspec.Struct, frozen=True, rename="camel"):

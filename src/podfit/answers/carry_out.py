@@ -1,7 +1,8 @@
 """Carry out a plan on its pods. Resizes, and an annotation that knows what was before.
 
-Pods are resized one after the other. The first that is refused, or that a disruption budget protects from the restart
-it needs, ends it: what is done is done and told, what is left is left as it was.
+Pods are resized one after the other, in the plan's order; one that gives up room is waited for before the next is asked
+for. The first that is refused, or that a disruption budget protects from the restart it needs, ends it: what is done is
+done and told, what is left is left as it was.
 
     before ──annotation──▶ resize ──▶ watched until it is complete, waits, or fails
 """
@@ -13,14 +14,17 @@ from contextlib import aclosing
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
+from podfit.answers.ages import Age
 from podfit.answers.budgets import Budget, budgets_of
+from podfit.answers.commands import HERE, Commands
 from podfit.answers.kinds import PODS
-from podfit.answers.plan import DEFERRED, FITS, UNCHANGED, Plan, PodPlan
+from podfit.answers.plan import DEFERRED, ERROR, UNCHANGED, Plan, PodPlan
 from podfit.answers.snapshot import Snapshot
 from podfit.answers.template import REFUSED as TEMPLATE_REFUSED
-from podfit.answers.why import FAILING, INFEASIBLE, SETTLED, why_pod
-from podfit.answers.wish import BEFORE, Wish, apply, remembered
+from podfit.answers.why import ENDED, FAILING, INFEASIBLE, SETTLED, PodWhy, granted, why_pod
+from podfit.answers.wish import BEFORE, Wish, apply, remembered, with_template
 from podfit.api import codec
 from podfit.api.core.pods import Pod
 from podfit.client.rest import MERGE_PATCH, Client
@@ -29,6 +33,8 @@ from podfit.core.errors import ApiError
 
 log = logging.getLogger(__name__)
 
+GIVING_SECONDS = 10.0
+"""How long a pod that gives up room is waited for when nobody asked to wait."""
 SHRINK = "podfit.dev/memory-shrink"
 """How a node of podfit's own lowers the pod's memory limit (docs/shrink.md)."""
 
@@ -61,6 +67,7 @@ class How(msgspec.Struct, frozen=True, kw_only=True):
     timeout: float = 60.0
     guarded: bool = False
     disrupt: bool = False
+    commands: Commands = HERE
 
 
 def objection(plan: Plan, how: How) -> tuple[str, str]:
@@ -70,19 +77,32 @@ def objection(plan: Plan, how: How) -> tuple[str, str]:
     if template is not None and template.verdict == TEMPLATE_REFUSED:
         return f"the template of {template.target} cannot be changed: {template.text}", template.fix
     if ended and not how.disrupt:
-        return f"the node would end {', '.join(ended)} to make room for critical pods", allow
+        return f"{', '.join(ended)} would be ended to make room", allow
     if template is not None and not template.good and not how.disrupt:
         return f"the template of {template.target}: {template.text}", template.fix or allow
     return "", ""
+
+
+def may_begin(planned: PodPlan, *, guarded: bool) -> bool:
+    """Whether the resize is to be sent, or waited for. One that will fail is not, unless it has failed already and is
+    only waited for, or its memory is lowered step by step.
+    """
+    if planned.verdict == ERROR:
+        return guarded or planned.repeated
+    return planned.good or planned.verdict == DEFERRED
 
 
 async def carry_out(
     client: Client, snapshot: Snapshot, wish: Wish, plan: Plan, how: How, clock: Clock
 ) -> AsyncIterator[Deed]:
     """One deed a pod, as they are done. Raises ConnectionError when the server goes away."""
+    wish = with_template(wish, snapshot.template or snapshot.owner_template, snapshot.limit_ranges)
     budgets = await budgets_of(client, snapshot.namespace)
-    for pod, planned in zip(snapshot.pods, plan.pods, strict=True):
-        deed = await _one(client, snapshot, wish, pod, planned, how, clock, budgets)
+    pods = {pod.metadata.name: pod for pod in snapshot.pods}
+    for index, planned in enumerate(plan.pods):
+        needed = planned.gives and any(later.node == planned.node for later in plan.pods[index + 1:])
+        waits = replace(how, wait=True, timeout=how.timeout if how.wait else GIVING_SECONDS) if needed else how
+        deed = await _one(client, snapshot, wish, pods[planned.pod], planned, waits, clock, budgets)
         yield deed
         if deed.ends:
             return
@@ -95,16 +115,18 @@ async def _one(
     name, namespace = pod.metadata.name, pod.metadata.namespace
     if planned.verdict == UNCHANGED:
         return Deed(pod=name, state="unchanged")
-    if planned.verdict not in (FITS, DEFERRED):
+    if not may_begin(planned, guarded=how.guarded):
         return Deed(pod=name, state="refused", text=planned.text)
     guard = next((each for each in budgets if planned.restarts and each.protects(pod.metadata.labels)), None)
     if guard is not None:
         text = f"a restart would break the disruption budget {guard.metadata.name}"
         return Deed(pod=name, state="protected", text=text)
     started = clock.monotonic()
+    if planned.repeated and not how.wait and not how.guarded:
+        return Deed(pod=name, state="waits", text=f"asked for already: {planned.text}")
     try:
         if not how.dry_run:
-            await _annotate(client, pod, wish, guarded=how.guarded)
+            await _annotate(client, pod, wish, snapshot.age, guarded=how.guarded)
         sent = await client.patch(
             PODS, name, namespace, difference(apply(wish, pod), pod), dry_run=how.dry_run, field_manager="podfit",
             subresource="resize" if snapshot.age.has_subresource else "")
@@ -112,7 +134,7 @@ async def _one(
         return Deed(pod=name, state="refused", text=error.message)
     if how.dry_run or not how.wait:
         return Deed(pod=name, state="accepted", seconds=clock.monotonic() - started)
-    state, text = await _watched(client, sent, snapshot, how.timeout, clock)
+    state, text = await _watched(client, sent, snapshot, how.timeout, clock, repeated=planned.repeated)
     return Deed(pod=name, state=state, text=text, seconds=round(clock.monotonic() - started, 3))
 
 
@@ -128,13 +150,13 @@ def difference(wanted: Pod, stored: Pod) -> dict[str, Any]:
     return {"spec": spec}
 
 
-async def _annotate(client: Client, pod: Pod, wish: Wish, *, guarded: bool) -> None:
-    """Remember what the pod was, unless an earlier resize has; an undone resize is forgotten."""
+async def _annotate(client: Client, pod: Pod, wish: Wish, age: Age, *, guarded: bool) -> None:
+    """Remember what the pod had been granted, unless an earlier resize has; an undone resize is forgotten."""
     annotations: dict[str, str | None] = {}
     if wish.undo:
         annotations[BEFORE] = None
     elif BEFORE not in pod.metadata.annotations:
-        annotations[BEFORE] = remembered(pod)
+        annotations[BEFORE] = remembered(granted(pod, age))
     if guarded:
         annotations[SHRINK] = "guarded"
     if annotations:
@@ -142,9 +164,16 @@ async def _annotate(client: Client, pod: Pod, wish: Wish, *, guarded: bool) -> N
         await client.patch(PODS, pod.metadata.name, pod.metadata.namespace, patch, content_type=MERGE_PATCH)
 
 
-async def _watched(client: Client, pod: Pod, snapshot: Snapshot, timeout: float, clock: Clock) -> tuple[str, str]:
-    """Follow the pod until its resize is over; one that only waits is waited for as long as there is time."""
+async def _watched(
+    client: Client, pod: Pod, snapshot: Snapshot, timeout: float, clock: Clock, *, repeated: bool
+) -> tuple[str, str]:
+    """Follow the pod until its resize is over; one that only waits is waited for as long as there is time.
+
+    `repeated`: nothing was sent, so it may be over already.
+    """
     seen = why_pod(pod, snapshot, clock.now())
+    if repeated and (over := _over(seen)):
+        return over
     loop, scope = asyncio.get_running_loop(), asyncio.timeout(None)
     timer = clock.call_later(timeout, lambda: scope.reschedule(loop.time()))
     try:
@@ -159,13 +188,18 @@ async def _watched(client: Client, pod: Pod, snapshot: Snapshot, timeout: float,
                     if event.type == "DELETED":
                         return "failed", "the pod was deleted"
                     seen = why_pod(event.object, snapshot, clock.now())
-                    if seen.state == SETTLED:
-                        return "done", ""
-                    if seen.state == INFEASIBLE:
-                        return "failed", seen.message
+                    if over := _over(seen):
+                        return over
     except TimeoutError:
         log.debug("time is up pod=%s state=%s", pod.metadata.name, seen.state)
     finally:
         timer.cancel()
     state = "failed" if seen.state == FAILING else "waits"
     return state, seen.message or f"still {seen.state} after {timeout:g} s"
+
+
+def _over(seen: PodWhy) -> tuple[str, str] | None:
+    """What became of a resize that is over."""
+    if seen.state == SETTLED:
+        return "done", ""
+    return ("failed", seen.message) if seen.state in (INFEASIBLE, ENDED) else None

@@ -93,8 +93,6 @@ def _same(one: str, other: str) -> bool:
 
 
 def _notes(pods: Sequence[Pod], names: set[str], snapshot: Snapshot) -> Iterator[str]:
-    if not pods:
-        yield "no pod of it runs"
     run = {each.name for pod in pods for each in (*pod.spec.init_containers, *pod.spec.containers)}
     for each in sorted(run - names):
         yield f'container "{each}" runs but is not in the template, and is not compared'
@@ -107,13 +105,17 @@ def manifest_of(documents: Sequence[Any], target: Target) -> PodSpec:
     """The template of the target among the documents of a file. Raises WishError when it is not there."""
     fitting = [each for each in documents if isinstance(each, dict) and _is(each, target)]
     if len(fitting) != 1:
-        raise WishError(f"{len(fitting) or 'none'} of its {len(documents)} documents is a {target.kind.kind}"
-                        f' "{target.name}"')  # fmt: skip
+        which = "no document" if not fitting else f"more than one of {len(documents)} documents"
+        raise WishError(f'{which} is {target.kind.kind} "{target.name}"')
     try:
         spec = fitting[0]["spec"]
         return codec.convert(spec["template"]["spec"] if target.is_workload else spec, PodSpec)
     except (KeyError, TypeError, ValueError) as error:
-        raise WishError(f"its {target.kind.kind} cannot be read: {error!r}") from error
+        raise WishError(f'{target.kind.kind} "{target.name}" cannot be read: {_reason(error)}') from error
+
+
+def _reason(error: Exception) -> str:
+    return f"no field {error}" if isinstance(error, KeyError) else str(error)
 
 
 def _is(document: dict[str, Any], target: Target) -> bool:

@@ -1,20 +1,26 @@
 """What a resize that goes ahead does to the containers: amounts that change, restarts, and the risk of less memory."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from podfit.answers.readable import readable
 from podfit.answers.snapshot import Snapshot
 from podfit.api.base import ResourceList
-from podfit.api.core.containers import ResourceRequirements
+from podfit.api.core.containers import Container, ResourceRequirements
 from podfit.api.core.pods import Pod
-from podfit.core.quantity import ZERO
+from podfit.core.quantity import ZERO, Quantity
 from podfit.decide import resize
 from podfit.decide.by_status import actuated
-from podfit.decide.overlay import NOTHING, PodResources, resizable
+from podfit.decide.container_resources import Machine, effective
+from podfit.decide.overlay import NOTHING, PodResources, overlay, resizable
+from podfit.decide.pod_cgroup import pod_config
 from podfit.decide.shrink import Memory, objection
 
+KIBI, BYTE = 1024, Quantity.of(1).nano
 RESOURCES = ("cpu", "memory")
+START = Quantity.of_bytes(6 << 20)
+"""With a lower memory limit runc may not get as far as to start a container; Docker refuses to try for that reason."""
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -25,6 +31,33 @@ class Change(msgspec.Struct, frozen=True):
     side: str
     before: str
     after: str
+
+
+class Amounts(msgspec.Struct, frozen=True):
+    """Request and limit; empty when not set."""
+
+    request: str = ""
+    limit: str = ""
+
+    def __str__(self) -> str:
+        """`500m`, or with a limit `500m/1`."""
+        return f"{self.request or 'none'}/{self.limit}" if self.limit else self.request or "none"
+
+
+class Resizing(msgspec.Struct, frozen=True):
+    """One resource of a container (empty for the pod as a whole) of which request or limit changes."""
+
+    container: str
+    resource: str
+    before: Amounts
+    after: Amounts
+
+    def __str__(self) -> str:
+        """`200m/800m → 1/4`."""
+        both = self.before.limit or self.after.limit
+        if both and not (self.before.limit and self.after.limit):  # a limit is added or taken away
+            return " → ".join(f"{each.request or 'none'}/{each.limit or 'none'}" for each in (self.before, self.after))
+        return f"{self.before} → {self.after}"
 
 
 class Restart(msgspec.Struct, frozen=True):
@@ -38,6 +71,19 @@ def changes(new: Pod, old: Pod) -> Iterator[Change]:
     yield from _differences("", new.spec.resources or NOTHING, old.spec.resources or NOTHING)
     for each in (*new.spec.init_containers, *new.spec.containers):
         yield from _differences(each.name, each.resources, before[each.name])
+
+
+def resizing(new: Pod, old: Pod) -> Iterator[Resizing]:
+    """With the request beside a limit that changes, and the other way round; in the order of `changes`."""
+    levels = {"": (new.spec.resources or NOTHING, old.spec.resources or NOTHING)}
+    before = {each.name: each.resources for each in (*old.spec.init_containers, *old.spec.containers)}
+    levels |= {each.name: (each.resources, before[each.name])
+               for each in (*new.spec.init_containers, *new.spec.containers)}  # fmt: skip
+    for name, (after, earlier) in levels.items():
+        for resource in RESOURCES:
+            sizes = [Amounts(_text(each.requests, resource), _text(each.limits, resource)) for each in (earlier, after)]
+            if sizes[0] != sizes[1]:
+                yield Resizing(name, resource, sizes[0], sizes[1])
 
 
 def _differences(name: str, new: ResourceRequirements, old: ResourceRequirements) -> Iterator[Change]:
@@ -70,22 +116,70 @@ class Effects:
         return tuple(Restart(name, self._policies(name)) for name in names)
 
     def _policies(self, name: str) -> str:
+        """The policies of those resources of the container that change."""
         container = next(each for each in resizable(self._new, self._gates) if each.name == name)
-        named = [each.resource_name for each in container.resize_policy if each.restart_policy == "RestartContainer"]
-        return f"resizePolicy {', '.join(named)}: RestartContainer"
+        before = self._actuated.containers[name]
+        policies = [each.resource_name for each in container.resize_policy if each.restart_policy == "RestartContainer"]
+        new = effective(self._new, container)
+        changed = [resource for resource in policies if resize.differs(new, before, resource)]
+        return f"resizePolicy {', '.join(changed or policies)}: RestartContainer"
 
-    def shrink(self) -> tuple[str, bool]:
-        """What the memory limits that become lower risk, and whether the node would refuse them now."""
+    def refused(self) -> str:
+        """Why the node cannot lower a memory limit now, in the words of its condition; empty when it can, or when
+        usage is not known.
+        """
+        lowered, pod = self._lowered(), self._pod_limit()
+        if self._usage is None or not (lowered or pod is not None):
+            return ""
+        total = sum(self._usage.values())  # without the sandbox's own, which is next to nothing
+        return objection(Memory(pod, lowered), Memory(total, self._seen(lowered)))
+
+    def _pod_limit(self) -> int | None:
+        """The pod's own memory limit where it becomes lower now: what restarts lowers it later."""
+        if not self._live or self.restarts():
+            return None
+        machine = Machine(memory=0, gates=self._gates)
+        has = overlay(self._new, self._actuated, self._gates)
+        new, before = (pod_config(each, machine).memory for each in (self._new, has))
+        return new if new is not None and (before is None or new < before) else None
+
+    def crashes(self) -> str:
+        """Why a container would not live with its new memory limit; empty when nothing speaks for it."""
+        return "; ".join(filter(None, map(self._too_tight, resizable(self._new, self._gates))))
+
+    def _too_tight(self, container: Container) -> str:
+        name, limit = container.name, container.resources.limits.get("memory", ZERO)
+        if not limit or limit == self._before(name):
+            return ""
+        starts = name not in self._live or name in {each.container for each in self.restarts()}
+        used = (self._usage or {}).get(name, 0)
+        if limit < START and (starts or name not in (self._usage or {})):
+            what = "may not start" if starts else "may not run"
+            return f'container "{name}" {what} with a memory limit of {readable(limit.value())}: less than {START}'
+        if starts and used >= limit.value():
+            now = readable(used)
+            text = f"restarted with a memory limit of {readable(limit.value())} it may be killed (OOMKilled)"
+            return f'container "{name}" uses {now} of memory: {text}'
+        return ""
+
+    def shrink(self) -> str:
+        """What is known of the memory that limits which become lower have to hold."""
         lowered = self._lowered()
         if not lowered:
-            return "", False
+            return ""
         if self._usage is None:
-            return "no metrics are served here; the node compares memory usage with the new limit first", False
-        seen = {name: self._usage.get(name) for name in lowered}
-        if text := objection(Memory(containers=lowered), Memory(containers=seen)):
-            return text, True
-        shares = (f"{name} uses {100 * (seen[name] or 0) // limit} %" for name, limit in lowered.items())
-        return f"{', '.join(shares)} of the lower memory limit", False
+            return "memory usage is not known here; the node compares it with the new limit first"
+        seen = self._seen(lowered)
+        shares = (f"{name} uses {100 * (seen[name] or 0) // limit} %" for name, limit in lowered.items() if limit)
+        tiny = any(limit < START.value() for limit in lowered.values())
+        again = f"; started again with less than {START} it may not run" if tiny else ""
+        return f"{', '.join(shares)} of the lower memory limit{again}"
+
+    def _seen(self, names: Iterable[str]) -> dict[str, int | None]:
+        return {name: (self._usage or {}).get(name) for name in names}
+
+    def _before(self, name: str) -> Quantity:
+        return self._actuated.containers[name].limits.get("memory", ZERO)
 
     def _lowered(self) -> dict[str, int]:
         """New limits in bytes, by running container that is not restarted anyway."""
@@ -95,9 +189,25 @@ class Effects:
             for each in resizable(self._new, self._gates)
             if each.name in self._live - restarted
         }
-        before = self._actuated.containers
-        return {
-            name: limit.value()
-            for name, limit in limits.items()
-            if resize.lowers(limit, before[name].limits.get("memory", ZERO))
-        }
+        return {name: limit.value() for name, limit in limits.items() if resize.lowers(limit, self._before(name))}
+
+
+def doubts(new: Pod, old: Pod) -> Iterator[str]:
+    """Amounts that are accepted and hardly meant, as kubectl warns of them."""
+    before = {each.name: each.resources for each in (*old.spec.init_containers, *old.spec.containers)}
+    for field, containers in (("initContainers", new.spec.init_containers), ("containers", new.spec.containers)):
+        for index, container in enumerate(containers):
+            yield from _odd(f"spec.{field}[{index}].resources", container.resources, before[container.name])
+    if new.spec.resources is not None:
+        yield from _odd("spec.resources", new.spec.resources, old.spec.resources or NOTHING)
+
+
+def _odd(path: str, new: ResourceRequirements, old: ResourceRequirements) -> Iterator[str]:
+    for side in ("limits", "requests"):
+        amount = getattr(new, side).get("memory")
+        if amount is None or amount == getattr(old, side).get("memory"):
+            continue
+        if amount.nano % BYTE:
+            yield f'{path}.{side}[memory]: fractional byte value "{amount}" is invalid, must be an integer'
+        elif amount.value() < KIBI * KIBI:
+            yield f"{path}.{side}[memory]: {amount} is {amount.value()} bytes; was {amount.value()}Mi meant?"

@@ -13,11 +13,12 @@ import msgspec
 
 from podfit.answers.effects import RESOURCES
 from podfit.answers.sizes import Size, sizes_of
-from podfit.answers.snapshot import Snapshot
+from podfit.answers.snapshot import ENDED, Snapshot
 from podfit.answers.target import Target
 from podfit.answers.why import FAILING, IN_PROGRESS, SETTLED, state_of
 from podfit.api.core.pods import Pod, PodSpec
 from podfit.core.quantity import Quantity
+from podfit.decide.gave import Gave, gave
 
 NAMED = 3  # pods that a note names before it counts
 
@@ -71,17 +72,20 @@ class Export(msgspec.Struct, frozen=True, kw_only=True):
 def export(target: Target, snapshot: Snapshot) -> Export:
     """The largest accepted size of every container that the template has."""
     pods = running(snapshot)
-    held = [each for pod in pods for each in held_by(pod, snapshot)]
+    held = [_own(each, gave(pod)) for pod in pods for each in held_by(pod, snapshot)]
     template = snapshot.template or (pods[0].spec if pods else PodSpec())
     sizes, foreign = _merged(held, template, len(pods))
     return Export(
         target=target, pods=tuple(pod.metadata.name for pod in pods), sizes=sizes,
-        notes=(*_notes(held, len(pods)), *_foreign(foreign), *(f"not read: {line}" for line in snapshot.unread)))
+        notes=(*_gifts(pods), *_notes(held, len(pods)), *_foreign(foreign),
+               *(f"not read: {line}" for line in snapshot.unread)))  # fmt: skip
 
 
 def running(snapshot: Snapshot) -> list[Pod]:
     """The pods that a node has promised something to and that are not about to go."""
-    return [pod for pod in snapshot.pods if pod.spec.node_name and not pod.metadata.deletion_timestamp]
+    return [
+        pod for pod in snapshot.pods
+        if pod.spec.node_name and not pod.metadata.deletion_timestamp and pod.status.phase not in ENDED]
 
 
 def held_by(pod: Pod, snapshot: Snapshot) -> Iterator[Held]:
@@ -91,6 +95,13 @@ def held_by(pod: Pod, snapshot: Snapshot) -> Iterator[Held]:
     for each in sizes:
         yield Held(pod=pod.metadata.name, container=each.container, resource=each.resource, side=each.side,
                    desired=each.desired, amount=_accepted(each, granted=granted))  # fmt: skip
+
+
+def _own(held: Held, gift: Gave | None) -> Held:
+    """With what the pod had before it was shrunk for another one, where that was changed."""
+    before = gift.before.get(held.container) if gift else None
+    amount = getattr(before, held.side).get(held.resource) if before else None
+    return held if amount is None else msgspec.structs.replace(held, desired=str(amount), amount=str(amount))
 
 
 def _accepted(size: Size, *, granted: bool) -> str:
@@ -151,6 +162,13 @@ def _notes(held: Sequence[Held], pods: int) -> Iterator[str]:
             told = ", ".join(f"{amount} ({_named(names)})" for amount, names in amounts.items())
             rest = f", none ({pods - said} more)" if said < pods else ""
             yield f"pods differ: {value} is {told}{rest}; the largest is exported"
+
+
+def _gifts(pods: Sequence[Pod]) -> Iterator[str]:
+    for pod in pods:
+        if found := gave(pod):
+            yield (f"{pod.metadata.name} was shrunk to make room for {found.to} ({found.text}); "
+                   "the size that it had before is exported")  # fmt: skip
 
 
 def _named(pods: Sequence[str]) -> str:

@@ -4,12 +4,28 @@ Named here once more, because the table of all kinds takes a tenth of a second t
 each; `tests/answers/test_kinds.py` compares the two.
 """
 
+from podfit.api.admissionregistration import MutatingWebhookConfiguration, ValidatingWebhookConfiguration
+from podfit.api.coordination import Lease
+from podfit.api.core.claims import PersistentVolumeClaim
 from podfit.api.core.limits import LimitRange, ResourceQuota
+from podfit.api.core.namespaces import Namespace
 from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod
+from podfit.api.policy import PodDisruptionBudget
+from podfit.api.storage import StorageClass
 from podfit.client.resource import known
 
 PODS = known(Pod, "pods")
 NODES = known(Node, "nodes", namespaced=False)
 LIMIT_RANGES = known(LimitRange, "limitranges")
 QUOTAS = known(ResourceQuota, "resourcequotas")
+NAMESPACES = known(Namespace, "namespaces", namespaced=False)
+LEASES = known(Lease, "leases", group="coordination.k8s.io")
+CLAIMS = known(PersistentVolumeClaim, "persistentvolumeclaims")
+_ADMISSION = "admissionregistration.k8s.io"
+MUTATING = known(
+    MutatingWebhookConfiguration, "mutatingwebhookconfigurations", namespaced=False, group=_ADMISSION)
+VALIDATING = known(
+    ValidatingWebhookConfiguration, "validatingwebhookconfigurations", namespaced=False, group=_ADMISSION)
+BUDGETS = known(PodDisruptionBudget, "poddisruptionbudgets", group="policy")
+CLASSES = known(StorageClass, "storageclasses", namespaced=False, group="storage.k8s.io")

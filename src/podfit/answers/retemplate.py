@@ -7,6 +7,7 @@ import asyncio
 from typing import Any
 
 from podfit.answers.carry_out import Deed, How, difference
+from podfit.answers.commands import Commands
 from podfit.answers.target import Target
 from podfit.answers.template import (
     REFUSED,
@@ -60,10 +61,10 @@ async def retemplate(
     for _ in range(ATTEMPTS):
         try:
             now = await read_workload(client, workload.target, namespace)
-            again = template_plan(now, wish)
+            again = template_plan(now, wish, how.commands)
             if again != plan:
                 return Deed(pod=name, state="refused", text=f"it was changed meanwhile: {again.text or again.verdict}")
-            return await _stored(client, now, wish, plan, namespace)
+            return await _stored(client, now, wish, plan, namespace, how.commands)
         except ApiError as error:
             conflict = error.message
             if error.code != CONFLICT:
@@ -71,10 +72,12 @@ async def retemplate(
     return Deed(pod=name, state="refused", text=conflict)
 
 
-async def _stored(client: Client, workload: Workload, wish: Wish, plan: TemplatePlan, namespace: str) -> Deed:
+async def _stored(
+    client: Client, workload: Workload, wish: Wish, plan: TemplatePlan, namespace: str, commands: Commands
+) -> Deed:
     """Raises ApiError when nothing was changed."""
     if plan.verdict == STORED and (twin := _twin(workload)):
-        return await _with_twin(client, workload, twin, wish, namespace, plan.target)
+        return await _with_twin(client, workload, twin, wish, namespace, commands)
     await _send(client, workload.target, namespace, _template(workload, wish))
     return Deed(pod=plan.target, state="done", text=plan.text)
 
@@ -84,9 +87,12 @@ def _twin(workload: Workload) -> Target | None:
     return Target(REPLICA_SETS, current["metadata"]["name"]) if current is not None else None
 
 
-async def _with_twin(client: Client, workload: Workload, twin: Target, wish: Wish, namespace: str, name: str) -> Deed:
+async def _with_twin(
+    client: Client, workload: Workload, twin: Target, wish: Wish, namespace: str, commands: Commands
+) -> Deed:
     """A Deployment, and the ReplicaSet that is to go on being its newest. The controller does not look meanwhile."""
-    target = workload.target
+    target, name = workload.target, str(workload.target)
+    resume = commands.kubectl("rollout", "resume", name)
     first = _template(workload, wish)
     first["spec"]["paused"] = True
     first["metadata"]["resourceVersion"] = workload.document["metadata"].get("resourceVersion", "")
@@ -97,16 +103,16 @@ async def _with_twin(client: Client, workload: Workload, twin: Target, wish: Wis
     except (ApiError, ConnectionError) as error:
         problem = _why(error)
     except asyncio.CancelledError:  # Ctrl-C
-        await _back(client, workload, twin, namespace, "it was interrupted")
+        await _back(client, workload, twin, namespace, resume, "it was interrupted")
         raise
     if problem:
-        return await _back(client, workload, twin, namespace, problem)
+        return await _back(client, workload, twin, namespace, resume, problem)
     if workload.document["spec"].get("paused"):
         return Deed(pod=name, state="done", text="no rollout; it is paused, as it was")
     try:
         await _send(client, target, namespace, {"spec": {"paused": None}})
     except (ApiError, ConnectionError) as error:
-        text = f"the template has the sizes, but {name} is left paused ({_why(error)}): kubectl rollout resume {name}"
+        text = f"the template has the sizes, but {name} is left paused ({_why(error)}): {resume}"
         return Deed(pod=name, state="failed", text=text)
     return Deed(pod=name, state="done", text="no rollout")
 
@@ -121,7 +127,9 @@ async def _differs(client: Client, target: Target, twin: Target, namespace: str)
     return f"{target} and {twin} were not stored with the same template, so a rollout would begin"
 
 
-async def _back(client: Client, workload: Workload, twin: Target, namespace: str, problem: str) -> Deed:
+async def _back(
+    client: Client, workload: Workload, twin: Target, namespace: str, resume: str, problem: str
+) -> Deed:
     name = str(workload.target)
     old = workload.document
     annotations = {BEFORE: (old["metadata"].get("annotations") or {}).get(BEFORE)}
@@ -132,7 +140,7 @@ async def _back(client: Client, workload: Workload, twin: Target, namespace: str
             "metadata": {"annotations": annotations}, "spec": {**before["spec"], "paused": old["spec"].get("paused")}}
         await _send(client, workload.target, namespace, restored)
     except (ApiError, ConnectionError) as error:
-        fix = f"it is left paused, look at it and then: kubectl rollout resume {name}"
+        fix = f"it is left paused, look at it and then: {resume}"
         return Deed(pod=name, state="failed", text=f"{problem}; going back failed too ({_why(error)}); {fix}")
     return Deed(pod=name, state="refused", text=f"{problem}; the template is as it was")
 

@@ -5,12 +5,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from podfit.answers.effects import RESOURCES
-from podfit.answers.node_model import Member
+from podfit.answers.live_node import NodePod
 from podfit.api.base import ResourceList
-from podfit.api.core.pods import Pod
 from podfit.core.quantity import ZERO, Format, Quantity
-from podfit.decide.fit import NodeView, short_by
-from podfit.decide.placing.node_filters import matches_node
 from podfit.decide.requests import pod_requests
 
 
@@ -20,18 +17,18 @@ class Holder(msgspec.Struct, frozen=True):
     priority: int
 
 
-def holders_of(resource: str, members: Sequence[Member]) -> Iterator[Holder]:
+def holders_of(resource: str, members: Sequence[NodePod]) -> Iterator[Holder]:
     held = [(each.counts.requests.get(resource, ZERO), each) for each in members]
     for amount, each in sorted(held, key=lambda pair: (-pair[0].nano, pair[1].name)):
         if amount:
             yield Holder(each.name, f"{amount} {resource}", each.desired.spec.priority or 0)
 
 
-def promised_to(members: Sequence[Member]) -> ResourceList:
+def promised_to(members: Sequence[NodePod]) -> ResourceList:
     return _total([each.counts.requests for each in members])
 
 
-def counted_for(members: Sequence[Member]) -> ResourceList:
+def counted_for(members: Sequence[NodePod]) -> ResourceList:
     return _total([pod_requests(each.desired, use_status=True) for each in members])
 
 
@@ -43,7 +40,7 @@ def _form(lists: Sequence[ResourceList], name: str) -> Format:
     return next((each[name].format for each in lists if each.get(name)), Format.DECIMAL_SI)
 
 
-def seen_fuller(members: Sequence[Member]) -> Iterator[str]:
+def seen_fuller(members: Sequence[NodePod]) -> Iterator[str]:
     """The scheduler counts desires that wait, so it sees the node fuller than it is (R-078)."""
     counted, held = counted_for(members), promised_to(members)
     more = [f"{counted[name] - held[name]} {name}" for name in RESOURCES if counted[name] > held[name]]
@@ -62,24 +59,13 @@ class Held(msgspec.Struct, frozen=True, rename="camel"):
     why: str
 
 
-def held_by(member: Member) -> Held:
+def held_by(member: NodePod) -> Held:
     counted = pod_requests(member.desired, use_status=True)
     more = any(counted.get(name, ZERO) > member.counts.requests.get(name, ZERO) for name in RESOURCES)
     waits = "infeasible" if member.infeasible else "waiting"
     return Held(
         member.name, member.desired.status.qos_class, member.desired.spec.priority or 0,
         texts_of(member.counts.requests), texts_of(counted), f"its {waits} resize counts already" if more else "")
-
-
-def shut_out(unscheduled: Sequence[Pod], view: NodeView, members: Sequence[Member]) -> Iterator[str]:
-    """Pods that wait for a node, and that this one has room for if what only waits were not counted (R-078)."""
-    counted = [pod_requests(each.desired, use_status=True) for each in members]
-    held = [each.counts.requests for each in members]
-    for pod in unscheduled:
-        wanted, may = pod_requests(pod), view.node is None or matches_node(pod, view.node)
-        short = short_by(wanted, view.allocatable, counted)
-        if may and short and not short_by(wanted, view.allocatable, held):
-            yield f"{pod.metadata.namespace}/{pod.metadata.name}"
 
 
 def texts_of(amounts: ResourceList) -> dict[str, str]:

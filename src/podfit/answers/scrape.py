@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 import msgspec
 
-_LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"')
+_LABEL = re.compile(r'(?<![a-zA-Z0-9_])([a-zA-Z_][a-zA-Z0-9_]*+)="((?:[^"\\]|\\.)*)"')
 _ESCAPES = {r"\\": "\\", r"\"": '"', r"\n": "\n"}
 
 

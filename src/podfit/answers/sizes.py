@@ -35,12 +35,13 @@ def sizes_of(pod: Pod, gates: FeatureGates) -> Iterator[Size]:
     record = promised(pod, gates)
     statuses = {each.name: each for each in (*pod.status.init_container_statuses, *pod.status.container_statuses)}
     if pod.spec.resources is not None:
-        allocated = (record.pod if record else None) or pod.spec.resources
+        allocated = (record.pod if record else None) or (pod.spec.resources if pod.spec.node_name else NOTHING)
         yield from _amounts("", pod.spec.resources, allocated, pod.status.resources or NOTHING)
     for each in resizable(pod, gates):
         status = statuses.get(each.name)
         actual = (status.resources if status else None) or NOTHING
-        allocated = record.containers.get(each.name, each.resources) if record else each.resources
+        promise = each.resources if pod.spec.node_name else NOTHING
+        allocated = record.containers.get(each.name, promise) if record else promise
         yield from _amounts(each.name, each.resources, allocated, actual)
 
 

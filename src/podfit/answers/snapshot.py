@@ -11,18 +11,24 @@ from typing import Any, TypeVar
 import msgspec
 
 from podfit.answers.ages import Age, age_of
+from podfit.answers.budgets import Budget, budgets_of
+from podfit.answers.foreign_checks import ForeignChecks, read_foreign_checks
 from podfit.answers.kinds import LIMIT_RANGES, NODES, PODS, QUOTAS
 from podfit.answers.policies import Policies, read_policies
-from podfit.answers.target import NODE, POD, Target
+from podfit.answers.room_notice import PREEMPT, Room, read_room
+from podfit.answers.scheduling import ClusterState, read_cluster, waits_for_a_node
+from podfit.answers.selectors import query_of
+from podfit.answers.target import NODE, POD, WORKLOADS, Target
+from podfit.answers.usage import Usage, UsageReader
 from podfit.api import codec
 from podfit.api.core.limits import LimitRange, ResourceQuota
 from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod, PodSpec
 from podfit.client.resource import Resource
 from podfit.client.rest import Client
-from podfit.core.errors import ApiError, not_found
-from podfit.core.quantity import Quantity
-from podfit.core.selectors import parse_labels
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
+from podfit.net.system import SystemClock
 
 ENDED = ("Succeeded", "Failed")
 PodName = tuple[str, str]
@@ -33,9 +39,13 @@ Other = TypeVar("Other")
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """`pods` are those the question is about, by name; `neighbours` all pods of their nodes that have not ended.
 
-    `usage` is memory in bytes by pod and container, None where no metrics are served. `template` is the pod spec of the
-    workload that the pods come from. `unread` are lines for people. `policies` are those of the nodes' kubelets.
-    `unscheduled` are pods that wait for a node, when the question is about one.
+    `usage` is memory in bytes by pod and container, None where nobody tells it, for which `no_usage` has the reasons.
+    `template` is the pod spec of the workload that the pods come from, `owner_template` that of what controls a pod
+    when the question is about one. `unread` are lines for people. `policies` are
+    those of the nodes' kubelets. `unscheduled` are pods that wait for a node, when the question is about one, and
+    `cluster` is what the scheduler looks at when such a pod matters. `room` says whether the cluster makes room;
+    `budgets` are those of the neighbours' namespaces, where it may evict. `foreign_checks` are what others than the API
+    server check of a resize, for a plan.
     """
 
     age: Age
@@ -46,10 +56,16 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     limit_ranges: tuple[LimitRange, ...] = ()
     quotas: tuple[ResourceQuota, ...] = ()
     usage: Mapping[PodName, Mapping[str, int]] | None = None
+    no_usage: tuple[str, ...] = ()
     template: PodSpec | None = None
     unread: tuple[str, ...] = ()
     policies: Mapping[str, Policies] = msgspec.field(default_factory=dict)
     unscheduled: tuple[Pod, ...] = ()
+    owner_template: PodSpec | None = None
+    cluster: ClusterState | None = None
+    room: Room = Room()
+    budgets: tuple[Budget, ...] = ()
+    foreign_checks: ForeignChecks = ForeignChecks()
 
 
 class _Workload(msgspec.Struct, rename="camel"):
@@ -61,10 +77,6 @@ class _WorkloadSpec(msgspec.Struct, rename="camel"):
     template: Pod = Pod()
 
 
-class _Metrics(msgspec.Struct):
-    items: tuple[Any, ...] = ()
-
-
 class Reader:
     """Reads one snapshot. Raises ApiError for the target itself, ConnectionError when there is no answer.
 
@@ -72,30 +84,53 @@ class Reader:
     refusal leaves no request on its way.
     """
 
-    def __init__(self, client: Client, namespace: str) -> None:
+    def __init__(self, client: Client, namespace: str, clock: Clock | None = None) -> None:
         self._client = client
+        self._clock = clock or SystemClock()
         self._namespace = namespace
         self._unread: list[str] = []
 
-    async def read(self, target: Target) -> Snapshot:
+    async def read(self, target: Target, *, usage: bool = False) -> Snapshot:
+        """`usage`: also what containers use now, and the template of a pod's owner, for a plan."""
         age, (pods, template, node) = await together(self.age(), self._about(target))
         names = {pod.spec.node_name for pod in pods if pod.spec.node_name} | ({node} if node else set())
-        (nodes, on_nodes, limit_ranges, quotas, usage), (policies, unscheduled) = await asyncio.gather(
+        (nodes, on_nodes, limit_ranges, quotas, used), (policies, unscheduled, room, foreign) = await asyncio.gather(
             asyncio.gather(self._nodes(names), self._on_nodes(names), self._list(LIMIT_RANGES),
-                           self._list(QUOTAS), self._usage()),
-            asyncio.gather(self._policies(names), self._unscheduled() if node else _nothing()))
+                           self._list(QUOTAS), self._usage(names) if usage else _none()),
+            asyncio.gather(self._policies(names), self._unscheduled() if node else _nothing(),
+                           read_room(self._client, self._clock.now()) if names else _no_room(),
+                           read_foreign_checks(self._client) if usage else _no_checks()))
+        owner = await self._owner_template(pods[0]) if usage and target.kind is POD else None
+        homeless = [pod for pod in (*pods, *unscheduled) if waits_for_a_node(pod)]
+        memory = None if used is None or not used.source else by_pod(used)
         return Snapshot(
             age=age, namespace=self._namespace, pods=pods, neighbours=on_nodes or pods, nodes=nodes,
-            limit_ranges=limit_ranges, quotas=quotas, usage=usage, template=template, unread=tuple(self._unread),
-            policies=policies, unscheduled=unscheduled)
+            limit_ranges=limit_ranges, quotas=quotas, usage=memory, no_usage=used.notes if used else (),
+            template=template, owner_template=owner, policies=policies, unscheduled=unscheduled,
+            cluster=await read_cluster(self._client, homeless, self._unread) if homeless else None,
+            room=room, foreign_checks=foreign, budgets=await self._budgets(on_nodes) if room.mode == PREEMPT else (),
+            unread=tuple(self._unread))
 
     async def everything(self) -> Snapshot:
-        """All namespaces: every pod that has not ended and every node, in one list each."""
-        (age, pods), nodes = await together(together(self.age(), self._client.list(PODS)), self._list(NODES))
+        """Every pod that has not ended, of the namespace or (empty) of all, and every node, in one list each.
+
+        Who holds a node's room is known from all namespaces; without the right to list them, of this one.
+        """
+        (age, pods), (nodes, others) = await together(
+            together(self.age(), self._client.list(PODS, self._namespace)),
+            together(self._list(NODES), self._everywhere() if self._namespace else _nothing()))
         alive = tuple(pod for pod in pods.items if pod.status.phase not in ENDED)
         return Snapshot(
-            age=age, namespace="", pods=alive, neighbours=alive, unread=tuple(self._unread),
+            age=age, namespace=self._namespace, pods=alive, neighbours=others or alive, unread=tuple(self._unread),
             nodes={each.metadata.name: each for each in nodes})
+
+    async def _everywhere(self) -> tuple[Pod, ...]:
+        try:
+            page = await self._client.list(PODS)
+        except ApiError as error:
+            self._unread.append(f"the pods of other namespaces: {error.message}")
+            return ()
+        return tuple(pod for pod in page.items if pod.status.phase not in ENDED)
 
     async def age(self) -> Age:
         told = msgspec.json.decode(await self._client.request("GET", "/version"), type=dict[str, Any])
@@ -119,6 +154,19 @@ class Reader:
         listed = await self._client.list(PODS, self._namespace, labels=query_of(workload.spec.selector))
         pods = tuple(pod for pod in listed.items if pod.status.phase not in ENDED)
         return tuple(sorted(pods, key=lambda pod: pod.metadata.name)), workload.spec.template.spec
+
+    async def _owner_template(self, pod: Pod) -> PodSpec | None:
+        owner = next((each for each in pod.metadata.owner_references if each.controller), None)
+        kind = next((each for each in WORKLOADS if owner and each.kind == owner.kind), None)
+        if owner is None or kind is None or owner.api_version != kind.api_version:
+            return None
+        try:
+            body = await self._client.request("GET", Target(kind, owner.name).path(self._namespace))
+        except ApiError as error:
+            about = f"{kind.shown} {owner.name}, whose template says the proportion of limits"
+            self._unread.append(f"{about}: {error.message}")
+            return None
+        return codec.decode(body, _Workload).spec.template.spec
 
     async def _nodes(self, names: set[str]) -> dict[str, Node]:
         found = await asyncio.gather(*map(self._node, sorted(names)))
@@ -164,20 +212,26 @@ class Reader:
             self._unread.append(f"{kind.info.kind}s of {where or 'the cluster'}: {error.message}")
             return ()
 
-    async def _usage(self) -> dict[PodName, dict[str, int]] | None:
+    async def _budgets(self, pods: tuple[Pod, ...]) -> tuple[Budget, ...]:
+        namespaces = sorted({pod.metadata.namespace for pod in pods})
         try:
-            body = await self._client.request("GET", f"/apis/metrics.k8s.io/v1beta1/namespaces/{self._namespace}/pods")
+            found = await asyncio.gather(*(budgets_of(self._client, each) for each in namespaces))
         except ApiError as error:
-            if error.code not in (404, 503):  # these say that nobody serves metrics
-                self._unread.append(f"memory usage: {error.message}")
-            return None
-        found: dict[PodName, dict[str, int]] = {}
-        for item in msgspec.json.decode(body, type=_Metrics).items:
-            meta = item["metadata"]
-            found[meta["namespace"], meta["name"]] = {
-                each["name"]: Quantity.parse(each["usage"]["memory"]).value() for each in item.get("containers", ())
-            }
-        return found
+            self._unread.append(f"disruption budgets: {error.message}")
+            return ()
+        return tuple(budget for budgets in found for budget in budgets)
+
+    async def _usage(self, nodes: set[str]) -> Usage | None:
+        return await UsageReader(self._client, self._clock).memory(self._namespace, nodes)
+
+
+def by_pod(usage: Usage) -> dict[PodName, dict[str, int]]:
+    """Memory in bytes by pod and container, where it is known."""
+    found: dict[PodName, dict[str, int]] = {}
+    for (namespace, pod, container), used in usage.used.items():
+        if used.memory is not None:
+            found.setdefault((namespace, pod), {})[container] = used.memory
+    return found
 
 
 async def together(first: Awaitable[T], second: Awaitable[Other]) -> tuple[T, Other]:
@@ -190,6 +244,18 @@ async def together(first: Awaitable[T], second: Awaitable[Other]) -> tuple[T, Ot
     return one, two
 
 
+async def _none() -> None:
+    return None
+
+
+async def _no_room() -> Room:
+    return Room()
+
+
+async def _no_checks() -> ForeignChecks:
+    return ForeignChecks()
+
+
 async def _nothing() -> tuple[Pod, ...]:
     return ()
 
@@ -199,26 +265,3 @@ def _missing_kind(target: Target, error: ApiError) -> ApiError:
     if error.code == 404 and not error.details.get("name"):
         return ApiError(404, "NotFound", f"this cluster does not serve {target.kind.resource}")
     return error
-
-
-def query_of(selector: Any) -> str:
-    """A label selector, or the plain map of a replication controller, as a query."""
-    if not isinstance(selector, dict) or not selector:
-        raise not_found("pods", "")
-    labels = selector.get("matchLabels", {}) if selector.keys() & {"matchLabels", "matchExpressions"} else selector
-    parts = [f"{name}={value}" for name, value in labels.items()]
-    expressions = selector.get("matchExpressions", ()) if labels is not selector else ()
-    parts += [_expression(each["key"], each["operator"], each.get("values", [])) for each in expressions]
-    query = ",".join(parts)
-    parse_labels(query)
-    return query
-
-
-def _expression(key: str, operator: str, values: list[str]) -> str:
-    match operator:
-        case "In" | "NotIn":
-            return f"{key} {operator.lower()} ({','.join(values)})"
-        case "DoesNotExist":
-            return f"!{key}"
-        case _:
-            return key

@@ -57,12 +57,18 @@ class Target(msgspec.Struct, frozen=True):
         return f"{self.kind.path}{where}/{self.kind.resource}/{self.name}"
 
 
-def parse_target(text: str, *allowed: Kind) -> Target:
-    """Raises TargetError that names the kinds that are allowed here."""
-    typed, slash, name = text.partition("/")
-    kinds = {name: kind for kind in allowed for name in kind.names}
-    kind = kinds.get(typed.lower().partition(".")[0])
-    if not slash or not name or kind is None:
-        known = ", ".join(f"{each.shown}/NAME" for each in allowed)
-        raise TargetError(f'"{text}" is not one of {known}')
-    return Target(kind, name)
+def parse_target(text: str, *allowed: Kind, name: str = "") -> Target:
+    """`pod/web`, or `pod` and the name `web`. Raises TargetError that names the kinds that are allowed here."""
+    typed, slash, named = text.partition("/")
+    if slash and name:
+        raise TargetError(f'"{text}" has its name already: leave out "{name}"')
+    known = {spelling: kind for kind in allowed for spelling in kind.names}
+    kind, wanted = known.get(typed.lower().partition(".")[0]), named if slash else name
+    if kind is not None and wanted and "/" not in wanted:
+        return Target(kind, wanted)
+    if kind is not None and not wanted:
+        raise TargetError(f"which {kind.shown}? Write {kind.shown}/NAME")
+    kinds = ", ".join(f"{each.shown}/NAME" for each in allowed)
+    shown = " ".join(filter(None, (text, name)))
+    meant = f"; did you mean {allowed[0].shown}/{text}?" if text and not slash and not name else ""
+    raise TargetError(f'"{shown}" is not one of {kinds}{meant}')

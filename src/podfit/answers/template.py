@@ -17,8 +17,9 @@ from typing import Any
 
 import msgspec
 
-from podfit.answers.effects import Change, changes
-from podfit.answers.snapshot import query_of
+from podfit.answers.commands import HERE, Commands
+from podfit.answers.effects import Change, Resizing, changes, resizing
+from podfit.answers.selectors import query_of
 from podfit.answers.target import WORKLOADS, Target
 from podfit.answers.wish import BEFORE, Wish, WishError, apply
 from podfit.api import codec
@@ -40,6 +41,7 @@ class TemplatePlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", om
     verdict: str
     text: str = ""
     changes: tuple[Change, ...] = ()
+    sizes: tuple[Resizing, ...] = ()
     fix: str = ""
 
     @property
@@ -85,7 +87,7 @@ async def read_workload(client: Client, target: Target, namespace: str) -> Workl
     return Workload(target, document, tuple(owned))
 
 
-def template_plan(workload: Workload, wish: Wish) -> TemplatePlan:
+def template_plan(workload: Workload, wish: Wish, commands: Commands = HERE) -> TemplatePlan:
     """What a change of the template would bring about; nothing is written."""
     target, old = workload.target, workload.template
     if wish.undo and BEFORE not in old.metadata.annotations:
@@ -97,22 +99,23 @@ def template_plan(workload: Workload, wish: Wish) -> TemplatePlan:
     changed = tuple(changes(new, old))
     if not changed:
         return TemplatePlan(target=str(target), verdict=UNCHANGED)
-    verdict, text, fix = _consequence(workload)
-    return TemplatePlan(target=str(target), verdict=verdict, text=text, changes=changed, fix=fix)
+    verdict, text, fix = _consequence(workload, commands)
+    return TemplatePlan(target=str(target), verdict=verdict, text=text, changes=changed, fix=fix,
+                        sizes=tuple(resizing(new, old)))  # fmt: skip
 
 
-def _consequence(workload: Workload) -> tuple[str, str, str]:
+def _consequence(workload: Workload, commands: Commands) -> tuple[str, str, str]:
     spec, target = workload.document["spec"], workload.target
     strategy = spec.get("updateStrategy") or {}
     match target.kind.kind:
         case "Deployment":
-            return _of_a_deployment(workload)
+            return _of_a_deployment(workload, commands)
         case "StatefulSet" | "DaemonSet" if strategy.get("type") == "OnDelete":
             return STORED, "no rollout: its update strategy is OnDelete", ""
         case "StatefulSet":
-            return _of_a_stateful_set(spec, target)
+            return _of_a_stateful_set(spec, target, commands)
         case "DaemonSet":
-            fix = _patch(target, '{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}')
+            fix = _patch(commands, target, '{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}')
             return ROLLS_OUT, "a rollout replaces every pod; it waits with updateStrategy OnDelete", fix
         case "Job":
             return REFUSED, "the template of a Job cannot be changed", ""
@@ -124,15 +127,16 @@ def _consequence(workload: Workload) -> tuple[str, str, str]:
             return STORED, f"no rollout: a {target.kind.kind} never replaces pods", ""
 
 
-def _of_a_deployment(workload: Workload) -> tuple[str, str, str]:
+def _of_a_deployment(workload: Workload, commands: Commands) -> tuple[str, str, str]:
     spec, status = workload.document["spec"], workload.document.get("status") or {}
     wanted = spec.get("replicas", 1)
     seen, newest = status.get("observedGeneration") or 0, workload.document["metadata"].get("generation", 0)
     settled = seen >= newest and status.get("updatedReplicas", 0) == wanted == status.get("replicas", 0)
     if not settled and not spec.get("paused"):
-        watch = f"kubectl rollout status {workload.target}"
+        watch = commands.kubectl("rollout", "status", str(workload.target))
         if not seen:
-            return REFUSED, "no controller of Deployments has taken notice of it", ""
+            text = "no controller has seen this Deployment yet, so none would follow its template"
+            return REFUSED, f"{text} (podfit's own cluster has no Deployment controller)", watch
         if seen < newest:
             text = f"its controller has seen generation {seen} of {newest}: a rollout may be about to begin"
             return REFUSED, text, watch
@@ -146,18 +150,19 @@ def _of_a_deployment(workload: Workload) -> tuple[str, str, str]:
     return STORED, f"no rollout: replicaset/{name} gets the same template ({after})", ""
 
 
-def _of_a_stateful_set(spec: Document, target: Target) -> tuple[str, str, str]:
+def _of_a_stateful_set(spec: Document, target: Target, commands: Commands) -> tuple[str, str, str]:
     replicas, first = spec.get("replicas", 1), (spec.get("ordinals") or {}).get("start", 0)
     partition = ((spec.get("updateStrategy") or {}).get("rollingUpdate") or {}).get("partition") or 0
     if partition >= first + replicas:
         return STORED, f"no rollout: partition {partition} holds all pods back", ""
-    fix = _patch(target, f'{{"spec":{{"updateStrategy":{{"rollingUpdate":{{"partition":{first + replicas}}}}}}}}}')
+    held = f'{{"spec":{{"updateStrategy":{{"rollingUpdate":{{"partition":{first + replicas}}}}}}}}}'
+    fix = _patch(commands, target, held)
     whom = "every pod" if partition <= first else f"the pods from ordinal {partition} on"
     return ROLLS_OUT, f"a rollout replaces {whom}; a partition above all pods holds it back", fix
 
 
-def _patch(target: Target, patch: str) -> str:
-    return f"kubectl patch {target} --type merge -p '{patch}'"
+def _patch(commands: Commands, target: Target, patch: str) -> str:
+    return commands.kubectl("patch", str(target), "--type", "merge", "-p", patch)
 
 
 def bare(template: Document) -> Any:

@@ -43,8 +43,8 @@ class ThrottlingReader:
             for key, (periods, throttled) in (counters if isinstance(counters, dict) else {}).items():
                 before = self._before.get(key, (0.0, 0.0))
                 began = before if before[0] <= periods and before[1] <= throttled else (0.0, 0.0)
-                if periods > began[0]:
-                    share[key] = (throttled - began[1]) / (periods - began[0])
+                moved = periods - began[0]  # an idle container has none, and is not held back
+                share[key] = (throttled - began[1]) / moved if moved else 0.0
                 self._before[key] = (periods, throttled)
         problems = {node: each for node, each in zip(nodes, told, strict=True) if isinstance(each, str)}
         return Throttling(share, problems)

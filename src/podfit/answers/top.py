@@ -112,7 +112,7 @@ def top(found: Found, order: Order = "name") -> Top:
     return Top(
         server=found.age.version, source=found.usage.source, rows=tuple(rows), vpas=found.vpas.state == "served",
         throttling=bool(found.throttling.share), notes=tuple(_notes(found)), missing=tuple(_missing(found, rows)),
-        fix=found.usage.fix)
+        fix="" if found.age.is_podfit else found.usage.fix)
 
 
 def _rows(pod: Pod, found: Found) -> Iterator[Row]:

@@ -10,14 +10,15 @@ from typing import Any, Literal
 
 import msgspec
 
-from podfit.answers.snapshot import query_of
+from podfit.answers.selectors import query_of
 from podfit.answers.target import VPA, WORKLOADS, Target
 from podfit.api import codec
 from podfit.api.base import ResourceList
 from podfit.api.core.pods import Pod
+from podfit.api.selector_text import parse_labels
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
-from podfit.core.selectors import Selector, parse_labels
+from podfit.core.selectors import Selector
 
 
 class Reference(msgspec.Struct, frozen=True, rename="camel"):

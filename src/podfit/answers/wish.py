@@ -1,28 +1,35 @@
 """What the user wants: new CPU and memory for one container, for the pod as a whole, or what a manifest says.
 
-    500m        the request; a limit keeps its proportion to it, so what was Guaranteed stays so
+    500m        the request; a limit keeps the proportion that it was given, so what was Guaranteed stays so
     500m:1      request and limit
     :1          the limit alone
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from podfit.api import codec
 from podfit.api.core.containers import Container, ResourceRequirements
-from podfit.api.core.pods import Pod
-from podfit.core.quantity import Quantity
+from podfit.api.core.limits import LimitRange
+from podfit.api.core.pods import Pod, PodSpec
+from podfit.core.nearest_quantity import nearest
+from podfit.core.quantity import ZERO, Quantity
+from podfit.decide.proportion import largest_ratio, limit_for
 
 BEFORE = "podfit.dev/resized-from"
-"""What a pod was before podfit resized it the first time."""
+"""What a pod had been granted before podfit resized it the first time."""
 NOTHING = ResourceRequirements()
-UNIT = Quantity.of(1).nano
-MILLI = Quantity.of_milli(1).nano
+LONGEST = 40
+"""Characters of a wrong value that a message repeats."""
 
 
 class WishError(ValueError):
     """A wish that cannot be understood, or that fits no container of this pod."""
+
+
+class OptionError(WishError):
+    """Options that say nothing, contradict each other, or hold no amount: the verb's help says how it is right."""
 
 
 class Amount(msgspec.Struct, frozen=True):
@@ -32,7 +39,8 @@ class Amount(msgspec.Struct, frozen=True):
 
 class Wish(msgspec.Struct, frozen=True):
     """`amounts` by resource for one container (or the pod), `containers` what a manifest says of each by name, `undo`
-    what each pod was before.
+    what each pod was before. `template` is the pods' own, whose limits say which proportion to keep, and `limit_ranges`
+    bound it.
     """
 
     amounts: Mapping[str, Amount] = msgspec.field(default_factory=dict)
@@ -40,6 +48,12 @@ class Wish(msgspec.Struct, frozen=True):
     containers: Mapping[str, ResourceRequirements] = msgspec.field(default_factory=dict)
     pod: ResourceRequirements | None = None
     undo: bool = False
+    template: PodSpec | None = None
+    limit_ranges: tuple[LimitRange, ...] = ()
+
+
+class NothingRecorded(WishError):
+    """--undo of a pod that podfit did not resize."""
 
 
 class _Remembered(msgspec.Struct):
@@ -54,15 +68,37 @@ def remembered(pod: Pod) -> str:
 
 
 def parse_amount(option: str, text: str) -> Amount:
-    """Raises WishError that quotes the option."""
+    """Raises OptionError that quotes the option."""
     request, colon, limit = text.partition(":")
+    if (not request and not limit) or (colon and not limit):
+        raise OptionError(f"invalid value {text!r} for {option}: write 500m, 500m:1 (request:limit) or :1 (limit)")
+    return Amount(_quantity(option, request), _quantity(option, limit))
+
+
+def _quantity(option: str, text: str) -> Quantity | None:
+    if not text:
+        return None
     try:
-        amount = Amount(Quantity.parse(request) if request else None, Quantity.parse(limit) if limit else None)
+        return Quantity.parse(text)
     except ValueError as error:
-        raise WishError(f"{option} {text}: {error}; write 500m, 500m:1 (request:limit) or :1 (limit)") from error
-    if amount == Amount() or (colon and not limit):
-        raise WishError(f"{option} {text!r}: write 500m, 500m:1 (request:limit) or :1 (limit)")
-    return amount
+        near = [each for each in nearest(text, memory=option == "--memory") if _is_quantity(each)]
+        usual = "256Mi, 256Mi:1Gi" if option == "--memory" else "500m, 500m:1"
+        meant = f"did you mean {' or '.join(near)}?" if near else f"write it such as {usual} (request:limit)"
+        shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+        raise OptionError(f'invalid value "{shown}" for {option}: not a quantity; {meant}') from error
+
+
+def _is_quantity(text: str) -> bool:
+    try:
+        Quantity.parse(text)
+    except ValueError:
+        return False
+    return True
+
+
+def with_template(wish: Wish, template: PodSpec | None, limit_ranges: tuple[LimitRange, ...] = ()) -> Wish:
+    """The wish, with what says which proportion the pods' limits are to keep, and how large it may be."""
+    return msgspec.structs.replace(wish, template=template, limit_ranges=limit_ranges)
 
 
 def from_template(pod: Pod) -> Wish:
@@ -79,13 +115,16 @@ def apply(wish: Wish, pod: Pod) -> Pod:
         return _with_manifest(wish, pod)
     name = wish.container or _only(pod)
     if not name:
-        level = _changed(pod.spec.resources or NOTHING, wish.amounts)
+        said = [one[""] for one in _said(wish, pod) if "" in one]
+        ratios = _ratios(wish, pod, level=True)
+        level = _changed(pod.spec.resources or NOTHING, wish.amounts, said, ratios)
         return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, resources=level))
     known = [each.name for each in (*pod.spec.init_containers, *pod.spec.containers)]
     if name not in known:
         raise WishError(f'pod {pod.metadata.name} has no container "{name}"; it has {", ".join(known)}')
+    said = [one[name] for one in _said(wish, pod) if name in one]
     wanted = {
-        each.name: _changed(each.resources, wish.amounts)
+        each.name: _changed(each.resources, wish.amounts, said, _ratios(wish, pod))
         for each in (*pod.spec.init_containers, *pod.spec.containers)
         if each.name == name
     }
@@ -95,12 +134,30 @@ def apply(wish: Wish, pod: Pod) -> Pod:
 def _before(pod: Pod) -> Wish:
     note = pod.metadata.annotations.get(BEFORE)
     if note is None:
-        raise WishError(f"pod {pod.metadata.name} was not resized by podfit: it has no annotation {BEFORE}")
+        raise NothingRecorded(f"pod {pod.metadata.name} was not resized by podfit: it has no annotation {BEFORE}")
+    before = _decoded(pod, note)
+    return Wish(containers=before.containers, pod=before.pod)
+
+
+def _decoded(pod: Pod, note: str) -> _Remembered:
     try:
-        before = codec.decode(note.encode(), _Remembered)
+        return codec.decode(note.encode(), _Remembered)
     except (msgspec.DecodeError, ValueError) as error:
         raise WishError(f"pod {pod.metadata.name}: annotation {BEFORE} cannot be read: {error}") from error
-    return Wish(containers=before.containers, pod=before.pod)
+
+
+def _said(wish: Wish, pod: Pod) -> list[dict[str, ResourceRequirements]]:
+    """Resources by container, "" for the pod as a whole, that a proportion may have come from, the first one first."""
+    note = pod.metadata.annotations.get(BEFORE)
+    found = []
+    if note is not None:
+        before = _decoded(pod, note)
+        found.append(dict(before.containers) | ({"": before.pod} if before.pod else {}))
+    if wish.template is not None:
+        level = {"": wish.template.resources} if wish.template.resources else {}
+        found.append(level | {
+            each.name: each.resources for each in (*wish.template.init_containers, *wish.template.containers)})
+    return found
 
 
 def _only(pod: Pod) -> str:
@@ -131,23 +188,28 @@ def _with_containers(pod: Pod, wanted: Mapping[str, ResourceRequirements]) -> Po
     return msgspec.structs.replace(pod, spec=spec)
 
 
-def _changed(resources: ResourceRequirements, amounts: Mapping[str, Amount]) -> ResourceRequirements:
+def _ratios(wish: Wish, pod: Pod, *, level: bool = False) -> dict[str, Quantity | None]:
+    """By resource, what limit / request must not exceed by rounding. A template is of no namespace yet."""
+    namespace = pod.metadata.namespace
+    ranges = [each for each in wish.limit_ranges if not namespace or each.metadata.namespace == namespace]
+    alone = len(pod.spec.containers) + len(pod.spec.init_containers) == 1
+    return {name: largest_ratio(name, ranges, alone=alone, level=level) for name in wish.amounts}
+
+
+def _changed(
+    resources: ResourceRequirements, amounts: Mapping[str, Amount], said: Sequence[ResourceRequirements],
+    ratios: Mapping[str, Quantity | None],
+) -> ResourceRequirements:  # fmt: skip
     requests, limits = dict(resources.requests), dict(resources.limits)
     for name, amount in amounts.items():
         before, limit = requests.get(name), limits.get(name)
         if amount.request is not None:
             requests[name] = amount.request
             if limit is not None and amount.limit is None:
-                limits[name] = _in_proportion(limit, before, amount.request)
+                pairs = [(one.requests.get(name, ZERO), one.limits[name]) for one in said if name in one.limits]
+                now = (before or ZERO, limit)
+                limits[name] = limit_for(
+                    amount.request, now, pairs, memory=name == "memory", ratio=ratios[name])
         if amount.limit is not None:
             limits[name] = amount.limit
     return msgspec.structs.replace(resources, requests=requests, limits=limits)
-
-
-def _in_proportion(limit: Quantity, before: Quantity | None, request: Quantity) -> Quantity:
-    """Rounded up to a thousandth of a CPU or a byte, whichever the request is written in."""
-    if not before:
-        return max(limit, request)
-    unit = MILLI if request.nano % UNIT or limit.nano % UNIT else UNIT
-    return Quantity(-(-limit.nano * request.nano // (before.nano * unit)) * unit, request.format)
-

@@ -7,7 +7,8 @@ the value equals it, `always(default=…)` is written every time.
 """
 
 from collections.abc import Callable
-from typing import Annotated, Any, ClassVar, TypeAlias, dataclass_transform
+from inspect import get_annotations
+from typing import Annotated, Any, ClassVar, TypeAlias, dataclass_transform, get_args, get_origin
 
 import msgspec
 
@@ -39,6 +40,41 @@ class Struct(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, rena
     """
 
     whole: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        """Whole numbers are of 32 bits, or of 64 where WIDE says so; what does not fit is refused by the decoder."""
+        super().__init_subclass__()
+        cls.__annotations__ = {
+            attribute: _bounded(hint, _INT64 if json_name(attribute) in WIDE else _INT32)
+            for attribute, hint in get_annotations(cls).items()
+        }
+
+
+WIDE = frozenset((
+    "activeDeadlineSeconds", "capacity", "deletionGracePeriodSeconds", "expirationSeconds", "fsGroup", "generation",
+    "gid", "gracePeriodSeconds", "maxItems", "maxLength", "maxProperties", "minItems", "minLength", "minProperties",
+    "nodeAllocatableUpdatePeriodSeconds", "observedGeneration", "remainingItemCount", "revision", "runAsGroup",
+    "runAsUser", "seconds", "sizeBytes", "startingDeadlineSeconds", "supplementalGroups",
+    "terminationGracePeriodSeconds", "tolerationSeconds", "uid",
+))  # fmt: skip
+"""Numbers of 64 bits upstream; all others are of 32."""
+_INT32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+_INT64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+
+def _bounded(hint: Any, number: Any) -> Any:
+    """The annotation with `number` for the whole numbers in it; IntOrString and numbers with fractions stay."""
+    if hint is int:
+        return number
+    if hint == (int | None):
+        return number | None
+    if hint == tuple[int, ...]:
+        return tuple[number, ...]
+    if get_origin(hint) is Annotated:
+        whole, *notes = get_args(hint)
+        bounded = _bounded(whole, number)
+        return hint if bounded is whole else Annotated[bounded, *notes]
+    return hint
 
 
 class Listing(msgspec.Struct, frozen=True):

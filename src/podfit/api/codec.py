@@ -17,7 +17,7 @@ from podfit.api.meta import ObjectMeta
 from podfit.core.quantity import Quantity
 
 T = TypeVar("T")
-LARGE = 16_384  # bytes that are not kept to be shared
+LARGE = 16_384  # bytes of an object that is not shared for long
 
 
 def _encode_scalar(value: Any) -> Any:
@@ -79,17 +79,21 @@ def decode(data: bytes, kind: type[T]) -> T:
     return decoded
 
 
-@lru_cache(maxsize=256)
-def _shared(data: bytes, kind: Any) -> Any:
+def _decode_once(data: bytes, kind: Any) -> Any:
     return decode(data, kind)
 
 
+_shared, _shared_large = lru_cache(maxsize=256)(_decode_once), lru_cache(maxsize=2)(_decode_once)
+
+
 def decode_shared(data: bytes, kind: type[T]) -> T:
-    """As `decode`; whoever decodes the same bytes soon after gets the same object, unless it is large, or plain dicts.
+    """As `decode`; whoever decodes the same bytes soon after gets the same object, unless it is made of plain dicts. Of
+    large objects the last two are shared: all informers of a process hold one copy instead of one each.
     """
-    if len(data) > LARGE or not issubclass(kind, msgspec.Struct):
+    if not issubclass(kind, msgspec.Struct):
         return decode(data, kind)
-    decoded: T = _shared(data, cast(Hashable, kind))
+    share = _shared if len(data) <= LARGE else _shared_large
+    decoded: T = share(data, cast(Hashable, kind))
     return decoded
 
 

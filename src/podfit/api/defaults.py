@@ -42,8 +42,10 @@ from podfit.api.rbac import ClusterRoleBinding, RoleBinding, RoleRef, Subject
 from podfit.api.scheduling import PriorityClass
 from podfit.api.service_defaults import DEFAULTS as OF_SERVICES
 from podfit.api.storage_defaults import DEFAULTS as OF_STORAGE
+from podfit.api.structural.fill import TooMuch
 from podfit.api.structural.fill import fill as fill_custom
 from podfit.api.workload_defaults import DEFAULTS as OF_WORKLOADS
+from podfit.core.errors import ApiError
 from podfit.core.features import DEFAULT_GATES, FeatureGates
 
 Kind = TypeVar("Kind", bound=Object)
@@ -54,11 +56,15 @@ NAMESPACE_LABEL = "kubernetes.io/metadata.name"
 
 
 def apply_defaults(obj: Kind, gates: FeatureGates = DEFAULT_GATES) -> Kind:
-    """`obj` as its kind's author would have written it out; the same object when nothing is missing."""
+    """`obj` as its kind's author would have written it out; the same object when nothing is missing. Raises 413 for a
+    custom resource whose defaults are too long."""
     if isinstance(obj, Pod):
         return cast(Kind, default_pod(obj, gates))
     if isinstance(obj, Custom):
-        return cast(Kind, change(obj, rest=fill_custom(obj.rest, obj.declared.schema)))
+        try:
+            return cast(Kind, change(obj, rest=fill_custom(obj.rest, obj.declared.schema)))
+        except TooMuch as error:
+            raise ApiError(413, "RequestEntityTooLarge", f"Request entity is too large: its {error}") from None
     default = _DEFAULTS.get(type(obj))
     return default(obj) if default else obj
 

@@ -74,11 +74,11 @@ def _is_struct(hint: Any) -> bool:
 
 
 def unknown_fields(
-    document: Any, kind: Kind, path: str = "", *, first: bool = False, directives: bool = False
+    document: Any, kind: Kind, path: str = "", *, first: bool = False, directives: bool = False, in_order: bool = False
 ) -> list[str]:
     """The paths of members that the kind does not have, in the document's order; with `first` an object's own come
-    before what is inside its members. `directives`: it is a strategic merge patch, where `$patch` and its like are
-    known."""
+    before what is inside its members, and with `in_order` names are looked at in their order. `directives`: it is a
+    strategic merge patch, where `$patch` and its like are known."""
     if not isinstance(document, dict):
         return []
     if is_custom(kind):
@@ -88,14 +88,14 @@ def unknown_fields(
     found: list[str] = []
     inside: list[str] = []
     known = members(kind)
-    for name, value in document.items():
+    for name, value in sorted(document.items(), key=lambda pair: pair[0]) if in_order else document.items():
         here = f"{path}.{name}" if path else name
         member = known.get(name)
         if member is None:
             if not (directives and name.startswith("$")):
                 found.append(here)
         elif member.item is not None:
-            inside += _unknown_inside(value, member, here, first=first, directives=directives)
+            inside += _unknown_inside(value, member, here, first=first, directives=directives, in_order=in_order)
             if not first:
                 found, inside = found + inside, []
     return found + inside
@@ -129,10 +129,12 @@ def _undeclared(document: dict[str, Any], kind: type[Custom]) -> list[str]:
     return sorted(found)
 
 
-def _unknown_inside(value: Any, member: Member, path: str, *, first: bool, directives: bool) -> list[str]:
+def _unknown_inside(
+    value: Any, member: Member, path: str, *, first: bool, directives: bool, in_order: bool
+) -> list[str]:
     assert member.item is not None
     if member.shape == "struct":
-        return unknown_fields(value, member.item, path, first=first, directives=directives)
+        return unknown_fields(value, member.item, path, first=first, directives=directives, in_order=in_order)
     if member.shape == "list" and isinstance(value, list):
         pairs = [(f"{path}[{index}]", each) for index, each in enumerate(value)]
     elif member.shape == "map" and isinstance(value, dict):
@@ -141,4 +143,4 @@ def _unknown_inside(value: Any, member: Member, path: str, *, first: bool, direc
         return []
     return [
         found for here, each in pairs
-        for found in unknown_fields(each, member.item, here, first=first, directives=directives)]
+        for found in unknown_fields(each, member.item, here, first=first, directives=directives, in_order=in_order)]

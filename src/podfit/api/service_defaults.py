@@ -9,9 +9,11 @@ from podfit.api.core.services import (
     EndpointPort,
     Endpoints,
     EndpointSubset,
+    LoadBalancerIngress,
     Service,
     ServicePort,
     ServiceSpec,
+    ServiceStatus,
     SessionAffinityConfig,
 )
 from podfit.api.discovery import EndpointPort as SlicePort
@@ -27,7 +29,16 @@ def reachable_from_outside(spec: ServiceSpec) -> bool:
 
 
 def _service(service: Service) -> Service:
-    return inside(service, spec=_spec)
+    service = inside(service, spec=_spec)
+    return inside(service, status=_status) if service.spec.type == LOAD_BALANCER else service
+
+
+def _status(status: ServiceStatus) -> ServiceStatus:
+    return inside(status, load_balancer=lambda balancer: inside(balancer, ingress=_ingress))
+
+
+def _ingress(point: LoadBalancerIngress) -> LoadBalancerIngress:
+    return fill(point, ip_mode="VIP") if point.ip else point
 
 
 def _spec(spec: ServiceSpec) -> ServiceSpec:

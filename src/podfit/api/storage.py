@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import field
 
-from podfit.api.base import ATOMIC, SET_REPLACED, Object, Struct, always
+from podfit.api.base import ATOMIC, SET_REPLACED, Object, Struct, always, keyed
 from podfit.api.core.topology import TopologySelectorTerm
 from podfit.api.meta import ObjectMeta
 
@@ -46,3 +46,25 @@ class CSIDriver(Object):
     api_version: str = always(default="storage.k8s.io/v1")
     metadata: ObjectMeta = always(default=ObjectMeta())
     spec: CSIDriverSpec = always(default=CSIDriverSpec())
+
+
+class VolumeNodeResources(Struct):
+    count: int | None = None
+
+
+class CSINodeDriver(Struct):
+    name: str = always(default="")
+    allocatable: VolumeNodeResources | None = None
+    node_id: str = always(default="", name="nodeID")
+    topology_keys: Annotated[tuple[str, ...] | None, ATOMIC] = always(default=None)
+
+
+class CSINodeSpec(Struct):
+    drivers: Annotated[tuple[CSINodeDriver, ...], keyed("name")] = always(default=())
+
+
+class CSINode(Object):
+    kind: str = always(default="CSINode")
+    api_version: str = always(default="storage.k8s.io/v1")
+    metadata: ObjectMeta = always(default=ObjectMeta())
+    spec: CSINodeSpec = always(default=CSINodeSpec())

@@ -8,7 +8,7 @@ from podfit.api.core.claims import PersistentVolumeClaim
 from podfit.api.core.persistent import PersistentVolume
 from podfit.api.node import RuntimeClass
 from podfit.api.registry import Column
-from podfit.api.storage import CSIDriver, StorageClass
+from podfit.api.storage import CSIDriver, CSINode, StorageClass
 
 UNSET = "<unset>"
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
@@ -129,6 +129,13 @@ def driver_row(driver: CSIDriver, now: str) -> list[Any]:
         ",".join(spec.volume_lifecycle_modes) or "<none>",
         age(driver, now),
     ]
+
+
+CSI_NODE = (NAME, Column("Drivers", "integer", description="How many CSI drivers are registered on the node."), AGE)
+
+
+def csi_node_row(node: CSINode, now: str) -> list[Any]:
+    return [node.metadata.name, len(node.spec.drivers), age(node, now)]
 
 
 RUNTIME = (NAME, Column("Handler", description="The node's own name for it."), AGE)

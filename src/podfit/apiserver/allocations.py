@@ -8,7 +8,6 @@ is not there, or does not have it, is taken over by the next who wants it, once 
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -32,7 +31,6 @@ from podfit.decide.services import (
 from podfit.store.protocol import KeyExists, Record, RevisionConflict
 
 ROOT = "/registry/podfit/services"
-IN_FLIGHT = timedelta(minutes=1)
 _GUESSES = 16
 _ADDRESSES, _PORTS = "addresses", "ports"
 
@@ -64,6 +62,8 @@ async def allocated(context: Context, new: Any, old: Any, *, dry: bool) -> Async
     except ApiError:
         await taking.undo()
         raise
+    finally:
+        taking.end()
     for record in leaving:
         await _delete(context, record)
 
@@ -194,7 +194,7 @@ class _Taking(msgspec.Struct):
         owner = Owner(meta.namespace, meta.name, meta.uid, format_time(self.context.clock.now()))
         value = msgspec.json.encode(owner)
         try:
-            self.taken.append(await self.context.store.create(key, value))
+            self._begin(await self.context.store.create(key, value))
         except KeyExists:
             return await self._take_over(key, value)
         return True
@@ -204,19 +204,27 @@ class _Taking(msgspec.Struct):
         if record is None or await self._in_use(record):
             return False
         try:
-            self.taken.append(await self.context.store.update(key, value, expected=record.mod_revision))
+            self._begin(await self.context.store.update(key, value, expected=record.mod_revision))
         except RevisionConflict:
             return False
         return True
 
     async def _in_use(self, record: Record) -> bool:
         owner = msgspec.json.decode(record.value, type=Owner)
-        if self.context.clock.now() - parse_time(owner.since) < IN_FLIGHT:
+        if self.context.in_flight.has(record, self.context.clock, written=parse_time(owner.since)):
             return True
         service = await self.context.find(Service, owner.name, owner.namespace)
         if service is None or service.metadata.uid != owner.uid:
             return False
         return record.key in _keys(held(service))
+
+    def _begin(self, record: Record) -> None:
+        self.taken.append(record)
+        self.context.in_flight.begin(record, self.context.clock)
+
+    def end(self) -> None:
+        for record in self.taken:
+            self.context.in_flight.end(record)
 
     async def undo(self) -> None:
         for record in self.taken:

@@ -85,7 +85,7 @@ class Backends:
 
             if dns_label(reference.name) or dns_label(reference.namespace):  # it would be some other part of a URL
                 raise NotReached(absent(reference.namespace, reference.name).error)
-            known = HttpsClient(server, tls_of(trusted, proof), dial=partial(self._dial, reference))
+            known = HttpsClient(server, tls_of(trusted, proof), dial=partial(self._dial, reference), trusted=False)
             self._clients[server, trusted, proof] = known
         return known
 

@@ -5,13 +5,14 @@ the request's `fieldValidation` says (Strict 400, Warn a warning, Ignore nothing
 """
 
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from podfit.api import codec
+from podfit.api.apiextensions import CustomResourceDefinition
 from podfit.api.base import Object, Struct
 from podfit.api.core.pods import Pod
 from podfit.api.custom import Custom, is_custom
@@ -20,21 +21,22 @@ from podfit.api.registry import ResourceInfo
 from podfit.api.schema import unknown_fields
 from podfit.api.structural.prune import prune
 from podfit.apiserver import decoder_words, protobuf
-from podfit.apiserver.documents import parse_json
+from podfit.apiserver.documents import MOST_BUILT_IN, MOST_CUSTOM, MOST_OF_POD, MOST_VALUES, check_size, parse_json
 from podfit.apiserver.legacy.options import DRAFT_POLICIES, OFF, Legacy
 from podfit.apiserver.media import JSON, YAML
+from podfit.apiserver.repetitions import merged_repetitions, problems_in_order
+from podfit.apiserver.write_options import check_write_options
 from podfit.core.errors import ApiError, bad_request
 from podfit.core.features import FeatureGates
 from podfit.core.fields import invalid as invalid_value
 from podfit.core.fields import refusal
-from podfit.core.fields import unsupported as unsupported_value
+from podfit.core.go_json import syntax_error
 from podfit.decide.legacy import modern_policies
 from podfit.net.wire import Request
 
 T = TypeVar("T", bound=Struct)
 
-_LEVELS = ("Ignore", "Strict", "Warn")
-_OPTIONS = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions"}
+IGNORE = "Ignore"
 
 
 class Strictness(msgspec.Struct, frozen=True):
@@ -44,27 +46,24 @@ class Strictness(msgspec.Struct, frozen=True):
 
     @staticmethod
     def of(request: Request) -> "Strictness":
-        level = request.param("fieldValidation") or "Warn"
-        if level not in _LEVELS:
-            errors = [unsupported_value("fieldValidation", level, ["", *_LEVELS])]
-            raise refusal(options_kind(request), "", errors, group="meta.k8s.io")
-        return Strictness(level)
+        """Of a request whose options were checked."""
+        return Strictness(request.param("fieldValidation") or "Warn")
 
     def check(self, problems: Iterable[str], refuse: Callable[[str], ApiError]) -> list[str]:
         """Warnings for the client. When strict, raises what `refuse` makes of the text."""
-        found = list(dict.fromkeys(problems)) if self.level != "Ignore" else []
+        found = list(dict.fromkeys(problems)) if self.level != IGNORE else []
         if found and self.level == "Strict":
             raise refuse(f"strict decoding error: {', '.join(found)}")
         return found
 
 
-def options_kind(request: Request) -> str:
-    """The kind that the query of a write is one of."""
-    return _OPTIONS.get(request.method, "DeleteOptions")
-
-
 def media_type(request: Request) -> str:
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return _media_type(request.headers.get("content-type", ""))
+
+
+@lru_cache(maxsize=64)  # headers are bounded
+def _media_type(header: str) -> str:
+    return header.partition(";")[0].strip().lower()
 
 
 def unsupported(*accepted: str) -> ApiError:
@@ -74,16 +73,25 @@ def unsupported(*accepted: str) -> ApiError:
 
 def document(request: Request) -> tuple[Any, list[str]]:
     """The decoded body and the problems that decoding forgives: members that occur twice."""
-    kind = media_type(request) or JSON
-    if kind == YAML:
-        from podfit.apiserver.yaml_documents import parse_yaml
+    return _decoded(_known_type(request), request.body)
 
-        return parse_yaml(request.body), []
+
+def _decoded(kind: str, body: bytes) -> tuple[Any, list[str]]:
+    if kind == YAML:
+        from podfit.apiserver.yaml_documents import parse_yaml_strictly
+
+        return parse_yaml_strictly(body)
     if kind == protobuf.MEDIA_TYPE:
-        return protobuf.decode(request.body), []
-    if kind != JSON:
+        return protobuf.decode(body), []
+    return parse_json(body)
+
+
+def _known_type(request: Request) -> str:
+    """The media type of the body. Raises 415 for one that is none of an object's."""
+    kind = media_type(request) or JSON
+    if kind not in (JSON, YAML, protobuf.MEDIA_TYPE):
         raise unsupported(JSON, YAML, protobuf.MEDIA_TYPE)
-    return parse_json(request.body)
+    return kind
 
 
 def typed(value: Any, kind: type[T], *, version: str = "v1") -> T:
@@ -136,25 +144,57 @@ def forgetting(value: Any) -> Any:
     return value
 
 
+def most_values(kind: type[Object]) -> int:
+    """How many values an object of the kind may have."""
+    if is_custom(kind):
+        return MOST_CUSTOM
+    if kind is CustomResourceDefinition:
+        return MOST_VALUES
+    return MOST_OF_POD if kind is Pod else MOST_BUILT_IN
+
+
 def read_object(
     request: Request, info: ResourceInfo, gates: FeatureGates, *, kind: type[Object] | None = None, legacy: Legacy = OFF
 ) -> tuple[Any, list[str]]:
     """The body as an object of the resource, or of `kind`, defaults applied; and warnings for the client."""
     wanted = kind or info.type
+    media = _known_type(request)
+    check_write_options(request)
     if not request.body:
         raise bad_request(
             f"the object provided is unrecognized (must be of type {wanted.__name__}): couldn't get version/kind; "
             "json parse error: unexpected end of JSON input (<empty>)"
         )
-    value, problems = document(request)
+    value, problems = _object_of(media, request.body, wanted)
+    if len(request.body) > 2 * MOST_BUILT_IN and len(request.body) > 2 * most_values(wanted):
+        check_size(value, most_values(wanted))
+    is_yaml = media == YAML
+    if problems and not is_yaml and not is_custom(wanted):
+        value = merged_repetitions(request.body)
     value = {} if value is None else value
-    kinds = (value.get("apiVersion") or "", value.get("kind") or "") if isinstance(value, dict) else (None, None)
-    if not all(isinstance(each, str) for each in kinds):
+    if not isinstance(value, dict) or not (_is_name(value.get("apiVersion")) and _is_name(value.get("kind"))):
         raise bad_request(decoder_words.no_object(value, request.body, wanted.__name__))
     obj = typed_object(todays(value, wanted, legacy), wanted, version=info.version)
-    unknown = (f'unknown field "{path}"' for path in unknown_fields(value, wanted))
-    warnings = Strictness.of(request).check([*problems, *unknown], partial(_unfit, wanted, info.version))
+    if not problems or is_custom(wanted) or is_yaml:
+        problems += [f'unknown field "{path}"' for path in unknown_fields(value, wanted, in_order=is_yaml)]
+    else:
+        problems = problems_in_order(request.body, wanted)
+    warnings = Strictness.of(request).check(problems, partial(_unfit, wanted, info.version))
     return apply_defaults(obj, gates), warnings
+
+
+def _object_of(media: str, body: bytes, wanted: type[Object]) -> tuple[Any, list[str]]:
+    """As `_decoded`; what is no JSON is refused in the words of upstream's scanner."""
+    try:
+        return _decoded(media, body)
+    except ApiError as error:
+        if error.code == 413 or media != JSON or (why := syntax_error(body)) is None:
+            raise
+        raise bad_request(decoder_words.unrecognized(why, body, wanted.__name__)) from error
+
+
+def _is_name(value: Any) -> bool:
+    return not value or isinstance(value, str)
 
 
 def todays(value: Any, kind: type[Object], legacy: Legacy) -> Any:

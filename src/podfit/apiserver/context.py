@@ -11,6 +11,7 @@ from podfit.api.base import Object
 from podfit.api.registry import ResourceInfo, info_for
 from podfit.apiserver import stored
 from podfit.apiserver.admission.rounds import Rounds
+from podfit.apiserver.in_flight import InFlight
 from podfit.apiserver.legacy.options import OFF, Legacy
 from podfit.apiserver.listed import Lists
 from podfit.core.clock import Clock
@@ -26,6 +27,11 @@ MOST_DERIVED = 1024  # results kept, one for each namespace that is asked about
 NodeConnection = Callable[[str], Callable[[Request], Awaitable[Response]] | None]
 """From a node's name to a way to ask its kubelet; None when there is no such node here."""
 
+
+def unreached(_: str) -> None:
+    """The `NodeConnection` of a server that reaches no kubelet."""
+
+
 Services = Callable[[ServiceReference], Handler | None]
 """From a service that a webhook names to who answers for it; None when there is no such service here."""
 
@@ -40,6 +46,7 @@ class Context:
     services: Services = lambda _: None
     lists: Lists = field(default_factory=Lists)
     ranges: ServiceRanges = ServiceRanges()  # noqa: RUF009  (frozen)
+    in_flight: InFlight = field(default_factory=InFlight)
     _derived: dict[Any, tuple[tuple[int, ...], Any]] = field(default_factory=dict, init=False, compare=False)
 
     async def find(self, kind: type[T], name: str, namespace: str = "") -> T | None:
@@ -85,4 +92,6 @@ class Attributes(msgspec.Struct, frozen=True, kw_only=True):
     identity: Identity
     dry_run: bool
     old: Any = None
+    url_name: str = ""  # the name in the URL, which a POST to a collection does not have
+    generated: bool = False  # whether the name was made from `generateName`
     rounds: Rounds = msgspec.field(default_factory=Rounds)

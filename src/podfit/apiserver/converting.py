@@ -1,10 +1,10 @@
 """A store whose values are shown in another form than they are kept in, such as another version of a kind."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from weakref import WeakSet
 
 from podfit.store.layer import LayerWatch, StoreLayer
-from podfit.store.protocol import Record, Store, Watch
+from podfit.store.protocol import Companion, Record, Store, Watch
 
 Convert = Callable[[bytes], bytes]
 
@@ -30,6 +30,10 @@ class ConvertingStore(StoreLayer):
     def _shown(self, record: Record) -> Record:
         value = self._convert(record.value)
         return Record(record.key, value, record.create_revision, record.mod_revision, record.stale)
+
+    def _companions(self, along: Sequence[Companion]) -> Sequence[Companion]:
+        """They are of another kind than is converted here."""
+        return along
 
     def _kept(self, key: str, value: bytes) -> bytes:
         return self._back(value)

@@ -12,16 +12,17 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from podfit.api.base import Struct
+from podfit.api.base import WIDE, Struct
 from podfit.api.custom import is_custom
 from podfit.api.registry import resources
-from podfit.apiserver.patch.words import LONG, MISFIT
+from podfit.apiserver.patch.words import MISFIT
 from podfit.core.quantity import MALFORMED
 
 SCHEME = "pkg/api/legacyscheme/scheme.go:30"
 HEAD = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
 QUOTED = 30  # bytes of a body that is not understood
 _STEP = re.compile(r"(?P<name>[^.\[]+)|\[(?P<place>\d+)\]|\[\.\.\.\]")
+_OUT_OF_RANGE = re.compile(r"Expected `(?P<given>int)` [<>]= \S+( - at `\$\.?(?P<path>[^`]*)`)?")
 _JSON_KINDS = {
     "object": "object", "array": "array", "str": "string", "int": "number", "float": "number", "bool": "bool",
 }  # fmt: skip
@@ -33,7 +34,7 @@ def misfit(text: str, kind: type[Struct], document: Any) -> str:
     """What msgspec said of the document, in upstream's words where it has any."""
     if MALFORMED in text or "a quantity must be a string or a number" in text:
         return MALFORMED
-    found = MISFIT.search(text)
+    found = MISFIT.search(text) or _OUT_OF_RANGE.search(text)
     given = _JSON_KINDS.get(found["given"]) if found else None
     path = (found["path"] if found else "") or ""
     if given is None or not path:
@@ -82,7 +83,7 @@ def _bare(hint: Any) -> Any:
 def _go_type(hint: Any, name: str) -> str:
     """As upstream declares a field of this name; empty where that is not known."""
     if hint is int:
-        return "int64" if name in LONG else "int32"
+        return "int64" if name in WIDE else "int32"
     if hint in _PLAIN:
         return _PLAIN[hint]
     inner = [_go_type(_bare(each), name) for each in get_args(hint) if each is not Ellipsis]

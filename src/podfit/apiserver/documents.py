@@ -5,26 +5,84 @@ measured before it is built: deep nesting would end the process.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import msgspec
 
 from podfit.core.errors import ApiError, bad_request
 
+MOST_VALUES = 50_000
+"""Objects, lists, strings and numbers in one document: work is done for each of them while everybody else waits. The
+largest definitions of custom resources that are in use have half of that."""
+MOST_CUSTOM = 30_000
+"""In a custom resource, which is walked with its schema, twice where it has fields that the schema does not know."""
+MOST_BUILT_IN = 15_000
+"""In an object of a kind that podfit knows itself, whose values are checked one by one."""
+MOST_OF_POD = 5_000
+"""In a pod, of which scheduler, controllers and kubelet hold and copy what it says."""
+BEGINNING = 192 * 1024
+"""Bytes that are looked at to refuse a document before it is made."""
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+LARGE = 4096
+"""Bytes of YAML that are read beside the event loop."""
 DEEPEST = 100  # levels; an object of the API needs twenty
 _UNUSUAL = tuple((text[0], text) for text in (b" :", b"\t:", b"\r:", b"\n:", b"\\u"))
 
 
 def parse_json(body: bytes) -> tuple[Any, list[str]]:
     """The document, and its members that occur twice in one object, as problems. Raises 400."""
+    large = len(body) > MOST_VALUES and _marks(body) >= MOST_VALUES  # otherwise there cannot be as many
+    if large and _STRING.sub(b"", body[:BEGINNING]).count(b",") >= MOST_VALUES:
+        raise too_many()
     try:
         value = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise bad_request(f"couldn't parse the body as JSON: {error}") from None
-    if body.count(b"{") + body.count(b"[") > DEEPEST:
+    if large:
+        check_size(value)
+    openings = body.count(b"{") + body.count(b"[")
+    if openings > DEEPEST:
         check_depth(value)
     return value, _repeated(body, value)
+
+
+def is_json(body: bytes) -> bool:
+    """Found without making the document."""
+    try:
+        msgspec.json.decode(body, type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return False
+    return True
+
+
+def _marks(text: bytes) -> int:
+    """What begins a value, or parts it from the next."""
+    return text.count(b"{") + text.count(b"[") + text.count(b",")
+
+
+def check_encoded(text: bytes, most: int) -> None:
+    """Raises 413 for an encoded document of more values."""
+    if len(text) > 2 * most and _marks(text) >= most:
+        check_size(msgspec.json.decode(text), most)
+
+
+def check_size(value: Any, most: int = MOST_VALUES) -> None:
+    """Raises 413 for a document of more values."""
+    waiting, count = [value], 1
+    while waiting:
+        inner = _inside(waiting.pop())
+        count += len(inner)
+        if count > most:
+            raise too_many(most)
+        waiting += [each for each in inner if isinstance(each, dict | list)]
+
+
+def too_many(most: int = MOST_VALUES) -> ApiError:
+    limit = f"the limit is {most} values in one document"
+    return ApiError(413, "RequestEntityTooLarge", f"Request entity too large: {limit}")
 
 
 def check_depth(value: Any) -> None:
@@ -37,7 +95,7 @@ def check_depth(value: Any) -> None:
     raise too_deep()
 
 
-def _inside(value: Any) -> Iterable[Any]:
+def _inside(value: Any) -> Collection[Any]:
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()
@@ -77,8 +135,8 @@ def _named_twice(body: bytes) -> list[str]:
         nonlocal found
         made = _Members(members)
         if len(made) != len(members):
-            names = [name for name, _ in members]
-            made.repeated = tuple(name for name in made if names.count(name) > 1)
+            times = Counter(name for name, _ in members)
+            made.repeated = tuple(name for name in made if times[name] > 1)
             found = True
         return made
 

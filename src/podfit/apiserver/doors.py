@@ -19,12 +19,13 @@ from podfit.api.certificates import CertificateSigningRequest
 from podfit.api.core.claims import PersistentVolumeClaim, PersistentVolumeClaimStatus
 from podfit.api.core.namespaces import Namespace, NamespaceStatus
 from podfit.api.core.persistent import PersistentVolume, PersistentVolumeStatus
-from podfit.api.core.pods import Pod, PodCondition, PodStatus
+from podfit.api.core.pods import GATED, Pod, PodCondition, PodStatus
 from podfit.api.core.services import Service
 from podfit.api.custom import Custom, is_custom
 from podfit.api.registry import ResourceInfo
 from podfit.api.storage_defaults import with_sources
-from podfit.api.validation import pod_updates
+from podfit.api.validation import pod_status, pod_updates
+from podfit.api.validation.cluster import validate_namespace_finalizers
 from podfit.api.validation.kinds import validate_create, validate_status, validate_update
 from podfit.apiserver.custom.scale import only_rescaled
 from podfit.core.features import FeatureGates
@@ -87,7 +88,7 @@ def _held_back(pod: Pod) -> tuple[PodCondition, ...]:
     """A pod with gates says from the start that nobody will schedule it yet."""
     condition = PodCondition(
         type="PodScheduled", status="False", last_transition_time=pod.metadata.creation_timestamp,
-        reason="SchedulingGated", message="Scheduling is blocked due to non-empty scheduling gates")
+        reason="SchedulingGated", message=GATED)
     return (condition,) if pod.spec.scheduling_gates else ()
 
 
@@ -202,7 +203,7 @@ _DOORS: dict[tuple[type, str], Door] = {
     (Pod, "resize"): Door(prepare_resize, validate_resize, writes_dropped=True),
     (Pod, "status"): Door(
         lambda new, old, _: pod_updates.prepare_status_update(new, old),
-        lambda new, old, _: pod_updates.validate_status_update(new, old),
+        lambda new, old, _: pod_status.validate_status_update(new, old),
     ),
     (Pod, "ephemeralcontainers"): Door(
         lambda new, old, _: pod_updates.prepare_ephemeral_update(new, old), pod_updates.validate_ephemeral_update
@@ -215,5 +216,5 @@ _DOORS: dict[tuple[type, str], Door] = {
     (CertificateSigningRequest, "status"): Door(lambda new, old, _: certificates.answered(new, old), _answered),
     (CertificateSigningRequest, "approval"): Door(lambda new, old, _: certificates.judged(new, old), _judged),
     (Namespace, ""): Door(_namespace, validate_update),
-    (Namespace, "finalize"): Door(_finalize, validate_update),
+    (Namespace, "finalize"): Door(_finalize, lambda new, old, _: validate_namespace_finalizers(new, old)),
 }

@@ -8,18 +8,18 @@ from podfit.store.encrypted import ENCRYPTED, EncryptedStore, Rule
 from podfit.store.etcd.options import PREFIX, EtcdOptions
 from podfit.store.memory import memory_store
 from podfit.store.protocol import Store, StoreError
-from podfit.store.sqlite import sqlite_store
+from podfit.store.sqlite import StoreDamaged, sqlite_store
 from podfit.store.sqlite.backup import check_store, copy_store, forget_history
 
 __all__ = [
-    "EtcdOptions", "Rule", "Store", "StoreError", "check_store", "copy_store", "embedded_store", "etcd_store",
-    "forget_history", "passing_store",
+    "EtcdOptions", "Rule", "Store", "StoreDamaged", "StoreError", "check_store", "copy_store", "embedded_store",
+    "etcd_store", "forget_history", "passing_store",
 ]  # fmt: skip
 
 
-def embedded_store(path: Path, rules: Sequence[Rule] = ()) -> Store:
-    """Open or make the store in a file. Raises StoreError when the file is damaged or in use."""
-    store = sqlite_store(path)
+def embedded_store(path: Path, rules: Sequence[Rule] = (), *, make: bool = True) -> Store:
+    """Open the store in a file, or make it where `make` allows. Raises StoreError; StoreDamaged when it is damaged."""
+    store = sqlite_store(path, make=make)
     return EncryptedStore(store, rules) if rules or store.holds(ENCRYPTED) else store
 
 

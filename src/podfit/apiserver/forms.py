@@ -4,14 +4,15 @@ Tables are for `kubectl get`; metadata alone is for clients that watch many obje
 """
 
 from enum import Enum
-from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver.media import YAML
+from podfit.apiserver.target import asks_to_watch
 from podfit.core.errors import ApiError
+from podfit.core.kept import short
 from podfit.net.wire import Request
 
 GROUP = "meta.k8s.io"
@@ -24,6 +25,7 @@ _UNKNOWN = f"406: Not Acceptable\n\nAvailable representations: {', '.join(TYPES)
 WITHOUT_TABLES = ("resize", "ephemeralcontainers")
 """Subresources that upstream has only as objects, so that kubectl prints name and age."""
 _STREAMS = ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
+NO_STREAM = f"only the following media types are accepted: {_STREAMS.removeprefix(', ')}"
 
 
 class Shape(Enum):
@@ -43,13 +45,13 @@ class Form(msgspec.Struct, frozen=True):
 WHOLE = Form()
 
 
-def wanted_form(request: Request, subresource: str = "") -> Form:
+def wanted_form(request: Request, subresource: str = "", *, tables: bool = True) -> Form:
     """The first form of the Accept header that this server has; 406 when it has none of them."""
-    tables = subresource not in WITHOUT_TABLES
-    return _form_of(request.headers.get("accept", ""), request.param("watch") in ("true", "1"), tables)
+    tables = tables and subresource not in WITHOUT_TABLES
+    return _form_of(request.headers.get("accept", ""), asks_to_watch(request), tables)
 
 
-@lru_cache(maxsize=256)
+@short(256, longest=1024)
 def _form_of(accept: str, watch: bool, tables: bool) -> Form:
     known_type = False
     for offer in accept.split(","):

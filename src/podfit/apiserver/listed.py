@@ -4,18 +4,23 @@ Clients that come back all at once, after a restart or a broken connection, ask 
 items costs as much as sending them, so the joined items are kept. Whether they still hold is seen from the records
 themselves: a store hands out the same ones until they are written again, and comparing a thousand of those takes
 microseconds. So nothing has to be told of writes, and no answer is ever older than the store.
+
+What is too large to be kept is not joined at all: it is sent in pieces.
 """
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from itertools import chain
 
 import msgspec
 
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver import stored
+from podfit.net.wire import Pieces
 from podfit.store.protocol import Record
 
 KEPT = 16 * 2**20  # bytes, of all lists together
+LARGE = KEPT // 2  # bytes of the records of one list, which are kept twice
 FEW = 32  # records; shorter lists are made anew more quickly than they are looked up
 
 
@@ -33,10 +38,11 @@ class Lists:
         self._kept: OrderedDict[tuple[ResourceInfo, str], _Kept] = OrderedDict()
         self._size = 0
 
-    def body(self, info: ResourceInfo, place: str, records: Sequence[Record], head: bytes) -> bytes:
-        """`head`, which says the revision and how to go on, the records as items, and the end of the list."""
-        if len(records) < FEW:
-            return b"".join((head, *stored.items(info, records), b"]}\n"))
+    def body(self, info: ResourceInfo, place: str | None, records: Sequence[Record], head: bytes) -> bytes | Pieces:
+        """`head`, which says the revision and how to go on, the records as items, and the end of the list. Without a
+        `place` nothing is kept."""
+        if place is None or len(records) < FEW:
+            return _joined(info, records, head)
         key = info, place
         old = self._kept.get(key)
         if old is not None and old.records == records:
@@ -44,6 +50,8 @@ class Lists:
                 self._kept.move_to_end(key)
                 return old.whole
             items = old.items
+        elif _is_large(records):
+            return _joined(info, records, head)
         else:
             items = b"".join(stored.items(info, records))
         new = _Kept(records, items, head, b"".join((head, items, b"]}\n")))
@@ -61,6 +69,16 @@ class Lists:
         old = self._kept.pop(key, None)
         if old is not None:
             self._size -= _weight(old)
+
+
+def _joined(info: ResourceInfo, records: Sequence[Record], head: bytes) -> bytes | Pieces:
+    if _is_large(records):
+        return Pieces(chain((head,), stored.each_item(info, records), (b"]}\n",)))
+    return b"".join((head, *stored.items(info, records), b"]}\n"))
+
+
+def _is_large(records: Sequence[Record]) -> bool:
+    return sum(len(record.value) for record in records) > LARGE
 
 
 def _weight(kept: _Kept) -> int:

@@ -1,13 +1,15 @@
 """Answers as people read them: indented where a person seems to ask, YAML where a client wants it."""
 
 import asyncio
-from functools import lru_cache
 
 import msgspec
 
 from podfit.apiserver.media import JSON, YAML
-from podfit.net.wire import Request, Response
+from podfit.core.errors import ApiError
+from podfit.core.kept import short
+from podfit.net.wire import Pieces, Request, Response
 
+TOO_LARGE = "the list is too large for YAML; ask for JSON, or for parts of it by limit"
 _READERS = ("curl/", "Wget/", "Mozilla/5.0")
 _NO = ("0", "false", "f", "F", "FALSE", "False")
 
@@ -17,17 +19,20 @@ def media_of(request: Request) -> str:
     return _first(request.headers.get("accept", ""))
 
 
-@lru_cache(maxsize=256)
+@short(256, longest=1024)
 def _first(accept: str) -> str:
     return accept.partition(",")[0].partition(";")[0].strip().lower()
 
 
 async def presented(request: Request, answer: Response) -> Response:
-    """The same answer in the form and layout that was asked for; streams and other texts stay as they are."""
+    """The same answer in the form and layout that was asked for; streams, large lists and other texts stay as they are.
+    Raises 406 for a large list in YAML."""
     of_yaml = media_of(request) == YAML
     if not of_yaml and not _pretty(request):
         return answer
     body = answer.body
+    if of_yaml and isinstance(body, Pieces):
+        raise ApiError(406, "NotAcceptable", TOO_LARGE)
     if not isinstance(body, bytes) or not body or not answer.headers.get("content-type", "").startswith(JSON):
         return answer
     if of_yaml:

@@ -4,7 +4,6 @@ Most go at once. One with finalizers is marked and waits until they are gone. A 
 which it must have ended; its kubelet deletes it for good when it has. A namespace waits for its contents.
 """
 
-from datetime import timedelta
 from typing import Any
 
 from msgspec.structs import replace
@@ -21,11 +20,12 @@ from podfit.api.meta import DeleteOptions
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver.context import Context
 from podfit.core.errors import conflict
-from podfit.core.times import format_time
+from podfit.core.times import format_time, later
 from podfit.decide.propagation import wanted_finalizers
 
 TERMINAL = ("Succeeded", "Failed")
 DEFAULT_GRACE = 30
+SHORTEST_GRACE = 1  # seconds, which a negative number stands for
 LONGEST_GRACE = 100 * 365 * 86400  # what comes after cannot be written as a time
 
 
@@ -54,7 +54,9 @@ def grace_of(obj: Any, options: DeleteOptions) -> int:
     asked = options.grace_period_seconds
     if asked is None:
         asked = obj.spec.termination_grace_period_seconds
-    return min(max(DEFAULT_GRACE if asked is None else asked, 0), LONGEST_GRACE)
+    if asked is None:
+        asked = DEFAULT_GRACE
+    return min(asked if asked >= 0 else SHORTEST_GRACE, LONGEST_GRACE)
 
 
 def marked(context: Context, obj: Any, grace: int) -> Any:
@@ -62,7 +64,7 @@ def marked(context: Context, obj: Any, grace: int) -> Any:
     meta = obj.metadata
     if meta.deletion_timestamp and (meta.deletion_grace_period_seconds or 0) <= grace:
         return obj
-    when = format_time(context.clock.now() + timedelta(seconds=grace))
+    when = format_time(later(context.clock.now(), grace))
     generation = meta.generation + (meta.generation > 0 and not meta.deletion_timestamp)
     meta = replace(meta, deletion_timestamp=when, deletion_grace_period_seconds=grace, generation=generation)
     if isinstance(obj, Namespace):

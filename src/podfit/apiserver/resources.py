@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from podfit.api.registry import ResourceInfo
 from podfit.apiserver.actions import connect
 from podfit.apiserver.actions.eviction import evict_pod
 from podfit.apiserver.actions.reviews import Reviews
@@ -26,7 +27,9 @@ from podfit.apiserver.bodies import media_type
 from podfit.apiserver.context import Context
 from podfit.apiserver.custom.kinds import CustomInfo
 from podfit.apiserver.custom.table import CustomTable
+from podfit.apiserver.documents import LARGE, is_json
 from podfit.apiserver.forms import check_form, wanted_form
+from podfit.apiserver.media import JSON, YAML
 from podfit.apiserver.pages import discovery
 from podfit.apiserver.pages.paths import not_found_page
 from podfit.apiserver.target import Target
@@ -44,6 +47,8 @@ from podfit.net.metrics import Metrics
 from podfit.net.wire import Identity, Request, Response
 
 _READS = {"get": get, "list": list_, "watch": watch}
+ACROSS = ("list", "watch")
+"""What can be done in all namespaces at once."""
 _WRITES = {"create": create, "delete": delete, "deletecollection": delete_collection}
 
 
@@ -67,9 +72,14 @@ class Resources:
         """Who may not has been refused before."""
         if target.info is None:
             return _no_such_resource(target, self._customs.all)
-        if target.info.namespaced and target.name and not target.namespace:
+        if target.by_path and ("watch" not in target.info.verbs or target.subresource):
+            return _no_such_resource(target, self._customs.all)
+        if not _routed(target, target.info):
             return not_found_page()
+        _check_method(request, target, target.info)
         check_timeout(request)
+        if len(request.body) >= LARGE:
+            request = await _without_yaml(request)
         if target.subresource:
             return await self._subresource(request, target, identity)
         of_one = target.verb not in ("create", "list", "watch", "deletecollection")
@@ -100,7 +110,7 @@ class Resources:
             case "proxy":
                 return await connect.node_proxy(self._context, target, request)
             case "token":
-                return await create_token(self._context, self._tokens, target, request, identity)
+                return await create_token(self._context, self._chain, self._tokens, target, request, identity)
         return await self._verb(request, target, identity)
 
     async def _verb(self, request: Request, target: Target, identity: Identity) -> Response:
@@ -111,8 +121,9 @@ class Resources:
         if target.info is not None and target.verb != "deletecollection":
             check_form(form, target.info, of_list=False)
         if write := self._write(context, request, target, identity):
-            # A client that goes away does not undo half a write.
-            answer = await asyncio.shield(self._customs.followed(target.info, write))
+            # A client that goes away does not undo half a write; of a collection it ends what was not begun.
+            done = self._customs.followed(target.info, write)
+            answer = await (done if target.verb == "deletecollection" else asyncio.shield(done))
             return formed(context, target, request, form, answer)
         raise method_not_allowed()
 
@@ -129,6 +140,34 @@ class Resources:
         if media_type(request) == APPLY_PATCH:
             return apply(context, chain, target, request, identity, may_create)
         return patch(context, chain, target, request, identity)
+
+
+async def _without_yaml(request: Request) -> Request:
+    """Large YAML is read beside the event loop; from here on it is JSON."""
+    kind = media_type(request)
+    if not (kind == YAML or (kind == APPLY_PATCH and not is_json(request.body))):
+        return request
+    from podfit.apiserver.yaml_documents import as_json
+
+    headers = dict(request.headers) | ({"content-type": JSON} if kind == YAML else {})
+    return replace(await as_json(request), headers=headers)
+
+
+def _routed(target: Target, info: ResourceInfo) -> bool:
+    """Without a namespace there are lists and watches of what is in any, and nothing else."""
+    if target.namespace or not info.namespaced:
+        return True
+    if target.name:
+        return False
+    return target.verb in ACROSS if isinstance(info, CustomInfo) else "list" in info.verbs
+
+
+def _check_method(request: Request, target: Target, info: ResourceInfo) -> None:
+    """Raises 405 where the path is known but not by this method; HEAD is one that no resource has."""
+    across = info.namespaced and not target.namespace
+    watched_otherwise = target.by_path and request.method != "GET"
+    if request.method == "HEAD" or watched_otherwise or (across and target.verb not in ACROSS):
+        raise method_not_allowed()
 
 
 def _makes_custom(target: Target) -> bool:

@@ -18,7 +18,7 @@ from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.decide.fairness import EXEMPT, LEVELS, LONGEST_WAIT, Level, Turn, judge, level_of, may_start
 from podfit.net.streams import Told
-from podfit.net.wire import Identity, Request, Response
+from podfit.net.wire import Identity, Pieces, Request, Response
 
 RETRY_SECONDS = 1
 
@@ -77,7 +77,7 @@ class Seats:
 
     def streaming(self, level: Level, identity: Identity, answer: Response) -> Response:
         """The answer, counted while it streams. Raises 429 when the user has too many streams open."""
-        if isinstance(answer.body, bytes) or not level.watches:
+        if isinstance(answer.body, bytes | Pieces) or not level.watches:
             return answer
         user = identity.user
         self._streams[user] = self._streams.get(user, 0) + 1

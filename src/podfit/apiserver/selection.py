@@ -8,9 +8,10 @@ import msgspec
 
 from podfit.api.custom import is_custom
 from podfit.api.registry import ResourceInfo
+from podfit.api.selector_text import parse_fields, parse_labels
 from podfit.apiserver import stored
 from podfit.core.errors import bad_request
-from podfit.core.selectors import FieldSelector, Selector, SelectorError, parse_fields, parse_labels
+from podfit.core.selectors import FieldSelector, Selector, SelectorError
 from podfit.net.wire import Request
 from podfit.store.protocol import Record
 
@@ -32,20 +33,29 @@ class Selection(msgspec.Struct, frozen=True):
     info: ResourceInfo
     labels: Selector
     fields: FieldSelector
+    comparisons: int = 0
+    """How many of them one object can take, its decoding counted as some."""
 
     @staticmethod
-    def of(info: ResourceInfo, request: Request) -> "Selection":
-        """Raises 400 for a selector that cannot be read, or a field that the kind cannot be selected by."""
+    def of(info: ResourceInfo, request: Request, name: str = "") -> "Selection":
+        """Raises 400 for a selector that cannot be read, or a field that the kind cannot be selected by. `name` is
+        that of the one object that the path asks for."""
+        if not name and "labelSelector" not in request.query and "fieldSelector" not in request.query:
+            return Selection(info, Selector(), FieldSelector())
         try:
             labels = parse_labels(request.param("labelSelector"))
             fields = parse_fields(request.param("fieldSelector"))
         except SelectorError as error:
             raise bad_request(str(error)) from None
-        known = {"metadata.name", *(("metadata.namespace",) if info.namespaced else ()), *info.fields}
+        known = selectable_paths(info)
         for path, _, _ in fields.terms:
             if path not in known:
                 raise bad_request(_unselectable(info, path))
-        return Selection(info, labels, fields)
+        if not name:
+            return Selection(info, labels, fields, 20 + _comparisons(labels) + len(fields.terms))
+        if fields and fields.exact("metadata.name") != name:
+            raise bad_request("fieldSelector metadata.name doesn't match requested name")
+        return Selection(info, labels, fields or FieldSelector((("metadata.name", name, True),)))
 
     def __bool__(self) -> bool:
         return bool(self.labels) or bool(self.fields)
@@ -68,6 +78,17 @@ class Selection(msgspec.Struct, frozen=True):
 
     def _fields_match(self, record: Record) -> bool:
         return self.fields.matches(self.info.selectable(stored.decoded(self.info, record)))
+
+
+def _comparisons(labels: Selector) -> int:
+    return sum(1 + len(requirement.values) for requirement in labels.requirements)
+
+
+def selectable_paths(info: ResourceInfo) -> set[str]:
+    """A kind without fields of its own takes both of every kind's, whether its objects have a namespace or not."""
+    own = bool(info.fields) or is_custom(info.type)
+    namespace = () if own and not info.namespaced else ("metadata.namespace",)
+    return {"metadata.name", *namespace, *info.fields}
 
 
 def _unselectable(info: ResourceInfo, path: str) -> str:

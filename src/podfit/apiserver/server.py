@@ -74,7 +74,7 @@ class ApiServer:
         self._aggregation = Aggregation(context, lambda: self._customs.all, self._backends, front_proxy)
         self._cleaning: asyncio.Task[None] | None = None
         self.metrics = metrics or Metrics()
-        self._pages = Pages(context.store, self._tokens, self._customs, self._aggregation, self.metrics)
+        self._pages = Pages(context.store, self._tokens, self._customs, self._aggregation, self.metrics, context.clock)
         self._seats = Seats(context.clock)
         self._requests = RequestMetrics()
         self.ready = False
@@ -134,7 +134,11 @@ class ApiServer:
         target, began = target_of(request, self._customs.find), self._context.clock.monotonic()
         trail = _trail(self._audit, request, target) if self._audit is not None else None
         try:
-            response = await self._answer(request, target, trail)
+            if trail is None:
+                response = await self._answer(request, target, trail)
+            else:
+                with trail.annotated():
+                    response = await self._answer(request, target, trail)
         except ApiError as error:
             response = error_response(error)
         except StoreError as error:

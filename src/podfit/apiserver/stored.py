@@ -5,7 +5,7 @@ Every encoding of a kind begins with the same bytes up to the first member of th
 slicing, and a list item loses `kind` and `apiVersion` by slicing: get, list and watch never encode an object.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
@@ -13,13 +13,29 @@ from msgspec.structs import replace
 
 from podfit.api import codec
 from podfit.api.base import Object
+from podfit.api.core.pods import Pod
 from podfit.api.custom import is_custom
 from podfit.api.registry import ResourceInfo
+from podfit.apiserver.documents import MOST_OF_POD, MOST_VALUES, check_encoded
 from podfit.core.errors import ApiError, already_exists, conflict, not_found
-from podfit.store.protocol import KeyExists, Record, RevisionConflict, Store, StoreError, TooLarge, Unreadable
+from podfit.core.kept import within
+from podfit.store.protocol import (
+    Companion,
+    CompanionConflict,
+    KeyExists,
+    Record,
+    RevisionConflict,
+    Store,
+    StoreError,
+    TooLarge,
+    Unreadable,
+)
 
 T = TypeVar("T", bound=Object)
 ROOT = "/registry"
+LONGEST_KEPT = 512
+"""Letters of a namespace; the key of a longer one, which no object has, is made every time."""
+MOST_STORED, MOST_STORED_POD = 2 * MOST_VALUES, 4 * MOST_OF_POD  # with what the server adds, such as fields' managers
 
 
 @lru_cache(maxsize=1024)  # declared kinds come and go
@@ -29,9 +45,17 @@ def head(info: ResourceInfo) -> bytes:
     return start.encode()
 
 
-@lru_cache(maxsize=4096)
 def prefix(info: ResourceInfo, namespace: str = "") -> str:
     """Keys of a kind, or of it in one namespace, begin with this."""
+    return _prefix(info, namespace) if len(namespace) <= LONGEST_KEPT else _made(info, namespace)
+
+
+@lru_cache(4096)
+def _prefix(info: ResourceInfo, namespace: str) -> str:
+    return _made(info, namespace)
+
+
+def _made(info: ResourceInfo, namespace: str) -> str:
     info = info.home
     group = f"{info.group}/" if info.group else ""
     base = f"{ROOT}/{group}{info.resource}/"
@@ -61,21 +85,43 @@ def unended(info: ResourceInfo, record: Record) -> bytes:
 def items(info: ResourceInfo, records: Iterable[Record]) -> list[bytes]:
     """The records as list items, in parts, commas included; custom resources say in lists, too, what they are."""
     parts: list[bytes] = []
-    start = len(head(info))
-    opening = (head(info) if is_custom(info.type) else b'{"metadata":{') + b'"resourceVersion":"%d",'
+    start, opening = len(head(info)), _opening(info)
     for record in records:
         parts += (opening % record.mod_revision, record.value[start:], b",")
     return parts[:-1]
 
 
+def each_item(info: ResourceInfo, records: Iterable[Record]) -> Iterator[bytes]:
+    """The same, one after the other: no more than the bytes of one are copied. Each begins with its comma, of which the
+    first is empty."""
+    start, opening, comma = len(head(info)), _opening(info), b""
+    for record in records:
+        yield comma
+        yield opening % record.mod_revision
+        yield record.value[start:]
+        comma = b","
+
+
+def _opening(info: ResourceInfo) -> bytes:
+    return (head(info) if is_custom(info.type) else b'{"metadata":{') + b'"resourceVersion":"%d",'
+
+
+SMALL = 16 * 1024  # bytes of an encoded object; a decoded one takes ten times that, and more
+MOST_SMALL, MOST_LARGE = 8 * 2**20, 4  # bytes; objects
+
+
 def decoded(info: ResourceInfo, record: Record) -> Any:
-    return _decoded(info, record.value, record.mod_revision)
+    """Objects never change, so one decoding serves every reader: admission, tables, and each watcher's selector. Of
+    large ones only the last few are kept."""
+    kept = _decoded if len(record.value) <= SMALL else _large
+    return kept(info, record.value, record.mod_revision)
 
 
-@lru_cache(maxsize=4096)
-def _decoded(info: ResourceInfo, value: bytes, revision: int) -> Any:
-    """Objects never change, so one decoding serves every reader: admission, tables, and each watcher's selector."""
+def _decode(info: ResourceInfo, value: bytes, revision: int) -> Any:
     return codec.decode_shared(unended(info, Record("", value, 0, revision)), info.type)
+
+
+_decoded, _large = within(MOST_SMALL)(_decode), lru_cache(MOST_LARGE)(_decode)
 
 
 def encoded(obj: Object) -> bytes:
@@ -106,19 +152,36 @@ class Stored(Generic[T]):
         if await self._store.get(key(self._info, namespace, name)) is not None:
             raise already_exists(self._info.resource, name, group=self._info.group)
 
-    async def create(self, obj: T) -> Record:
+    def companion(self, obj: T, *, expected: int) -> Companion:
+        """The update of the object, to be made along with another write."""
         meta = obj.metadata  # type: ignore[attr-defined]
-        try:
-            return await self._store.create(key(self._info, meta.namespace, meta.name), self._encoded(obj))
-        except KeyExists:
-            raise already_exists(self._info.resource, meta.name, group=self._info.group) from None
+        return Companion(key(self._info, meta.namespace, meta.name), self._encoded(obj), expected)
 
-    async def update(self, obj: T, *, expected: int) -> Record:
-        """Replace the object whose revision is `expected`. Raises Changed when it is not the current one any more."""
+    async def create(self, obj: T, *, along: Sequence[Companion] = ()) -> Record:
+        """Raises Superseded, and writes nothing, when one of the companions was written since."""
         meta = obj.metadata  # type: ignore[attr-defined]
         try:
             where = key(self._info, meta.namespace, meta.name)
-            return await self._store.update(where, self._encoded(obj), expected=expected)
+            return await self._store.create(where, self._encoded(obj), along=along)
+        except CompanionConflict:
+            raise _superseded() from None
+        except KeyExists:
+            raise already_exists(self._info.resource, meta.name, group=self._info.group) from None
+
+    async def update(
+        self, obj: T, *, expected: int, freeing: bool = False, along: Sequence[Companion] = ()
+    ) -> Record:
+        """Replace the object whose revision is `expected`. Raises Changed when it is not the current one any more,
+        Superseded as `create` does.
+        `freeing` is done on a full disk too; so is any write to what is being deleted, which brings its end nearer."""
+        meta = obj.metadata  # type: ignore[attr-defined]
+        try:
+            where = key(self._info, meta.namespace, meta.name)
+            freeing = freeing or bool(meta.deletion_timestamp)
+            encoding = self._encoded(obj)
+            return await self._store.update(where, encoding, expected=expected, freeing=freeing, along=along)
+        except CompanionConflict:
+            raise _superseded() from None
         except RevisionConflict as error:
             raise self._changed(meta.name, error) from None
 
@@ -131,6 +194,8 @@ class Stored(Generic[T]):
     def _encoded(self, obj: T) -> bytes:
         value = encoded(obj)
         assert value.startswith(head(self._info)), f"not a whole {self._info.kind}: {value[:80]!r}"
+        most = MOST_STORED_POD if self._info.type is Pod else MOST_STORED
+        check_encoded(value, most)  # what patches have made of it, one after the other
         return value
 
     def _changed(self, name: str, error: RevisionConflict) -> ApiError:
@@ -142,6 +207,15 @@ class Stored(Generic[T]):
 
 class Changed(ApiError):
     """Someone else wrote the object meanwhile: 409, unless the caller can try again on the new state."""
+
+
+class Superseded(ApiError):
+    """What was to be written along with an object was written by someone else meanwhile, and the object was not."""
+
+
+def _superseded() -> Superseded:
+    refusal = conflict("resourcequotas", "", "the quota was written since; please try again")
+    return Superseded(refusal.code, refusal.reason, refusal.message, refusal.details)
 
 
 def unavailable(error: StoreError) -> ApiError:

@@ -62,8 +62,12 @@ def rows(
     info: ResourceInfo, records: Iterable[Record], now: str, include: str, form: Form
 ) -> Iterable[dict[str, Any]]:
     for record in records:
-        raw = msgspec.Raw(stored.whole(info, record)) if include == "Object" else None
-        yield _row(info, stored.decoded(info, record), raw, now, include, form)
+        yield table_row(info, record, now, include, form)
+
+
+def table_row(info: ResourceInfo, record: Record, now: str, include: str, form: Form) -> dict[str, Any]:
+    raw = msgspec.Raw(stored.whole(info, record)) if include == "Object" else None
+    return _row(info, stored.decoded(info, record), raw, now, include, form)
 
 
 def _row(info: ResourceInfo, obj: Any, whole: Any, now: str, include: str, form: Form) -> dict[str, Any]:

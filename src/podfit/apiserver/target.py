@@ -8,14 +8,15 @@ from podfit.api.registry import ResourceInfo, Subresource, find
 from podfit.net.wire import Request
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
-_TRUE = ("true", "1")
+WATCH = "watch"
 
 
 Find = Callable[[str, str, str], ResourceInfo | None]
 
 
 class Target(msgspec.Struct, frozen=True):
-    """A request for a resource. `info` is None for a resource that this server does not have."""
+    """A request for a resource. `info` is None for a resource that this server does not have. `by_path` is a watch by
+    its old path, `/api/v1/watch/…`, which can be of one object."""
 
     verb: str
     group: str
@@ -25,6 +26,7 @@ class Target(msgspec.Struct, frozen=True):
     name: str = ""
     subresource: str = ""
     info: ResourceInfo | None = None
+    by_path: bool = False
 
     @property
     def sub(self) -> Subresource | None:
@@ -47,6 +49,9 @@ def target_of(request: Request, declared: Find = lambda *_: None) -> Target | No
         group, version, rest = parts[1], parts[2], parts[3:]
     else:
         return None
+    by_path = rest[0] == WATCH and len(rest) > 1
+    if by_path:
+        rest = rest[1:]
     namespace = ""
     if rest[0] == "namespaces" and len(rest) >= 3 and rest[2] not in ("status", "finalize"):
         namespace, rest = rest[1], rest[2:]
@@ -56,13 +61,25 @@ def target_of(request: Request, declared: Find = lambda *_: None) -> Target | No
     info = find(group, version, resource) or declared(group, version, resource)
     if info is not None and ((namespace and not info.namespaced) or "//" in request.path):
         info = None
-    return Target(_verb(request, name), group, version, resource, namespace, name, subresource, info)
+    verb = WATCH if by_path else _verb(request, name, subresource)
+    return Target(verb, group, version, resource, namespace, name, subresource, info, by_path)
 
 
-def _verb(request: Request, name: str) -> str:
+def asks_to_watch(request: Request) -> bool:
+    """Whether the query says so; an object that is read by its name is read all the same."""
+    return WATCH in request.query and flag(request, WATCH)
+
+
+def flag(request: Request, name: str) -> bool:
+    """A yes or no in a query: anything that is there means yes but `false` and `0`."""
+    values = request.query.get(name, ())
+    return bool(values) and values[0] != "0" and values[0].lower() != "false"
+
+
+def _verb(request: Request, name: str, subresource: str) -> str:
     if request.method in ("GET", "HEAD"):
-        if request.param("watch") in _TRUE:
-            return "watch"
+        if asks_to_watch(request) and (subresource or not name):  # subresources are not watched (R-004)
+            return WATCH
         return "get" if name else "list"
     if request.method == "DELETE":
         return "delete" if name else "deletecollection"

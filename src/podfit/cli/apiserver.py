@@ -32,7 +32,9 @@ def apiserver(
     service_cluster_ip_range: serving.ServiceRange = serving.SERVICES,
     service_node_port_range: serving.NodePortRange = serving.NODE_PORTS,
     kubeconfig: Annotated[
-        Path | None, Parameter(help="Where to write an administrator's. [default: DATA/admin.kubeconfig]")
+        Path | None,
+        Parameter(name=["--write-kubeconfig", "--kubeconfig"],
+                  help="Where to write an administrator's. [default: DATA/admin.kubeconfig]"),
     ] = None,
     tls_cert_file: Annotated[Path | None, Parameter(help="Certificate to serve with. [default: issued]")] = None,
     tls_private_key_file: Annotated[Path | None, Parameter(help="Its key.")] = None,

@@ -1,8 +1,11 @@
 """The command line. Each verb is a module that is imported when it is called, so that `podfit --help` stays quick."""
 
 import gc
+import io
+import os
 import signal
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from podfit import __version__
@@ -18,6 +21,9 @@ Exit codes: 0 done, 1 refused, 2 usage, 3 this machine lacks something, 4 the AP
 VERBS = {
     "up": ("podfit.cli.up:up", "Start API server, scheduler and node in one process."),
     "apiserver": ("podfit.cli.apiserver:apiserver", "Serve the API alone, also on an etcd that several share."),
+    "controllers": ("podfit.cli.control:controllers", "Run the controllers of an API server that runs alone."),
+    "scheduler": ("podfit.cli.control:scheduler", "Run the scheduler of an API server that runs alone."),
+    "kubelet": ("podfit.cli.kubelet:kubelet", "Run this machine as a node of an API server somewhere else."),
     "down": ("podfit.cli.down:down", "Stop the cluster of a data directory, containers too."),
     "backup": ("podfit.cli.backup:backup", "Write a cluster's objects into a file, also while it runs."),
     "restore": ("podfit.cli.backup:restore", "Put a backup into a data directory."),
@@ -31,10 +37,16 @@ VERBS = {
     "demo": ("podfit.cli.demo.command:demo", "Start a cluster, resize real containers in place, stop it again."),
 }
 IMAGE_HELP = "The images that this cluster's node can run."
-IMAGE_VERBS = {
-    "load": ("podfit.cli.image:load", "Load images from archives into the running cluster."),
-    "list": ("podfit.cli.image:list_images", "List the images of the running cluster."),
-}
+TOKEN_HELP = "The bootstrap tokens with which machines join."
+GROUPS = {
+    "image": (IMAGE_HELP, {
+        "load": ("podfit.cli.image:load", "Load images from archives into the running cluster."),
+        "list": ("podfit.cli.image:list_images", "List the images of the running cluster."),
+    }),
+    "token": (TOKEN_HELP, {
+        "create": ("podfit.cli.token:create", "Make a token and print the kubeconfig that a machine joins with."),
+    }),
+}  # fmt: skip
 
 
 COLLECT = (50_000, 20, 100)
@@ -48,6 +60,9 @@ def main() -> None:
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     gc.set_threshold(*COLLECT)
+    for stream in (sys.stdout, sys.stderr):  # a locale without arrows shows `?`
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         code = run(sys.argv[1:])
     except KeyboardInterrupt:
@@ -58,35 +73,66 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command line; answers its exit code."""
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:], "--help"]
     if arguments in ([], ["-h"], ["--help"], ["--version"]):
         from podfit.cli import render
 
-        render.line(f"podfit {__version__}" if arguments == ["--version"] else front_page())
+        if arguments == ["--version"]:
+            render.line(f"podfit {__version__}")
+        else:
+            front_page()
         return exits.DONE
     return _dispatch(arguments)
 
 
-def front_page() -> str:
-    """The help of the program itself, for which no library has to be loaded; each verb's comes from its signature."""
-    verbs = {name: text for name, (_, text) in VERBS.items()} | {"image": IMAGE_HELP}
+def front_page() -> None:
+    """Print the help of the program itself, for which no library is loaded; each verb's comes from its signature."""
+    from podfit.cli import render
+
+    verbs = {name: text for name, (_, text) in VERBS.items()} | {name: text for name, (text, _) in GROUPS.items()}
     width = max(map(len, verbs)) + 2
-    lines = (f"  {name:<{width}}{verbs[name]}" for name in sorted(verbs))
-    options = f"  {'--version':<{width}}Show which podfit this is."
-    return "\n".join(("Usage: podfit COMMAND", "", HELP, "", "Commands (each has --help):", *lines, "", options))
+    render.line("Usage: podfit COMMAND")
+    for paragraph in HELP.split("\n\n"):
+        render.line()
+        render.say(paragraph)
+    render.line()
+    render.line("Commands (each has --help):")
+    for name in sorted(verbs):
+        render.entry(name, verbs[name], width)
+    render.line()
+    render.entry("--version", "Show which podfit this is.", width)
+
+
+def verbs() -> Sequence[str]:
+    """Every command, `image load` too."""
+    members = (f"{group} {name}" for group, (_, names) in GROUPS.items() for name in names)
+    return (*VERBS, *GROUPS, *members)
 
 
 def program() -> "App":
     """The verbs, none of them loaded."""
-    from cyclopts import App
+    from cyclopts import App, Parameter
 
-    app = App(name="podfit", help=HELP, version=f"podfit {__version__}", result_action="return_value")
+    from podfit.cli.examples import epilogue
+
+    app = App(name="podfit", help=HELP, version=f"podfit {__version__}", result_action="return_value",
+              help_format="plaintext", default_parameter=Parameter(show_default=_default))  # fmt: skip
     for name, (target, text) in VERBS.items():
-        app.command(target, name=name, help=text)
-    image = App(name="image", help=IMAGE_HELP)
-    for name, (target, text) in IMAGE_VERBS.items():
-        image.command(target, name=name, help=text)
-    app.command(image)
+        app.command(target, name=name, help=text, help_epilogue=epilogue(name))
+    for group_name, (group_help, members) in GROUPS.items():
+        group = App(name=group_name, help=group_help)
+        for name, (target, text) in members.items():
+            group.command(target, name=name, help=text, help_epilogue=epilogue(f"{group_name} {name}"))
+        app.command(group)
     return app
+
+
+def _default(value: object) -> str | None:
+    """How a default is shown; one that says no more than that nothing was given is not."""
+    if value is None or value is False or value in ("", ()):
+        return None
+    return str(getattr(value, "value", value))
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -95,22 +141,21 @@ def _dispatch(arguments: list[str]) -> int:
     try:
         code = program()(arguments, exit_on_error=False, print_error=False)
     except CycloptsError as error:
-        from podfit.cli import render
+        from podfit.cli import usage
 
-        render.error(str(error), fix=("see:  podfit --help",))
-        return exits.USAGE
+        return usage.wrong(usage.explained(error, arguments, verbs()), arguments, verbs())
     except KeyboardInterrupt:
         return exits.INTERRUPTED
     except Exception as error:  # noqa: BLE001  (what is no user's situation is raised again, with its traceback)
-        return _explain(error)
+        return _explain(error, arguments)
     return code if isinstance(code, int) else exits.DONE
 
 
-def _explain(error: Exception) -> int:
+def _explain(error: Exception, arguments: list[str]) -> int:
     """Turn what a user's situation can cause into a message; anything else is a bug and keeps its traceback."""
     from podfit.answers.target import TargetError
-    from podfit.answers.wish import WishError
-    from podfit.cli import mishaps, render
+    from podfit.answers.wish import OptionError, WishError
+    from podfit.cli import mishaps, render, usage
     from podfit.client.kubeconfig import KubeconfigError
     from podfit.cluster.errors import ClusterError
     from podfit.core.errors import ApiError
@@ -121,9 +166,10 @@ def _explain(error: Exception) -> int:
             render.cluster_error(error)
             return error.exit_code
         case FeatureGateError():
-            render.error(f"--feature-gates: {error}")
-            return exits.USAGE
-        case TargetError() | WishError():
+            return usage.wrong(f"--feature-gates: {error}", arguments, verbs())
+        case TargetError() | OptionError():
+            return usage.wrong(str(error), arguments, verbs())
+        case WishError():
             render.error(str(error))
             return exits.USAGE
         case KubeconfigError():
@@ -132,5 +178,8 @@ def _explain(error: Exception) -> int:
             return mishaps.refused(error)
         case ConnectionError():
             return mishaps.silent(error)
+        case OSError(filename=str() | bytes() as path, strerror=str() as why):  # a file or directory that was named
+            render.error(f"{os.fsdecode(path)}: {why[:1].lower()}{why[1:]}")
+            return exits.MACHINE
         case _:
             raise error

@@ -3,15 +3,17 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Annotated, TypeAlias, TypeVar
 
 import msgspec
 from cyclopts import Parameter
 
+from podfit.answers.commands import Commands
 from podfit.answers.snapshot import Reader, Snapshot
 from podfit.answers.target import Target
-from podfit.client.kubeconfig import find
+from podfit.client.kubeconfig import Access, current_context, default_paths, find
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError, not_found
 
@@ -26,13 +28,25 @@ class NoAnswer(ConnectionError):
         self.server = server
 
 
-Namespace: TypeAlias = Annotated[str, Parameter(name=["--namespace", "-n"], help="Namespace; else the context's.")]
-ContextName: TypeAlias = Annotated[str, Parameter(help="Context of the kubeconfig; else the current one.")]
-Kubeconfig: TypeAlias = Annotated[Path | None, Parameter(help="Kubeconfig file; else KUBECONFIG or ~/.kube/config.")]
+Name: TypeAlias = Annotated[str, Parameter(help="As in kubectl: `pod web` is pod/web.")]
+Namespace: TypeAlias = Annotated[
+    str, Parameter(name=["--namespace", "-n"], help="Namespace; without it the one of the context.")]
+ContextName: TypeAlias = Annotated[str, Parameter(help="Context of the kubeconfig; without it the current one.")]
+Kubeconfig: TypeAlias = Annotated[
+    Path | None, Parameter(help="Kubeconfig file; without it KUBECONFIG or ~/.kube/config.")]
 
 AllNamespaces: TypeAlias = Annotated[
     bool, Parameter(name=["--all-namespaces", "-A"], negative="", help="In all namespaces.")]
 Selector: TypeAlias = Annotated[str, Parameter(name=["--selector", "-l"], help="Pods with these labels: app=web,...")]
+
+
+_COMMANDS: ContextVar[Commands] = ContextVar("commands")
+"""Of the question that was asked last: errors are told where the options of the verb are no longer known."""
+
+
+def commands() -> Commands:
+    """How to advise a command that reaches the cluster that was asked."""
+    return _COMMANDS.get(Commands())
 
 
 def snapshot(target: Target, *, namespace: str, context: str, kubeconfig: Path | None) -> Snapshot:
@@ -48,7 +62,9 @@ def asked(
     question: Callable[[Client, str], Awaitable[T]], *, namespace: str, context: str, kubeconfig: Path | None
 ) -> T:
     """The answer to a question, which is given a client and the namespace that is meant."""
+    _COMMANDS.set(Commands(namespace=namespace, context=context, kubeconfig=str(kubeconfig or "")))
     access = find(os.environ, kubeconfig, context=context)
+    _COMMANDS.set(_needed(access, namespace=namespace, context=context, kubeconfig=kubeconfig))
 
     async def ask() -> T:
         client, where = access.client(brief=True), namespace or access.namespace
@@ -64,6 +80,16 @@ def asked(
             await client.close()
 
     return asyncio.run(ask())
+
+
+def _needed(access: Access, *, namespace: str, context: str, kubeconfig: Path | None) -> Commands:
+    """Without the options that say what would be used anyway."""
+    usual = kubeconfig is not None and [kubeconfig.absolute()] == [
+        each.absolute() for each in default_paths(os.environ)]
+    known = context and context == current_context(os.environ, kubeconfig)
+    return Commands(
+        namespace="" if namespace == access.namespace else namespace, context="" if known else context,
+        kubeconfig="" if usual else str(kubeconfig or ""))
 
 
 async def _nearer(client: Client, namespace: str, error: ApiError) -> ApiError:

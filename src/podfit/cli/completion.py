@@ -12,7 +12,7 @@ if [[ ${funcstack[1]} = _cyclopts_podfit ]]; then _cyclopts_podfit "$@"; else co
 """The generated script only defines the function: this runs it when autoloaded, and makes it known when sourced."""
 
 
-def completion(shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(help="The shell that reads it.")], /) -> int:
+def completion(shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(help="bash, zsh or fish")], /) -> int:
     """Print a script that completes command lines: `source <(podfit completion bash)` (fish: `| source`)."""
     render.line(program().generate_completion(prog_name="podfit", shell=shell))
     if shell == "zsh":

@@ -1,65 +1,56 @@
 """`podfit export`: what runs, as something to deploy; and whether it is what was deployed."""
 
-import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import yaml
 from cyclopts import Parameter
 
-from podfit.answers.drift import Drift, manifest_of
+from podfit.answers.drift import Drift
 from podfit.answers.drift import drift as compared
 from podfit.answers.export import Form, document, export
-from podfit.answers.target import POD, WORKLOADS, Target, parse_target
-from podfit.answers.wish import WishError
-from podfit.api.core.pods import PodSpec
+from podfit.answers.target import POD, WORKLOADS, parse_target
+from podfit.answers.wish import OptionError
 from podfit.cli import exits, render
-from podfit.cli.asking import ContextName, Kubeconfig, Namespace, snapshot
+from podfit.cli.asking import ContextName, Kubeconfig, Name, Namespace, commands, snapshot
+from podfit.cli.manifests import shown, spec_in
 from podfit.cli.output import NarrowOutputOption, Output
 
 
 def export_sizes(
     target: Annotated[str, Parameter(help="pod/NAME, deployment/NAME, statefulset/NAME, ...")],
+    name: Name = "",
     /,
     *,
     to: Annotated[Form, Parameter(help="A patch with names for kustomize, Helm values, or a bare patch.")] = (
         Form.KUSTOMIZE),
     drift: Annotated[bool, Parameter(negative="", help="Compare instead: exit code 1 when sizes differ.")] = False,
     filename: Annotated[Path | None, Parameter(
-        name=["--filename", "-f"], help="--drift: compare with this manifest (- is stdin).")] = None,
+        name=["--filename", "-f"], allow_leading_hyphen=True,
+        help="--drift: compare with this manifest (- is stdin).")] = None,
     namespace: Namespace = "",
     context: ContextName = "",
     kubeconfig: Kubeconfig = None,
     output: NarrowOutputOption = Output.TEXT,
 ) -> int:  # fmt: skip
-    """The accepted sizes of running pods as a file for the next deploy, on stdout; what to know is on stderr.
+    """The accepted sizes of running pods as a file for the next deploy, on stdout; notes go to stderr.
 
-    Pods that differ give their largest sizes. Read only. Exit code 1: no pod runs, or --drift found differences.
+    Where pods differ their largest sizes are taken. Nothing is written to the cluster. Exit code 1: no pod runs, or
+    --drift found differences.
     """
-    about = parse_target(target, POD, *WORKLOADS)
+    about = parse_target(target, POD, *WORKLOADS, name=name)
     if filename is not None and not drift:
-        raise WishError("-f is what --drift compares with; leave it out, or add --drift")
-    manifest = _manifest(filename, about) if filename else None
+        raise OptionError("-f needs --drift: it names the manifest to compare with")
+    manifest = spec_in(filename, about) if filename else None
     found = snapshot(about, namespace=namespace, context=context, kubeconfig=kubeconfig)
     if drift:
-        return _drift(compared(about, found, manifest=manifest, name=str(filename or "")), output)
+        return _drift(compared(about, found, manifest=manifest, name=shown(filename) if filename else ""), output)
     sizes = export(about, found)
     for note in sizes.notes:
         render.progress(f"note: {note}")
     if not sizes.pods:
-        render.error(f"{about} has no running pod, so no size to export")
-        return exits.REFUSED
+        return _no_pods(str(about), found.namespace)
     render.document(document(sizes, to), "json" if output is Output.JSON else "yaml")
     return exits.DONE
-
-
-def _manifest(path: Path, target: Target) -> PodSpec:
-    try:
-        text = sys.stdin.read() if str(path) == "-" else path.read_text()
-        documents: list[Any] = [each for each in yaml.safe_load_all(text) if each]
-        return manifest_of(documents, target)
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise WishError(f"{path}: {error}") from error
 
 
 def _drift(found: Drift, output: Output) -> int:
@@ -67,16 +58,25 @@ def _drift(found: Drift, output: Output) -> int:
         render.document(found, output)
     else:
         _show(found)
+    if not found.pods:
+        return _no_pods(found.target, found.namespace)
     return exits.REFUSED if found.drifted else exits.DONE
+
+
+def _no_pods(target: str, namespace: str) -> int:
+    """There are no sizes, so none that could be right or wrong."""
+    fix = f"see its pods:  {commands().kubectl('describe', target)}"
+    render.error(f"{target} has no running pod in namespace {namespace}", fix=(fix,))
+    return exits.REFUSED
 
 
 def _show(found: Drift) -> None:
     if found.pods and not found.drifted:
         run = "pod runs" if found.pods == 1 else "pods run"
-        render.line(f"{found.target}: {found.pods} {run} with the sizes of {found.against}")
+        render.say(f"{found.target}: {found.pods} {run} with the sizes of {found.against}")
     if found.drifted:
-        rows = [(each.pod, each.container or "(pod)", f"{each.resource} {each.side[:-1]}", each.template or "-",
-                 each.desired or "-", each.allocated or "-") for each in found.differences]  # fmt: skip
-        render.table(("POD", "CONTAINER", "VALUE", "TEMPLATE", "DESIRED", "ALLOCATED"), rows)
+        rows = [(value.pod, value.container or "(pod)", f"{value.resource} {value.side[:-1]}", value.template or "-",
+                 value.desired or "-", value.allocated or "-") for value in found.differences]  # fmt: skip
+        render.table(("POD", "CONTAINER", "VALUE", "TEMPLATE", "DESIRED", "ALLOCATED"), rows, keys=3)
     for note in found.notes:
-        render.line(note)
+        render.say(note)

@@ -1,10 +1,11 @@
 """What a user's situation can do to a question, each with its cause, the evidence and one command that helps."""
 
 import re
+import ssl
 
 from podfit.cli import exits, render
-from podfit.cli.asking import NoAnswer
-from podfit.client.kubeconfig import KubeconfigError
+from podfit.cli.asking import NoAnswer, commands
+from podfit.client.kubeconfig import KubeconfigError, NoKubeconfig
 from podfit.core.errors import ApiError
 
 _CANNOT = re.compile(
@@ -13,19 +14,44 @@ _CANNOT = re.compile(
 
 
 def kubeconfig(error: KubeconfigError) -> int:
-    render.error(str(error), fix=("see what there is:  kubectl config get-contexts",))
+    absent = ("name a file that exists with --kubeconfig or KUBECONFIG", "or start a cluster:  podfit up --detach")
+    contexts = (f"see what there is:  {commands().kubectl_config('get-contexts')}",)
+    render.error(str(error), fix=absent if isinstance(error, NoKubeconfig) else contexts)
     return exits.MACHINE
 
 
 def silent(error: ConnectionError) -> int:
     server = f" {error.server}" if isinstance(error, NoAnswer) else ""
-    render.error(f"no answer from the API server{server}: {error}", fix=("is it there?  kubectl cluster-info",))
+    cause = _cause(error)
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        text = f"the certificate of the API server{server} cannot be trusted: {cause.verify_message}"
+        fix = f"see which authority the kubeconfig names:  {commands().kubectl_anywhere('config', 'view', '--minify')}"
+    else:
+        text = f"no answer from the API server{server}: {_plain(error, cause)}"
+        fix = f"is it there?  {commands().kubectl_anywhere('cluster-info')}"
+    render.error(text, fix=(fix,))
     return exits.API
+
+
+def _cause(error: BaseException) -> BaseException:
+    """What began it."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
+def _plain(error: ConnectionError, cause: BaseException) -> str:
+    """Without the address once more, and without numbers of the operating system."""
+    if isinstance(cause, OSError) and cause.errno and cause.strerror and not isinstance(cause, ssl.SSLError):
+        return cause.strerror[:1].lower() + cause.strerror[1:]
+    server = error.server if isinstance(error, NoAnswer) else ""
+    return str(error).removeprefix(f"{server.rstrip('/')}: ")
 
 
 def refused(error: ApiError) -> int:
     """In the API's own words; what would help follows from its code."""
-    fix = {401: "who are you to it?  kubectl auth whoami", 403: _may(error), 404: _where(error)}.get(error.code, "")
+    fix = {401: f"who are you to it?  {commands().kubectl_anywhere('auth', 'whoami')}", 403: _may(error),
+           404: _where(error)}.get(error.code, "")  # fmt: skip
     render.error(error.message or f"the API server answered {error.code}", fix=filter(None, (fix,)))
     return exits.API
 
@@ -34,17 +60,19 @@ def _may(error: ApiError) -> str:
     """The right that is missing, to be asked for by its name."""
     told = _CANNOT.search(error.message)
     if told is None:
-        return "what may you do?  kubectl auth can-i --list"
+        return f"what may you do?  {commands().kubectl('auth', 'can-i', '--list')}"
     resource = told["resource"] + (f".{told['group']}" if told["group"] else "")
-    where = f" -n {told['namespace']}" if told["namespace"] else " -A"
-    return f"ask for the right, and see:  kubectl auth can-i {told['verb']} {resource}{where}"
+    where = ("-n", told["namespace"]) if told["namespace"] else ("-A",)
+    see = commands().kubectl_anywhere("auth", "can-i", told["verb"], resource, *where)
+    return f"ask for the right, and see:  {see}"
 
 
 def _where(error: ApiError) -> str:
     kind = str(error.details.get("kind") or "")
     if kind == "namespaces":
-        return "see which there are:  kubectl get namespaces"
+        return f"see which there are:  {commands().kubectl_anywhere('get', 'namespaces')}"
     if kind and error.details.get("name"):
         group = error.details.get("group")
-        return f"see which there are:  kubectl get {kind}{f'.{group}' if group else ''} -A"
-    return "see what is served:  kubectl api-resources"
+        resource = kind + (f".{group}" if group else "")
+        return f"see which there are:  {commands().kubectl_anywhere('get', resource, '-A')}"
+    return f"see what is served:  {commands().kubectl_anywhere('api-resources')}"

@@ -1,116 +1,176 @@
 """`podfit plan`: what would this resize do?"""
 
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from podfit.answers.effects import RESOURCES, Change
+from podfit.answers.effects import RESOURCES, Change, Resizing
 from podfit.answers.plan import DEFERRED, FITS, Plan, PodPlan
 from podfit.answers.plan import plan as planned
+from podfit.answers.readable import amounts_in
+from podfit.answers.several import plan_several, sized_in
 from podfit.answers.snapshot import Reader
-from podfit.answers.target import POD, WORKLOADS, parse_target
+from podfit.answers.target import POD, WORKLOADS, Target, parse_target
 from podfit.answers.template import TemplatePlan, read_workload, template_plan
+from podfit.answers.wish import OptionError, WishError
 from podfit.cli import exits, render
-from podfit.cli.asking import ContextName, Kubeconfig, Namespace, asked
+from podfit.cli.asking import ContextName, Kubeconfig, Name, Namespace, asked, commands
+from podfit.cli.manifests import documents_of, shown
 from podfit.cli.output import Output, OutputOption
-from podfit.cli.wishing import AlsoTemplate, ContainerName, Cpu, Filename, Memory, check_template, wish_of
+from podfit.cli.wishing import AlsoTemplate, ContainerName, Cpu, Filename, Memory, Undo, check_template, wish_of
 from podfit.client.rest import Client
 
 
 def plan(
-    target: Annotated[str, Parameter(help="pod/NAME, deployment/NAME, statefulset/NAME, ...")],
+    target: Annotated[str, Parameter(
+        help="pod/NAME, deployment/NAME, statefulset/NAME, ...; without one, all that -f names.")] = "",
+    name: Name = "",
     /,
     *,
     cpu: Cpu = "",
     memory: Memory = "",
     container: ContainerName = "",
     filename: Filename = None,
+    undo: Undo = False,
     also_template: AlsoTemplate = False,
     namespace: Namespace = "",
     context: ContextName = "",
     kubeconfig: Kubeconfig = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """What would this resize do? Read only. Exit code 1 when not every pod can be resized now."""
-    about = parse_target(target, POD, *WORKLOADS)
-    wish = wish_of(cpu, memory, container, filename)
+    """What would this resize do? Nothing is written. Exit code 1: not every pod can be resized now, or none runs."""
+    if not target:
+        sized = bool(cpu or memory or container or undo or also_template)
+        return _several(
+            filename, sized=sized, namespace=namespace, context=context, kubeconfig=kubeconfig, output=output)
+    about = parse_target(target, POD, *WORKLOADS, name=name)
+    wish = wish_of(cpu, memory, container, filename, about, undo=undo)
     check_template(about, also_template=also_template)
 
     async def read(client: Client, where: str) -> Plan:
-        seen = await Reader(client, where).read(about)
+        seen = await Reader(client, where).read(about, usage=True)
         workload = await read_workload(client, about, where) if also_template else None
-        return planned(seen, wish, template_plan(workload, wish) if workload else None)
+        return planned(seen, wish, template_plan(workload, wish, commands()) if workload else None)
 
     found = asked(read, namespace=namespace, context=context, kubeconfig=kubeconfig)
+    _tell(found, output)
+    if output.for_people and found.good and any(pod.verdict == FITS for pod in found.pods):
+        options = (("--cpu", cpu), ("--memory", memory), ("-c", container), ("-f", str(filename or "")))
+        typed = [word for option in options if option[1] for word in option]
+        typed += ["--undo"] * undo + ["--also-template"] * also_template
+        render.line(f"next: {commands().podfit('resize', str(about), *typed)}")
+    if not found.pods:
+        no_pods(about, found)
+    return exits.DONE if found.good else exits.REFUSED
+
+
+def _tell(found: Plan, output: Output) -> None:
     if output.for_people:
         show(found, wide=output is Output.WIDE)
-        if found.good and any(each.verdict == FITS for each in found.pods):
-            options = (("--cpu", cpu), ("--memory", memory), ("-c", container), ("-f", str(filename or "")))
-            typed = [f" {name} {text}" for name, text in options if text] + [" --also-template"] * also_template
-            render.line(f"next: podfit resize {about}{''.join(typed)}")
     else:
         render.document(found, output)
+
+
+def _several(
+    filename: Path | None, *, sized: bool, namespace: str, context: str, kubeconfig: Path | None, output: Output,
+) -> int:
+    """All pods and workloads of a manifest, each at its own size."""
+    if filename is None or sized:
+        raise OptionError("a target is required, such as pod/NAME, or -f alone")
+    documents = documents_of(filename)
+
+    async def read(client: Client, where: str) -> Plan:
+        try:
+            asked_for = sized_in(documents, where)
+        except WishError as error:
+            raise WishError(f"{shown(filename)}: {error}") from error
+        return await plan_several(client, asked_for)
+
+    found = asked(read, namespace=namespace, context=context, kubeconfig=kubeconfig)
+    _tell(found, output)
+    if not found.pods:
+        render.error(f"{shown(filename)}: none of its pods and workloads runs")
     return exits.DONE if found.good else exits.REFUSED
+
+
+def no_pods(about: Target, found: Plan) -> None:
+    """The pods are what is resized, so there is nothing to answer."""
+    fix = f"see its pods:  {commands().kubectl('describe', str(about))}"
+    render.error(f"{about} has no running pod in namespace {found.namespace}", fix=(fix,))
 
 
 def show(found: Plan, *, wide: bool = False) -> None:
     """`wide` has a line for each amount that changes, and the QoS class."""
-    render.line(f"cluster {found.server}, namespace {found.namespace}, read only")
+    if not found.pods:
+        return
+    render.say(f"cluster {found.server}, namespace {found.namespace}, read only")
     render.line()
     if wide:
         _amounts(found)
     else:
-        rows = [(each.pod, each.node or "-", *_columns(each.changes), each.verdict, _what(each)) for each in found.pods]
+        rows = [(pod.pod, pod.node or "-", *_columns(pod.sizes), render.judged(pod.verdict), _what(pod))
+                for pod in found.pods]  # fmt: skip
         render.table(("POD", "NODE", "CPU", "MEMORY", "VERDICT", "WHAT HAPPENS"), rows)
     render.line()
-    for each in found.pods:
-        if each.verdict == DEFERRED:
-            render.line(f"{each.pod} waits: {each.text}")
-            if each.after:
-                render.line(f"  tried after {', '.join(each.after)}")
-            if each.blocked_by:
-                render.line(f"  the room is held by {', '.join(each.blocked_by[:5])}")
-            if each.ends:
-                render.line(f"  would end {', '.join(each.ends)}: the node makes room for critical pods")
+    for pod in found.pods:
+        _explain(pod)
     if found.template is not None:
         _template(found.template)
     for note in found.notes:
-        render.line(note)
+        render.say(note)
+
+
+def _explain(pod: PodPlan) -> None:
+    """What a waiting pod waits for, and amounts for people beside those of the API."""
+    if pod.verdict == DEFERRED:
+        render.say(f"{pod.pod} waits: {pod.text}")
+    if amounts := amounts_in(pod.text):
+        render.say(f"  {amounts}" if pod.verdict == DEFERRED else f"{pod.pod}: {amounts}")
+    if pod.verdict != DEFERRED:
+        return
+    if pod.after:
+        render.say(f"  tried after {', '.join(pod.after)}")
+    if pod.blocked_by:
+        render.say(f"  the room is held by {', '.join(pod.blocked_by[:5])}")
+    if pod.ends:
+        render.say(f"  would end {', '.join(pod.ends)} to make room")
 
 
 def _amounts(found: Plan) -> None:
     header = ("POD", "NODE", "QOS", "CONTAINER", "VALUE", "NOW", "THEN", "VERDICT", "WHAT HAPPENS")
     rows = [
-        (each.pod, each.node or "-", each.qos or "-", one.container or "(pod)",
-         f"{one.resource} {one.side[:-1]}".strip() or "-", one.before or "-", one.after or "-", each.verdict,
-         _what(each))
-        for each in found.pods for one in each.changes or [Change("-", "", "", "", "")]]  # fmt: skip
+        (pod.pod, pod.node or "-", pod.qos or "-", change.container or "(pod)",
+         f"{change.resource} {change.side[:-1]}".strip() or "-", change.before or "-", change.after or "-",
+         render.judged(pod.verdict), _what(pod))
+        for pod in found.pods for change in pod.changes or [Change("-", "", "", "", "")]]  # fmt: skip
     render.table(header, rows)
 
 
 def _template(found: TemplatePlan) -> None:
-    sizes = [f"{name} {text}" for name, text in zip(RESOURCES, _columns(found.changes), strict=True) if text != "-"]
+    sizes = [f"{name} {text}" for name, text in zip(RESOURCES, _columns(found.sizes), strict=True) if text != "-"]
     what = ", ".join(sizes) or "nothing to change"
-    render.line(f"template of {found.target}: {'; '.join(filter(None, (what, found.text)))}")
+    render.say(f"template of {found.target}: {'; '.join(filter(None, (what, found.text)))}")
     if found.fix:
         render.line(f"  fix:  {found.fix}")
 
 
-def _columns(changes: tuple[Change, ...]) -> tuple[str, str]:
-    return _column(changes, "cpu"), _column(changes, "memory")
+def _columns(sizes: tuple[Resizing, ...]) -> tuple[str, str]:
+    return column(sizes, "cpu"), column(sizes, "memory")
 
 
-def _column(changes: tuple[Change, ...], resource: str) -> str:
-    """The request's change, or the limit's when that is all."""
-    of_resource = [each for each in changes if each.resource == resource]
-    shown = [each for each in of_resource if each.side == "requests"] or of_resource
-    texts = dict.fromkeys(f"{each.before or 'none'} → {each.after or 'none'}" for each in shown)
-    return ", ".join(texts) or "-"
+def column(sizes: tuple[Resizing, ...], resource: str) -> str:
+    """`200m/800m → 1/4`, with the container's name where several change; `-` when nothing does."""
+    shown = [each for each in sizes if each.resource == resource]
+    if len({each.container for each in sizes}) > 1:
+        return ", ".join(f"{each.container or '(pod)'} {each}" for each in shown) or "-"
+    return ", ".join(map(str, shown)) or "-"
 
 
-def _what(each: PodPlan) -> str:
-    if each.verdict != FITS:
-        ends = f"; would end {', '.join(each.ends)}" if each.ends else ""
-        return (f"short of {each.short_by}" if each.short_by else each.text or "-") + ends
-    parts = [f'restarts "{one.container}" ({one.why})' for one in each.restarts] or ["in place, no restart"]
-    return "; ".join([*parts, *filter(None, (each.text, each.shrink))])
+def _what(pod: PodPlan) -> str:
+    ends = f"; would end {', '.join(pod.ends)}" if pod.ends else ""
+    again = "asked for already: " if pod.repeated and pod.text else ""
+    if pod.verdict != FITS:
+        return again + (f"short of {pod.short_by}" if pod.short_by else pod.text or "-") + ends
+    parts = [f'restarts "{restart.container}" ({restart.why})' for restart in pod.restarts] or ["in place, no restart"]
+    return "; ".join([*parts, *filter(None, (pod.text, pod.shrink))]) + ends

@@ -1,26 +1,32 @@
 """`podfit resize`: plan, then do it, pod by pod."""
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import msgspec
 from cyclopts import Parameter
 
-from podfit.answers.carry_out import Deed, How, carry_out, objection
-from podfit.answers.plan import DEFERRED, Plan
+from podfit.answers.carry_out import Deed, How, carry_out, may_begin, objection
+from podfit.answers.effects import RESOURCES, Resizing
+from podfit.answers.plan import DEFERRED, Plan, PodPlan
 from podfit.answers.plan import plan as planned
+from podfit.answers.readable import amounts_in
 from podfit.answers.retemplate import rehearse, retemplate
 from podfit.answers.snapshot import Reader
 from podfit.answers.target import POD, WORKLOADS, parse_target
 from podfit.answers.template import read_workload, template_plan
-from podfit.answers.wish import Wish, WishError
+from podfit.answers.wish import OptionError
 from podfit.cli import exits, render
-from podfit.cli.asking import ContextName, Kubeconfig, Namespace, asked
+from podfit.cli.asking import ContextName, Kubeconfig, Name, Namespace, asked, commands
 from podfit.cli.output import Output, OutputOption
-from podfit.cli.plan import show
-from podfit.cli.wishing import AlsoTemplate, ContainerName, Cpu, Filename, Memory, check_template, wish_of
+from podfit.cli.plan import column, no_pods, show
+from podfit.cli.wishing import AlsoTemplate, ContainerName, Cpu, Filename, Memory, Undo, check_template, wish_of
 from podfit.client.rest import Client
 from podfit.net.system import SystemClock
+
+DRY = "(server dry run)"
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -34,18 +40,19 @@ class Done(msgspec.Struct, frozen=True):
     @property
     def good(self) -> bool:
         every = len(self.deeds) == len(self.plan.pods) and all(each.good for each in self.deeds)
-        return every and not self.against[0] and (self.template is None or self.template.good)
+        return bool(self.plan.pods) and every and not self.against[0] and (self.template is None or self.template.good)
 
 
 def resize(
     target: Annotated[str, Parameter(help="pod/NAME, deployment/NAME, statefulset/NAME, ...")],
+    name: Name = "",
     /,
     *,
     cpu: Cpu = "",
     memory: Memory = "",
     container: ContainerName = "",
     filename: Filename = None,
-    undo: Annotated[bool, Parameter(negative="", help="Back to what each pod was before podfit resized it.")] = False,
+    undo: Undo = False,
     wait: Annotated[bool, Parameter(negative="", help="Until each resize is complete, or --timeout.")] = False,
     timeout: Annotated[float, Parameter(help="Seconds to wait for one pod.")] = 60.0,
     dry_run: Annotated[bool, Parameter(negative="", help="Let the API server judge, and store nothing.")] = False,
@@ -63,50 +70,85 @@ def resize(
 
     Nothing is begun when the plan has a refusal. Exit code 1 when not every pod was resized, or one still waits.
     """
-    about = parse_target(target, POD, *WORKLOADS)
-    if undo and (cpu or memory or container or filename):
-        raise WishError("--undo knows all sizes; leave out --cpu, --memory, -c and -f")
+    about = parse_target(target, POD, *WORKLOADS, name=name)
     check_template(about, also_template=also_template)
-    wish = Wish(undo=True) if undo else wish_of(cpu, memory, container, filename)
-    how = How(wait=wait, dry_run=dry_run, timeout=timeout, guarded=shrink == "guarded", disrupt=allow_disruption)
+    if not 0 <= timeout < math.inf:
+        raise OptionError(f"invalid value {timeout:g} for --timeout: seconds, 0 or more")
+    wish = wish_of(cpu, memory, container, filename, about, undo=undo)
 
     async def act(client: Client, where: str) -> Done:
-        snapshot = await Reader(client, where).read(about)
+        how = How(wait=wait, dry_run=dry_run, timeout=timeout, guarded=shrink == "guarded", disrupt=allow_disruption,
+                  commands=commands())  # fmt: skip
+        snapshot = await Reader(client, where).read(about, usage=True)
         workload = await read_workload(client, about, where) if also_template else None
-        plan = planned(snapshot, wish, template_plan(workload, wish) if workload else None)
+        plan = planned(snapshot, wish, template_plan(workload, wish, commands()) if workload else None)
         against = objection(plan, how)
-        if against[0] or not all(each.good or each.verdict == DEFERRED for each in plan.pods):
+        if against[0] or not all(may_begin(each, guarded=how.guarded) for each in plan.pods):
             return Done(plan, against=against)
         changes = plan.template is not None and plan.template.changes
         if workload and changes and (text := await rehearse(client, workload, wish, where)):
             return Done(plan, against=(f"the template of {about} would be refused: {text}", ""))
+        if undo and output.for_people:
+            show(plan)
         deeds = []
         async for deed in carry_out(client, snapshot, wish, plan, how, SystemClock()):
             deeds.append(deed)
             if output.for_people:
-                _progress(deed, f"{len(deeds)}/{len(plan.pods)}")
+                _progress(_foretold(deed, plan.pods[len(deeds) - 1]), f"{len(deeds)}/{len(plan.pods)}",
+                          plan.pods[len(deeds) - 1].sizes, dry_run=dry_run)  # fmt: skip
         if not workload or not plan.template:
             return Done(plan, deeds)
         if any(each.ends for each in deeds):
             return Done(plan, deeds, Deed(pod=str(about), state="refused", text="not every pod was resized"))
         template = await retemplate(client, workload, wish, plan.template, where, how)
         if output.for_people:
-            _progress(template, "template")
+            _progress(template, "template", plan.template.sizes, dry_run=dry_run)
         return Done(plan, deeds, template)
 
     done = asked(act, namespace=namespace, context=context, kubeconfig=kubeconfig)
     if not output.for_people:
-        template = {"template": done.template} if done.template else {}
-        render.document({"plan": done.plan, "deeds": done.deeds, **template}, output)
-    elif not done.deeds:
+        more = {"template": done.template} if done.template else {}
+        render.document({"plan": done.plan, "deeds": done.deeds, "dryRun": dry_run, **more}, output)
+    elif done.deeds:
+        render.say(summary(done, dry_run=dry_run))
+    elif done.plan.pods:
         show(done.plan, wide=output is Output.WIDE)
-        render.line("nothing was changed" if done.plan.pods else "there is nothing to resize")
+        render.line("nothing was changed")
+    if not done.plan.pods:
+        no_pods(about, done.plan)
     if done.against[0]:
         render.error(done.against[0], fix=filter(None, (done.against[1],)))
     return exits.DONE if done.good else exits.REFUSED
 
 
-def _progress(deed: Deed, which: str) -> None:
+def _foretold(deed: Deed, planned: PodPlan) -> Deed:
+    """What was accepted and has no room yet is said to wait."""
+    if deed.state != "accepted" or planned.verdict != DEFERRED:
+        return deed
+    return msgspec.structs.replace(deed, text=f"it has to wait: {planned.text}")
+
+
+def _progress(deed: Deed, which: str, sizes: tuple[Resizing, ...], *, dry_run: bool) -> None:
+    """A line on what became of a pod: from, to, and how it ended."""
+    changed = [f"{name} {column(sizes, name)}" for name in RESOURCES if column(sizes, name) != "-"]
     took = f" after {deed.seconds:.2f} s" if deed.seconds else ""
-    why = f": {deed.text}" if deed.text else ""
-    render.line(f"{which}  {deed.pod}  {deed.state}{took}{why}")
+    dry = f" {DRY}" if dry_run and deed.state == "accepted" else ""
+    words = (word for word in (which, deed.pod, ", ".join(changed)) if word)
+    render.styled(*words, render.judged(deed.state)._replace(text=f"{deed.state}{took}{dry}"), then=deed.text)
+    if amounts := amounts_in(deed.text):
+        render.say(f"     {amounts}")
+
+
+def summary(done: Done, *, dry_run: bool) -> str:
+    """`2 of 3 pods resized, 1 waits`."""
+    count = Counter(deed.state for deed in done.deeds)
+    total = len(done.plan.pods)
+    pods = "pod" if total == 1 else "pods"
+    if dry_run:
+        return f"{count['accepted'] + count['unchanged']} of {total} {pods} would be accepted {DRY}"
+    finished = f"{count['done'] + count['unchanged']} of {total} {pods} resized"
+    asked_for = f"{count['accepted']} of {total} {pods} asked to resize; --wait waits until the node has done it"
+    others = [f"{number} {state}" for state, number in count.items() if state not in ("done", "unchanged", "accepted")]
+    left = total - len(done.deeds)
+    rest = [f"{left} left as {'it is' if left == 1 else 'they are'}"] if left else []
+    return ", ".join([asked_for if count["accepted"] else finished, *others, *rest])

@@ -2,7 +2,7 @@
 
 import asyncio
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -10,21 +10,23 @@ from podfit.cli import exits, render
 from podfit.cli.output import Output, OutputOption
 from podfit.cluster.layout import DataDir, default_data_dir
 
+if TYPE_CHECKING:
+    from podfit.cluster.inspect import Report
+
 
 def status(
     *,
     data: Annotated[Path | None, Parameter(help=f"Data directory. [default: {default_data_dir()}]")] = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Show the cluster: address, nodes, pods. Exit code 1 when none is running."""
+    """Show the cluster: address, nodes, pods; what a crashed one has left. Exit code 1 when none is running."""
     from podfit.cluster.inspect import inspect
 
     found = asyncio.run(inspect(DataDir.at(data)))
     if not output.for_people:
         render.document(found, output)
     elif not found.running:
-        render.line(f"no cluster is running on {found.data}")
-        render.line("start one:  podfit up")
+        _ended(found, DataDir.at(data))
     else:
         render.line(f"podfit {found.version}, pid {found.pid}, since {found.started}")
         render.fact("api", f"{found.server} ({'ready' if found.ready else 'not ready'})")
@@ -32,4 +34,26 @@ def status(
             render.fact("node", f"{node.name}: {node.kind}, {'Ready' if node.ready else 'NotReady'}, {node.detail}")
         render.fact("pods", ", ".join(f"{count} {phase}" for phase, count in found.pods.items()) or "none")
         render.fact("data", found.data)
+        _others(found)
     return exits.DONE if found.running else exits.REFUSED
+
+
+def _ended(found: "Report", data: DataDir) -> None:
+    """No cluster runs: whether one was stopped or has crashed, and what is left of it."""
+    render.say(f"no cluster is running on {found.data}")
+    if found.crashed:
+        render.fact("crashed", found.crashed)
+    for each in found.left:
+        render.fact("left", each)
+    _others(found)
+    if found.crashed or found.left:
+        keeps = " and take over what still runs" if found.left else ""
+        render.line(f"start it again{keeps}:  {data.command('up')}")
+        render.line(f"clean up:  {data.command('down')}")
+    else:
+        render.line(f"start one:  {data.command('up')}")
+
+
+def _others(found: "Report") -> None:
+    for root in found.others:
+        render.fact("also", f"a cluster runs on {root}")

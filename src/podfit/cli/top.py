@@ -2,23 +2,37 @@
 
 from typing import Annotated
 
+import msgspec
 from cyclopts import Parameter
 
 from podfit.answers.target import POD, WORKLOADS, TargetError, parse_target
 from podfit.answers.top import Figures, Order, Top, TopReader
 from podfit.answers.top import top as arranged
 from podfit.cli import exits, render
-from podfit.cli.asking import AllNamespaces, ContextName, Kubeconfig, Namespace, Selector, asked, missing_namespace
+from podfit.cli.asking import (
+    AllNamespaces,
+    ContextName,
+    Kubeconfig,
+    Name,
+    Namespace,
+    Selector,
+    asked,
+    missing_namespace,
+)
 from podfit.cli.output import Output, OutputOption
+from podfit.cli.tables import Cell
 from podfit.client.rest import Client
 from podfit.core.quantity import Quantity
 from podfit.net.system import SystemClock
 
-Grid = dict[str, list[str]]
+Grid = dict[str, list[str | Cell]]
+HELD_BACK, NEARLY = 0.25, 0.9
+"""From which share on throttling, and usage of a limit, is worth a look."""
 
 
 def top(
     target: Annotated[str, Parameter(help="pod/NAME, deployment/NAME, ...; else the pods of the namespace")] = "",
+    name: Name = "",
     /,
     *,
     sort: Annotated[Order, Parameter(help="Largest first, but for name; % is the share of the limit.")] = "name",
@@ -32,24 +46,25 @@ def top(
     kubeconfig: Kubeconfig = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """What running containers use, beside their limits, their requests and what a VPA recommends. Read only.
+    """What running containers use, beside their limits, their requests and what a VPA recommends. Nothing is written.
 
-    A request that is not granted yet is shown as allocated→desired. Exit code 4: nobody tells what is used.
+    A request that is not granted yet is shown as allocated→desired. Exit code 4: no usage is available.
     """
     if target and (everywhere or selector):
-        raise TargetError(f"-A and -l say which pods; leave out {target}, or them")
-    about = parse_target(target, POD, *WORKLOADS) if target else None
+        raise TargetError(f"{'-A' if everywhere else '-l'} cannot be combined with {target}")
+    about = parse_target(target, POD, *WORKLOADS, name=name) if target else None
     clock = SystemClock()
 
     async def read(client: Client, where: str) -> Top:
         reader = TopReader(client, "" if everywhere else where, clock, labels=selector)
+        last = Frame()
         while True:
             found = arranged(await reader.read(about), sort)
             if not found.rows and not everywhere and (missing := await missing_namespace(client, where)):
                 raise missing
             if not watch:
                 return found
-            _show(found, output, everywhere=everywhere)
+            last = _frame(found, output, last, everywhere=everywhere)
             await clock.sleep(interval)
             if output.for_people:
                 render.line()
@@ -58,28 +73,45 @@ def top(
     return _show(found, output, everywhere=everywhere)
 
 
-def _show(found: Top, output: Output, *, everywhere: bool) -> int:
+class Frame(msgspec.Struct, frozen=True):
+    """What `--watch` has shown: columns stay, and notes are not repeated."""
+
+    columns: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
+
+
+def _frame(found: Top, output: Output, last: Frame, *, everywhere: bool) -> Frame:
+    notes, columns = (*found.notes, *found.missing), last.columns
     if not output.for_people:
         render.document(found, output)
-    elif found.rows:
-        grid = _grid(found, everywhere=everywhere, wide=output is Output.WIDE)
-        render.table(tuple(grid), zip(*grid.values(), strict=True))
+        return last
+    if found.rows:
+        grid = _grid(found, everywhere=everywhere, wide=output is Output.WIDE, kept=columns)
+        columns = frozenset(grid)
+        keys = tuple(grid).index("CONTAINER") + 1
+        render.table(tuple(grid), list(zip(*grid.values(), strict=True)), keys=keys)
     else:
-        render.line("no container runs here")
-    if output.for_people:
-        for line in (*found.notes, *found.missing):
-            render.progress(f"note: {line}")
+        render.line("no running container")
+    for line in notes if notes != last.notes else ():
+        render.progress(f"note: {line}")
+    return Frame(columns, notes)
+
+
+def _show(found: Top, output: Output, *, everywhere: bool) -> int:
+    _frame(found, output, Frame(), everywhere=everywhere)
     if found.rows and not found.source:
         fix = (f"fix:  {found.fix}",) if found.fix else ()
-        render.error("nobody here tells what containers use", evidence=found.notes, fix=fix)
+        render.error("no metrics: neither metrics.k8s.io nor the kubelets tell what containers use",
+                     evidence=found.notes, fix=fix)  # fmt: skip
         return exits.API
     if found.fix and output.for_people:
-        render.progress(f"fix:  {found.fix}")
+        render.advice(f"fix:  {found.fix}")
     return exits.DONE
 
 
-def _grid(found: Top, *, everywhere: bool, wide: bool) -> Grid:
-    """Columns by their header. Those of which nothing is known in the whole cluster are left out."""
+def _grid(found: Top, *, everywhere: bool, wide: bool, kept: frozenset[str]) -> Grid:
+    """Columns by their header. Those of which nothing is known in the whole cluster are left out, but not `kept` ones.
+    """
     rows = found.rows
     grid: Grid = {"NAMESPACE": [row.namespace for row in rows]} if everywhere else {}
     grid |= {"POD": [row.pod for row in rows], "CONTAINER": [row.container for row in rows]}
@@ -90,24 +122,26 @@ def _grid(found: Top, *, everywhere: bool, wide: bool) -> Grid:
         grid[short] = [_used(one, name) for one in each]
         grid[f"{short} REQUEST"] = [_request(one) for one in each]
         grid[f"{short} LIMIT"] = [one.limit or "-" for one in each]
-        if found.vpas:
+        if found.vpas or f"{short} VPA" in kept:
             grid[f"{short} VPA"] = [_recommended(one, wide=wide) for one in each]
-        if name == "cpu" and (found.throttling or wide):
-            grid["THROTTLED"] = [_share(row.throttled) for row in rows]
+        if name == "cpu" and (found.throttling or wide or "THROTTLED" in kept):
+            grid["THROTTLED"] = [_throttled(row.throttled) for row in rows]
     if wide:
         grid["VPA"] = [row.vpa or "-" for row in rows]
-    if wide or any(row.resize for row in rows):
-        grid["RESIZE"] = [row.resize or "-" for row in rows]
+    if wide or "RESIZE" in kept or any(row.resize for row in rows):
+        grid["RESIZE"] = [render.judged(row.resize) if row.resize else "-" for row in rows]
     return grid
 
 
-def _used(each: Figures, resource: str) -> str:
+def _used(each: Figures, resource: str) -> str | Cell:
     """`130m (26 %)`, the share being that of the limit."""
     if not each.used:
         return "-"
     amount = Quantity.parse(each.used)
     text = f"{amount.milli()}m" if resource == "cpu" else f"{-(-amount.value() // (1 << 20))}Mi"
-    return text + (f" ({_share(each.of_limit)})" if each.of_limit is not None else "")
+    if each.of_limit is None:
+        return text
+    return render.toned(f"{text} ({_share(each.of_limit)})", _tone(each.of_limit, NEARLY))
 
 
 def _request(each: Figures) -> str:
@@ -121,5 +155,16 @@ def _recommended(each: Figures, *, wide: bool) -> str:
     return (each.recommended or "-") + bounds
 
 
-def _share(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.0f} %"
+def _share(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _throttled(share: float | None) -> str | Cell:
+    return "-" if share is None else render.toned(_share(share), _tone(share, HELD_BACK))
+
+
+def _tone(share: float, notable: float) -> str:
+    """All of it is bad, from `notable` on it is worth a look; as it is shown, so 99.6 % is all of it."""
+    if round(share, 2) >= 1:
+        return render.BAD
+    return render.WAITS if share >= notable else ""

@@ -9,24 +9,11 @@ from cyclopts import Parameter
 from podfit.apiserver.audit.options import AuditOptions
 from podfit.cli import exits, logs, render, serving
 from podfit.cli.logs import LogFormat
+from podfit.cli.node_flags import Node, NodeFlags, RuntimeEndpoint
 from podfit.cluster.layout import DEFAULT_PORT, DataDir, default_data_dir
 from podfit.cluster.listening import listening
-from podfit.cluster.options import (
-    CpuPolicy,
-    KubeletOptions,
-    MakeRoom,
-    MemoryPolicy,
-    MemoryReservation,
-    MemoryShrink,
-    NodeKind,
-    SwapBehavior,
-    UpOptions,
-    legacy_of,
-    ranges_of,
-)
+from podfit.cluster.options import KubeletOptions, MakeRoom, NodeKind, UpOptions, legacy_of, ranges_of
 from podfit.core.features import FeatureGates
-from podfit.decide.memory_qos import THROTTLING_FACTOR
-from podfit.decide.pressure import DEFAULT
 
 
 def up(
@@ -40,16 +27,15 @@ def up(
     service_node_port_range: serving.NodePortRange = serving.NODE_PORTS,
     kubeconfig: Annotated[
         Path | None,
-        Parameter(help="Write a complete kubeconfig. [default: context podfit in your own, current unchanged]"),
+        Parameter(name=["--write-kubeconfig", "--kubeconfig"],
+                  help="Write a complete kubeconfig. [default: context podfit in your own; current if none was]"),
     ] = None,
     node: Annotated[
         NodeKind | None,
         Parameter(help="[default: real when root, Linux and containerd are there, else simulated]", show_choices=True),
     ] = None,
     nodes: Annotated[int, Parameter(help="How many nodes; more than one are simulated.")] = 1,
-    container_runtime_endpoint: Annotated[
-        str, Parameter(help="CRI socket of a runtime that is running. [default: a private containerd]")
-    ] = "",
+    container_runtime_endpoint: RuntimeEndpoint = "",
     make_room: Annotated[
         bool | Literal["preempt"],
         Parameter(help="Shrink lower-priority neighbours for a deferred resize, down to their podfit.dev/minimum; "
@@ -57,40 +43,13 @@ def up(
     ] = False,
     feature_gates: serving.Gates = "",
     legacy: Annotated[
-        str, Parameter(help="For clients of 1.27 to 1.32: resize-status,pod-updates,draft-policies. [default: none]")
+        str, Parameter(help="For clients of 1.27 to 1.32: resize-status,pod-updates,draft-policies.")
     ] = "",
     legacy_clients: Annotated[
         str, Parameter(help="User agents that resize-status is for, as NAME,OTHER. [default: everyone]")
     ] = "",
     encryption_provider_config: serving.EncryptionConfig = None,
-    cpu_manager_policy: Annotated[
-        CpuPolicy, Parameter(help="static: whole CPUs of Guaranteed pods are theirs alone.", show_choices=True)
-    ] = CpuPolicy.NONE,
-    reserved_cpus: Annotated[str, Parameter(help="CPUs that are never given away, such as 0-1.")] = "",
-    memory_manager_policy: Annotated[
-        MemoryPolicy, Parameter(help="Static: memory of Guaranteed pods comes from one NUMA node.", show_choices=True)
-    ] = MemoryPolicy.NONE,
-    reserved_memory: Annotated[str, Parameter(help="Memory that is never given away, such as 0:memory=1Gi.")] = "",
-    memory_reservation_policy: Annotated[
-        MemoryReservation,
-        Parameter(help="TieredReservation: memory requests are kept from reclaim (gate MemoryQoS).", show_choices=True),
-    ] = MemoryReservation.NONE,
-    memory_throttling_factor: Annotated[
-        float, Parameter(help="Where memory.high lies between request and limit (gate MemoryQoS).")
-    ] = THROTTLING_FACTOR,
-    swap_behavior: Annotated[
-        SwapBehavior,
-        Parameter(help="LimitedSwap: Burstable pods may use the node's swap (cgroup v2).", show_choices=True),
-    ] = SwapBehavior.NO_SWAP,
-    eviction_hard: Annotated[
-        str, Parameter(help="When the node is under pressure and takes no pods, such as memory.available<100Mi.")
-    ] = DEFAULT,
-    memory_shrink: Annotated[
-        MemoryShrink,
-        Parameter(help="guarded: reclaim before a memory limit is lowered, and give up instead of killing (cgroup v2, "
-                  "docs/shrink.md).", show_choices=True),
-    ] = MemoryShrink.CHECKED,
-    pod_manifest_path: Annotated[str, Parameter(help="Directory with manifests of static pods.")] = "",
+    node_flags: Node = None,
     detach: Annotated[
         bool, Parameter(help="Return once the cluster is ready and leave it running.", negative="")
     ] = False,
@@ -111,13 +70,7 @@ def up(
         make_room=_make_room(make_room),
         legacy=legacy_of(legacy, legacy_clients), encryption=encryption_provider_config,
         audit=AuditOptions(log=audit_log_path, policy=audit_policy_file),
-        kubelet=KubeletOptions(
-            cpu_manager_policy=cpu_manager_policy, reserved_cpus=reserved_cpus,
-            memory_manager_policy=memory_manager_policy, reserved_memory=reserved_memory,
-            swap_behavior=swap_behavior, eviction_hard=eviction_hard,
-            pod_manifest_path=str(Path(pod_manifest_path).absolute()) if pod_manifest_path else "",
-            memory_reservation_policy=memory_reservation_policy, memory_throttling_factor=memory_throttling_factor,
-            memory_shrink=memory_shrink),
+        kubelet=(node_flags or NodeFlags()).over(KubeletOptions()),
     )  # fmt: skip
     options.check()
     logs.configure(log_format, verbose)

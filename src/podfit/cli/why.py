@@ -1,43 +1,52 @@
 """`podfit why`: desired, allocated and actual, and what keeps a resize from being done; of a VPA, its numbers."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
+from podfit.answers.readable import amounts_in
 from podfit.answers.snapshot import Reader, Snapshot
 from podfit.answers.target import NODE, POD, VPA, WORKLOADS, TargetError, parse_target
-from podfit.answers.why import HOLDERS, SETTLED, NodeWhy, PodWhy, why_node, why_pod, why_waiting
+from podfit.answers.why import ENDED, HOLDERS, SETTLED, UNSCHEDULED, NodeWhy, PodWhy, why_node, why_pod, why_waiting
 from podfit.cli import exits, render
-from podfit.cli.asking import ContextName, Kubeconfig, Namespace, asked, snapshot
+from podfit.cli.asking import ContextName, Kubeconfig, Name, Namespace, asked, commands, missing_namespace, snapshot
 from podfit.cli.output import Output
 from podfit.cli.why_vpa import why_of_a_vpa
 from podfit.client.rest import Client
 from podfit.core.errors import not_found
 from podfit.net.system import SystemClock
 
+STATES = {SETTLED: "nothing is outstanding", UNSCHEDULED: "not scheduled", ENDED: "ended"}
+"""What is said of a pod that has no resize under way."""
+
 
 def why(
-    target: Annotated[str, Parameter(help="pod/NAME, deployment/NAME, ..., node/NAME, vpa/NAME")] = "",
+    target: Annotated[str, Parameter(
+        help="pod/NAME, deployment/NAME, ..., node/NAME, vpa/NAME; without it what waits in the namespace")] = "",
+    name: Name = "",
     /,
     *,
     everywhere: Annotated[bool, Parameter(
-        name=["--all-namespaces", "-A"], negative="", help="All resizes of the cluster that are not done.")] = False,
+        name=["--all-namespaces", "-A"], negative="", help="Every resize of the cluster that is not done.")] = False,
     namespace: Namespace = "",
     context: ContextName = "",
     kubeconfig: Kubeconfig = None,
     output: Annotated[Output, Parameter(
         name=["--output", "-o"], help="text, wide (more columns, but none of a VPA), json or yaml.")] = Output.TEXT,
 ) -> int:  # fmt: skip
-    """Why is a resize not done, and until when? Of a VPA: where its numbers come from, and why pods differ.
+    """Why is a resize not done, and until when? Of a VPA: where its numbers come from, and why pods differ from them.
 
     Exit code 1 when something waits or fails, or a VPA's pods are outside its bounds.
     """
     if everywhere:
         if target:
-            raise TargetError(f"-A is about the whole cluster; leave out {target}")
-        return _all(context, kubeconfig, output)
-    about = parse_target(target, POD, *WORKLOADS, NODE, VPA)
+            raise TargetError(f"-A cannot be combined with {target}")
+        return _all(output, "", context, kubeconfig, everywhere=True)
+    if not target:
+        return _all(output, namespace, context, kubeconfig)
+    about = parse_target(target, POD, *WORKLOADS, NODE, VPA, name=name)
     if about.kind is VPA:
         return why_of_a_vpa(about.name, output, namespace=namespace, context=context, kubeconfig=kubeconfig)
     found = snapshot(about, namespace=namespace, context=context, kubeconfig=kubeconfig)
@@ -56,32 +65,46 @@ def why(
             if number:
                 render.line()
             _show(pod, wide=output is Output.WIDE)
-        if not pods:
-            render.line(f"{about} has no running pod")
-    return exits.DONE if all(pod.state == SETTLED for pod in pods) else exits.REFUSED
+    if not pods:
+        fix = f"see its pods:  {commands().kubectl('describe', str(about))}"
+        render.error(f"{about} has no running pod in namespace {found.namespace}", fix=(fix,))
+        return exits.REFUSED
+    return exits.DONE if all(pod.good for pod in pods) else exits.REFUSED
 
 
-def _all(context: str, kubeconfig: Path | None, output: Output) -> int:
+def _all(
+    output: Output, namespace: str, context: str, kubeconfig: Path | None, *, everywhere: bool = False
+) -> int:
+    """What waits in the namespace, or everywhere."""
+
     async def read(client: Client, where: str) -> Snapshot:
-        return await Reader(client, where).everything()
+        seen = await Reader(client, "" if everywhere else where).everything()
+        if not seen.pods and not everywhere and (missing := await missing_namespace(client, where)):
+            raise missing
+        return seen
 
-    found = asked(read, namespace="", context=context, kubeconfig=kubeconfig)
+    found = asked(read, namespace=namespace, context=context, kubeconfig=kubeconfig)
     waiting = why_waiting(found, SystemClock().now())
     if not output.for_people:
         render.document(waiting, output)
         return exits.REFUSED if waiting else exits.DONE
     if waiting:
-        wide = output is Output.WIDE
-        rows = [(each.namespace, each.pod, each.node, each.state, render.duration(each.waited) if each.since else "-",
-                 each.short_by or "-", *(_more(each) if wide else ()), each.message or each.next)
-                for each in waiting]  # fmt: skip
-        more = ("GENERATION", "QUEUE", "HELD BY") if wide else ()
-        render.table(("NAMESPACE", "POD", "NODE", "RESIZE", "SINCE", "SHORT BY", *more, "BECAUSE"), rows)
+        _list(waiting, wide=output is Output.WIDE, everywhere=everywhere)
     else:
-        render.line("no resize waits")
+        render.line("no resize waits" + (f" in namespace {found.namespace}" if found.namespace else ""))
     for line in found.unread:
         render.fact("note", f"not read: {line}")
     return exits.REFUSED if waiting else exits.DONE
+
+
+def _list(waiting: Sequence[PodWhy], *, wide: bool, everywhere: bool) -> None:
+    rows = [(*([pod.namespace] if everywhere else []), pod.pod, pod.node, render.judged(pod.state),
+             render.duration(pod.waited) if pod.since else "-", pod.short_by or "-", *(_more(pod) if wide else ()),
+             pod.message or pod.next) for pod in waiting]  # fmt: skip
+    more = ("GENERATION", "QUEUE", "HELD BY") if wide else ()
+    where = ("NAMESPACE",) if everywhere else ()
+    header = (*where, "POD", "NODE", "RESIZE", "SINCE", "SHORT BY", *more, "BECAUSE")
+    render.table(header, rows, keys=1 + len(where))
 
 
 def _tell(node: NodeWhy, output: Output) -> None:
@@ -95,17 +118,21 @@ def _tell(node: NodeWhy, output: Output) -> None:
     if output is Output.WIDE:
         _members(node)
     else:
-        for holders in (node.holders, node.memory_holders):
-            shown = [f"{each.pod} {each.amount}" for each in holders[:HOLDERS]]
+        for resource, holders in (("cpu", node.holders), ("memory", node.memory_holders)):
+            shown = [f"{holder.pod} {holder.amount.removesuffix(f' {resource}')}" for holder in holders[:HOLDERS]]
             more = [f"and {len(holders) - HOLDERS} more (-o wide)"] * (len(holders) > HOLDERS)
-            render.fact("held by", ", ".join([*shown, *more]) or "nobody")
+            held = ", ".join([*shown, *more])
+            render.fact(resource, f"held by {held}" if held else "no pod requests any")
     for pod in node.waiting:
         place = f"{pod.position}." if pod.position else "-"
         render.fact("waits", f"{place} {pod.namespace}/{pod.pod}, resize {pod.state}: {pod.message or pod.next}")
     if node.nominated:
         render.fact("kept for", f"{', '.join(node.nominated)}: the scheduler has nominated this node for them")
     if node.shut_out:
-        render.fact("kept out", f"{', '.join(node.shut_out)}: they would fit, but what waits is counted")
+        text = "would fit, but the scheduler counts resizes that wait"
+        render.fact("kept out", f"{', '.join(node.shut_out)}: {text}")
+    for off in node.kept_off:
+        render.fact("kept out", f"{off.pod}: {off.because}")
     for note in node.notes:
         render.fact("note", note)
 
@@ -129,22 +156,27 @@ def _show(pod: PodWhy, *, wide: bool) -> None:
     """`wide` has the holders in a table, with what would free room, and when the condition began."""
     since = f" for {render.duration(pod.waited)} (observed generation {pod.observed} of {pod.generation})"
     state = f"resize {pod.state}{since if pod.since else ''}"
-    render.line(f"{pod.pod}  {'nothing is outstanding' if pod.state == SETTLED else state}")
+    told = STATES.get(pod.state) or state
+    render.styled(pod.pod, render.toned(told, render.judged(pod.state).tone))
     rows = [(each.container or "(pod)", f"{each.resource} {each.side[:-1]}", each.desired or "-", each.allocated or "-",
              each.actual or "-") for each in pod.sizes]  # fmt: skip
     if rows:
-        render.table(("CONTAINER", "VALUE", "DESIRED", "ALLOCATED", "ACTUAL"), rows, indent="  ")
+        render.table(("CONTAINER", "VALUE", "DESIRED", "ALLOCATED", "ACTUAL"), rows, indent="  ", keys=2)
     facts = (
         ("node", pod.node),
         ("because", pod.message),
+        ("", amounts_in(pod.message)),
         ("short by", pod.short_by),
         ("queue", _queue(pod)),
         ("held by", "" if wide else ", ".join(
             f"{each.pod} {each.amount} (priority {each.priority})" for each in pod.holders)),
-        ("would free", ", ".join(pod.frees)),
+        ("lower", _lower(pod)),
         ("since", pod.since if wide else ""),
         ("ends", ", ".join(pod.ends)),
+        *(("room", text) for text in pod.room),
+        ("gave", pod.gave),
         ("retried", pod.next),
+        *(("trouble", text) for text in pod.troubles),
         *(("note", note) for note in pod.notes),
     )
     for label, text in facts:
@@ -153,7 +185,14 @@ def _show(pod: PodWhy, *, wide: bool) -> None:
     if wide and pod.holders:
         holders = [(each.pod, each.amount, str(each.priority), "yes" if each.pod in pod.frees else "no")
                    for each in pod.holders]  # fmt: skip
-        render.table(("HELD BY", "AMOUNT", "PRIORITY", "WOULD FREE"), holders, indent="  ")
+        render.table(("HELD BY", "AMOUNT", "PRIORITY", "LOWER PRIORITY"), holders, indent="  ")
+
+
+def _lower(pod: PodWhy) -> str:
+    if not pod.frees:
+        return ""
+    have = "has a lower priority" if len(pod.frees) == 1 else "have a lower priority"
+    return f"{', '.join(pod.frees)} {have}: room comes when one of them shrinks or ends"
 
 
 def _queue(pod: PodWhy) -> str:

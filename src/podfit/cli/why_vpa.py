@@ -23,12 +23,12 @@ def why_of_a_vpa(name: str, output: Output, *, namespace: str, context: str, kub
 
 
 def _show(found: VpaWhy) -> None:
-    render.line(f"vpa {found.vpa}  for {found.target}, mode {found.mode}: {found.means}")
+    render.say(f"vpa {found.vpa}  for {found.target}, mode {found.mode}: {found.means}")
     rows = [(each.container, each.resource, each.uncapped or "-", each.target, each.lower or "-", each.upper or "-",
              each.capped or "-") for each in found.chains]  # fmt: skip
     if rows:
         header = ("CONTAINER", "RESOURCE", "UNCAPPED", "TARGET", "LOWER", "UPPER", "CAPPED BY")
-        render.table(header, rows, indent="  ")
+        render.table(header, rows, indent="  ", keys=2)
     if found.age is not None:
         render.fact("updated", f"{render.duration(found.age)} ago ({found.updated})")
     for condition in found.conditions:
@@ -36,7 +36,8 @@ def _show(found: VpaWhy) -> None:
     if found.stands:
         stands = [(each.pod, each.container, each.resource, each.request or "none", each.target, each.stands, each.why)
                   for each in found.stands]  # fmt: skip
-        render.table(("POD", "CONTAINER", "RESOURCE", "REQUEST", "TARGET", "STANDS", "BECAUSE"), stands, indent="  ")
+        render.table(("POD", "CONTAINER", "RESOURCE", "REQUEST", "TARGET", "STANDS", "BECAUSE"), stands, indent="  ",
+                     keys=3)  # fmt: skip
     elif found.pods and found.chains:
         render.fact("pods", f"{found.pods}, all with the target")
     for note in found.notes:

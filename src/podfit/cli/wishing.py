@@ -1,22 +1,23 @@
 """The options that say what a resize is to make of a pod."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
-import yaml
 from cyclopts import Parameter
 
 from podfit.answers.target import Target
-from podfit.answers.wish import Wish, WishError, from_template, parse_amount
+from podfit.answers.wish import OptionError, Wish, WishError, from_template, parse_amount
 from podfit.api import codec
 from podfit.api.core.pods import Pod
+from podfit.cli.manifests import Manifest, documents_of, shown
 
 _AMOUNT = "{} (request; a limit keeps its proportion), {} (request:limit) or {} (limit)."
 Cpu: TypeAlias = Annotated[str, Parameter(help=_AMOUNT.format("500m", "500m:1", ":1"))]
 Memory: TypeAlias = Annotated[str, Parameter(help=_AMOUNT.format("768Mi", "768Mi:1Gi", ":1Gi"))]
 ContainerName: TypeAlias = Annotated[
     str, Parameter(name=["--container", "-c"], help="Which one, when there are several.")]
-Filename: TypeAlias = Annotated[Path | None, Parameter(name=["--filename", "-f"], help="Sizes of this manifest.")]
+Filename: TypeAlias = Manifest
 
 AlsoTemplate: TypeAlias = Annotated[bool, Parameter(
     negative="", help="The workload's template as well, so that the next rollout keeps the sizes.")]  # fmt: skip
@@ -24,25 +25,51 @@ AlsoTemplate: TypeAlias = Annotated[bool, Parameter(
 
 def check_template(target: Target, *, also_template: bool) -> None:
     if also_template and not target.is_workload:
-        raise WishError(f"{target} has no template; name the workload that makes it, such as deployment/NAME")
+        raise OptionError(f"--also-template needs a workload, such as deployment/NAME; {target} has no template")
 
 
-def wish_of(cpu: str, memory: str, container: str, filename: Path | None) -> Wish:
+Undo: TypeAlias = Annotated[bool, Parameter(
+    negative="", help="Back to what each pod had before podfit resized it.")]  # fmt: skip
+
+
+def wish_of(cpu: str, memory: str, container: str, filename: Path | None, target: Target, *, undo: bool) -> Wish:
+    if undo:
+        if cpu or memory or container or filename:
+            raise OptionError(f"--undo cannot be combined with {_first(cpu, memory, container, filename)}")
+        return Wish(undo=True)
     if filename is not None:
         if cpu or memory or container:
-            raise WishError("-f says all sizes; leave out --cpu, --memory and -c")
-        return from_template(_template(filename))
+            raise OptionError(f"-f cannot be combined with {_first(cpu, memory, container, None)}")
+        return from_template(_template(filename, target))
     amounts = {name: parse_amount(f"--{name}", text) for name, text in (("cpu", cpu), ("memory", memory)) if text}
     if not amounts:
-        raise WishError("say what to change: --cpu, --memory or -f MANIFEST")
+        raise OptionError("one of --cpu, --memory, -f and --undo is required")
     return Wish(amounts, container)
 
 
-def _template(path: Path) -> Pod:
+def _first(cpu: str, memory: str, container: str, filename: Path | None) -> str:
+    """The first of the options that were given."""
+    given = (("--cpu", cpu), ("--memory", memory), ("--container", container), ("--filename", filename))
+    return next(name for name, value in given if value)
+
+
+def _template(path: Path, target: Target) -> Pod:
     """The pod of a manifest, or the pod template of a workload's."""
+    documents = documents_of(path)
+    if len(documents) > 1:
+        raise WishError(
+            f"{shown(path)}: {len(documents)} documents for one target; plan all of them by leaving out the target")
+    return _sole(documents, shown(path))
+
+
+def _sole(documents: Sequence[Any], name: str) -> Pod:
+    document = documents[0]
+    spec = document.get("spec") if isinstance(document, dict) else None
+    made = document if isinstance(spec, dict) and document.get("kind") == "Pod" else (
+        spec.get("template") if isinstance(spec, dict) else None)  # fmt: skip
+    if not isinstance(made, dict) or not isinstance(made.get("spec"), dict):
+        raise WishError(f"{name}: not the manifest of a pod or a workload")
     try:
-        document = yaml.safe_load(path.read_text())
-        spec = document["spec"]
-        return codec.convert(document if document.get("kind") == "Pod" else spec["template"], Pod)
-    except (OSError, yaml.YAMLError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise WishError(f"{path} is not the manifest of a pod or a workload: {error!r}") from error
+        return codec.convert(made, Pod)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise WishError(f"{name}: {error}") from error

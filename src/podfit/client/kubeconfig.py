@@ -31,6 +31,10 @@ class KubeconfigError(ValueError):
     """A kubeconfig that cannot be used; the message says which and why."""
 
 
+class NoKubeconfig(KubeconfigError):
+    """There is no file where one is looked for."""
+
+
 class Access(msgspec.Struct, frozen=True):
     """One context, resolved. Certificates and keys are PEM."""
 
@@ -109,6 +113,12 @@ def default_paths(environment: Mapping[str, str]) -> list[Path]:
     return listed or [Path(environment.get("HOME", "~")).expanduser() / ".kube" / "config"]
 
 
+def current_context(environment: Mapping[str, str], path: Path | None = None) -> str:
+    """The context that is used when none is named; empty when the files name none."""
+    paths = [path] if path else default_paths(environment)
+    return next(filter(None, (read_document(each).get("current-context", "") for each in paths)), "")
+
+
 def load(paths: list[Path], *, context: str = "") -> Access:
     """Resolve a context, the current one by default. Files that do not exist are passed over."""
     found: dict[str, dict[str, tuple[Document, Path]]] = {section: {} for section in SECTIONS}
@@ -121,7 +131,7 @@ def load(paths: list[Path], *, context: str = "") -> Access:
                 found[section].setdefault(entry.get("name", ""), (entry.get(section[:-1]) or {}, path.parent))
     shown = os.pathsep.join(map(str, paths))
     if not any(path.exists() for path in paths):
-        raise KubeconfigError(f"{shown}: no such file; name a kubeconfig with --kubeconfig or KUBECONFIG")
+        raise NoKubeconfig(f"{shown}: no such file")
     if not current:
         raise KubeconfigError(f"{shown}: no current context; name one with --context")
     chosen = _named(found, "contexts", current, shown)[0]

@@ -1,7 +1,7 @@
 """Writing kubeconfig files: a whole one of our own, or our context in the user's.
 
-Only the three entries that carry our name are touched, in one atomic step, and never the current context; comments in
-the file do not survive, as with kubectl.
+Only the three entries that carry our name are touched, in one atomic step, and the current context only where there is
+none; comments in the file do not survive, as with kubectl.
 """
 
 import base64
@@ -25,13 +25,19 @@ def standalone(name: str, access: Access) -> bytes:
     return "".join(f"{line}\n" for line in _block(document)).encode()
 
 
-def merge(path: Path, name: str, access: Access) -> None:
-    """Add the context `name`, or bring it up to date, in the user's file."""
+def merge(path: Path, name: str, access: Access, *, current: bool = False) -> None:
+    """Add the context `name`, or bring it up to date, in the user's file; `current` makes it the current one where the
+    file names none.
+    """
     with _locked(path) as target:
         document = read_document(target) or _empty()
         for section, entry in zip(SECTIONS, _entries(name, access), strict=True):
             document[section] = [*_others(document, section, name), entry]
-        write_atomic(target, _dump(document))
+        if current and not document.get("current-context"):
+            document["current-context"] = name
+        content = _dump(document)
+        if not target.exists() or target.read_bytes() != content:  # a full disk may hold up nothing that is the same
+            write_atomic(target, content)
 
 
 def remove(path: Path, name: str) -> None:

@@ -31,9 +31,10 @@ def dynamic(group: str, version: str, resource: str, *, namespaced: bool = True)
     return Resource(info, dict)
 
 
-def known(kind: type[Typed], resource: str, *, namespaced: bool = True) -> Resource[Typed]:
-    """A built-in kind of the core group by its path, for a program that has no use for the whole table of kinds."""
-    return Resource(ResourceInfo(type=kind, resource=resource, singular="", namespaced=namespaced), kind)
+def known(kind: type[Typed], resource: str, *, namespaced: bool = True, group: str = "") -> Resource[Typed]:
+    """A built-in kind by its path, for a program that has no use for the whole table of kinds."""
+    info = ResourceInfo(type=kind, group=group, resource=resource, singular="", namespaced=namespaced)
+    return Resource(info, kind)
 
 
 def resource_of(kind: Kind[T]) -> Resource[T]:

@@ -16,18 +16,19 @@ import msgspec
 
 from podfit import __version__
 from podfit.apiserver.audit.options import AuditOptions
-from podfit.apiserver.authn.tokens import SigningKey
-from podfit.apiserver.context import Context
+from podfit.apiserver.context import Context, unreached
 from podfit.apiserver.embedded import EtcdOptions, Store, StoreError, embedded_store, etcd_store
 from podfit.apiserver.server import ApiServer
 from podfit.client import kubeconfig_edit
 from podfit.client.kubeconfig import Access
-from podfit.cluster import given_files
-from podfit.cluster.access import CONTEXT, admin_access
+from podfit.cluster import given_files, remains
+from podfit.cluster.access import CONTEXT, admin_access, write_given
 from podfit.cluster.certificates import LOOPBACK, front_proxy, serving
 from podfit.cluster.errors import MachineError, UsageError
+from podfit.cluster.identities import COMPONENTS
 from podfit.cluster.layout import DEFAULT_PORT, DataDir
 from podfit.cluster.listening import Listening, listen, url
+from podfit.cluster.node_connections import NodeConnections
 from podfit.cluster.options import check_audit, encryption_rules, open_audit
 from podfit.cluster.process import exclusive
 from podfit.core.clock import Clock
@@ -35,7 +36,6 @@ from podfit.core.features import FeatureGates
 from podfit.decide.services import ServiceRanges
 from podfit.net.authority import Authority
 from podfit.net.client_certificates import Trust
-from podfit.net.files import write_atomic
 from podfit.net.http_server import HttpsServer
 from podfit.net.metrics import Metrics
 from podfit.net.tls import KeyPair, server_context
@@ -113,18 +113,24 @@ class Alone:
         options.data.create()
         if options.etcd is None:
             self._closing.enter_context(exclusive(options.data))
-        with _one_at_a_time(options.data):
-            authority = Authority.load(options.data.pki, clock=clock)
+        with _one_at_a_time(options.data), remains.telling_of_damage(options.data):
+            own_key = options.signing_key is None
+            setup = remains.begin(options.data, store=options.etcd is None, signing_key=own_key)
+            signing_key = options.signing_key or remains.signing_key(options.data, setup)
+            authority = Authority.load(options.data.pki, clock=clock, make=setup.allows(*remains.AUTHORITY))
             pair = options.tls or self._serving(authority)
-            signing_key = options.signing_key or options.data.pki / "service-accounts.key"
-            SigningKey(signing_key)
             access = admin_access(authority, "")
             trusted = _trusted(options, authority)
-            proxy = front_proxy(options.data, trusted, clock)
+            proxy = front_proxy(options.data, trusted, clock, make=setup.allows(*remains.FRONT_PROXY))
+            if options.etcd is not None:
+                remains.complete(options.data, setup)
         tls = _tls(pair)
-        store = await self._open_store()
+        store = await self._open_store(make=setup.allows(remains.STORE))
         self._closing.push_async_callback(store.close)
-        context = Context(store, clock, options.gates, lambda _: None, ranges=options.ranges)
+        remains.complete(options.data, setup)
+        nodes = NodeConnections(Context(store, clock, options.gates, unreached), authority)
+        self._closing.push_async_callback(nodes.close)
+        context = Context(store, clock, options.gates, nodes, ranges=options.ranges)
         api = ApiServer(
             context, signing_key=signing_key, metrics=Metrics(), audit=open_audit(options.audit, clock),
             front_proxy=proxy, shared=options.etcd is not None)
@@ -134,15 +140,20 @@ class Alone:
             raise MachineError(str(error)) from error
         self._closing.push_async_callback(api.stop)
         https = HttpsServer(api.handler, tls, clients=Trust(trusted, known=authority.knows))
-        port = await listen(https, options.listening.bound, options.port, "podfit apiserver --port 0")
+        otherwise = options.data.command("apiserver", "--port", "0")
+        port = await listen(https, options.listening.bound, options.port, otherwise)
         self.server = url(options.listening.reachable, port)
         self._closing.push_async_callback(https.close)
         self._closing.callback(api.drain)
         self._closing.push_async_callback(api.withdraw)
         await api.publish(url(options.listening.advertised, port))
         where = options.kubeconfig or options.data.kubeconfig
-        write_atomic(where, kubeconfig_edit.standalone(CONTEXT, Access(
+        write_given(where, kubeconfig_edit.standalone(CONTEXT, Access(
             self.server, access.authorities, access.certificate, access.key)))  # fmt: skip
+        for name, user in COMPONENTS.items():
+            pair = authority.client(name, user=user)
+            own = Access(self.server, access.authorities, pair.certificate, pair.key)
+            write_given(options.data.component_kubeconfig(name), kubeconfig_edit.standalone(name, own))
         announce(f"  api       {self.server}, ready in {1000 * (clock.monotonic() - began):.0f} ms")
         announce(f"  store     {_place(options)}")
         announce(f"  kubectl   {where}")
@@ -154,16 +165,17 @@ class Alone:
         name = "apiserver" if place == LOOPBACK else f"apiserver-{place}"
         return serving(authority, *listening.hosts(self.options.ranges.address(0)), name=name)
 
-    async def _open_store(self) -> Store:
+    async def _open_store(self, *, make: bool) -> Store:
         options = self.options
         rules = encryption_rules(options.encryption)
         try:
             if options.etcd is None:
-                return embedded_store(options.data.store, rules)
+                return embedded_store(options.data.store, rules, make=make)
             return await etcd_store(options.etcd, rules)
         except StoreError as error:
-            advice = "or choose another directory with --data" if options.etcd is None else "is etcd running?"
-            raise MachineError(str(error), fix=(advice,)) from error
+            if options.etcd is None:
+                raise remains.unopened(options.data, error) from error
+            raise MachineError(str(error), fix=("is etcd running?",)) from error
 
 
 async def serve(options: AloneOptions, *, announce: Announce, clock: Clock,

@@ -22,6 +22,7 @@ import msgspec
 
 from podfit import __version__
 from podfit.apiserver.embedded import StoreError, check_store, copy_store, forget_history
+from podfit.cluster import remains
 from podfit.cluster.errors import MachineError, UsageError
 from podfit.cluster.layout import DataDir
 from podfit.cluster.process import exclusive
@@ -81,7 +82,8 @@ def restore(data: DataDir, source: Path, *, replace: bool, now: datetime) -> Res
     with exclusive(data), _unpacked(source, data.root) as (manifest, folder):
         present = [name for name in (STORE, *KEYS) if (data.root / name).exists()]
         if STORE in present and not replace:
-            fix = ("keep what is there aside and restore:  podfit restore --replace …", "or choose another --data")
+            again = data.command("restore", "--replace", str(source))
+            fix = (f"keep what is there aside and restore:  {again}", "or choose another --data")
             raise MachineError(f"{data.root} has a store already", fix=fix)
         try:
             before = _revision_of(data) if STORE in present else 0
@@ -101,6 +103,14 @@ def _revision_of(data: DataDir) -> int:
         return 0  # it cannot be read, which may be why it is replaced
 
 
+def _still_to_make(data: DataDir, manifest: Manifest) -> remains.Setup:
+    """What the next start may make: the parts that are in no backup, or not in this one, and that are not here."""
+    pairs = (remains.AUTHORITY, remains.FRONT_PROXY, (remains.SIGNING_KEY,))
+    return remains.Setup(tuple(
+        part for pair in pairs
+        if not any(part in manifest.parts or (data.root / part).exists() for part in pair) for part in pair))
+
+
 def _change_places(data: DataDir, folder: Path, aside: Path | None, manifest: Manifest) -> None:
     """What is there goes aside, what is in `folder` takes its place. All of it durably, or none: raises OSError."""
     with ExitStack() as undo:
@@ -117,6 +127,10 @@ def _change_places(data: DataDir, folder: Path, aside: Path | None, manifest: Ma
             for name in (STORE, f"{STORE}-wal", f"{STORE}-shm", *(KEYS if manifest.has_keys else ())):
                 if (data.root / name).exists():
                     move(data.root / name, aside / name)
+        missing = _still_to_make(data, manifest)
+        if missing.may_make:
+            remains.write_setup(folder, missing)
+            move(folder / data.setup.name, data.setup)
         for name in manifest.parts:
             move(folder / name, data.root / name)
         for each in touched:
@@ -221,6 +235,8 @@ def check_target(target: Path, *, overwrite: bool) -> None:
     """UsageError when a backup must not or cannot go there."""
     if target.is_dir():
         raise UsageError(f"{target} is a directory; name a file")
+    if target.exists() and not target.is_file():
+        raise UsageError(f"{target} is not a regular file, and would be replaced by one")
     if target.exists() and not overwrite:
         raise UsageError(f"{target} exists already (--overwrite replaces it)")
     if not target.absolute().parent.is_dir():

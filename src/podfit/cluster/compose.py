@@ -7,21 +7,22 @@ API server does not need to answer is imported when it answers (`Later`): kubele
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import AsyncExitStack
-from functools import partial
 from typing import TYPE_CHECKING
 
 from podfit import __version__
-from podfit.apiserver.context import Context
+from podfit.apiserver.context import Context, unreached
 from podfit.apiserver.embedded import Store, StoreError, embedded_store
 from podfit.apiserver.server import ApiServer
+from podfit.cluster import remains
 from podfit.cluster.access import CONTEXT, Published, admin_access, keep, publish
 from podfit.cluster.certificates import LOOPBACK, front_proxy, serving
 from podfit.cluster.errors import MachineError
 from podfit.cluster.identities import agent
 from podfit.cluster.later import Later
 from podfit.cluster.listening import listen, url
+from podfit.cluster.node_connections import NodeConnections
 from podfit.cluster.options import (
     KubeletOptions,
     NodeChoice,
@@ -34,6 +35,7 @@ from podfit.cluster.options import (
 )
 from podfit.cluster.parts import Parts
 from podfit.cluster.process import Process, UpState, exclusive, write_state
+from podfit.cluster.remains import Setup
 from podfit.core.clock import Clock
 from podfit.core.times import format_time
 from podfit.net.authority import Authority
@@ -42,7 +44,7 @@ from podfit.net.http_server import HttpsServer
 from podfit.net.metrics import Metrics
 from podfit.net.system import SystemClock
 from podfit.net.tls import server_context
-from podfit.net.wire import Handler, Identity, Request, Response
+from podfit.net.wire import Handler, Identity
 
 if TYPE_CHECKING:
     from podfit.client.rest import Client
@@ -59,12 +61,14 @@ READY_SECONDS = 60.0
 class Cluster:
     """`start` makes one that runs, `stop` ends it; `failure` returns only if a part of it breaks."""
 
-    def __init__(self, options: UpOptions, clock: Clock, store: Callable[[], Store]) -> None:
+    def __init__(self, options: UpOptions, clock: Clock, store: Callable[[], Store] | None) -> None:
         self.options = options
         self.nodes: tuple[ClusterNode, ...] = ()
+        self._began, self._ready = format_time(clock.now()), False
         self.server = self.advertised = ""
         self.access = Published(options.data.kubeconfig, "", "")
-        self._clock, self._open_store = clock, store
+        self._clock = clock
+        self._given_store = store
         self._closing = AsyncExitStack()
         self._parts = Parts()
         self._https: HttpsServer | None = None
@@ -83,11 +87,13 @@ class Cluster:
 
         By default time is the machine's, and the store a file in the data directory.
         """
-        cluster = cls(options, clock or SystemClock(), store or partial(_store, options))
+        cluster = cls(options, clock or SystemClock(), store)
         try:
             await cluster._start(announce)
-        except BaseException:
+        except BaseException as error:
             await cluster.stop(pods=False, runtime=True)
+            if isinstance(error, StoreError):
+                raise MachineError(f"the cluster cannot start: {error}") from error
             raise
         return cluster
 
@@ -100,10 +106,11 @@ class Cluster:
             check(options.kubelet)
         choice = choose_node(options)
         self._closing.enter_context(exclusive(options.data))
+        setup = remains.begin(options.data, store=self._given_store is None)
         self._record(ready=False)
         announce(f"podfit {__version__}: Kubernetes API 1.36")
         self._machinery = asyncio.ensure_future(self._made(choice, _footing(choice, options, clock)))
-        authority = await self._control_plane()
+        authority = await self._control_plane(setup)
         access = admin_access(authority, self.server)
         keep(options.data, access)
         announce(f"  api       {self.server}, ready in {1000 * (clock.monotonic() - began):.0f} ms")
@@ -121,27 +128,34 @@ class Cluster:
             self.access = await published  # also when the start fails: it has to be taken back
         announce(f"  store     {options.data.store}")
         where = f'context "{CONTEXT}" in ' if self.access.context else ""
-        unchanged = " (current context unchanged)" if self.access.context else ""
-        announce(f"  kubectl   {where}{self.access.path}{unchanged}")
+        current = "the current context" if self.access.current else "current context unchanged"
+        announce(f"  kubectl   {where}{self.access.path}{f' ({current})' if where else ''}")
         announce(f"  ready     in {clock.monotonic() - began:.2f} s")
         self._record(ready=True)
 
-    async def _control_plane(self) -> Authority:
+    async def _control_plane(self, setup: Setup) -> Authority:
         """Store, and API server behind HTTPS."""
         options, clock = self.options, self._clock
-        authority = Authority.load(options.data.pki, clock=clock)
-        store = self._store = self._open_store()
+        with remains.telling_of_damage(options.data):
+            signing_key = remains.signing_key(options.data, setup)
+            authority = Authority.load(options.data.pki, clock=clock, make=setup.allows(*remains.AUTHORITY))
+            proxy = front_proxy(options.data, authority.certificate, clock, make=setup.allows(*remains.FRONT_PROXY))
+        given = self._given_store
+        store = self._store = given() if given else _store(options, make=setup.allows(remains.STORE))
+        remains.complete(options.data, setup)
         self._closing.push_async_callback(store.close)
-        context = Context(store, clock, options.gates, self._kubelet, options.legacy, ranges=options.ranges)
-        api = ApiServer(context, signing_key=options.data.pki / "service-accounts.key", metrics=self._metrics,
-                        audit=open_audit(options.audit, clock),
-                        front_proxy=front_proxy(options.data, authority.certificate, clock))  # fmt: skip
+        nodes = NodeConnections(Context(store, clock, options.gates, unreached), authority, local=self._kubelet)
+        self._closing.push_async_callback(nodes.close)
+        context = Context(store, clock, options.gates, nodes, options.legacy, ranges=options.ranges)
+        api = ApiServer(context, signing_key=signing_key, metrics=self._metrics,
+                        audit=open_audit(options.audit, clock), front_proxy=proxy)  # fmt: skip
         await api.start()
         self._closing.push_async_callback(api.stop)
         pair = serving(authority, *options.listening.hosts(options.ranges.address(0)))
         trust = Trust(authority.certificate, known=authority.knows)
         self._https = HttpsServer(api.handler, server_context(pair), clients=trust)
-        port = await listen(self._https, options.listening.addresses, options.port, "podfit up --port 0")
+        otherwise = options.data.command("up", "--port", "0")
+        port = await listen(self._https, options.listening.addresses, options.port, otherwise)
         self.server, self.advertised = url(LOOPBACK, port), url(options.listening.advertised, port)
         self._closing.push_async_callback(self._https.close)
         self._closing.callback(api.drain)
@@ -171,22 +185,25 @@ class Cluster:
         return [simulated_machinery(self._clock) for _ in node_names(choice, self.options.nodes)]
 
     async def _nodes(self, choice: NodeChoice, machinery: "list[Machinery]", announce: Announce) -> None:
-        from podfit.cluster.nodes import ClusterNode, pressures, wait_until_ready
+        from podfit.cluster.nodes import ClusterNode, local_client, pressures, wait_until_ready
 
         names = node_names(choice, self.options.nodes)
         self.nodes = tuple(
-            ClusterNode(name, choice.kind, each, self.options, self._handler, self._clock, self.advertised)
+            ClusterNode(name, choice.kind, each, self.options, local_client(name, self._handler), self._clock,
+                        api_server=self.advertised)
             for name, each in zip(names, machinery, strict=True)
         )
-        await asyncio.gather(*(node.start() for node in self.nodes))
+        await asyncio.gather(*(node.start(self._changed) for node in self.nodes))
         async with asyncio.timeout(READY_SECONDS):
             await asyncio.gather(*(wait_until_ready(self.admin_local(), node.name) for node in self.nodes))
         if not self.nodes:
             announce(f"  node      none, {choice.why}")
+        if self.nodes:
+            span = " to ".join(dict.fromkeys((names[0], names[-1])))
+            announce(f"  node      {span}: {choice.kind} ({choice.why}); {self.nodes[0].machinery.detail}")
         for node in self.nodes:
-            announce(f"  node      {node.name}: {choice.kind} ({choice.why}); {node.machinery.detail}")
             for pressure in await pressures(self.admin_local(), node.name):
-                announce(f"  warning   {pressure}; the node takes no new pods (--eviction-hard \"\" switches this off)")
+                announce(f'  warning   {node.name}: {pressure}; no new pods (--eviction-hard "" switches this off)')
 
     async def stop(self, *, pods: bool, runtime: bool = False) -> None:
         """End everything; with `pods` the containers, the runtime and the user's kubeconfig entry go too. With
@@ -255,15 +272,20 @@ class Cluster:
 
         return Client(Local(self._handler, identity), user_agent=agent(identity))
 
-    def _kubelet(self, name: str) -> "Callable[[Request], Awaitable[Response]] | None":
-        found: Handler | None = next((node.handler for node in self.nodes if node.name == name), None)
-        return found
+    def _kubelet(self, name: str) -> Handler | None:
+        return next((node.handler for node in self.nodes if node.name == name), None)
+
+    def _changed(self) -> None:
+        """A node runs on another containerd than the state file says. Until `up` is ready nothing is said there."""
+        if self._ready:
+            self._record(ready=True)
 
     def _record(self, *, ready: bool) -> None:
+        self._ready = ready
         me = Process.current()
         nodes = tuple(node.running() for node in self.nodes)
         write_state(self.options.data, UpState(
-            pid=me.pid, start_ticks=me.start_ticks, version=__version__, started=format_time(self._clock.now()),
+            pid=me.pid, start_ticks=me.start_ticks, version=__version__, started=self._began,
             server=self.server, ready=ready, nodes=nodes, kubeconfig=str(self.access.path),
             context=self.access.context, external_runtime=self.options.runtime_endpoint,
         ))  # fmt: skip
@@ -277,9 +299,9 @@ def _footing(choice: NodeChoice, options: UpOptions, clock: Clock) -> "Footing |
     return footing(options, clock)
 
 
-def _store(options: UpOptions) -> Store:
+def _store(options: UpOptions, *, make: bool) -> Store:
     rules = encryption_rules(options.encryption)
     try:
-        return embedded_store(options.data.store, rules)
+        return embedded_store(options.data.store, rules, make=make)
     except StoreError as error:
-        raise MachineError(str(error), fix=("or choose another directory with --data",)) from error
+        raise remains.unopened(options.data, error) from error

@@ -24,3 +24,8 @@ class UsageError(ClusterError):
 
 class MachineError(ClusterError):
     exit_code = 3
+
+
+def reason(error: OSError) -> str:
+    """In a few words, for a message that names the file itself."""
+    return (error.strerror or str(error)).lower()

@@ -4,11 +4,13 @@ A mistake in one is a mistake of usage: one line says which flag and file, what 
 it would be found by whatever reads the file first, in the words of OpenSSL, or by a client that is turned away.
 """
 
+import contextlib
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podfit.cluster.errors import UsageError
+from podfit.cluster.errors import MachineError, UsageError
 from podfit.net.files import misread
 
 if TYPE_CHECKING:
@@ -56,8 +58,11 @@ def check_manifests(path: Path) -> None:
 
 
 def check_data(path: Path) -> None:
+    """Raises MachineError for one that may not be written."""
     if found := _in_the_way(path):
         raise UsageError(f"--data: {found} is no directory; name one that is there or can be made")
+    if why := _unwritable(path):
+        raise MachineError(f"--data: {path} cannot be written ({why})", fix=("choose another directory with --data",))
 
 
 def check_kubeconfig(path: Path) -> None:
@@ -65,12 +70,44 @@ def check_kubeconfig(path: Path) -> None:
         raise UsageError(f"--kubeconfig: {path} is a directory; name the file to write")
     if found := _in_the_way(path.parent):
         raise UsageError(f"--kubeconfig: {found} is no directory; name a file that can be written")
+    if why := _unwritable(path.parent):
+        raise MachineError(f"--kubeconfig: {path} cannot be written ({why})", fix=("name another file",))
+
+
+def check_own_kubeconfig(path: Path) -> None:
+    """The user's own, to which the context podfit is added: by way of a neighbour, so the directory is written to."""
+    target = path.resolve()
+    if found := _in_the_way(target.parent):
+        raise UsageError(f"KUBECONFIG: {found} is no directory; write a file of its own with --kubeconfig FILE")
+    if why := _unwritable(target.parent):
+        raise MachineError(
+            f"the context podfit cannot be added to {path}: {target.parent} cannot be written ({why})",
+            fix=("write a kubeconfig of its own:  podfit up --kubeconfig FILE",))
 
 
 def _in_the_way(directory: Path) -> Path | None:
     """What stands where this directory or one around it would be."""
-    nearest = next((each for each in (directory, *directory.parents) if each.exists()), directory)
+    nearest = _nearest(directory)
     return None if nearest.is_dir() else nearest
+
+
+def _unwritable(directory: Path) -> str:
+    """Why nothing can be made in this directory, or in the one around it that is there; empty when it can."""
+    nearest = _nearest(directory)
+    if os.access(nearest, os.W_OK | os.X_OK):
+        return ""
+    if os.statvfs(nearest).f_flag & os.ST_RDONLY:
+        return f"{nearest} is on a read-only file system"
+    return f"you have no permission to write to {nearest}"
+
+
+def _nearest(path: Path) -> Path:
+    """The path, or what of it is there."""
+    for place in (path, *path.parents):
+        with contextlib.suppress(PermissionError):
+            if place.exists():
+                return place
+    return path
 
 
 def _check_pair(certificate_flag: str, certificate: Path, key_flag: str, key: Path) -> None:

@@ -51,7 +51,7 @@ async def list_images(data: DataDir) -> list[ImageLine]:
 def _connect(data: DataDir) -> Runtime:
     state = running(data)
     if state is None:
-        raise MachineError(f"no cluster is running on {data.root}", fix=("start one:  podfit up",))
+        raise MachineError(f"no cluster is running on {data.root}", fix=(f"start one:  {data.command('up')}",))
     if state.external_runtime:
         raise MachineError(
             f"the images of the runtime at {state.external_runtime} are not podfit's to change",

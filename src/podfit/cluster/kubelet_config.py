@@ -6,7 +6,7 @@ from pathlib import Path
 
 from podfit.api.base import ResourceList
 from podfit.cluster.errors import MachineError, UsageError
-from podfit.cluster.options import KubeletOptions, MemoryReservation, SwapBehavior, UpOptions
+from podfit.cluster.options import KubeletOptions, MemoryReservation, NodeOptions, SwapBehavior
 from podfit.core.quantity import Quantity
 from podfit.decide.container_resources import Machine
 from podfit.decide.cpusets import flat
@@ -24,10 +24,11 @@ from podfit.kubelet.managers.config import (
     read_reserved_memory,
 )
 from podfit.kubelet.node import machine as machine_facts
+from podfit.net.addresses import own_address
 
 log = logging.getLogger(__name__)
 
-HOST_IP = "127.0.0.1"
+LOOPBACK = "127.0.0.1"
 SIMULATED_CPU, SIMULATED_MEMORY = 4, 8 << 30
 
 
@@ -43,8 +44,13 @@ def check(options: KubeletOptions) -> None:
         raise UsageError(f"--memory-throttling-factor {options.memory_throttling_factor}: above 0 and at most 1")
 
 
-def kubelet_config(name: str, options: UpOptions, *, simulated: bool, api_server: str = "") -> KubeletConfig:
-    """MachineError when this machine cannot do what was asked for. What is reserved is not allocatable."""
+def kubelet_config(
+    name: str, options: NodeOptions, *, simulated: bool, api_server: str = "", address: str = "", port: int = 0,
+) -> KubeletConfig:  # fmt: skip
+    """MachineError when this machine cannot do what was asked for. What is reserved is not allocatable.
+
+    `address` is the node's own, by default this machine's for others; `port` is where its server listens there.
+    """
     root = options.data.kubelet(name)
     capacity = machine_facts.capacity(root)
     if simulated:
@@ -52,11 +58,18 @@ def kubelet_config(name: str, options: UpOptions, *, simulated: bool, api_server
     managers = _managers(options.kubelet, capacity["memory"].value(), simulated=simulated)
     thresholds = () if simulated else parse_thresholds(options.kubelet.eviction_hard)
     return KubeletConfig(
-        name=name, root=root, host_ip=HOST_IP, capacity=capacity, simulated=simulated,
+        name=name, root=root, host_ip=address or _own_address(name), port=port, capacity=capacity, simulated=simulated,
         allocatable=_allocatable(capacity, managers, thresholds),
         managers=managers,
         manifests=Path(options.kubelet.pod_manifest_path) if options.kubelet.pod_manifest_path else None,
         eviction_hard=thresholds, api_server=api_server)
+
+
+def _own_address(name: str) -> str:
+    """Loopback only where this machine has nothing else; endpoints do not take it."""
+    if not (found := own_address()):
+        log.warning("this machine has no address but loopback, so endpoints for its pods are refused node=%s", name)
+    return found or LOOPBACK
 
 
 def _allocatable(
@@ -87,7 +100,7 @@ def _managers(options: KubeletOptions, memory: int, *, simulated: bool) -> Manag
     return config
 
 
-def node_machine(config: KubeletConfig, cgroups: Cgroups, options: UpOptions) -> Machine:
+def node_machine(config: KubeletConfig, cgroups: Cgroups, options: NodeOptions) -> Machine:
     swapping = options.kubelet.swap_behavior is SwapBehavior.LIMITED and not config.simulated
     return Machine(
         swap=machine_facts.swap_bytes() if swapping else 0,
@@ -97,7 +110,7 @@ def node_machine(config: KubeletConfig, cgroups: Cgroups, options: UpOptions) ->
         memory_shrink=options.kubelet.memory_shrink.value)
 
 
-def _memory_qos(config: KubeletConfig, cgroups: Cgroups, options: UpOptions) -> MemoryQoS | None:
+def _memory_qos(config: KubeletConfig, cgroups: Cgroups, options: NodeOptions) -> MemoryQoS | None:
     if not options.gates["MemoryQoS"]:
         return None
     if cgroups.version == "v1":

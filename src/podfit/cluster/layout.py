@@ -4,17 +4,22 @@ DIR/
   lock          held by the running `podfit up`; the kernel lets go of it when the process dies, however it dies
   up.json       the running cluster: process, address, nodes (mode 0600)
   up.log        what a detached cluster says
+  setup.json    only until the first start is complete: what may still be made (`remains`)
   pki/          the authority and what it issued; in front-proxy/ the one that other API servers believe
   store.db      the API server's objects
   admin.kubeconfig
+  controllers.kubeconfig, scheduler.kubeconfig    written by `podfit apiserver`
   kubelet/NAME/ a node's checkpoints, volumes and container logs
   containerd/   the private runtime: images, containers
 """
 
 import os
+import shlex
 from pathlib import Path
 
 import msgspec
+
+from podfit.cluster.errors import MachineError, reason
 
 DEFAULT_PORT = 16443
 
@@ -27,6 +32,12 @@ def default_data_dir() -> Path:
     return (Path(home) if home else Path.home() / ".local" / "share") / "podfit"
 
 
+def unusable(data: "DataDir", error: OSError) -> MachineError:
+    """The directory cannot be made or written to."""
+    said = f"--data: {data.root} cannot be written ({reason(error)})"
+    return MachineError(said, fix=("choose another directory with --data",))
+
+
 class DataDir(msgspec.Struct, frozen=True):
     root: Path
 
@@ -34,8 +45,17 @@ class DataDir(msgspec.Struct, frozen=True):
     def at(cls, path: Path | None) -> "DataDir":
         return cls((path or default_data_dir()).expanduser().absolute())
 
+    def command(self, *words: str) -> str:
+        """A podfit command about this directory, as advice quotes it."""
+        usual = self.root == DataDir.at(None).root
+        return shlex.join(("podfit", *words, *(() if usual else ("--data", str(self.root)))))
+
     def create(self) -> None:
-        self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        """Raises MachineError."""
+        try:
+            self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise unusable(self, error) from error
 
     @property
     def lock(self) -> Path:
@@ -50,6 +70,10 @@ class DataDir(msgspec.Struct, frozen=True):
         return self.root / "up.log"
 
     @property
+    def setup(self) -> Path:
+        return self.root / "setup.json"
+
+    @property
     def pki(self) -> Path:
         return self.root / "pki"
 
@@ -60,6 +84,10 @@ class DataDir(msgspec.Struct, frozen=True):
     @property
     def kubeconfig(self) -> Path:
         return self.root / "admin.kubeconfig"
+
+    def component_kubeconfig(self, name: str) -> Path:
+        """Of `podfit NAME`, written by `podfit apiserver`."""
+        return self.root / f"{name}.kubeconfig"
 
     @property
     def containerd(self) -> Path:

@@ -21,6 +21,7 @@ from podfit.kubelet.runtime.containerd import Places
 from podfit.kubelet.volumes.mounter import mount_points
 
 NAMESPACES = Path("/run/netns")
+MADE = "cni-*"  # by containerd; one of another name was there before, such as that which this node itself is in
 WAIT_SECONDS = 3.0  # the last shim ends a moment after its container
 STEP = 0.05
 
@@ -73,7 +74,7 @@ class Traces:
         while left := self.look():
             if clock.monotonic() >= deadline:
                 raise LeftBehind(f"not everything of the cluster on {self._data.root} is gone", evidence=left.lines(),
-                                 fix=(f"try again:  podfit down --data {self._data.root}",))
+                                 fix=(f"try again:  {self._data.command('down')}",))
             await clock.sleep(STEP)
 
     def _processes(self) -> Iterator[tuple[int, str]]:
@@ -103,7 +104,7 @@ class Traces:
                 yield group
 
     def _namespaces(self) -> Iterator[str]:
-        for path in NAMESPACES.iterdir() if self._known and NAMESPACES.is_dir() else ():
+        for path in NAMESPACES.glob(MADE) if self._known else ():
             found = path.stat()
             if stat.S_ISREG(found.st_mode) and found.st_ino in self._known:
                 yield str(path)

@@ -15,9 +15,10 @@ from podfit.controllers.base import Controller
 from podfit.controllers.certificates import CertificateController, Signing
 from podfit.controllers.garbage import GarbageCollector
 from podfit.controllers.garbage.collector import COMPONENT as GARBAGE_COLLECTOR
+from podfit.controllers.garbage.graph import Item
 from podfit.controllers.namespaces import NamespaceController
 from podfit.controllers.quotas import QuotaController
-from podfit.controllers.serviceaccounts import ControllerAccounts, NamespaceContents
+from podfit.controllers.serviceaccounts import ControllerAccounts, DefaultAccounts, RootCertificates
 from podfit.controllers.volumes import VolumeProtection
 from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
@@ -34,6 +35,15 @@ def control_loops(
     client_of: ClientOf, options: UpOptions, clock: Clock, metrics: Metrics, *, authority: Authority
 ) -> Iterator[Coroutine[Any, Any, None]]:
     """Each runs for ever. `metrics` are the API server's, so that its /metrics shows the whole control plane."""
+    yield from controller_loops(client_of, options.gates, clock, authority=authority)
+    yield from scheduler_loops(client_of(Identity(SCHEDULER)), options.gates, clock, metrics)
+    if options.make_room is not MakeRoom.NO:
+        yield from _room(client_of, options, clock)
+
+
+def controller_loops(
+    client_of: ClientOf, gates: FeatureGates, clock: Clock, *, authority: Authority
+) -> Iterator[Coroutine[Any, Any, None]]:
     ca, signing = authority.certificate.decode(), Signing(authority.ends, authority.sign)
     accounts: list[str] = []
 
@@ -43,16 +53,25 @@ def control_loops(
 
     namespaces = NamespaceController(noted(controller("namespace-controller")), clock=clock)
     yield namespaces.run()
-    for each in controllers(noted, clock, options.gates, ca=ca, signing=signing):
+    quotas = QuotaController(noted(controller("resourcequota-controller")), clock=clock, gates=gates)
+    yield quotas.run()
+    for each in controllers(noted, clock, ca=ca, signing=signing):
         yield each.run()
-    yield from garbage_collection(noted, clock, gone=namespaces.gone)
+
+    def gone(item: Item) -> None:
+        namespaces.gone(item)
+        quotas.gone(item)
+
+    yield from garbage_collection(noted, clock, gone=gone)
     yield ControllerAccounts(client_of(Identity(MANAGER)), filter(None, accounts), clock=clock).run()
-    scheduling = client_of(Identity(SCHEDULER))
-    recorder = EventRecorder(scheduling, component=SCHEDULER_COMPONENT, clock=clock)
+
+
+def scheduler_loops(
+    client: Client, gates: FeatureGates, clock: Clock, metrics: Metrics
+) -> Iterator[Coroutine[Any, Any, None]]:
+    recorder = EventRecorder(client, component=SCHEDULER_COMPONENT, clock=clock)
     yield recorder.run()
-    yield Scheduler(scheduling, recorder=recorder, clock=clock, gates=options.gates, metrics=metrics).run()
-    if options.make_room is not MakeRoom.NO:
-        yield from _room(client_of, options, clock)
+    yield Scheduler(client, recorder=recorder, clock=clock, gates=gates, metrics=metrics).run()
 
 
 async def default_account(client: Client) -> None:
@@ -69,26 +88,25 @@ async def default_account(client: Client) -> None:
 
 
 def controllers(
-    client_of: ClientOf, clock: Clock, gates: FeatureGates, *, ca: str, signing: Signing
+    client_of: ClientOf, clock: Clock, *, ca: str, signing: Signing
 ) -> Iterator[Controller[Any]]:
-    """Those that every cluster has, each as itself; beside them the one of namespaces."""
+    """Those that every cluster has, each as itself; beside them those of namespaces and quotas."""
 
     def own(name: str) -> Client:
         return client_of(controller(name))
 
-    yield NamespaceContents(
-        client_of(Identity(MANAGER)), accounts=own("service-account-controller"),
-        certificates=own("root-ca-cert-publisher"), clock=clock, ca=ca,
-    )  # fmt: skip
-    yield QuotaController(own("resourcequota-controller"), clock=clock, gates=gates)
+    shared = client_of(Identity(MANAGER))
+    yield DefaultAccounts(shared, own("service-account-controller"), clock=clock)
+    yield RootCertificates(shared, own("root-ca-cert-publisher"), clock=clock, ca=ca)
     yield AggregationController(own("clusterrole-aggregation-controller"), clock=clock)
     yield VolumeProtection(own("pvc-protection-controller"), PersistentVolumeClaim, clock=clock)
-    yield CertificateController(own("certificate-controller"), clock=clock, signing=signing)
+    yield CertificateController(
+        own("certificate-controller"), reader=client_of(Identity(MANAGER)), clock=clock, signing=signing)
     yield VolumeProtection(own("pv-protection-controller"), PersistentVolume, clock=clock)
 
 
 def garbage_collection(
-    client_of: ClientOf, clock: Clock, *, gone: Callable[[str, str], None] = lambda _namespace, _uid: None
+    client_of: ClientOf, clock: Clock, *, gone: Callable[[Item], None] = lambda _item: None
 ) -> Iterator[Coroutine[Any, Any, None]]:
     """`gone` is told of every object that vanished."""
     client = client_of(controller("generic-garbage-collector"))
@@ -98,10 +116,11 @@ def garbage_collection(
 
 
 def _room(client_of: ClientOf, options: UpOptions, clock: Clock) -> Iterator[Coroutine[Any, Any, None]]:
-    from podfit.controllers import room
+    from podfit.controllers import room, room_notice
 
     evict = options.make_room is MakeRoom.PREEMPT
     client = client_of(Identity(room.USER, (room.EVICTORS,) if evict else ()))
     recorder = EventRecorder(client, component=room.COMPONENT, clock=clock)
     yield recorder.run()
     yield room.RoomController(client, recorder=recorder, clock=clock, gates=options.gates, evict=evict).run()
+    yield room_notice.keep_notice(client, clock, "preempt" if evict else "shrink")

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -11,7 +12,7 @@ from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.cluster.errors import MachineError
 from podfit.cluster.kubelet_config import kubelet_config, node_machine
-from podfit.cluster.options import NodeKind, UpOptions
+from podfit.cluster.options import NodeKind, NodeOptions
 from podfit.cluster.process import RunningNode
 from podfit.cluster.runtime import Footing, containerd_failed
 from podfit.core.clock import Clock
@@ -24,6 +25,7 @@ from podfit.kubelet.runtime.archives import Importer
 from podfit.kubelet.runtime.containerd import Containerd, ContainerdFailed
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime
+from podfit.kubelet.runtime.shims import LeakedShims
 from podfit.kubelet.volumes.mounter import DirectoryMounter, TmpfsMounter
 from podfit.net.wire import Handler, Identity
 
@@ -31,6 +33,7 @@ log = logging.getLogger(__name__)
 
 READY_SECONDS = 30.0
 STEP = 0.01
+SHIM_SECONDS = 15.0
 
 
 class Machinery(msgspec.Struct, frozen=True):
@@ -42,7 +45,7 @@ class Machinery(msgspec.Struct, frozen=True):
     containerd: Containerd | None = None
 
 
-async def real_machinery(stands_on: Footing, options: UpOptions, clock: Clock) -> Machinery:
+async def real_machinery(stands_on: Footing, options: NodeOptions, clock: Clock) -> Machinery:
     """Wait for our own containerd, or connect to the runtime that was named. Raises MachineError."""
     found, containerd = stands_on.cgroups, stands_on.containerd
     if containerd is None:
@@ -51,7 +54,7 @@ async def real_machinery(stands_on: Footing, options: UpOptions, clock: Clock) -
     try:
         await containerd.start()
     except ContainerdFailed as error:
-        raise containerd_failed(containerd, error) from error
+        raise containerd_failed(options.data, containerd, error) from error
     runtime = _cri(containerd.places.socket, containerd.importer)
     try:
         await _until_ready(runtime, containerd, clock)
@@ -129,6 +132,12 @@ def simulated_machinery(clock: Clock) -> Machinery:
     return Machinery(SimulatedRuntime(clock, cgroups), cgroups, "containers do not run")
 
 
+def local_client(name: str, api: Handler) -> Client:
+    """As the node, to an API server in this process."""
+    identity = Identity(f"system:node:{name}", ("system:nodes", "system:authenticated"))
+    return Client(Local(api, identity), user_agent="kubelet")
+
+
 async def wait_until_ready(client: Client, name: str) -> None:
     node = await client.get(Node, name)
     if _is_ready(node):
@@ -150,20 +159,37 @@ def _is_ready(node: Node) -> bool:
     return any(each.type == "Ready" and each.status == "True" for each in node.status.conditions)
 
 
+async def end_leaked_shims(runtime: Runtime, containerd: Containerd, clock: Clock) -> None:
+    """Until cancelled. The sandboxes are asked for before the processes are looked at: one that comes in between has a
+    shim that is seen for the first time.
+    """
+    leaked = LeakedShims(containerd.places.socket)
+    while True:
+        try:
+            known = {sandbox.id for sandbox in await runtime.list_sandboxes()}
+        except CRIError as error:
+            log.debug("not looking for leaked shims error=%s", error)
+        else:
+            await asyncio.to_thread(leaked.look, known)
+        await clock.sleep(SHIM_SECONDS)
+
+
 class ClusterNode:
-    """One node, whose containers find the API server at `address`. `handler` is its kubelet's server."""
+    """One node, whose containers find the API server at `api_server`. `handler` is its kubelet's server, which listens
+    at `port` of `address` where there is one. `client` speaks as the node.
+    """
 
     def __init__(
-        self, name: str, kind: NodeKind, machinery: Machinery, options: UpOptions, api: Handler, clock: Clock,
-        address: str,
-    ) -> None:
+        self, name: str, kind: NodeKind, machinery: Machinery, options: NodeOptions, client: Client, clock: Clock, *,
+        api_server: str, address: str = "", port: int = 0,
+    ) -> None:  # fmt: skip
         self.name = name
         self.kind = kind
+        self._clock = clock
         self.machinery = machinery
-        identity = Identity(f"system:node:{name}", ("system:nodes", "system:authenticated"))
-        client = Client(Local(api, identity), user_agent="kubelet")
         simulated = kind is NodeKind.SIMULATED
-        config = kubelet_config(name, options, simulated=simulated, api_server=address)
+        config = kubelet_config(
+            name, options, simulated=simulated, api_server=api_server, address=address, port=port)
         try:
             self._kubelet = Kubelet(
                 client=client, runtime=machinery.runtime, cgroups=machinery.cgroups, config=config,
@@ -175,7 +201,7 @@ class ClusterNode:
             )  # fmt: skip
         except ManagerError as error:
             raise MachineError(str(error)) from error
-        self._watching: asyncio.Task[None] | None = None
+        self._watching: list[asyncio.Task[None]] = []
 
     @property
     def cgroups(self) -> Cgroups:
@@ -194,15 +220,19 @@ class ClusterNode:
             cgroup_root=self.cgroups.layout.root, containerd_pid=containerd.pid if containerd else 0,
         )  # fmt: skip
 
-    async def start(self) -> None:
-        if self.machinery.containerd is not None:
-            self._watching = asyncio.create_task(self.machinery.containerd.watch())
+    async def start(self, changed: Callable[[], None]) -> None:
+        """`changed` is called when `running` says something else."""
+        containerd = self.machinery.containerd
+        if containerd is not None:
+            self._watching = [
+                asyncio.create_task(containerd.watch(changed), name="containerd"),
+                asyncio.create_task(end_leaked_shims(self.machinery.runtime, containerd, self._clock), name="shims")]
         await self._kubelet.start()
 
     async def stop(self, *, pods: bool, runtime: bool) -> None:
         """With `runtime` our own containerd ends as well, if nothing runs on it any more."""
         await self._kubelet.stop(stop_pods=pods)
-        if self._watching is not None:
-            self._watching.cancel()
-            await asyncio.gather(self._watching, return_exceptions=True)
+        for task in self._watching:
+            task.cancel()
+        await asyncio.gather(*self._watching, return_exceptions=True)
         await release(self.machinery, end=runtime)

@@ -5,15 +5,16 @@ import shutil
 import socket
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 from msgspec.structs import fields
 
 from podfit.apiserver.audit.options import AuditOptions, BadPolicy
 from podfit.apiserver.legacy.options import OFF, Legacy
-from podfit.cluster.errors import MachineError, UsageError
-from podfit.cluster.given_files import check_data, check_kubeconfig, check_manifests
+from podfit.client.kubeconfig import default_paths
+from podfit.cluster.errors import MachineError, UsageError, reason
+from podfit.cluster.given_files import check_data, check_kubeconfig, check_manifests, check_own_kubeconfig
 from podfit.cluster.layout import DEFAULT_PORT, DataDir
 from podfit.cluster.listening import Listening
 from podfit.core.clock import Clock
@@ -96,6 +97,19 @@ class KubeletOptions(msgspec.Struct, frozen=True, kw_only=True):
             for part in (f"--{each.name.replace('_', '-')}", str(value))]
 
 
+class NodeOptions(Protocol):
+    """What a node is started with, by `up` or alone."""
+
+    @property
+    def data(self) -> DataDir: ...
+    @property
+    def kubelet(self) -> KubeletOptions: ...
+    @property
+    def gates(self) -> FeatureGates: ...
+    @property
+    def runtime_endpoint(self) -> str: ...
+
+
 class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
     data: DataDir
     port: int = DEFAULT_PORT
@@ -117,6 +131,8 @@ class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
         check_data(self.data.root)
         if self.kubeconfig is not None:
             check_kubeconfig(self.kubeconfig)
+        else:
+            check_own_kubeconfig(default_paths(os.environ)[0])
         if not 0 <= self.port <= 65535:
             raise UsageError(f"--port {self.port} is not a port (0 to 65535; 0 takes a free one)")
         self.listening.check()
@@ -149,7 +165,7 @@ def open_audit(audit: AuditOptions, clock: Clock) -> "AuditLog | None":
     try:
         return audit.open(clock)
     except OSError as error:
-        raise MachineError(f"the audit log cannot be written: {error}") from error
+        raise MachineError(f"--audit-log-path: {audit.log} cannot be written ({reason(error)})") from error
 
 
 def check_audit(audit: AuditOptions) -> None:
@@ -184,20 +200,21 @@ def choose_node(options: UpOptions) -> NodeChoice:
     """A real node when this machine can have one, else a simulated one; MachineError when a real one was demanded."""
     if options.node in (NodeKind.SIMULATED, NodeKind.NONE):
         return NodeChoice(options.node, "as asked")
-    lacking = _lacking(private=not options.runtime_endpoint)
+    lacking = lacking_for_real(private=not options.runtime_endpoint)
     if not lacking and options.nodes == 1:
         return NodeChoice(NodeKind.REAL, "root, Linux and a container runtime are here")
     if options.node is NodeKind.REAL or options.runtime_endpoint:
         raise MachineError(
             "a real node cannot run here",
             evidence=tuple(lacking),
-            fix=(*_advice(lacking), "or run:  podfit up --node simulated"),
+            fix=(*advice(lacking), f"or run:  {options.data.command('up', '--node', 'simulated')}"),
         )
     why = lacking[0] if lacking else f"{options.nodes} nodes were asked for and this machine is one"
     return NodeChoice(NodeKind.SIMULATED, why)
 
 
-def _lacking(*, private: bool) -> list[str]:
+def lacking_for_real(*, private: bool) -> list[str]:
+    """What this machine lacks to be a real node; `private` is one with a containerd of its own."""
     if os.uname().sysname != "Linux":
         return [f"this is {os.uname().sysname}, not Linux"]
     missing = []
@@ -208,13 +225,14 @@ def _lacking(*, private: bool) -> list[str]:
     return missing
 
 
-def _advice(lacking: list[str]) -> tuple[str, ...]:
-    advice = []
+def advice(lacking: list[str]) -> tuple[str, ...]:
+    """Commands that help."""
+    commands = []
     if any("not root" in each for each in lacking):
-        advice.append("run it as root:  sudo podfit up")
+        commands.append("run it as root:  sudo podfit up")
     if any("not installed" in each for each in lacking):
-        advice.append("install it:  apt-get install containerd runc containernetworking-plugins")
-    return tuple(advice)
+        commands.append("install it:  apt-get install containerd runc containernetworking-plugins")
+    return tuple(commands)
 
 
 def node_names(choice: NodeChoice, count: int) -> tuple[str, ...]:

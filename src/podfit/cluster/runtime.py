@@ -9,14 +9,12 @@ import msgspec
 
 from podfit.cluster.errors import MachineError
 from podfit.cluster.layout import DataDir
-from podfit.cluster.options import UpOptions
+from podfit.cluster.options import NodeOptions
 from podfit.core.clock import Clock
 from podfit.kubelet.cgroup.detect import Found, detect
 from podfit.kubelet.cgroup.protocol import CgroupError, Layout
 from podfit.kubelet.runtime.containerd import Containerd, ContainerdFailed
 from podfit.kubelet.runtime.images import PAUSE
-
-SIMULATE = "or run:  podfit up --node simulated"
 
 
 class Footing(msgspec.Struct, frozen=True):
@@ -26,24 +24,29 @@ class Footing(msgspec.Struct, frozen=True):
     containerd: Containerd | None
 
 
-def footing(options: UpOptions, clock: Clock) -> Footing:
+def footing(options: NodeOptions, clock: Clock) -> Footing:
     """Look for cgroups, and launch or adopt containerd without waiting for it. Raises MachineError."""
     try:
         found = detect(cgroup_layout(options.data))
     except CgroupError as error:
-        raise MachineError(f"no cgroups on this machine: {error}", fix=(SIMULATE,)) from error
+        raise MachineError(f"no cgroups on this machine: {error}", fix=(simulate(options.data),)) from error
     if options.runtime_endpoint:
         return Footing(found, None)
     containerd = private_containerd(options.data, clock)
     try:
         containerd.begin()
     except ContainerdFailed as error:
-        raise containerd_failed(containerd, error) from error
+        raise containerd_failed(options.data, containerd, error) from error
     return Footing(found, containerd)
 
 
-def containerd_failed(containerd: Containerd, error: ContainerdFailed) -> MachineError:
-    return MachineError(str(error), evidence=(f"its log: {containerd.places.log}",), fix=(SIMULATE,))
+def containerd_failed(data: DataDir, containerd: Containerd, error: ContainerdFailed) -> MachineError:
+    return MachineError(str(error), evidence=(f"its log: {containerd.places.log}",), fix=(simulate(data),))
+
+
+def simulate(data: DataDir) -> str:
+    """What to do on a machine that cannot be a node."""
+    return f"or run:  {data.command('up', '--node', 'simulated')}"
 
 
 def cgroup_layout(data: DataDir) -> Layout:

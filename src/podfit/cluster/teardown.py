@@ -16,7 +16,8 @@ from podfit.client.kubeconfig_edit import remove
 from podfit.cluster.errors import MachineError
 from podfit.cluster.layout import DataDir
 from podfit.cluster.leftovers import Traces
-from podfit.cluster.process import Process, UpState, exclusive, read_state, running
+from podfit.cluster.options import NodeKind
+from podfit.cluster.process import Process, RunningNode, Unrecorded, UpState, exclusive, read_state, running
 from podfit.cluster.runtime import cgroup_layout, private_containerd
 from podfit.core.clock import Clock
 from podfit.kubelet.cgroup.detect import detect
@@ -35,14 +36,14 @@ STEP = 0.05
 async def stop_everything(data: DataDir, *, announce: Callable[[str], None]) -> None:
     """Raises MachineError when a running cluster does not end, LeftBehind when something of it stays all the same."""
     clock, traces = SystemClock(), Traces(data)
+    process, nodes = _running_process(data)
     present = traces.look()
-    state = running(data)
-    if state is not None:
-        await _ask_to_stop(state, clock)
+    if process is not None:
+        await _ask_to_stop(process, clock)
         await traces.verify(clock)
-        announce(f"stopped podfit (pid {state.pid}), its containers and its runtime")
+        announce(f"stopped podfit (pid {process.pid}){_with(nodes)}")
         return
-    left = read_state(data) if data.root.exists() else None
+    left = read_state(data)
     if left is None and not present:
         announce(f"nothing runs on {data.root}")
         return
@@ -56,14 +57,36 @@ async def stop_everything(data: DataDir, *, announce: Callable[[str], None]) -> 
     announce(f"took down what {who} had left on {data.root}")
 
 
-async def _ask_to_stop(state: UpState, clock: Clock) -> None:
-    process = Process(state.pid, state.start_ticks)
-    os.kill(state.pid, signal.SIGINT)
+def _running_process(data: DataDir) -> tuple[Process | None, tuple[RunningNode, ...]]:
+    """Of the cluster that runs on the directory, also when its state file is lost; what is known of its nodes."""
+    try:
+        state = running(data)
+    except Unrecorded as cluster:
+        return cluster.process, ()
+    return (Process(state.pid, state.start_ticks), state.nodes) if state is not None else (None, ())
+
+
+def _with(nodes: tuple[RunningNode, ...]) -> str:
+    """What else has stopped: simulated nodes have no containers, and a runtime that was given goes on."""
+    if any(node.containerd_pid for node in nodes):
+        return ", its containers and its containerd"
+    if any(node.kind == NodeKind.REAL for node in nodes):
+        return " and its containers"
+    if nodes:
+        return f" and its simulated {'node' if len(nodes) == 1 else 'nodes'}"
+    return ""
+
+
+async def _ask_to_stop(process: Process, clock: Clock) -> None:
+    try:
+        os.kill(process.pid, signal.SIGINT)
+    except PermissionError as error:
+        raise MachineError(f"podfit (pid {process.pid}) belongs to another user: you may not stop it") from error
     deadline = clock.monotonic() + STOP_SECONDS
     while process.alive():
         if clock.monotonic() > deadline:
             raise MachineError(
-                f"podfit (pid {state.pid}) has not stopped after {STOP_SECONDS:.0f} s", fix=("see its log",)
+                f"podfit (pid {process.pid}) has not stopped after {STOP_SECONDS:.0f} s", fix=("see its log",)
             )
         await asyncio.sleep(STEP)
 

@@ -3,6 +3,10 @@
     request ─▶ a node's, and who asks may ─▶ approved ─▶ the signer's rules ─▶ certificate, or Failed with what is wrong
                                                ▲
                          kubectl certificate approve
+
+A node's client certificate is approved when the requester holds the right to it (RBAC), its serving certificate when
+every name and address in it is that of its Node object (`decide.node_addresses`). What is not approved here waits for a
+person, and is looked at again when the Node changes.
 """
 
 import logging
@@ -14,12 +18,17 @@ from msgspec.structs import replace
 
 from podfit.api.authorization import ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec
 from podfit.api.certificates import APPROVED, FAILED, GROUP, CertificateSigningRequest
+from podfit.api.core.nodes import Node
+from podfit.api.core.services import Service
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.decide.certificates import (
+    NODE,
+    NODE_SERVING,
+    SERVING_MESSAGE,
     is_to_be_signed,
     is_undecided,
     objection,
@@ -28,11 +37,13 @@ from podfit.decide.certificates import (
     times,
     with_condition,
 )
+from podfit.decide.node_addresses import canonical, serving_objection
 from podfit.net.requests import ends, read
 
 log = logging.getLogger(__name__)
 
 RESOURCE = "certificatesigningrequests"
+LOOK_AGAIN = 3600.0  # seconds: the time of day may be set meanwhile
 
 
 class Signing(msgspec.Struct, frozen=True):
@@ -43,12 +54,17 @@ class Signing(msgspec.Struct, frozen=True):
 
 
 class CertificateController(Controller[str]):
-    def __init__(self, client: Client, *, clock: Clock, signing: Signing) -> None:
+    """`reader` is a client that may list and watch nodes and services."""
+
+    def __init__(self, client: Client, *, reader: Client, clock: Clock, signing: Signing) -> None:
         self._client, self._clock, self._signing = client, clock, signing
         self._requests = Informer(client, CertificateSigningRequest, clock=clock)
-        super().__init__(clock, self._requests)
+        self._nodes = Informer(reader, Node, clock=clock)
+        self._api = Informer(reader, Service, clock=clock, namespace="default", fields="metadata.name=kubernetes")
+        super().__init__(clock, self._requests, self._nodes, self._api)
         self._requests.add_handler(
             add=lambda new: self.queue.add(new.metadata.name), update=lambda _, new: self.queue.add(new.metadata.name))
+        self._nodes.add_handler(add=self._node_changed, update=self._node_updated, delete=self._node_changed)
 
     async def reconcile(self, key: str) -> float | None:
         request = self._requests.get(key)
@@ -69,12 +85,38 @@ class CertificateController(Controller[str]):
             return None
         return await self._clear(request)
 
+    def _node_updated(self, old: Node, new: Node) -> None:
+        if old.status.addresses != new.status.addresses or old.status.daemon_endpoints != new.status.daemon_endpoints:
+            self._node_changed(new)
+
+    def _node_changed(self, _: Node) -> None:
+        """An address that one node gave up may be asked for by another, so all that wait are looked at."""
+        for request in self._requests.list():
+            if request.spec.signer_name == NODE_SERVING and is_undecided(request):
+                self.queue.add(request.metadata.name)
+
     async def _approve(self, request: CertificateSigningRequest) -> None:
+        if request.spec.signer_name == NODE_SERVING and request.spec.username.startswith(NODE):
+            await self._approve_serving(request)
+            return
         for kind in recognized(request, read(request.spec.request)):
             if await self._may(request, kind.subresource):
                 approved = with_condition(request, APPROVED, "AutoApproved", kind.message)
                 await self._client.update(approved, subresource="approval")
                 return
+
+    async def _approve_serving(self, request: CertificateSigningRequest) -> None:
+        if why := serving_objection(request, read(request.spec.request), self._nodes.list(), self._reserved()):
+            log.info("serving certificate is not approved request=%s reason=%s", request.metadata.name, why)
+            return
+        approved = with_condition(request, APPROVED, "AutoApproved", SERVING_MESSAGE)
+        await self._client.update(approved, subresource="approval")
+
+    def _reserved(self) -> frozenset[str]:
+        """The addresses of the service `kubernetes`, by which pods reach the API server."""
+        return frozenset(
+            canonical(address) for service in self._api.list()
+            for address in (service.spec.cluster_ip, *service.spec.cluster_ips) if address)
 
     async def _may(self, request: CertificateSigningRequest, subresource: str) -> bool:
         asked, access = request.spec, ResourceAttributes(
@@ -99,7 +141,7 @@ class CertificateController(Controller[str]):
         if due is None:
             return None
         if due > now:
-            return (due - now).total_seconds()
+            return min((due - now).total_seconds(), LOOK_AGAIN)
         meta = request.metadata
         await self._client.delete(
             CertificateSigningRequest, meta.name, "", uid=meta.uid, resource_version=meta.resource_version)

@@ -1,23 +1,38 @@
-"""What a namespace's pods really use, counted again.
+"""What the objects of a namespace really use of its quotas, counted again.
 
-Admission charges a growth at once and credits nothing; this controller counts all pods whenever a pod or a quota
-changed in what counts, so what shrank, finished or went away is credited once the node has reported it (R-066). A pod
-is charged before it is stored: a count that falls in between misses it, so its coming is a reason to count, too.
+Admission charges a growth with the write and credits nothing. This controller counts when a quota is new or limits
+something else, when a pod, a service or a claim came or changed in what counts, and when any object went away: so
+what shrank, finished or is gone is credited, of a pod once the node has reported it (R-066). Whoever follows all kinds
+(the garbage collector) tells of what is `gone`. A status is only written over the one it was counted for, so a charge
+made meanwhile is never lost.
 """
+
+from typing import Any
 
 from msgspec.structs import replace
 
+from podfit.api.core.claims import PersistentVolumeClaim
 from podfit.api.core.limits import ResourceQuota
 from podfit.api.core.pods import Pod
+from podfit.api.core.services import Service
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller
+from podfit.controllers.garbage.graph import Item, Marked
+from podfit.controllers.served import Served, served
 from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
-from podfit.decide.quota import pod_usage, recount
+from podfit.decide.quota import Present, count
+from podfit.decide.quota_scopes import scoped_by
+from podfit.decide.quota_usage import Evaluator, evaluator, of_name
+
+WHOLE: dict[str, type[Any]] = {"pods": Pod, "services": Service, "persistentvolumeclaims": PersistentVolumeClaim}
+AGAIN = 300.0  # seconds after which everything is counted again
+Key = tuple[str, str]
 
 
-class QuotaController(Controller[tuple[str, str]]):
+class QuotaController(Controller[Key]):
     """Keys are namespace and name of a quota."""
 
     def __init__(self, client: Client, *, clock: Clock, gates: FeatureGates) -> None:
@@ -25,32 +40,83 @@ class QuotaController(Controller[tuple[str, str]]):
         self._clock = clock
         self._gates = gates
         self._quotas = Informer(client, ResourceQuota, clock=clock)
-        self._pods = Informer(client, Pod, clock=clock)
-        super().__init__(clock, self._quotas, self._pods)
-        self._quotas.add_handler(add=self._quota_changed, update=lambda _, new: self._quota_changed(new))
-        self._pods.add_handler(
-            add=lambda new: self._all_in(new.metadata.namespace), update=self._pod_changed,
-            delete=lambda old: self._all_in(old.metadata.namespace))
+        self._kinds: dict[tuple[str, str], Served] = {}
+        followed = {resource: Informer(client, kind, clock=clock) for resource, kind in WHOLE.items()}
+        super().__init__(clock, self._quotas, *followed.values())
+        self._quotas.add_handler(
+            add=self._quota_changed, update=self._quota_updated,
+            delete=lambda old: self._changed(old.metadata.namespace, "resourcequotas", ""))
+        for resource, informer in followed.items():
+            self._follow(resource, informer)
+
+    def _follow(self, resource: str, informer: Informer[Any]) -> None:
+        rules = evaluator(resource, "")
+        assert rules is not None
+
+        def changed(obj: Any) -> None:
+            self._changed(obj.metadata.namespace, resource, "")
+
+        def updated(old: Any, new: Any) -> None:
+            if _counts(rules, old, self._gates) != _counts(rules, new, self._gates):
+                changed(new)
+
+        informer.add_handler(add=changed, update=updated, delete=changed)
+
+    def gone(self, item: Item) -> None:
+        """An object does not exist any more."""
+        if item.served.resource not in WHOLE or item.served.group:
+            self._changed(item.meta.namespace, item.served.resource, item.served.group)
+
+    def _quota_updated(self, old: ResourceQuota, new: ResourceQuota) -> None:
+        """A charge alone is no reason to count."""
+        if new.spec != old.spec or new.status.hard != new.spec.hard:
+            self._quota_changed(new)
 
     def _quota_changed(self, quota: ResourceQuota) -> None:
         self.queue.add((quota.metadata.namespace, quota.metadata.name))
 
-    def _pod_changed(self, old: Pod, new: Pod) -> None:
-        if pod_usage(old, self._gates) != pod_usage(new, self._gates):
-            self._all_in(new.metadata.namespace)
+    def _changed(self, namespace: str, resource: str, group: str) -> None:
+        rules = None
+        for quota in self._quotas.list(namespace) if namespace else ():
+            rules = rules or evaluator(resource, group)
+            if rules is not None and any(map(rules.about, quota.spec.hard)):
+                self._quota_changed(quota)
 
-    def _all_in(self, namespace: str) -> None:
-        for quota in self._quotas.list(namespace):
-            self._quota_changed(quota)
-
-    async def reconcile(self, key: tuple[str, str]) -> float | None:
+    async def reconcile(self, key: Key) -> float | None:
         namespace, name = key
         found = (await self._client.list(ResourceQuota, namespace, fields=f"metadata.name={name}")).items
         if not found:
             return None
         quota = found[0]
-        pods = (await self._client.list(Pod, namespace)).items
-        counted = recount(quota, pods, self._gates, self._clock.now())
+        wanted = {kind for kind in map(of_name, quota.spec.hard) if kind is not None}
+        present = [await self._present(namespace, rules) for kind in sorted(wanted) if (rules := evaluator(*kind))]
+        counted = count(quota, [kind for kind in present if kind], self._gates, self._clock.now())
         if counted != quota.status:
             await self._client.update_status(replace(quota, status=counted))
-        return None
+        return AGAIN
+
+    async def _present(self, namespace: str, rules: Evaluator) -> Present | None:
+        """None when the server does not have the kind."""
+        if rules.whole:
+            return Present(rules, (await self._client.list(WHOLE[rules.resource], namespace)).items)
+        kind = await self._kind(rules.resource, rules.group)
+        if kind is None:
+            return None
+        try:
+            page = await self._client.list(kind.decoded_as(Marked), namespace, limit=1)
+        except ApiError as error:
+            if error.code != 404:
+                raise
+            self._kinds.pop((rules.resource, rules.group))  # the definition is gone
+            return None
+        return Present(rules, number=len(page.items) + (page.remaining or 0))
+
+    async def _kind(self, resource: str, group: str) -> Served | None:
+        if (resource, group) not in self._kinds:
+            found = (await served(self._client, "list", "create")).kinds
+            self._kinds = {(kind.resource, kind.group): kind for kind in found if kind.namespaced}
+        return self._kinds.get((resource, group))
+
+
+def _counts(rules: Evaluator, obj: Any, gates: FeatureGates) -> object:
+    return rules.usage(obj, gates, None), scoped_by(obj)

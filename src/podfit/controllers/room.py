@@ -10,12 +10,14 @@ in a conflict, and the event that makes the facts new again is on its way.
 """
 
 from collections.abc import Iterable
+from functools import partial
 
 from msgspec.structs import replace
 
+from podfit.api import codec
 from podfit.api.core.containers import ResourceRequirements
 from podfit.api.core.nodes import Node
-from podfit.api.core.pods import Pod, PodStatus
+from podfit.api.core.pods import Pod
 from podfit.client.events import EventRecorder
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
@@ -24,11 +26,11 @@ from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
 from podfit.core.resources import CPU, MEMORY, ResourceList, only
-from podfit.core.times import format_time, parse_time
+from podfit.decide.gave import GAVE, noted
 from podfit.decide.giving import Shrink
 from podfit.decide.minimum import MINIMUM, BadMinimum, Target, minimums
-from podfit.decide.order import QueueKey, queue_key
-from podfit.decide.room import Enough, Impossible, Plan, allocated_form, is_active, plan, waits_for_room
+from podfit.decide.room import Impossible, Plan, is_active, waits_for_room, why_not
+from podfit.decide.room_turns import in_turn, turn_of
 
 USER = "system:podfit:room"
 EVICTORS = "system:podfit:room-eviction"  # the group whose role may end pods
@@ -36,6 +38,8 @@ COMPONENT = "podfit-room"
 NORMAL, WARNING = "Normal", "Warning"
 _BY_NODE, _WAITING = "node", "waiting"
 _STALE = (404, 409)  # the pod is not as it was when the plan was made
+_REFUSED_BY_BUDGET = 429
+BUDGET_SECONDS = 30.0
 _BUSY = (408, 429)  # the server's answer is about itself, not about the shrink
 
 
@@ -69,29 +73,21 @@ class RoomController(Controller[str]):
         if old.status.allocatable != new.status.allocatable and self._pods.by_index(_WAITING, new.metadata.name):
             self.queue.add(new.metadata.name)
 
-    async def reconcile(self, key: str) -> None:
+    async def reconcile(self, key: str) -> float | None:
         """Plan for the pods that wait on this node in the order in which it tries them, until one plan is acted on."""
         node = self._nodes.get(key)
         if node is None:
-            return
+            return None
         pods = {pod.metadata.uid: pod for pod in self._pods.by_index(_BY_NODE, key)}
         targets = {uid: self._targets(pod) for uid, pod in pods.items()}
-        for waiting in sorted(self._pods.by_index(_WAITING, key), key=self._turn):
-            others = [pod for uid, pod in pods.items() if uid != waiting.metadata.uid]
-            allocatable = node.status.allocatable
-            match plan(waiting, others, allocatable, targets, evict=self._evict, gates=self._gates):
-                case Plan() as made:
-                    await self._carry_out(waiting, made)
-                    return
-                case Enough():
-                    pods[waiting.metadata.uid] = _granted(waiting)
-                case Impossible() as verdict:
-                    self._tell(waiting, WARNING, "NoRoomToMake", self._why_not(verdict))
-
-    def _turn(self, pod: Pod) -> QueueKey:
-        since = next(
-            (each.last_transition_time for each in pod.status.conditions if each.type == "PodResizePending"), None)
-        return queue_key(pod, allocated_form(pod, self._gates), parse_time(since) if since else None)
+        queue = sorted(self._pods.by_index(_WAITING, key), key=partial(turn_of, gates=self._gates))
+        outcomes = in_turn(queue, pods, node.status.allocatable, targets, evict=self._evict, gates=self._gates)
+        for waiting, outcome in outcomes:
+            if isinstance(outcome, Plan):
+                return await self._carry_out(waiting, outcome)
+            if isinstance(outcome, Impossible):
+                self._tell(waiting, WARNING, "NoRoomToMake", why_not(outcome, evict=self._evict))
+        return None
 
     def _targets(self, pod: Pod) -> dict[str, Target]:
         """How far each container may shrink. A VPA's recommendation would be looked up here."""
@@ -105,21 +101,28 @@ class RoomController(Controller[str]):
 
     # ------------------------------------------------------------------ doing
 
-    async def _carry_out(self, waiting: Pod, made: Plan) -> None:
+    async def _carry_out(self, waiting: Pod, made: Plan) -> float | None:
+        """Seconds after which to ask again, where a disruption budget is in the way."""
         try:
             for change in made.shrinks:
                 if not await self._agreed(waiting, change):
                     self.queue.add(waiting.spec.node_name)
-                    return
+                    return None
+            for victim in made.victims:
+                if not await self._may_go(waiting, victim):
+                    return BUDGET_SECONDS
             self._tell(waiting, NORMAL, "MakingRoom", _intent(made))
             for change in made.shrinks:
-                await self._shrink(change)
+                await self._give(change, waiting)
                 self._recorder.event(change.pod, NORMAL, "GaveRoom", _gift(change, waiting))
             for victim in made.victims:
                 await self._end(victim, waiting, made)
         except ApiError as error:
+            if error.code == _REFUSED_BY_BUDGET:
+                return BUDGET_SECONDS
             if error.code not in _STALE:
                 raise
+        return None
 
     async def _agreed(self, waiting: Pod, change: Shrink) -> bool:
         """Ask the API server without doing it, so that nobody has given when somebody cannot."""
@@ -141,21 +144,40 @@ class RoomController(Controller[str]):
         }
         await self._client.patch(Pod, meta.name, meta.namespace, patch, subresource="resize", dry_run=dry_run)
 
+    async def _give(self, change: Shrink, waiting: Pod) -> None:
+        """Note what the pod had and for whom it gives, then shrink it. Without the shrink the note says nothing."""
+        meta = change.pod.metadata
+        patch = {"metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version,
+                              "annotations": {GAVE: noted(change, _name(waiting))}}}  # fmt: skip
+        marked = await self._client.patch(Pod, meta.name, meta.namespace, patch)
+        await self._shrink(replace(change, pod=marked))
+
+    async def _may_go(self, waiting: Pod, victim: Pod) -> bool:
+        """Ask the API server whether the pod may be evicted, before anybody has given anything."""
+        try:
+            await self._evicted(victim, dry_run=True)
+        except ApiError as error:
+            if error.code != _REFUSED_BY_BUDGET:
+                raise
+            self._tell(waiting, WARNING, "EvictionRefused", f"{_name(victim)} cannot be evicted: {error.message}")
+            return False
+        return True
+
     async def _end(self, victim: Pod, waiting: Pod, made: Plan) -> None:
-        meta, why = victim.metadata, f"Evicted to make room for the resize of {_important(waiting)}"
-        condition = {
-            "type": "DisruptionTarget", "status": "True", "reason": "EvictedToMakeRoom", "message": why,
-            "lastTransitionTime": format_time(self._clock.now()),
-        }  # fmt: skip
-        patch = {
-            "metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version},
-            "status": {"conditions": [condition]},
-        }
-        marked = await self._client.patch(Pod, meta.name, meta.namespace, patch, subresource="status")
-        version = marked.metadata.resource_version
-        await self._client.delete(Pod, meta.name, meta.namespace, uid=meta.uid, resource_version=version)
+        await self._evicted(victim)
+        why = f"Evicted to make room for the resize of {_important(waiting)}"
         text = f"{why}: shrinking neighbours does not free the {_amounts(made.missing)} that is missing"
         self._recorder.event(victim, WARNING, "EvictedToMakeRoom", text)
+
+    async def _evicted(self, victim: Pod, *, dry_run: bool = False) -> None:
+        meta = victim.metadata
+        preconditions = {"uid": meta.uid, "resourceVersion": meta.resource_version}
+        eviction = {
+            "apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": meta.name, "namespace": meta.namespace},
+            "deleteOptions": {"preconditions": preconditions, **({"dryRun": ["All"]} if dry_run else {})},
+        }  # fmt: skip
+        path = f"/api/v1/namespaces/{meta.namespace}/pods/{meta.name}/eviction"
+        await self._client.request("POST", path, codec.encode(eviction))
 
     # ------------------------------------------------------------------ telling
 
@@ -166,11 +188,6 @@ class RoomController(Controller[str]):
             self._told[pod.metadata.uid, reason] = text
             self._recorder.event(pod, kind, reason, message)
 
-    def _why_not(self, verdict: Impossible) -> str:
-        could = _amounts(verdict.available) or "nothing"
-        text = f"Resize lacks {_amounts(verdict.missing)}; neighbours of lower priority can give {could}"
-        return text + (", and evicting them would not be enough" if self._evict else "")
-
 
 def _node_of(pod: Pod) -> Iterable[str]:
     return (pod.spec.node_name,) if is_active(pod) else ()
@@ -178,11 +195,6 @@ def _node_of(pod: Pod) -> Iterable[str]:
 
 def _waits_on(pod: Pod) -> Iterable[str]:
     return (pod.spec.node_name,) if waits_for_room(pod) else ()
-
-
-def _granted(pod: Pod) -> Pod:
-    """A pod whose room is on its way, as it will count: at what it desires."""
-    return replace(pod, status=PodStatus(phase=pod.status.phase, qos_class=pod.status.qos_class))
 
 
 def _document(resources: ResourceRequirements) -> dict[str, dict[str, str]]:

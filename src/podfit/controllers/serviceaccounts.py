@@ -1,6 +1,8 @@
 """Service accounts that nobody asks for: `default` in each namespace, with the CA certificate, and the controllers'."""
 
+from abc import abstractmethod
 from collections.abc import Iterable
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -19,38 +21,62 @@ CA_CONFIG_MAP = "kube-root-ca.crt"
 TERMINATING = "NamespaceTerminating"
 
 
-class NamespaceContents(Controller[str]):
-    """`shared` reads; `accounts` and `certificates` are who make the one and the other, and can do no more."""
+class _InEveryNamespace(Controller[str]):
+    """Keys are namespaces, from the moment they are there until they are deleted."""
 
-    def __init__(self, shared: Client, *, accounts: Client, certificates: Client, clock: Clock, ca: str) -> None:
-        """`ca` is the certificate, PEM."""
-        self._accounts_client, self._certificates_client = accounts, certificates
-        self._ca = {"ca.crt": ca}
+    def __init__(self, shared: Client, *informers: Informer[Any], clock: Clock) -> None:
+        """`shared` reads."""
         self._namespaces = Informer(shared, Namespace, clock=clock)
-        self._accounts = Informer(shared, ServiceAccount, clock=clock, fields=f"metadata.name={ACCOUNT}")
-        self._maps = Informer(shared, ConfigMap, clock=clock, fields=f"metadata.name={CA_CONFIG_MAP}")
-        super().__init__(clock, self._namespaces, self._accounts, self._maps)
+        super().__init__(clock, self._namespaces, *informers)
         self._namespaces.add_handler(add=lambda new: self.queue.add(new.metadata.name))
+
+    async def reconcile(self, key: str) -> float | None:
+        namespace = self._namespaces.get(key)
+        if namespace is not None and not namespace.metadata.deletion_timestamp:
+            await self._complete(key)
+        return None
+
+    @abstractmethod
+    async def _complete(self, namespace: str) -> None:
+        """Give the namespace what it lacks."""
+
+
+class DefaultAccounts(_InEveryNamespace):
+    """The account `default`, for pods that name none. Nothing else has to be there first."""
+
+    def __init__(self, shared: Client, client: Client, *, clock: Clock) -> None:
+        """`client` makes them, and can do no more."""
+        self._client = client
+        self._accounts = Informer(shared, ServiceAccount, clock=clock, fields=f"metadata.name={ACCOUNT}")
+        super().__init__(shared, self._accounts, clock=clock)
         self._accounts.add_handler(delete=lambda old: self.queue.add(old.metadata.namespace))
+
+    async def _complete(self, namespace: str) -> None:
+        if self._accounts.get(ACCOUNT, namespace) is None:
+            await _create(self._client, ServiceAccount(metadata=ObjectMeta(name=ACCOUNT, namespace=namespace)))
+
+
+class RootCertificates(_InEveryNamespace):
+    """The config map with the certificate of the cluster's authority, which pods mount."""
+
+    def __init__(self, shared: Client, client: Client, *, clock: Clock, ca: str) -> None:
+        """`ca` is the certificate, PEM; `client` makes the config maps, and can do no more."""
+        self._client = client
+        self._ca = {"ca.crt": ca}
+        self._maps = Informer(shared, ConfigMap, clock=clock, fields=f"metadata.name={CA_CONFIG_MAP}")
+        super().__init__(shared, self._maps, clock=clock)
         self._maps.add_handler(
             update=lambda _, new: self.queue.add(new.metadata.namespace),
             delete=lambda old: self.queue.add(old.metadata.namespace),
         )
 
-    async def reconcile(self, key: str) -> float | None:
-        namespace = self._namespaces.get(key)
-        if namespace is None or namespace.metadata.deletion_timestamp:
-            return None
-        current = self._maps.get(CA_CONFIG_MAP, key)
+    async def _complete(self, namespace: str) -> None:
+        current = self._maps.get(CA_CONFIG_MAP, namespace)
         if current is None:
-            metadata = ObjectMeta(name=CA_CONFIG_MAP, namespace=key)
-            await _create(self._certificates_client, ConfigMap(metadata=metadata, data=self._ca))
+            metadata = ObjectMeta(name=CA_CONFIG_MAP, namespace=namespace)
+            await _create(self._client, ConfigMap(metadata=metadata, data=self._ca))
         elif current.data != self._ca:
-            await self._certificates_client.update(replace(current, data=self._ca))
-        if self._accounts.get(ACCOUNT, key) is None:  # last: with it pods are let in, and they mount the certificate
-            account = ServiceAccount(metadata=ObjectMeta(name=ACCOUNT, namespace=key))
-            await _create(self._accounts_client, account)
-        return None
+            await self._client.update(replace(current, data=self._ca))
 
 
 class ControllerAccounts(Controller[str]):

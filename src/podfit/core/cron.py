@@ -7,6 +7,8 @@ import re
 
 import msgspec
 
+from podfit.core.numbers import parse_int
+
 
 class _Bounds(msgspec.Struct, frozen=True):
     least: int
@@ -19,8 +21,7 @@ _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _FIELDS = (_Bounds(0, 59), _Bounds(0, 23), _Bounds(1, 31), _Bounds(1, 12, _MONTHS), _Bounds(0, 6, _DAYS))
 _WORDS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
 _EVERY = "@every "
-_DURATION = re.compile(r"[-+]?(0|((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)", re.ASCII)
-_NUMBER = re.compile(r"[-+]?\d+", re.ASCII)
+_DURATION = re.compile(r"[-+]?(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)", re.ASCII)
 _ZONES = ("TZ=", "CRON_TZ=")
 
 
@@ -94,8 +95,10 @@ def _number(text: str, bounds: _Bounds) -> int:
 
 
 def _plain(text: str) -> int:
-    if not _NUMBER.fullmatch(text):
-        raise _Wrong(f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": invalid syntax')
-    if int(text) < 0:
-        raise _Wrong(f"negative number ({int(text)}) not allowed: {text}")
-    return int(text)
+    try:
+        number = parse_int(text)
+    except ValueError as error:
+        raise _Wrong(f"failed to parse int from {text}: {str(error).replace('ParseInt', 'Atoi')}") from None
+    if number < 0:
+        raise _Wrong(f"negative number ({number}) not allowed: {text}")
+    return number

@@ -11,24 +11,32 @@ client decodes it back, so both sides of a transport see the same object.
                 {} is shown as such, None is not
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 
 class ApiError(Exception):
     """A refusal in the shape of the API's `Status` object."""
 
-    def __init__(self, code: int, reason: str, message: str, details: dict[str, Any] | None = None) -> None:
+    warnings: Sequence[str] = ()
+    """What the client is told beside it."""
+
+    def __init__(
+        self, code: int, reason: str, message: str, details: dict[str, Any] | None = None, *, continue_: str = "",
+    ) -> None:  # fmt: skip
         super().__init__(message)
         self.code = code
         self.reason = reason
         self.message = message
         self.details = details or {}
+        self.continue_ = continue_
+        """The token with which a list that expired can go on in the present."""
         self._empty_shown = details == {}
 
     def status(self) -> dict[str, Any]:
         body: dict[str, Any] = {
-            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-            "message": self.message, "reason": self.reason,
+            "kind": "Status", "apiVersion": "v1", "metadata": {"continue": self.continue_} if self.continue_ else {},
+            "status": "Failure", "message": self.message, "reason": self.reason,
         }
         if self.details or self._empty_shown:
             body["details"] = self.details
@@ -86,9 +94,9 @@ def conflict(resource: str, name: str, text: str = MODIFIED, *, group: str = "")
     return ApiError(409, "Conflict", message, _details(name, resource, group))
 
 
-def gone(message: str) -> ApiError:
+def gone(message: str, *, continue_: str = "") -> ApiError:
     """410 of a watch or list that asks for history already compacted; `reason` is Expired."""
-    return ApiError(410, "Expired", message)
+    return ApiError(410, "Expired", message, continue_=continue_)
 
 
 def method_not_allowed() -> ApiError:

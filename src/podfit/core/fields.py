@@ -6,6 +6,7 @@ client sees, duplicates removed and one cause per error (spec R-048, R-049).
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -51,10 +52,16 @@ def _go_escape(found: re.Match[str]) -> str:
     return found[1] + {"07": r"\a", "0b": r"\v"}.get(found[2], rf"\x{found[2]}")
 
 
+@lru_cache(maxsize=1)  # a long text is often wrong in several ways
+def _quoted(text: str) -> str:
+    quoted = msgspec.json.encode(text).decode()
+    return _CONTROL.sub(_go_escape, quoted) if r"\u00" in quoted else quoted
+
+
 def shown(value: Any) -> str:
     """A value as Go prints it in an error: strings and quantities quoted, numbers bare, the rest as JSON."""
     if isinstance(value, (str, Quantity)):
-        return _CONTROL.sub(_go_escape, msgspec.json.encode(str(value)).decode())
+        return _quoted(str(value))
     if value is None:
         return "null"
     if isinstance(value, (bool, int, float)):

@@ -11,8 +11,9 @@ from enum import Enum
 from functools import lru_cache
 
 _NANO = 10**9
+_LONGEST_KEPT = 64  # letters of a text that is not read anew
 _LARGEST = (2**63 - 1) * _NANO
-_PATTERN = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d+))?", re.ASCII)
+_PATTERN = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d+))?", re.ASCII)
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _SUFFIX_OF = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
@@ -23,6 +24,8 @@ class Format(Enum):
     DECIMAL_SI = "DecimalSI"
     BINARY_SI = "BinarySI"
     DECIMAL_EXPONENT = "DecimalExponent"
+
+    __hash__ = object.__hash__  # a member is one object; the hash of Enum is written in Python, and asked for often
 
 
 class Quantity:
@@ -42,7 +45,7 @@ class Quantity:
     @staticmethod
     def parse(text: str) -> "Quantity":
         """Read the wire form. ValueError names what is wrong; finer than a nano unit rounds away from zero."""
-        return _parse(text)
+        return _parse(text) if len(text) <= _LONGEST_KEPT else _parse.__wrapped__(text)
 
     @staticmethod
     def of(value: int, form: Format = Format.DECIMAL_SI) -> "Quantity":

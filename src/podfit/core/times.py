@@ -1,6 +1,8 @@
 """RFC 3339 as the API writes it: whole seconds in UTC, or microseconds where a field is a MicroTime."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+
+FIRST, LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
 def format_time(moment: datetime) -> str:
@@ -11,6 +13,14 @@ def format_time(moment: datetime) -> str:
 def format_micro(moment: datetime) -> str:
     """`2026-11-21T03:55:07.000123Z`."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds")[:26] + "Z"
+
+
+def later(moment: datetime, seconds: float) -> datetime:
+    """So many seconds later (earlier when negative), but never outside of the years 1 to 9999."""
+    try:
+        return moment.astimezone(UTC) + timedelta(seconds=seconds)
+    except OverflowError:
+        return LAST if seconds > 0 else FIRST
 
 
 def parse_time(text: str) -> datetime:

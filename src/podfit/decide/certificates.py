@@ -54,6 +54,7 @@ class Recognized(msgspec.Struct, frozen=True):
 
 SELF_NODE = Recognized(
     "selfnodeclient", "Auto approving self kubelet client certificate after SubjectAccessReview.")
+SERVING_MESSAGE = "Auto approving kubelet serving certificate: its names and addresses are those of the Node."
 ANY_NODE = Recognized("nodeclient", "Auto approving kubelet client certificate after SubjectAccessReview.")
 
 
@@ -122,7 +123,8 @@ def with_condition(
 
 def times(now: datetime, seconds: int | None, authority_ends: datetime) -> tuple[datetime, datetime]:
     """From when until when it is good. What lasts long ends as much earlier as it begins earlier."""
-    wanted = LONGEST if seconds is None else max(SHORTEST, min(timedelta(seconds=seconds), LONGEST))
+    longest = int(LONGEST.total_seconds())
+    wanted = max(SHORTEST, timedelta(seconds=longest if seconds is None else max(0, min(seconds, longest))))
     ends = now + wanted if wanted < SHORT else now + wanted - BACKDATED
     return now - BACKDATED, min(ends, authority_ends)
 

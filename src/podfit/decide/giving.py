@@ -10,8 +10,7 @@ import msgspec
 
 from podfit.api.base import ResourceList
 from podfit.api.core.containers import Container, ResourceRequirements
-from podfit.api.core.pods import Pod
-from podfit.api.validation.pods import MIRROR
+from podfit.api.core.pods import MIRROR, Pod
 from podfit.core.features import FeatureGates
 from podfit.core.quantity import ZERO, Quantity
 from podfit.core.resources import CPU, MEMORY, positive, subtract

@@ -9,20 +9,22 @@ from podfit.api.core.pods import Pod
 from podfit.core.quantity import ZERO
 from podfit.decide.requests import pod_requests
 
-QueueKey = tuple[bool, int, bool, datetime]
+QueueKey = tuple[bool, int, bool, datetime, str]
 _LAST = datetime.max.replace(tzinfo=UTC)
 
 
 def queue_key(desired: Pod, allocated: Pod, since: datetime | None) -> QueueKey:
     """Sorts first what asks for no more, then the higher priority, then Guaranteed, then who has waited longest.
 
-    `since` is when the pod's PodResizePending condition last changed; a pod without one goes last (R-104 to R-107).
+    `since` is when the pod's PodResizePending condition last changed, in whole seconds; a pod without one goes last
+    (R-104 to R-107). Within a second names decide, so that whoever reads the API comes to the same order as the node.
     """
     return (
         increases(desired, allocated),
         -(desired.spec.priority or 0),
         desired.status.qos_class != "Guaranteed",
         since or _LAST,
+        f"{desired.metadata.namespace}/{desired.metadata.name}",
     )
 
 

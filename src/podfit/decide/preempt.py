@@ -11,6 +11,7 @@ import msgspec
 
 from podfit.api.core.pods import Pod
 from podfit.api.meta import LabelSelector
+from podfit.api.policy import PodDisruptionBudget
 from podfit.api.selectors import holds, requirements
 from podfit.decide.place import (
     NO_NAMESPACES,
@@ -39,6 +40,13 @@ class Budget(msgspec.Struct, frozen=True):
     allowed: int
     disrupted: frozenset[str] = frozenset()
 
+    @classmethod
+    def of(cls, budget: PodDisruptionBudget) -> "Budget":
+        """As its controller has counted last."""
+        status = budget.status
+        return cls(budget.metadata.namespace, budget.spec.selector, status.disruptions_allowed,
+                   frozenset(status.disrupted_pods))
+
     def covers(self, pod: Pod) -> bool:
         wanted = requirements(self.selector)
         return self.namespace == pod.metadata.namespace and bool(wanted) and holds(wanted, pod.metadata.labels)
@@ -57,6 +65,11 @@ class Hopeless(msgspec.Struct, frozen=True):
 
     message: str
     keeps_promise: bool = False
+
+
+def told(verdict: Unschedulable, outcome: Hopeless) -> str:
+    """What is said of a pod that no node takes, and that no eviction helps."""
+    return f"{verdict.message} no new claims to deallocate, preemption: {outcome.message}"
 
 
 def preempt(

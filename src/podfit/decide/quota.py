@@ -1,166 +1,142 @@
-"""ResourceQuota: what a namespace's pods may take together (spec 2).
+"""ResourceQuota: what a namespace's objects may take together (spec 2).
 
-An increase is charged the moment it is admitted; a decrease frees room only when the node reports it, because until
-then the pod may still hold what it had. Both follow from counting pods with their status; only the values of
-`spec.resources` are charged as desired, as upstream does.
+An increase is charged when it is admitted; a decrease frees room only when the objects are counted again. Of a pod that
+shrinks the node has to report it first, because until then the pod may still hold what it had. Both follow from
+counting pods with their status; only the values of `spec.resources` are charged as desired, as upstream does.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
+from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from podfit.api.base import ResourceList
-from podfit.api.core.limits import ResourceQuota, ResourceQuotaStatus, ScopedResourceSelectorRequirement
+from podfit.api.core.limits import ResourceQuota, ResourceQuotaStatus
 from podfit.api.core.pods import Pod
 from podfit.core.features import DEFAULT_GATES, FeatureGates
 from podfit.core.quantity import ZERO, Quantity
-from podfit.core.resources import CPU, HUGEPAGES, MEMORY, add, is_extended, only, positive, subtract
-from podfit.core.times import parse_time
-from podfit.decide.qos import qos_class
+from podfit.core.resources import CPU, MEMORY, add, only, positive, subtract
+from podfit.decide.quota_scopes import takes_in, terminates
+from podfit.decide.quota_usage import PODS, Evaluator, compute_usage, evaluator, pod_usage
 from podfit.decide.refused import Refused
-from podfit.decide.requests import pod_limits, pod_requests
 
-ONE = Quantity.of(1)
-_COMPUTE = (CPU, MEMORY, "ephemeral-storage")
-_DEMANDABLE = frozenset(name for each in _COMPUTE for name in (each, f"requests.{each}", f"limits.{each}"))
+__all__ = ["Charged", "Present", "charge", "concerned", "count", "matches", "pod_usage", "recount", "uncounted"]
+
+_DEMANDABLE = frozenset(name for resource in (CPU, MEMORY) for name in
+                        (resource, f"requests.{resource}", f"limits.{resource}"))  # fmt: skip
+_UPDATED = ("services", "persistentvolumeclaims")
 
 
 class Charged(msgspec.Struct, frozen=True):
-    """The quotas whose `status.used` grew; to be stored before the pod is."""
+    """The quotas whose `status.used` grew; to be stored along with the object."""
 
     quotas: tuple[ResourceQuota, ...] = ()
 
 
-def pod_usage(pod: Pod, gates: FeatureGates = DEFAULT_GATES, now: datetime | None = None) -> dict[str, Quantity]:
-    """What a pod is charged, under every name that a quota may limit.
+class Present(msgspec.Struct, frozen=True):
+    """What there is of a kind in a namespace: the objects, or their number where they are only counted."""
 
-    A finished pod is charged as an object only, and so is one whose grace ran out (with `now`).
-    """
-    usage = {"count/pods": ONE}
-    if pod.status.phase in ("Succeeded", "Failed") or _overdue(pod, now):
-        return usage
-    gates = FeatureGates({**gates.overrides, "InPlacePodLevelResourcesVerticalScaling": False})
-    requests, limits = pod_requests(pod, gates=gates, use_status=True), pod_limits(pod, gates=gates, use_status=True)
-    return usage | {"pods": ONE} | _named(requests, limits)
+    rules: Evaluator
+    objects: Sequence[Any] = ()
+    number: int = 0
 
 
-def _overdue(pod: Pod, now: datetime | None) -> bool:
-    meta = pod.metadata
-    if now is None or meta.deletion_timestamp is None:
-        return False
-    return now > parse_time(meta.deletion_timestamp) + timedelta(seconds=meta.deletion_grace_period_seconds or 0)
+def concerned(resource: str, group: str, subresource: str, new: Any, old: Any | None) -> Evaluator | None:
+    """By which rules a write is charged; None where it can use up nothing. `old` is None when it is a creation."""
+    if old is None:
+        return None if subresource else evaluator(resource, group)
+    if group:
+        return None
+    if resource == "pods":
+        moved = subresource == "resize" or (not subresource and terminates(new) != terminates(old))
+        return PODS if moved else None
+    return evaluator(resource, group) if resource in _UPDATED and not subresource else None
 
 
-def _named(requests: ResourceList, limits: ResourceList) -> dict[str, Quantity]:
-    usage = {}
-    for name, amount in requests.items():
-        if name in _COMPUTE or name.startswith(HUGEPAGES):
-            usage[name] = usage[f"requests.{name}"] = amount
-        elif is_extended(name):
-            usage[f"requests.{name}"] = amount
-    return usage | {f"limits.{name}": amount for name, amount in limits.items() if name in _COMPUTE}
+def matches(
+    quota: ResourceQuota, obj: Any, gates: FeatureGates = DEFAULT_GATES, rules: Evaluator = PODS
+) -> bool:
+    """Whether the quota limits anything that objects of this kind use, and takes this one in."""
+    return any(map(rules.about, quota.spec.hard)) and takes_in(quota, obj, gates)
 
 
-def matches(quota: ResourceQuota, pod: Pod, gates: FeatureGates = DEFAULT_GATES) -> bool:
-    """Whether every scope of the quota takes the pod in."""
-    selector = quota.spec.scope_selector
-    requirements = [ScopedResourceSelectorRequirement(operator="Exists", scope_name=each) for each in quota.spec.scopes]
-    requirements += selector.match_expressions if selector else ()
-    return all(_in_scope(requirement, pod, gates) for requirement in requirements)
-
-
-def _in_scope(requirement: ScopedResourceSelectorRequirement, pod: Pod, gates: FeatureGates) -> bool:
-    match requirement.scope_name:
-        case "Terminating":
-            return pod.spec.active_deadline_seconds is not None
-        case "NotTerminating":
-            return pod.spec.active_deadline_seconds is None
-        case "BestEffort":
-            return qos_class(pod, gates) == "BestEffort"
-        case "NotBestEffort":
-            return qos_class(pod, gates) != "BestEffort"
-        case "PriorityClass":
-            return _has_value(requirement, pod.spec.priority_class_name)
-        case "CrossNamespacePodAffinity":
-            return _crosses_namespaces(pod)
-        case _:
-            return False
-
-
-def _has_value(requirement: ScopedResourceSelectorRequirement, value: str) -> bool:
-    match requirement.operator:
-        case "In":
-            return value in requirement.values
-        case "NotIn":
-            return value not in requirement.values
-        case "DoesNotExist":
-            return not value
-        case _:
-            return bool(value)
-
-
-def _crosses_namespaces(pod: Pod) -> bool:
-    affinity = pod.spec.affinity
-    sides = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity else ()
-    terms = (
-        term
-        for side in sides
-        if side is not None
-        for term in (
-            *side.required_during_scheduling_ignored_during_execution,
-            *(each.pod_affinity_term for each in side.preferred_during_scheduling_ignored_during_execution),
-        )
-    )
-    return any(term.namespaces or term.namespace_selector is not None for term in terms)
+def uncounted(quota: ResourceQuota, rules: Evaluator) -> bool:
+    """Whether the status does not say yet what is used of what the quota limits of a kind."""
+    status, names = quota.status, [name for name in quota.spec.hard if rules.about(name)]
+    return any(name not in status.used or status.hard.get(name) != quota.spec.hard[name] for name in names)
 
 
 def recount(
-    quota: ResourceQuota, pods: Iterable[Pod], gates: FeatureGates = DEFAULT_GATES, now: datetime | None = None
+    quota: ResourceQuota, pods: Iterable[Pod], gates: FeatureGates = DEFAULT_GATES, now: datetime | None = None,
 ) -> ResourceQuotaStatus:
-    """The status that a quota has when counted afresh, for the names that pods can use."""
-    counted = add(*(pod_usage(pod, gates, now) for pod in pods if matches(quota, pod, gates)))
-    used = {name: counted.get(name, quota.status.used.get(name, ZERO)) for name in quota.spec.hard}
+    """The status that a quota of pods has when counted afresh."""
+    return count(quota, [Present(PODS, tuple(pods))], gates, now)
+
+
+def count(
+    quota: ResourceQuota, kinds: Iterable[Present], gates: FeatureGates = DEFAULT_GATES, now: datetime | None = None
+) -> ResourceQuotaStatus:
+    """The status that a quota has when these kinds are counted afresh; what is used of others stays as it was."""
+    used = {name: amount for name, amount in quota.status.used.items() if name in quota.spec.hard}
+    for kind in kinds:
+        names = [name for name in quota.spec.hard if kind.rules.about(name)]
+        total = _total(quota, kind, gates, now) if names else {}
+        used |= {name: total.get(name, ZERO) for name in names}
     return ResourceQuotaStatus(hard=quota.spec.hard, used=used)
 
 
+def _total(quota: ResourceQuota, kind: Present, gates: FeatureGates, now: datetime | None) -> dict[str, Quantity]:
+    if not kind.rules.whole:
+        scoped = quota.spec.scopes or quota.spec.scope_selector
+        number = Quantity.of(0 if scoped else kind.number)
+        return {name: number for name in quota.spec.hard if kind.rules.about(name)}
+    return add(*(kind.rules.usage(obj, gates, now) for obj in kind.objects if takes_in(quota, obj, gates)))
+
+
 def charge(
-    new: Pod, old: Pod | None, quotas: Sequence[ResourceQuota], gates: FeatureGates = DEFAULT_GATES
-) -> Charged | Refused:
-    """Charge a new pod, or a stored one's growth; the first quota that is exceeded refuses (R-064 to R-068).
+    new: Any, old: Any | None, quotas: Sequence[ResourceQuota], gates: FeatureGates = DEFAULT_GATES,
+    *, rules: Evaluator = PODS,
+) -> Charged | Refused:  # fmt: skip
+    """Charge a new object, or a stored one's growth; the first quota that is exceeded refuses (R-064 to R-068).
 
     What shrinks is not credited here. A quota that charges nothing for this change is not touched, even when it is
     exceeded already.
     """
     charged = []
     for quota in quotas:
-        if not matches(quota, new, gates):
+        if not matches(quota, new, gates, rules):
             continue
-        before = pod_usage(old, gates) if old is not None and matches(quota, old, gates) else {}
-        usage = only(pod_usage(new, gates), quota.spec.hard)
-        if usage and (problem := _unspecified(new, quota)):
+        before = rules.usage(old, gates, None) if old is not None and takes_in(quota, old, gates) else {}
+        usage = only(rules.usage(new, gates, None), quota.spec.hard)
+        if isinstance(new, Pod) and (problem := _unspecified(new, quota)):
             return Refused(f"failed quota: {quota.metadata.name}: {problem}")
         growth = positive(subtract(usage, only(before, usage)))
         if not growth:
             continue
-        verdict = _charge(quota, growth)
+        verdict = _charge(quota, growth, rules)
         if isinstance(verdict, Refused):
             return verdict
         charged.append(verdict)
     return Charged(tuple(charged))
 
 
-def _charge(quota: ResourceQuota, growth: ResourceList) -> ResourceQuota | Refused:
+def _charge(quota: ResourceQuota, growth: ResourceList, rules: Evaluator) -> ResourceQuota | Refused:
     name, status = quota.metadata.name, quota.status
     if unknown := sorted(growth.keys() - status.hard.keys()):
-        return Refused(f"status unknown for quota: {name}, resources: {','.join(unknown)}")
+        return _refused(f"status unknown for quota: {name}, resources: {','.join(unknown)}", rules)
     used = add(status.used, growth)
-    exceeded = sorted(each for each in growth if used[each] > status.hard[each])
+    exceeded = sorted(resource for resource in growth if used[resource] > status.hard[resource])
     if exceeded:
         parts = (f"{label}: {_listed(amounts, exceeded)}" for label, amounts in
                  (("requested", growth), ("used", status.used), ("limited", status.hard)))  # fmt: skip
-        return Refused(f"exceeded quota: {name}, {', '.join(parts)}")
-    return msgspec.structs.replace(quota, status=msgspec.structs.replace(status, used=used))
+        return _refused(f"exceeded quota: {name}, {', '.join(parts)}", rules)
+    return replace(quota, status=replace(status, used=used))
+
+
+def _refused(text: str, rules: Evaluator) -> Refused:
+    return Refused(text, resource=rules.resource, group=rules.group)
 
 
 def _listed(amounts: Mapping[str, Quantity], names: Iterable[str]) -> str:
@@ -173,7 +149,7 @@ def _unspecified(pod: Pod, quota: ResourceQuota) -> str:
         return ""
     missing: dict[str, list[str]] = {}
     for container in (*pod.spec.containers, *pod.spec.init_containers):
-        named = _named(container.resources.requests, container.resources.limits)
+        named = compute_usage(container.resources.requests, container.resources.limits)
         for name in (quota.spec.hard.keys() & _DEMANDABLE) - named.keys():
             missing.setdefault(name, []).append(container.name)
     texts = (f"{name} for: {','.join(sorted(names))}" for name, names in sorted(missing.items()))

@@ -6,10 +6,13 @@ from podfit.core.errors import ApiError, forbidden
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """Becomes 403 `pods "web" is forbidden: <text>` (spec R-049)."""
+    """Becomes 403 `pods "web" is forbidden: <text>` (spec R-049), with another resource where one is named."""
 
     text: str
     causes: tuple[str, ...] = ()
+    resource: str = "pods"
+    group: str = ""
 
-    def error(self, pod_name: str) -> ApiError:
-        return forbidden("pods", pod_name, self.text, causes=[{"reason": cause} for cause in self.causes])
+    def error(self, name: str) -> ApiError:
+        causes = [{"reason": cause} for cause in self.causes]
+        return forbidden(self.resource, name, self.text, group=self.group, causes=causes)

@@ -11,9 +11,9 @@ import msgspec
 from podfit.api.base import ResourceList
 from podfit.api.core.aggregate import is_sidecar
 from podfit.api.core.containers import Container, ResourceRequirements
-from podfit.api.core.pods import Pod, PodSpec
+from podfit.api.core.pods import MIRROR, Pod, PodSpec
 from podfit.api.validation.meta import validate_meta_update
-from podfit.api.validation.pods import MIRROR, WHOLE, validate_pod
+from podfit.api.validation.pods import WHOLE, validate_pod
 from podfit.core.features import FeatureGates
 from podfit.core.fields import FieldError, forbidden, invalid
 from podfit.core.resources import CPU, MEMORY

@@ -16,8 +16,7 @@ from collections.abc import Callable, Collection, Mapping
 import msgspec
 
 from podfit.api.base import ResourceList
-from podfit.api.core.pods import Pod, PodCondition
-from podfit.api.validation.pods import MIRROR
+from podfit.api.core.pods import MIRROR, Pod, PodCondition
 from podfit.core.features import DEFAULT_GATES, FeatureGates
 from podfit.core.quantity import ZERO, Quantity
 from podfit.core.resources import add, only, positive, subtract
@@ -211,3 +210,14 @@ def _name(pod: Pod) -> str:
 
 def _condition(pod: Pod, kind: str) -> PodCondition | None:
     return next((each for each in pod.status.conditions if each.type == kind), None)
+
+
+def why_not(verdict: Impossible, *, evict: bool) -> str:
+    """What is said of a pod for which no room can be made."""
+    could = _listed(verdict.available) or "nothing"
+    text = f"Resize lacks {_listed(verdict.missing)}; neighbours of lower priority can give {could}"
+    return text + (", and evicting them would not be enough" if evict else "")
+
+
+def _listed(resources: ResourceList) -> str:
+    return ", ".join(f"{name} {amount}" for name, amount in resources.items())

@@ -7,6 +7,8 @@ from podfit.api.batch import NAME_LABELS, UID_LABELS, Job
 from podfit.api.meta import LabelSelector
 from podfit.api.workload_defaults import TEMPLATE_GENERATION
 
+LONGEST_COUNT = 18  # digits; an annotation can hold any
+
 
 def new_daemon_set(daemons: DaemonSet) -> DaemonSet:
     """Templates are counted from 1."""
@@ -20,7 +22,7 @@ def changed_daemon_set(new: DaemonSet, old: DaemonSet) -> DaemonSet:
 
 def _template_number(daemons: DaemonSet) -> int:
     text = daemons.metadata.annotations.get(TEMPLATE_GENERATION, "")
-    return int(text) if text.isascii() and text.isdecimal() else 0
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= LONGEST_COUNT else 0
 
 
 def _numbered(daemons: DaemonSet, number: int) -> DaemonSet:

@@ -48,7 +48,7 @@ class Housekeeper(msgspec.Struct, frozen=True):
                 await self._remove(uid)
         self._sweep_logs(wanted)
         for uid in self.volumes.known() - wanted:
-            self._remove_volumes(uid)
+            await self._remove_volumes(uid)
         for each in self.cgroups.list_pods():
             if each.uid not in wanted:
                 await self._remove_cgroup(each.path)
@@ -105,9 +105,9 @@ class Housekeeper(msgspec.Struct, frozen=True):
         except CgroupError as error:
             log.warning("cannot remove cgroup path=%s error=%s", path, error)
 
-    def _remove_volumes(self, uid: str) -> None:
+    async def _remove_volumes(self, uid: str) -> None:
         try:
-            self.volumes.remove(uid)
+            await self.volumes.remove(uid)
         except OSError as error:
             log.warning("cannot remove volumes uid=%s error=%s", uid, error)
 

@@ -38,6 +38,7 @@ from podfit.kubelet.managers.manager import ResourceManagers
 from podfit.kubelet.managers.pool import SharedPool
 from podfit.kubelet.node.agent import NodeAgent
 from podfit.kubelet.node.pressure import Observe, PressureMonitor, observe_nothing
+from podfit.kubelet.pods.attempts import Attempts
 from podfit.kubelet.pods.backoff import CrashBackoff
 from podfit.kubelet.pods.killer import Killer
 from podfit.kubelet.pods.lookup import Lookup
@@ -69,7 +70,7 @@ class Kubelet:
     """`start`, then `stop`. `runtime_name` is the scheme of container ids, such as `containerd` or `simulated`.
 
     `client` has to speak as `system:node:<name>`. `handler` is the node's own server, to be served or called by whoever
-    starts the node; it answers requests that carry an identity or a verified certificate.
+    starts the node; it answers requests that carry an identity (`server.access` gives one to those from the network).
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class Kubelet:
         self._agent = NodeAgent(
             client, runtime, config, clock=clock, gates=machine.gates, pressure=lambda: self._pressure.conditions)
         self._informer = Informer(client, Pod, clock=clock, fields=f"spec.nodeName={config.name}")
-        self._pods = PodManager(self._informer)
+        self._pods = PodManager(self._informer, Attempts(config.root / "unfinished_pods"))
         self._mirrors = Mirrors(
             self._informer, client, clock=clock, owner=self._agent.reference, shown=self._pods.shown)
         self._manifests = ManifestDirectory(
@@ -130,11 +131,11 @@ class Kubelet:
             configuration=lambda: configuration(config, machine))
         self._tasks: list[asyncio.Task[None]] = []
         self._broken = False
-        self._again: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Returns when the node is registered and every pod that was placed on it before has its worker."""
         self._config.root.mkdir(parents=True, exist_ok=True)
+        self._config.root.chmod(0o750)
         self._guard.recover()
         self._actuator.refresh_tiers(())
         await self._pool.recover()
@@ -191,7 +192,7 @@ class Kubelet:
     def _pressure_changed(self) -> None:
         """The API hears of it at once, and resizes that waited for it to pass are tried again."""
         self._agent.changed()
-        self._again = asyncio.ensure_future(self._allocation.retry("node_changed"))
+        self._allocation.retry_soon("node_changed")
 
     def _run(self, **jobs: Coroutine[Any, Any, None]) -> None:
         self._tasks += [asyncio.create_task(self._kept(name, job), name=name) for name, job in jobs.items()]

@@ -1,8 +1,13 @@
 """The address under which others reach this machine."""
 
+import fcntl
 import socket
+import struct
+from ipaddress import ip_address
+from urllib.parse import urlsplit
 
 _SOMEWHERE = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}  # kept for documentation: nobody's
+_SIOCGIFADDR = 0x8915
 
 
 def outward(*, version: int) -> str:
@@ -17,3 +22,33 @@ def outward(*, version: int) -> str:
         except OSError:
             return ""
         return str(probe.getsockname()[0])
+
+
+def own_address() -> str:
+    """The machine's address for others: of the default route, else the first that an interface has; empty when there
+    is only loopback.
+    """
+    ways = (outward(version=4), *interface_addresses(), outward(version=6))
+    return next((each for each in ways if each and not ip_address(each).is_loopback), "")
+
+
+def interface_addresses() -> tuple[str, ...]:
+    """The IPv4 addresses of this machine's interfaces that are no loopback. Only Linux tells them so."""
+    found = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        for _, name in socket.if_nameindex():
+            try:
+                answer = fcntl.ioctl(probe.fileno(), _SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
+            except OSError:
+                continue
+            found.append(socket.inet_ntoa(answer[20:24]))
+    return tuple(each for each in found if not ip_address(each).is_loopback)
+
+
+def is_loopback_url(url: str) -> bool:
+    """Whether only this machine reaches the server of a URL."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -3,6 +3,7 @@
 import logging
 from datetime import timedelta
 from ipaddress import ip_address
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
@@ -34,40 +35,100 @@ class Wanted(msgspec.Struct, frozen=True):
     authority: bool = False
 
 
-def usable(pair: KeyPair, wanted: Wanted, clock: Clock, issuer: "Signer | None") -> "x509.Certificate | None":
-    """The certificate that is there, if it is what is wanted and was signed by the issuer, or else by itself."""
+class Damaged(Exception):
+    """A key or certificate that is missing or cannot be read, or two that do not belong together."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path} {reason}")
+        self.path, self.reason = path, reason
+
+
+def read_pair(pair: KeyPair, issuer: "Signer | None") -> "Signer":
+    """The pair that is there, signed by the issuer, or else by itself. Raises Damaged."""
     from cryptography import x509
     from cryptography.exceptions import InvalidSignature
+
+    key = read_key(pair.key_file)
+    try:
+        certificate = x509.load_pem_x509_certificate(_content(pair.certificate_file))
+    except ValueError:
+        raise Damaged(pair.certificate_file, "is no certificate in PEM") from None
+    try:
+        certificate.verify_directly_issued_by(issuer[0] if issuer else certificate)
+    except (ValueError, TypeError, InvalidSignature):
+        raise Damaged(pair.certificate_file, "was signed by another authority") from None
+    if key.public_key() != certificate.public_key():
+        raise Damaged(pair.key_file, "is not the key of its certificate")
+    return certificate, key
+
+
+def read_key(path: Path) -> "ec.EllipticCurvePrivateKey":
+    """Raises Damaged."""
+    from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
     try:
-        certificate = x509.load_pem_x509_certificate(pair.certificate)
-        key = load_pem_private_key(pair.key, None)
-        certificate.verify_directly_issued_by(issuer[0] if issuer else certificate)
-    except FileNotFoundError:
-        return None
-    except (ValueError, TypeError, InvalidSignature) as error:
-        reason = str(error) or "another authority"
-        log.warning("certificate is issued anew file=%s reason=%s", pair.certificate_file, reason)
-        return None
-    if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
-        log.warning("certificate is issued anew file=%s reason=the key is another's", pair.certificate_file)
-        return None
-    near_end = certificate.not_valid_after_utc - RENEW_BEFORE <= clock.now()
-    if near_end or certificate.subject != _subject(wanted) or _hosts(certificate) != wanted.hosts:
-        return None
-    return certificate
+        key = load_pem_private_key(_content(path), None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise Damaged(path, "is no private key in PEM") from None
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise Damaged(path, "is no EC key")
+    return key
 
 
-def issue(pair: KeyPair, wanted: Wanted, clock: Clock, issuer: "Signer | None") -> "x509.Certificate":
-    """A new pair in these files, signed by the issuer, or else by itself."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes
+def new_key(path: Path) -> "ec.EllipticCurvePrivateKey":
+    """A new key on P-256, in a file of mode 0600."""
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
     key = ec.generate_private_key(ec.SECP256R1())
+    write_atomic(path, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return key
+
+
+def _content(path: Path) -> bytes:
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise Damaged(path, "is missing") from None
+    if not content.strip():
+        raise Damaged(path, "is empty")
+    return content
+
+
+def usable(pair: KeyPair, wanted: Wanted, clock: Clock, issuer: "Signer | None") -> "x509.Certificate | None":
+    """The certificate that is there, if it is what is wanted and was signed by the issuer, or else by itself."""
+    try:
+        certificate, _ = read_pair(pair, issuer)
+    except Damaged as damage:
+        if pair.certificate_file.exists():
+            log.warning("certificate is issued anew file=%s reason=%s", damage.path, damage.reason)
+        return None
+    fits = named(certificate, wanted) and _hosts(certificate) == wanted.hosts
+    return certificate if fits and in_time(certificate, clock) else None
+
+
+def named(certificate: "x509.Certificate", wanted: Wanted) -> bool:
+    return certificate.subject == _subject(wanted)
+
+
+def in_time(certificate: "x509.Certificate", clock: Clock) -> bool:
+    """Neither near its end nor, after the clock was set back, of a time to come."""
+    begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    return begins <= clock.now() < ends - RENEW_BEFORE
+
+
+def issue(
+    pair: KeyPair, wanted: Wanted, clock: Clock, issuer: "Signer | None",
+    key: "ec.EllipticCurvePrivateKey | None" = None,
+) -> "x509.Certificate":
+    """A new pair in these files, signed by the issuer, or else by itself; of `key`, where it is to stay."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    key = key or new_key(pair.key_file)
     subject = _subject(wanted)
     builder = (
         x509.CertificateBuilder()
@@ -81,8 +142,6 @@ def issue(pair: KeyPair, wanted: Wanted, clock: Clock, issuer: "Signer | None") 
     for extension, critical in _extensions(wanted, key.public_key(), issuer[1].public_key() if issuer else None):
         builder = builder.add_extension(extension, critical=critical)
     certificate = builder.sign(issuer[1] if issuer else key, hashes.SHA256())
-    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    write_atomic(pair.key_file, secret)
     write_atomic(pair.certificate_file, certificate.public_bytes(Encoding.PEM))
     return certificate
 

@@ -5,6 +5,7 @@
                     waited for
 """
 
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -21,8 +22,18 @@ def write_atomic(path: Path, data: bytes, *, mode: int = 0o600) -> None:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """As `write_atomic`, for what is worth nothing once the machine has stopped: then it may be missing or damaged."""
-    _replace(path, data, 0o600, durable=False)
+    """As `write_atomic`, for what is worth nothing once the machine has stopped: then it may be missing or damaged.
+
+    On a full disk what is there is written over, which needs no room.
+    """
+    try:
+        _replace(path, data, 0o600, durable=False)
+    except OSError as error:
+        if error.errno != errno.ENOSPC or not path.exists():
+            raise
+        with path.open("r+b") as file:
+            file.write(data)
+            file.truncate()
 
 
 def _replace(path: Path, data: bytes, mode: int, *, durable: bool) -> None:

@@ -9,11 +9,16 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TypeAlias
 from weakref import WeakSet
 
 import aiohttp
+from aiohttp import ClientResponse  # all of it is loaded before its parts
 from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.http_parser import RawResponseMessage
+from aiohttp.streams import StreamReader
 from yarl import URL
 
 from podfit.net.reach import CONNECT_SECONDS, DIRECT, READ_SECONDS, Reach, Unreachable, target_of
@@ -22,18 +27,26 @@ from podfit.net.wire import Request, Response
 Dial: TypeAlias = Callable[[], Awaitable[Sequence[tuple[str, int]]]]
 """Where a server is now: hosts and ports, tried in turn. Raises OSError when it is nowhere."""
 
+PARSED = 16 * 1024  # bytes at once
+MOST_INTERIM = 16  # before an answer
 CLOSING_TURNS = 10  # of the event loop
 
 
 class HttpsClient:
     """Talks to one server, `https://host:port`. `token` is asked for with every request, because tokens rotate.
-    With `dial` the server's name is one for certificates only, and each new connection asks where it leads.
+    Of one that is not `trusted` answers come as they are sent, in pieces and not decompressed: a small one could be a
+    large one. With `dial` the server's name is one for certificates only, and each new connection asks where it leads.
+    With `dead_after` a machine that acknowledges nothing for so many seconds is taken for gone, also while nothing is
+    sent to it; else that is noticed by silence only (`read_timeout`).
     """
 
     def __init__(
         self, server: str, tls: ssl.SSLContext, *, token: Callable[[], str] | None = None, reach: Reach = DIRECT,
-        connect_timeout: float = CONNECT_SECONDS, dial: Dial | None = None,
+        connect_timeout: float = CONNECT_SECONDS, dial: Dial | None = None, trusted: bool = True,
+        dead_after: float = 0.0,
     ) -> None:
+        self._dead_after = dead_after
+        self._trusted = trusted
         self.server = server.rstrip("/")
         self._tls = tls
         self._token = token
@@ -58,7 +71,8 @@ class HttpsClient:
                 timeout=aiohttp.ClientTimeout(
                     total=None, connect=None, sock_connect=self._connect_timeout, sock_read=read_timeout))
             headers = {name.lower(): value for name, value in answer.headers.items()}
-            if "content-length" not in headers and request.method != "HEAD" and answer.status not in (204, 304):
+            whole = self._trusted and "content-length" in headers
+            if not whole and request.method != "HEAD" and answer.status not in (204, 304):
                 return Response(answer.status, headers, _Stream(answer, self._unreachable))
             return Response(answer.status, headers, await answer.read())
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -84,11 +98,17 @@ class HttpsClient:
             connector = aiohttp.TCPConnector(
                 ssl=self._tls, limit=0, keepalive_timeout=60, resolver=resolver, use_dns_cache=resolver is None,
                 socket_factory=self._new_socket)
-            self._session = aiohttp.ClientSession(connector=connector, read_bufsize=256 * 1024)
+            if not self._trusted:
+                guarded: type[ResponseHandler] = _Guarded
+                connector._factory = partial(guarded, loop=asyncio.get_running_loop())
+            self._session = aiohttp.ClientSession(
+                connector=connector, read_bufsize=256 * 1024, auto_decompress=self._trusted)
         return self._session
 
     def _new_socket(self, address: aiohttp.AddrInfoType) -> socket.socket:
         made = socket.socket(*address[:3])
+        if self._dead_after:
+            _notice_death(made, self._dead_after)
         self._sockets.add(made)
         return made
 
@@ -102,6 +122,38 @@ class HttpsClient:
 
     def _unreachable(self, error: Exception) -> Unreachable:
         return Unreachable(f"{self.server}: {str(error) or type(error).__name__}")
+
+
+class _Guarded(ResponseHandler):
+    """Gives up a server that announces and announces an answer. aiohttp keeps all interim answers (1xx) that come, as
+    fast as they come; so what comes is parsed a little at a time, and counted."""
+
+    _interim = 0
+
+    def data_received(self, data: bytes) -> None:
+        for start in range(0, len(data), PARSED):
+            if self._interim > MOST_INTERIM:
+                return
+            super().data_received(data[start:start + PARSED])
+
+    def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
+        self._interim = self._interim + 1 if data[0].code < 200 else 0
+        if self._interim <= MOST_INTERIM:
+            super().feed_data(data, size)
+        elif self.transport is not None:
+            self.set_exception(aiohttp.ServerDisconnectedError("too many interim answers"))
+            self.transport.abort()
+
+
+def _notice_death(connection: socket.socket, seconds: float) -> None:
+    """By the kernel's probes; where it has not all of these options, by those it has."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    half = max(1, round(seconds / 2))
+    for name, value in (
+        ("TCP_KEEPIDLE", half), ("TCP_KEEPINTVL", max(1, half // 2)), ("TCP_USER_TIMEOUT", round(seconds * 1000)),
+    ):  # fmt: skip
+        if (option := getattr(socket, name, None)) is not None:
+            connection.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 class _Dialling(AbstractResolver):
@@ -125,7 +177,7 @@ class _Dialling(AbstractResolver):
 class _Stream:
     """The pieces of an answer. A class and not a generator: closing a generator that never began would not hang up."""
 
-    def __init__(self, answer: aiohttp.ClientResponse, unreachable: Callable[[Exception], Unreachable]) -> None:
+    def __init__(self, answer: ClientResponse, unreachable: Callable[[Exception], Unreachable]) -> None:
         self._answer = answer
         self._unreachable = unreachable
 

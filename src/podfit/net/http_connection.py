@@ -6,17 +6,18 @@ and response objects and its timers cost several times what the parser does.
 """
 
 import asyncio
+import fcntl
 import logging
 import socket
 import ssl
-from asyncio.sslproto import SSLProtocol
-from collections.abc import AsyncIterator, Callable
-from functools import cache
-from typing import Any, Protocol, cast
+import struct
+import termios
+from collections.abc import AsyncIterator
+from typing import Protocol, cast
 
 from podfit.net.client_certificates import Trust, shown
 from podfit.net.guard import internal_error, status_response
-from podfit.net.http_intake import READ, BrokenBody, Intake
+from podfit.net.http_intake import BrokenBody, Intake
 from podfit.net.http_outlet import Outlet
 from podfit.net.http_parser import HttpProcessingError, RawRequestMessage, StreamReader
 from podfit.net.http_syntax import Refused, parse_error
@@ -29,9 +30,8 @@ IDLE_SECONDS = 90.0
 FIRST_SECONDS = 30.0  # for the first request's headers: who connects and says nothing is not waited for
 LINGER_SECONDS = 5.0  # for the rest of a body that nobody wants, so that the client comes to read why
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-STEP_SECONDS, GONE_STEPS = 0.005, 10
-HANDSHAKE_SECONDS = 10
-SHUTDOWN_SECONDS = 2  # for the client's half of closing TLS
+STALLED_SECONDS = 60.0  # in which a client that is sent something has to take
+LEAST_TAKEN = 64 * 1024  # bytes, when it does not take all that is there
 
 
 class Answering(Protocol):
@@ -39,86 +39,27 @@ class Answering(Protocol):
         """Raises Refused for a request that cannot be read."""
 
 
-class Connections:
-    """All connections of a server; makes one for each socket."""
+class Connected(Protocol):
+    """What a connection needs of all of its server's (`http_accept`)."""
 
-    def __init__(self, answering: Answering, tls: ssl.SSLContext, clients: Trust | None) -> None:
-        self.answering, self.clients = answering, clients
-        self.alive: set[Connection] = set()
-        """Those whose handshake is over."""
-        self.sockets: set[asyncio.Transport] = set()
-        """All of them, also while their handshake is under way."""
-        self.closing = False
-        """Set when the server closes: a handshake that ends after that is one nobody would close again."""
-        self.buffer = memoryview(bytearray(READ))
-        self._tls = tls
+    answering: Answering
+    clients: Trust | None
+    alive: "set[Connection]"
+    waiting: dict[Intake, None]
+    closing: bool
+    buffer: memoryview
 
-    def __call__(self) -> asyncio.BaseProtocol:
-        nobody_waits, loop = None, asyncio.get_running_loop()
-        protocol = _secured(type(loop).__module__.startswith("uvloop"))(
-            loop, Connection(self), self._tls, nobody_waits, server_side=True,
-            ssl_handshake_timeout=HANDSHAKE_SECONDS, ssl_shutdown_timeout=SHUTDOWN_SECONDS)
-        protocol.sockets = self.sockets
-        return cast(asyncio.BaseProtocol, protocol)
-
-    async def close(self, deadline: float) -> None:
-        """End the streams, wait so many seconds for requests in flight, then cut what is left."""
-        self.closing = True
-        for connection in tuple(self.alive):
-            connection.finish()
-        if tasks := [connection.task for connection in self.alive if connection.task is not None]:
-            _, late = await asyncio.wait(tasks, timeout=deadline)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
-        await self._gone()
-
-    async def _gone(self) -> None:
-        """Wait until no socket is left. A client has a moment to hear of the end; one that does not read is cut off."""
-        for _ in range(GONE_STEPS):
-            if not self.sockets:
-                return
-            await asyncio.sleep(STEP_SECONDS)
-        for connection in tuple(self.alive):
-            connection.cut()
-        for transport in tuple(self.sockets):
-            transport.abort()
-        await asyncio.sleep(0)
-
-
-class Watched:
-    """Of TLS between a socket and its `Connection`: the server knows the socket from its first moment to its last. What
-    a loop's servers put there themselves cannot be told to end before the handshake is over, so a silent client's
-    socket would outlive the server.
-    """
-
-    sockets: set[asyncio.Transport]
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._socket = cast(asyncio.Transport, transport)
-        self.sockets.add(self._socket)
-        super().connection_made(transport)  # type: ignore[misc]  # TLS has it
-
-    def connection_lost(self, exc: BaseException | None) -> None:
-        self.sockets.discard(self._socket)
-        super().connection_lost(exc)  # type: ignore[misc]
-
-
-@cache
-def _secured(of_uvloop: bool) -> Callable[..., Any]:
-    """The loop's own TLS, watched: uvloop's costs a small request an eighth less CPU than asyncio's."""
-    tls: type = SSLProtocol
-    if of_uvloop:
-        import uvloop.loop
-
-        tls = uvloop.loop.SSLProtocol  # type: ignore[attr-defined]  # its stub does not name it; of asyncio's form
-    return type("Secured", (Watched, tls), {})
+    def entered(self, connection: "Connection") -> None:
+        """Its handshake is over."""
 
 
 class Connection(Intake):
-    def __init__(self, connections: Connections) -> None:
-        super().__init__(connections.buffer)
+    def __init__(self, connections: Connected, sock: asyncio.Transport) -> None:
+        super().__init__(connections.buffer, connections.waiting)
+        self.socket = sock
+        """What TLS reads from and writes to."""
         self._connections = connections
+        self._stall: asyncio.TimerHandle | None = None
         self._outlet = Outlet(self._loop)
         self._timer: asyncio.TimerHandle | None = None
         self._streaming = False
@@ -130,7 +71,7 @@ class Connection(Intake):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._outlet.opened(self._transport)
-        self._connections.alive.add(self)
+        self._connections.entered(self)
         self._identify(self._transport)
         self._timer = self._loop.call_later(FIRST_SECONDS, self._impatient)
         if self._connections.closing:
@@ -141,14 +82,18 @@ class Connection(Intake):
         self._connections.alive.discard(self)
         if self._timer is not None:
             self._timer.cancel()
+        self._cancel_stall()
         self.lost()
         self._outlet.lost()
         self.finish()
 
     def pause_writing(self) -> None:
         self._outlet.pause()
+        self._cancel_stall()
+        self._stall = self._loop.call_later(STALLED_SECONDS, self._stalled, self._unsent())
 
     def resume_writing(self) -> None:
+        self._cancel_stall()
         self._outlet.resume()
 
     def finish(self) -> None:
@@ -265,6 +210,26 @@ class Connection(Intake):
         self.remote = transport.get_extra_info("peername", ("",))[0]
         if (sock := transport.get_extra_info("socket")) is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+    def _cancel_stall(self) -> None:
+        if self._stall is not None:
+            self._stall.cancel()
+
+    def _stalled(self, before: int) -> None:
+        """A client that takes nothing is cut off, whatever it was promised: it would hold it for ever."""
+        unsent = self._unsent()
+        if before - unsent < LEAST_TAKEN:
+            log.info("client does not read remote=%s", self.remote)
+            self.cut()
+        else:
+            self._stall = self._loop.call_later(STALLED_SECONDS, self._stalled, unsent)
+
+    def _unsent(self) -> int:
+        """Bytes that wait in the kernel for the client to take them."""
+        sock = self.socket.get_extra_info("socket")
+        if sock is None or sock.fileno() < 0:
+            return 0
+        return int(struct.unpack("i", fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, bytes(4)))[0])
 
     def _impatient(self) -> None:
         """One timer for each connection looks now and then; restarting one with each request would cost more."""

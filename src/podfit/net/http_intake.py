@@ -3,9 +3,17 @@
 aiohttp's parser reads them, because it is strict where HTTP invites smuggling. The bytes come through a buffer that all
 connections share (`asyncio.BufferedProtocol`), since each read is parsed before the next begins; with TLS that costs a
 third of what a protocol does that is handed its bytes.
+
+The parser stops behind each request and keeps what follows until it is asked for more, so a thousand requests in one
+read are parsed one after the other, as they are answered.
+
+It would give the last trailer of a chunked body to the next request as a header. So behind a chunked body it is given a
+request of ours (`PROBE`). What comes out beside its own header was a trailer, which is refused. When anything else
+comes out, more was sent ahead, and the connection ends with the answer.
 """
 
 import asyncio
+import secrets
 from collections import deque
 from collections.abc import Sequence
 from typing import Any, cast
@@ -19,9 +27,14 @@ from podfit.net.http_parser import (
 )
 from podfit.net.http_syntax import HEADER_LIMIT, HEADERS_LIMIT, TARGET_LIMIT
 
-READ = 64 * 1024  # bytes at once
-MOST_WAITING = 16  # requests that a client may have sent ahead; more are read when these are answered
+READ = 32 * 1024  # bytes at once: a body in chunks of one byte costs 1 ms of parsing a KiB
+MOST_WAITING = 2  # requests that a client may have sent ahead; more are read when these are answered
 _MANY, _SLOW = 1, 2  # why nothing is read: requests that wait, a body that nobody reads as fast
+
+PROBE_PATH = f"/{secrets.token_hex(16)}"
+PROBE = f"GET {PROBE_PATH} HTTP/1.1\r\nHost: probe\r\n\r\n".encode()
+
+_OF_TRAILERS = ("Duplicate", "Too many headers")  # how the parser's complaints of headers begin
 
 Asked = tuple[RawRequestMessage | HttpProcessingError, StreamReader]
 """A request, or what is wrong with it, and its body."""
@@ -32,17 +45,21 @@ class BrokenBody(Exception):
 
 
 class Intake(asyncio.BufferedProtocol):
-    """Requests wait here until `next_request` takes them. `buffer` may be shared by all of a loop's."""
+    """Requests wait here until `next_request` takes them. `buffer` may be shared by all of a loop's; `waiting` are
+    those of a server's that wait for their client."""
 
-    def __init__(self, buffer: memoryview) -> None:
+    def __init__(self, buffer: memoryview, waiting: "dict[Intake, None]") -> None:
+        self._waiting = waiting
         self._loop = asyncio.get_running_loop()
         self._buffer = buffer
         self._parser = HttpRequestParser(
             cast(Any, self), self._loop, READ, max_line_size=TARGET_LIMIT, max_field_size=HEADER_LIMIT,
-            max_headers=HEADERS_LIMIT, payload_exception=BrokenBody, auto_decompress=False)
+            max_headers=HEADERS_LIMIT, payload_exception=BrokenBody, auto_decompress=False, max_msg_queue_size=1)
         self._transport: asyncio.Transport | None = None
         self._asked: deque[Asked] = deque()
         self._payload = EMPTY_PAYLOAD  # the body that is arriving
+        self._chunked = False  # and whether it may end with trailers
+        self._last = False  # whether no request can follow it: the client said so, or wants another protocol
         self._waiter: asyncio.Future[None] | None = None
         self._idle_since = 0.0
         self._heard = False  # a whole request
@@ -57,13 +74,19 @@ class Intake(asyncio.BufferedProtocol):
 
     async def next_request(self) -> Asked | None:
         """None when there will be no other."""
+        if not self._asked:
+            self._parse(b"")
+        if self._asked:  # sent ahead: other connections have their turn first
+            await asyncio.sleep(0)
         while not self._asked and not self._ending and not (self._deaf and self._heard):
             self._waiter = self._loop.create_future()
             self._idle_since = self._loop.time()
+            self.waits()
             try:
                 await self._waiter
             finally:
                 self._waiter = None
+                self.goes_on()
         if self._ending or not self._asked:
             return None
         asked = self._asked.popleft()
@@ -71,27 +94,58 @@ class Intake(asyncio.BufferedProtocol):
             self._release(_MANY)
         return asked
 
+    def waits(self) -> None:
+        """For the client, from now on."""
+        self._waiting[self] = None
+
+    def goes_on(self) -> None:
+        self._waiting.pop(self, None)
+
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
+        self._parse(bytes(self._buffer[:nbytes]))
+        if len(self._asked) >= MOST_WAITING:
+            self._hold(_MANY)
+
+    def _parse(self, data: bytes) -> None:
+        """As far as the end of a request."""
         if self._deaf:
             return
         messages: Sequence[Asked]
         try:
-            messages, upgraded, _ = self._parser.feed_data(bytes(self._buffer[:nbytes]))
-            self._deaf = upgraded  # to a protocol that is not spoken here: what follows cannot be read as requests
+            messages, _, _ = self._parser.feed_data(data)
         except HttpProcessingError as error:
             self._deaf = True
             self._break_off(BrokenBody(str(error)))
             messages = ((error, EMPTY_PAYLOAD),)
-        if not messages:
-            return
-        self._heard, self._payload = True, messages[-1][1]
-        self._asked.extend(messages)
-        if len(self._asked) >= MOST_WAITING:
-            self._hold(_MANY)
-        self._wake()
+        if messages:
+            self._heard = True
+            message, self._payload = messages[-1]
+            if isinstance(message, RawRequestMessage):
+                self._chunked, self._last = message.chunked, message.should_close or message.upgrade
+            self._asked.extend(messages)
+        if self._last and self._payload.is_eof():
+            self._deaf = True
+        elif self._chunked and self._payload.is_eof():
+            self._chunked = False
+            self._look_for_trailers()
+        if messages:
+            self._wake()
+
+    def _look_for_trailers(self) -> None:
+        """After this the parser is as new, or nothing more is read."""
+        trailers, followed = False, True
+        try:
+            messages, _, _ = self._parser.feed_data(PROBE)
+            if messages and messages[0][0].path == PROBE_PATH:
+                trailers, followed = len(messages[0][0].raw_headers) > 1, False
+        except HttpProcessingError as error:
+            trailers = error.message.startswith(_OF_TRAILERS)
+        self._deaf = trailers or followed
+        if trailers:
+            self._payload.set_exception(BrokenBody("trailers are not supported"))
 
     def end(self) -> None:
         """Take nothing more."""

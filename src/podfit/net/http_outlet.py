@@ -13,6 +13,8 @@ from podfit.net.wire import Response
 
 SLICE = 128 * 1024  # large bodies reach TLS in slices: one huge write costs more than twice the CPU
 ONE_WRITE = 64 * 1024  # below this, joining head and body costs less than a second write
+LONGEST_KEPT = 4096
+"""Letters of an answer's headers; longer ones are written anew every time."""
 OURS = frozenset(("connection", "content-length", "date", "transfer-encoding"))  # what another server said of its own
 LAST_CHUNK = b"0\r\n\r\n"
 
@@ -100,13 +102,19 @@ class Outlet:
 
 
 def _head(response: Response, framing: str, *, keep: bool) -> bytes:
-    start = _lines(response.status, tuple(response.headers.items()))
+    headers = response.headers
+    lines = _made if sum(map(len, headers.values())) > LONGEST_KEPT else _lines
+    start = lines(response.status, tuple(headers.items()))
     close = "" if keep else "\r\nconnection: close"
     return f"{start}{framing}{close}\r\ndate: {http_date()}\r\n\r\n".encode()
 
 
-@lru_cache(maxsize=256)
+@lru_cache(256)
 def _lines(status: int, headers: tuple[tuple[str, str], ...]) -> str:
+    return _made(status, headers)
+
+
+def _made(status: int, headers: tuple[tuple[str, str], ...]) -> str:
     """Status and headers. Raises ValueError for a header that would end before its time."""
     told = ((name.lower(), value) for name, value in headers)
     lines = [f"HTTP/1.1 {status} {phrase(status)}", *(f"{name}: {value}" for name, value in told if name not in OURS)]

@@ -5,7 +5,7 @@ request several times what the parser does.
 
     HTTP problem                       answer, always a `Status` object
     not HTTP, bad framing, bad target  400 BadRequest, connection closed
-    target over 64 KiB                 414, header over 32 KiB or more than 128 of them 431, connection closed
+    target over 64 KiB                 414, header over 32 KiB, more than 128 of them or 256 KiB 431, connection closed
     body over the limit                413 RequestEntityTooLarge, connection closed
     body that stops coming             408, connection closed
     `ApiError` out of the handler      its own status
@@ -26,10 +26,11 @@ import ssl
 from podfit.core.errors import ApiError, bad_request
 from podfit.net.client_certificates import Trust
 from podfit.net.guard import answer
-from podfit.net.http_connection import Connection, Connections
+from podfit.net.http_accept import Connections
+from podfit.net.http_connection import Connection
 from podfit.net.http_intake import BrokenBody
 from podfit.net.http_parser import EMPTY_PAYLOAD, RawRequestMessage, StreamReader
-from podfit.net.http_syntax import Refused, split_target
+from podfit.net.http_syntax import Refused, join_headers, split_target
 from podfit.net.wire import Handler, Request, Response
 
 log = logging.getLogger(__name__)
@@ -91,10 +92,7 @@ class HttpsServer:
 
     async def _answer(self, connection: Connection, message: RawRequestMessage, payload: StreamReader) -> Response:
         path, query = split_target(message.path)
-        headers: dict[str, str] = {}
-        for name, value in message.headers.items():
-            name = name.lower()
-            headers[name] = f"{headers[name]}, {value}" if name in headers else value
+        headers = join_headers(message.headers.items())
         body = b"" if payload is EMPTY_PAYLOAD else await self._read_body(connection, headers, payload)
         return await answer(self._handler, Request(
             message.method, path, query, headers, body, connection.peer_certificate, connection.remote,
@@ -103,22 +101,27 @@ class HttpsServer:
     async def _read_body(self, connection: Connection, headers: dict[str, str], payload: StreamReader) -> bytes:
         if int(headers.get("content-length", 0)) > self._body_limit:
             raise Refused(self._too_large())
-        if payload.is_eof():  # as small bodies are, which come with their head
-            return payload.read_nowait()
-        if headers.get("expect", "").lower() == "100-continue":
+        if headers.get("expect", "").lower() == "100-continue" and not payload.is_eof():
             connection.encourage()
         chunks, size = [], 0
         try:
+            if payload.is_eof():  # as small bodies are, which come with their head
+                return payload.read_nowait()
             async with asyncio.timeout(self._body_timeout):
+                connection.waits()
                 while chunk := await payload.readany():
                     size += len(chunk)
                     if size > self._body_limit:
                         raise Refused(self._too_large())
                     chunks.append(chunk)
+            if (broken := payload.exception()) is not None:  # at its very end
+                raise broken
         except TimeoutError:
             raise Refused(ApiError(408, "Timeout", "the request body did not arrive in time")) from None
         except BrokenBody as error:
             raise Refused(bad_request(f"the request body cannot be read: {error}")) from None
+        finally:
+            connection.goes_on()
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     def _too_large(self) -> ApiError:

@@ -1,6 +1,7 @@
 """The small texts of HTTP: request targets, refusals by the parser, dates. Pure but for the date."""
 
 import time
+from collections.abc import Iterable
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
@@ -12,6 +13,8 @@ from podfit.net.http_parser import HttpProcessingError, LineTooLong
 TARGET_LIMIT = 64 * 1024
 HEADER_LIMIT = 32 * 1024  # of one header; differs from TARGET_LIMIT, which tells the two apart in aiohttp's error
 HEADERS_LIMIT = 128
+HEAD_LIMIT = 256 * 1024  # of all headers together
+PARAMETERS_LIMIT = 10_000  # of a query, as in Go
 
 
 class Refused(Exception):
@@ -36,11 +39,38 @@ def split_target(target: str) -> tuple[str, dict[str, tuple[str, ...]]]:
     path, _, text = target.partition("?")
     if "%" in path:
         path = "/".join(unquote(part).replace("%", "%25").replace("/", "%2F") for part in path.split("/"))
-    query: dict[str, tuple[str, ...]] = {}
-    if text:
-        for name, value in parse_qsl(text, keep_blank_values=True):
-            query[name] = (*query.get(name, ()), value)
-    return path, query
+    return path, split_query(text) if text else {}
+
+
+def split_query(text: str) -> dict[str, tuple[str, ...]]:
+    """The values of each parameter, in their order. Raises Refused for too many of them."""
+    try:
+        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=PARAMETERS_LIMIT)
+    except ValueError:
+        raise Refused(bad_request(f"the request has more than {PARAMETERS_LIMIT} query parameters")) from None
+    values: dict[str, list[str]] = {}
+    for name, value in pairs:
+        values.setdefault(name, []).append(value)
+    return {name: tuple(given) for name, given in values.items()}
+
+
+def join_headers(lines: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """By name in lower case; what came several times is one list. Raises Refused when all are too large together."""
+    headers: dict[str, str] = {}
+    repeated: dict[str, list[str]] = {}
+    size = 0
+    for name, value in lines:
+        name = name.lower()
+        size += len(name) + len(value)
+        if name in headers:
+            repeated.setdefault(name, [headers[name]]).append(value)
+        else:
+            headers[name] = value
+    if size > HEAD_LIMIT:
+        raise Refused(ApiError(431, "BadRequest", f"the request's headers are larger than {HEAD_LIMIT} bytes"))
+    for name, values in repeated.items():
+        headers[name] = ", ".join(values)
+    return headers
 
 
 def parse_error(error: HttpProcessingError) -> ApiError:

@@ -2,11 +2,11 @@
 
 import base64
 import binascii
-import re
+from collections.abc import Iterator
 from datetime import datetime
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from podfit.core.kept import short
 from podfit.decide.certificates import Asked
 
 if TYPE_CHECKING:
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from podfit.net.certificates import Signer
 
-_BLOCK = re.compile(rb"-----BEGIN ([^\r\n]*?)-----\s*(.*?)-----END \1-----", re.DOTALL)
+_BEGIN, _END, _DASHES = b"-----BEGIN ", b"-----END ", b"-----"
+_LONGEST_LABEL = 100
 _NO_REQUEST = "PEM block type must be CERTIFICATE REQUEST"
 _KEY_USAGES = {"digital signature": "digital_signature", "key encipherment": "key_encipherment"}
 _ALL_KEY_USAGES = (
@@ -25,7 +26,7 @@ _PURPOSES = {"server auth": "1.3.6.1.5.5.7.3.1", "client auth": "1.3.6.1.5.5.7.3
 """The usages that any of the cluster's signers allows."""
 
 
-@lru_cache(maxsize=64)
+@short(64, longest=16 * 1024)
 def read(pem: bytes) -> Asked:
     """Raises ValueError, in the API's words where it has any, for what is no request."""
     from cryptography import x509
@@ -59,14 +60,14 @@ def certificate_problem(pem: bytes) -> str:
     """What is wrong with a chain of certificates; empty when nothing is."""
     from cryptography import x509
 
-    blocks = list(_BLOCK.finditer(pem))
-    for block in blocks:
-        if block[1] != b"CERTIFICATE":
-            return f'only CERTIFICATE PEM blocks are allowed, found "{block[1].decode(errors="replace")}"'
-        if b":" in block[2]:
+    blocks = list(_blocks(pem))
+    for label, content in blocks:
+        if label != b"CERTIFICATE":
+            return f'only CERTIFICATE PEM blocks are allowed, found "{label.decode(errors="replace")}"'
+        if b":" in content:
             return "no PEM block headers are permitted"
         try:
-            x509.load_pem_x509_certificate(block[0])
+            x509.load_pem_x509_certificate(b"-----BEGIN CERTIFICATE-----\n%b-----END CERTIFICATE-----\n" % content)
         except ValueError as error:
             return str(error)
     return "" if blocks else "must contain at least one CERTIFICATE PEM block"
@@ -117,14 +118,27 @@ def _load(pem: bytes) -> "x509.CertificateSigningRequest":
     """The request of the first PEM block."""
     from cryptography import x509
 
-    block = _BLOCK.search(pem)
-    if block is None or block[1] != b"CERTIFICATE REQUEST":
+    label, content = next(_blocks(pem), (b"", b""))
+    if label != b"CERTIFICATE REQUEST":
         raise ValueError(_NO_REQUEST)
     try:
-        der = base64.b64decode(b"".join(block[2].split()), validate=True)
+        der = base64.b64decode(b"".join(content.split()), validate=True)
     except binascii.Error:
         raise ValueError(_NO_REQUEST) from None
     return x509.load_der_x509_csr(der)
+
+
+def _blocks(pem: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Label and content of each PEM block, in one pass; a block ends with the next end, which has to be its own."""
+    place = 0
+    while (begin := pem.find(_BEGIN, place)) >= 0 and (end := pem.find(_END, begin)) >= 0:
+        start = begin + len(_BEGIN)
+        close = pem.find(_DASHES, start, start + _LONGEST_LABEL)
+        label, place = pem[start:close], end + len(_END)
+        if close < 0 or close >= end or b"\n" in label or b"\r" in label:
+            place = start
+        elif pem.startswith(label + _DASHES, place):
+            yield label, pem[close + len(_DASHES):end].lstrip()
 
 
 def _names(request: "x509.CertificateSigningRequest") -> "x509.SubjectAlternativeName | None":

@@ -24,12 +24,15 @@ class KeyPair(msgspec.Struct, frozen=True):
         return self.key_file.read_bytes()
 
 
-def server_context(pair: KeyPair) -> ssl.SSLContext:
-    """TLS for a server; `client_certificates.Trust` makes it ask clients who they are."""
+def server_context(pair: KeyPair | None) -> ssl.SSLContext:
+    """TLS for a server; `client_certificates.Trust` makes it ask clients who they are. Without a pair every handshake
+    fails, until there is one to `show`.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
-    context.load_cert_chain(pair.certificate_file, pair.key_file)
+    if pair is not None:
+        context.load_cert_chain(pair.certificate_file, pair.key_file)
     return context
 
 
@@ -49,9 +52,14 @@ def client_context(
     else:
         context.load_default_certs()
     if certificate is not None and key is not None:
-        with _key_file(certificate.rstrip() + b"\n" + key) as path:
-            context.load_cert_chain(path)
+        show(context, certificate, key)
     return context
+
+
+def show(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+    """From the next handshake on, show this certificate (PEM) to the other side. Raises OSError for what is no pair."""
+    with _key_file(certificate.rstrip() + b"\n" + key) as path:
+        context.load_cert_chain(path)
 
 
 @contextmanager

@@ -5,7 +5,8 @@ A `Handler` is any coroutine function from `Request` to `Response`. The HTTPS se
 API server.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from typing import Protocol, TypeAlias, runtime_checkable
 
 import msgspec
@@ -71,6 +72,33 @@ class Poured(Protocol):
         """Until the end of the stream."""
 
 
+class Pieces:
+    """A whole body that is too large to be put together at once: parts, joined to pieces only as they are sent."""
+
+    def __init__(self, parts: Iterable[bytes], *, piece: int = 256 * 1024) -> None:
+        self._parts = iter(parts)
+        self._piece = piece
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        await asyncio.sleep(0)  # a receiver with much room would take all of it in one turn of the loop
+        joined, size = list[bytes](), 0
+        for part in self._parts:
+            joined.append(part)
+            size += len(part)
+            if size >= self._piece:
+                break
+        if not joined:
+            raise StopAsyncIteration
+        return b"".join(joined)
+
+    def joined(self) -> bytes:
+        """What is left of it, which is nothing then."""
+        return b"".join(self._parts)
+
+
 Body: TypeAlias = bytes | AsyncIterator[bytes]
 
 
@@ -83,11 +111,21 @@ class Response(msgspec.Struct, frozen=True):
     headers: Headers = msgspec.field(default_factory=dict)
     body: Body = b""
 
-    async def read(self) -> bytes:
-        """The whole body, streamed or not."""
+    async def read(self, limit: int | None = None) -> bytes:
+        """The whole body, streamed or not. Raises OSError when it is larger than `limit`, which is not waited for."""
         if isinstance(self.body, bytes):
             return self.body
-        return b"".join([chunk async for chunk in self.body])
+        if limit is None:
+            return b"".join([chunk async for chunk in self.body])
+        parts, size = [], 0
+        async for chunk in self.body:
+            size += len(chunk)
+            if size > limit:
+                if (close := getattr(self.body, "aclose", None)) is not None:
+                    await close()
+                raise OSError(f"the answer is larger than {limit} bytes")
+            parts.append(chunk)
+        return b"".join(parts)
 
 
 Handler: TypeAlias = Callable[[Request], Awaitable[Response]]

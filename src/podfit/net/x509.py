@@ -7,8 +7,8 @@ verified the certificate before it asks whose it is.
 
 import hashlib
 from collections.abc import Iterator
-from functools import lru_cache
 
+from podfit.core.kept import short
 from podfit.net.wire import Identity
 
 CREDENTIAL = "authentication.kubernetes.io/credential-id"
@@ -19,7 +19,7 @@ _CODECS = {0x0C: "utf-8", 0x12: "ascii", 0x13: "ascii", 0x14: "latin-1", 0x16: "
            0x1C: "utf-32-be", 0x1E: "utf-16-be"}  # fmt: skip
 
 
-@lru_cache(maxsize=4096)
+@short(4096, longest=4096)
 def certificate_identity(der: bytes) -> Identity | None:
     """Subject CN is the user and each O a group, as Kubernetes reads client certificates; None without a CN.
 

@@ -88,10 +88,7 @@ class Follower:
         self._changed(NodeGone(node))
 
     def budget_set(self, budget: PodDisruptionBudget) -> None:
-        meta, status = budget.metadata, budget.status
-        self._cache.budgets[meta.namespace, meta.name] = Budget(
-            meta.namespace, budget.spec.selector, status.disruptions_allowed, frozenset(status.disrupted_pods)
-        )
+        self._cache.budgets[budget.metadata.namespace, budget.metadata.name] = Budget.of(budget)
 
     def budget_updated(self, _old: PodDisruptionBudget, new: PodDisruptionBudget) -> None:
         self.budget_set(new)

@@ -21,7 +21,7 @@ from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
 from podfit.decide.place import Placed, Unschedulable, place
 from podfit.decide.placing.view import NodeView, Resident
-from podfit.decide.preempt import Eviction, Hopeless, preempt
+from podfit.decide.preempt import Eviction, Hopeless, preempt, told
 from podfit.decide.requeue import PodGone, Waiting
 from podfit.decide.volumes import Claims
 from podfit.net.metrics import Metrics
@@ -78,7 +78,7 @@ class Scheduler:
             group.create_task(self._sweep())
             while True:
                 key, pod = await self._queue.pop()
-                self._attempt(group, key, pod)
+                self._guarded(group, key, pod)
 
     def _pending(self) -> dict[str, int]:
         return {**self._queue.sizes(), "gated": len(self._follow.gated)}
@@ -87,6 +87,16 @@ class Scheduler:
         while True:
             await self._clock.sleep(SWEEP_EVERY)
             self._queue.sweep()
+
+    def _guarded(self, group: asyncio.TaskGroup, key: Key, pod: Pod) -> None:
+        """One pod that cannot be decided about keeps no other from being placed."""
+        began = self._clock.monotonic()
+        try:
+            self._attempt(group, key, pod)
+        except Exception:
+            self._measured.attempt("error", self._clock.monotonic() - began)
+            log.exception("placing failed pod=%s/%s", *key)
+            self._queue.retry_later(key)
 
     def _attempt(self, group: asyncio.TaskGroup, key: Key, pod: Pod) -> None:
         """No await in here: decided and counted in one look at the cluster."""
@@ -119,8 +129,7 @@ class Scheduler:
                 nominated = ""
                 if self._cache.withdraw(key):
                     self._freed(pod)
-            text = f"{verdict.message} no new claims to deallocate, preemption: {outcome.message}"
-            group.create_task(self._explain(pod, text, nominated))
+            group.create_task(self._explain(pod, told(verdict, outcome), nominated))
             return
         self._measured.victims.observe(len(outcome.victims))
         displaced = self._cache.promised_below(outcome.node, subject.priority)

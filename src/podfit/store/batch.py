@@ -4,19 +4,30 @@ Losers are told only when what they lost to is durable, so their answers travel 
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from podfit.store.index import Index
-from podfit.store.protocol import Change, KeyExists, Record, RevisionConflict, StoreError
+from podfit.store.protocol import (
+    Change,
+    Companion,
+    CompanionConflict,
+    KeyExists,
+    Record,
+    RevisionConflict,
+    StoreError,
+)
 
 
 class Write(msgspec.Struct, frozen=True):
     key: str
     value: bytes | None  # None deletes
     expected: int | None  # None creates
+    freeing: bool  # is tried on a full disk too
     done: asyncio.Future[Record]
+    along: Sequence[Companion] = ()
+    tries: int = 1
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -32,16 +43,27 @@ def decide(queue: Sequence[Write], index: Index, revision: int) -> Batch:
     for write in queue:
         if write.done.done():
             continue  # cancelled while it waited
-        current = head[write.key] if write.key in head else index.get(write.key)
         try:
-            change = _decide(write, current, revision + len(changes) + 1)
+            made = _made(write, lambda key: head[key] if key in head else index.get(key), revision + len(changes) + 1)
         except StoreError as refusal:
             outcomes.append((write, refusal))
         else:
-            head[write.key] = None if change.deleted else change.record
-            changes.append(change)
-            outcomes.append((write, change.record))
+            head.update({change.record.key: None if change.deleted else change.record for change in made})
+            changes += made
+            outcomes.append((write, made[0].record))
     return Batch(changes, outcomes)
+
+
+def _made(write: Write, current: Callable[[str], Record | None], revision: int) -> list[Change]:
+    """The write's change and its companions', the first of them with this revision."""
+    changes = [_decide(write, current(write.key), revision)]
+    for offset, companion in enumerate(write.along, 1):
+        before = current(companion.key)
+        if before is None or before.mod_revision != companion.expected:
+            raise CompanionConflict
+        record = Record(companion.key, companion.value, before.create_revision, revision + offset)
+        changes.append(Change(False, record, before))
+    return changes
 
 
 def _decide(write: Write, current: Record | None, revision: int) -> Change:

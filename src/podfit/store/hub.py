@@ -19,7 +19,8 @@ OVERHEAD = 1024  # bytes counted for a change beside its value
 HISTORY_PAGE = 500  # changes read from the log at once
 
 History: TypeAlias = Callable[[str, int, int, int], Awaitable[Sequence[Change]]]
-"""`(prefix, after, until, limit)` → the first changes in between, from the log. Raises Compacted, StoreUnavailable."""
+"""`(prefix, after, until, limit)` → the first changes in between, from the log: at most `limit`, fewer where they are
+large, none when there are none. Raises Compacted, StoreUnavailable."""
 
 
 class HubWatch:
@@ -78,10 +79,10 @@ class HubWatch:
 
     async def _read_history(self) -> Sequence[Change]:
         changes = await self._hub.history(self.prefix, self._seen, self._history_until, HISTORY_PAGE)
-        if len(changes) < HISTORY_PAGE:
-            self._history_until = 0
         if changes:
             self._seen = changes[-1].record.mod_revision
+        if not changes or self._seen >= self._history_until:
+            self._history_until = 0
         return changes
 
     def _take(self) -> Sequence[Change]:

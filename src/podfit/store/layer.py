@@ -7,7 +7,7 @@ conflict that refused a write.
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
-from podfit.store.protocol import Change, Page, Record, RevisionConflict, Store, Watch
+from podfit.store.protocol import Change, Companion, Page, Record, RevisionConflict, Store, Watch
 
 
 class StoreLayer(ABC):
@@ -38,6 +38,13 @@ class StoreLayer(ABC):
     def healthy(self) -> bool:
         return self._store.healthy
 
+    @property
+    def problem(self) -> str:
+        return self._store.problem
+
+    async def retry(self) -> None:
+        await self._store.retry()
+
     def stamp(self, prefix: str) -> int | None:
         return self._store.stamp(prefix)
 
@@ -52,12 +59,20 @@ class StoreLayer(ABC):
         page = await self._store.list(prefix, after=after, limit=limit, revision=revision)
         return Page([self._shown(record) for record in page.records], page.revision, page.remaining)
 
-    async def create(self, key: str, value: bytes) -> Record:
-        return self._written(await self._store.create(key, self._kept(key, value)), value)
+    def _companions(self, along: Sequence[Companion]) -> Sequence[Companion]:
+        """As they are kept."""
+        return [Companion(each.key, self._kept(each.key, each.value), each.expected) for each in along]
 
-    async def update(self, key: str, value: bytes, *, expected: int) -> Record:
+    async def create(self, key: str, value: bytes, *, along: Sequence[Companion] = ()) -> Record:
         kept = self._kept(key, value)
-        return self._written(await self._told(self._store.update(key, kept, expected=expected)), value)
+        return self._written(await self._store.create(key, kept, along=self._companions(along)), value)
+
+    async def update(
+        self, key: str, value: bytes, *, expected: int, freeing: bool = False, along: Sequence[Companion] = (),
+    ) -> Record:  # fmt: skip
+        kept, companions = self._kept(key, value), self._companions(along)
+        written = self._store.update(key, kept, expected=expected, freeing=freeing, along=companions)
+        return self._written(await self._told(written), value)
 
     async def delete(self, key: str, *, expected: int) -> Record:
         return self._shown(await self._told(self._store.delete(key, expected=expected)))

@@ -11,28 +11,58 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import ParamSpec, Protocol, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from podfit.store.batch import Batch, Write, decide
 from podfit.store.hub import Hub, HubWatch
 from podfit.store.index import Index
-from podfit.store.protocol import Change, Compacted, FutureRevision, Page, Record, StoreError, StoreUnavailable
+from podfit.store.protocol import (
+    Change,
+    Compacted,
+    Companion,
+    DiskFull,
+    FutureRevision,
+    Page,
+    Record,
+    StoreError,
+    StoreUnavailable,
+)
 
 logger = logging.getLogger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
 
+GROWTH = 4096  # bytes by which a write that is part of a deletion may enlarge a value
+TRIES = 3  # of such a write on a full disk, each after some room was made
 SWEEP = 1000  # rows forgotten at once; writes go in between
+
+SMALL_SWEEP = 20  # on a full disk
 
 
 class Log(Protocol):
     """Where changes are kept. `append`, `compact` and `forget` are called from one thread, `page`, `changes` and
     `obsolete` from another, `close` when both have ended. All raise StoreUnavailable."""
 
-    def append(self, changes: Sequence[Change]) -> None:
-        """Make them durable, all or none."""
+    @property
+    def problem(self) -> str:
+        """Why the last write failed; empty when it was done."""
+
+    @property
+    def full(self) -> bool:
+        """Only what makes room is to be written."""
+
+    def room(self) -> bool:
+        """Whether the disk seems full no more; quick, from any thread."""
+
+    def retry(self) -> None:
+        """As `append`, of nothing."""
+
+    def append(self, changes: Sequence[Change], *, freeing: bool = False) -> None:
+        """Make them durable, all or none. Raises DiskFull; `freeing` ones may use what is kept for them."""
 
     def compact(self, revision: int) -> None:
         """Remember that history before the revision is not offered any more."""
@@ -72,6 +102,7 @@ class LoggedStore:
         self._idle = asyncio.Event()  # no batch under way or about to be
         self._idle.set()
         self._closed = False
+        self._retrying: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
         self._writer = executor(1, "store-write")
         self._reader = executor(1, "store-read")
@@ -87,6 +118,21 @@ class LoggedStore:
     @property
     def healthy(self) -> bool:
         return not self._closed
+
+    @property
+    def problem(self) -> str:
+        return self._log.problem
+
+    async def retry(self) -> None:
+        if not self.problem or self._closed:
+            return
+        if self._retrying is None or self._retrying.done():
+            self._retrying = asyncio.create_task(self._retry())
+        await asyncio.shield(self._retrying)
+
+    async def _retry(self) -> None:
+        with suppress(StoreError):  # it is the problem still
+            await self._in(self._writer, self._log.retry)
 
     def stamp(self, prefix: str) -> int | None:
         return self._index.stamp(prefix)
@@ -112,14 +158,19 @@ class LoggedStore:
         self._check_history(revision)  # a compaction may have overtaken the read
         return page
 
-    async def create(self, key: str, value: bytes) -> Record:
-        return await self._write(key, value, None)
+    async def create(self, key: str, value: bytes, *, along: Sequence[Companion] = ()) -> Record:
+        return await self._write(key, value, None, along=along)
 
-    async def update(self, key: str, value: bytes, *, expected: int) -> Record:
-        return await self._write(key, value, expected)
+    async def update(
+        self, key: str, value: bytes, *, expected: int, freeing: bool = False, along: Sequence[Companion] = (),
+    ) -> Record:  # fmt: skip
+        if freeing and self.problem:
+            current = self._index.get(key)
+            freeing = current is not None and len(value) <= len(current.value) + GROWTH
+        return await self._write(key, value, expected, freeing=freeing, along=along)
 
     async def delete(self, key: str, *, expected: int) -> Record:
-        return await self._write(key, None, expected)
+        return await self._write(key, None, expected, freeing=True)
 
     def watch(self, prefix: str, *, after: int) -> HubWatch:
         self._check_open()
@@ -133,13 +184,31 @@ class LoggedStore:
                 return
             self._compacted = revision  # first: a read that overlaps the removal must notice
             try:
-                await self._in(self._writer, self._log.compact, revision)
+                await self._freeing(self._log.compact, revision)
             except StoreError:
                 self._compacted = before
                 raise
             obsolete = await self._in(self._reader, self._log.obsolete, revision)
             for start in range(0, len(obsolete), SWEEP):
-                await self._in(self._writer, self._log.forget, obsolete[start : start + SWEEP])
+                await self._forget(obsolete[start : start + SWEEP])
+
+    async def _forget(self, revisions: Sequence[int]) -> None:
+        try:
+            await self._in(self._writer, self._log.forget, revisions)
+        except DiskFull as error:
+            if not error.room:
+                raise
+            for start in range(0, len(revisions), SMALL_SWEEP):
+                await self._freeing(self._log.forget, revisions[start : start + SMALL_SWEEP])
+
+    async def _freeing(self, call: Callable[[T], None], what: T) -> None:
+        """Once more where the first found the disk full and some room was made."""
+        try:
+            await self._in(self._writer, call, what)
+        except DiskFull as error:
+            if not error.room:
+                raise
+            await self._in(self._writer, call, what)
 
     async def close(self) -> None:
         """Finish what was begun, end the watches, let go of the log."""
@@ -147,6 +216,8 @@ class LoggedStore:
             return
         self._closed = True
         await self._idle.wait()
+        if self._retrying is not None:
+            await self._retrying
         self._hub.close()
         await asyncio.to_thread(self._release)
 
@@ -174,10 +245,17 @@ class LoggedStore:
         self._check_history(after)
         return changes
 
-    def _write(self, key: str, value: bytes | None, expected: int | None) -> asyncio.Future[Record]:
+    def _write(
+        self, key: str, value: bytes | None, expected: int | None, *, freeing: bool = False,
+        along: Sequence[Companion] = (),
+    ) -> asyncio.Future[Record]:
         self._check_open()
+        if self._log.full and not freeing:
+            if self._log.room() and (self._retrying is None or self._retrying.done()):
+                self._retrying = asyncio.create_task(self._retry())
+            raise StoreUnavailable(f"not stored: {self.problem}")
         key.encode()  # a lone surrogate would fail the whole batch that it joins
-        write = Write(key, value, expected, self._loop.create_future())
+        write = Write(key, value, expected, freeing, self._loop.create_future(), along)
         self._queue.append(write)
         if self._idle.is_set():
             self._idle.clear()
@@ -197,7 +275,8 @@ class LoggedStore:
         """In the writer's thread. One call into the loop tells of the end: a future there would take two more turns."""
         error: Exception | None = None
         try:
-            self._log.append(batch.changes)
+            freeing = all(write.freeing for write, _ in batch.outcomes)
+            self._log.append(batch.changes, freeing=freeing)
         except Exception as raised:  # noqa: BLE001  (it is the batch's: told to each of its writers)
             error = raised
         self._loop.call_soon_threadsafe(self._committed, batch, error)
@@ -208,6 +287,12 @@ class LoggedStore:
                 self._index.apply(change)
             self._hub.publish(batch.changes)
             self._settle(batch)
+        elif isinstance(error, DiskFull) and error.room:
+            writes = [write for write, _ in batch.outcomes]
+            again = [replace(write, tries=write.tries + 1) for write in writes if write.freeing and write.tries < TRIES]
+            refused = [write for write in writes if not write.freeing or write.tries >= TRIES]
+            self._queue = again + self._queue
+            self._settle(Batch((), [(write, _refusal(error)) for write in refused]))
         else:
             trace = None if isinstance(error, StoreError) else error
             logger.error("commit failed writes=%d error=%s", len(batch.outcomes), error, exc_info=trace)

@@ -12,7 +12,16 @@ class MemoryLog:
     def __init__(self) -> None:
         self._changes: list[Change] = []
 
-    def append(self, changes: Sequence[Change]) -> None:
+    problem = ""
+    full = False
+
+    def room(self) -> bool:
+        return True
+
+    def retry(self) -> None:
+        """Writes do not fail."""
+
+    def append(self, changes: Sequence[Change], *, freeing: bool = False) -> None:
         self._changes.extend(changes)
 
     def compact(self, revision: int) -> None:

@@ -8,13 +8,15 @@ survive the machine losing power. Implementations: `sqlite` (embedded default), 
     StoreError
      ├─ KeyExists         create of a key that is there
      ├─ RevisionConflict  update or delete whose expected revision is not the current one; `.current` is the record
+     ├─ CompanionConflict a write that was to be made along with it would be a conflict
      ├─ Compacted         history that is gone; `.revision` is the oldest that can still be asked for
      ├─ FutureRevision    a list at a revision that is not written yet
      ├─ SlowWatcher       this reader fell behind and was dropped
      ├─ TooLarge          a value larger than the store takes
      ├─ Unreadable        a value that cannot be decrypted; `.key` is whose
-     └─ StoreUnavailable  disk full, I/O error, no etcd, closed: nothing of the call is visible, and a later one may
-                          succeed; only etcd can lose the answer to a write that it did, and says so
+     └─ StoreUnavailable  I/O error, no etcd, closed: nothing of the call is visible, and a later one may succeed; only
+         │                etcd can lose the answer to a write that it did, and says so
+         └─ DiskFull      of the log of an embedded store
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -45,6 +47,14 @@ class Page(msgspec.Struct, frozen=True):
     remaining: int  # how many more match after the last record
 
 
+class Companion(msgspec.Struct, frozen=True):
+    """The update of another key that is made along with a write: both are made, or neither."""
+
+    key: str
+    value: bytes
+    expected: int
+
+
 class StoreError(Exception):
     pass
 
@@ -57,6 +67,11 @@ class RevisionConflict(StoreError):
     def __init__(self, current: Record | None) -> None:
         super().__init__("the key was written since")
         self.current = current
+
+
+class CompanionConflict(StoreError):
+    def __init__(self) -> None:
+        super().__init__("a key that was to be written along was written since")
 
 
 class Compacted(StoreError):
@@ -87,6 +102,14 @@ class Unreadable(StoreError):
 
 class StoreUnavailable(StoreError):
     pass
+
+
+class DiskFull(StoreUnavailable):
+    """`.room`: some was made just now, and what frees more can be tried again."""
+
+    def __init__(self, message: str, *, room: bool) -> None:
+        super().__init__(message)
+        self.room = room
 
 
 class Watch(Protocol):
@@ -129,6 +152,13 @@ class Store(Protocol):
     def healthy(self) -> bool:
         """Whether it answered when it was last asked; what answers no more is asked again every ten seconds."""
 
+    @property
+    def problem(self) -> str:
+        """Why the last write failed, for people; empty while writes are done."""
+
+    async def retry(self) -> None:
+        """Where there is a problem, find out by a write that changes nothing whether there still is."""
+
     def stamp(self, prefix: str) -> int | None:
         """A number that is another after any write under the prefix that a read here would show; None when only a read
         can tell. For a few prefixes that are asked about again and again: each is counted from then on."""
@@ -142,10 +172,14 @@ class Store(Protocol):
         """Records whose key starts with `prefix`, in key order, beginning behind the key `after`. `revision` 0 means
         now; another shows the store as it was then. Raises Compacted, FutureRevision."""
 
-    async def create(self, key: str, value: bytes) -> Record: ...
+    async def create(self, key: str, value: bytes, *, along: Sequence[Companion] = ()) -> Record:
+        """Raises KeyExists; CompanionConflict when only one of the companions cannot be written."""
 
-    async def update(self, key: str, value: bytes, *, expected: int) -> Record:
-        """Replace the value if `expected` is the key's mod_revision."""
+    async def update(
+        self, key: str, value: bytes, *, expected: int, freeing: bool = False, along: Sequence[Companion] = (),
+    ) -> Record:
+        """Replace the value if `expected` is the key's mod_revision. One that is `freeing` is part of a deletion, and
+        is tried on a full disk too. Raises RevisionConflict; CompanionConflict as `create` does."""
 
     async def delete(self, key: str, *, expected: int) -> Record:
         """Remove the key if `expected` is its mod_revision; the record carries the deletion's revision."""

@@ -6,9 +6,10 @@ so that any client can be tested against it; the test's own calls wait until the
 
 import gc
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from textwrap import dedent
+from typing import Any, TypeAlias, TypeVar
 
 import yaml
 
@@ -29,6 +30,7 @@ from podfit.testing.load import Curve, Loads
 from podfit.testing.runner import Runner
 from podfit.testing.views import PodView
 
+T = TypeVar("T")
 Manifest: TypeAlias = Mapping[str, Any] | str | Path
 ROUNDS = 200
 STEP, LONGEST = 1.0, 300.0
@@ -53,9 +55,13 @@ class Clock:
         finally:
             gc.set_threshold(*before)
 
+    def jump(self, seconds: float) -> None:
+        """Set the time of day, forward or back. No time passes: what is due in a minute stays due in a minute."""
+        self._virtual.jump(seconds)
+
     @property
     def elapsed(self) -> float:
-        """Seconds since the cluster began."""
+        """Seconds that passed since the cluster began, whatever the time of day was set to."""
         return self._virtual.monotonic()
 
 
@@ -85,18 +91,22 @@ class Cluster:
         self._runner.run(self._composed.stop(pods=False))
         self._runner.close()
 
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine of `client` on the cluster's event loop: its result or exception."""
+        return self._runner.run(work)
+
     # ------------------------------------------------------------------ what a test does
 
     def apply(self, *manifests: Manifest, namespace: str = "default") -> None:
         """Create or change objects: mappings, YAML texts (of several documents), or files with such texts. Of any kind
         that the cluster serves, kinds too that a definition before them declares.
 
-        Raises ApiError as the server answers it, LookupError for a kind that is not served; then comes to rest.
+        Comes to rest after each. Raises ApiError as the server answers it, LookupError for a kind that is not served.
         """
         for each in manifests:
             for document in _documents(each):
                 self._runner.run(self._apply(document, namespace))
-        self.settle()
+                self.settle()  # what controllers make of it, such as a namespace's service account, the next may need
 
     async def _apply(self, document: dict[str, Any], namespace: str) -> None:
         info = await self._resource(document)
@@ -207,7 +217,7 @@ def _documents(manifest: Manifest) -> list[dict[str, Any]]:
     if isinstance(manifest, Mapping):
         return [dict(manifest)]
     is_text = isinstance(manifest, str) and "\n" in manifest
-    text = str(manifest) if is_text else Path(manifest).read_text()
+    text = dedent(str(manifest)) if is_text else Path(manifest).read_text()
     return [each for each in yaml.safe_load_all(text) if each]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from podfit.api.core.pods import Pod
 from podfit.decide.container_resources import SYSTEM_CRITICAL
-from podfit.kubelet.allocation.admission import Admitted, Preempting, Rejected
+from podfit.decide.node.effects import Admitted, Preempting, Rejected
 from support.allocating import Allocating
 from support.placed import placed
 from support.pods import container, needs

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from podfit.api.core.pods import Pod
 from podfit.core.quantity import ZERO
 from podfit.decide.container_resources import SYSTEM_CRITICAL
-from podfit.kubelet.allocation.admission import Admitted, Preempting
+from podfit.decide.node.effects import Admitted, Preempting
 from support.allocating import Allocating
 from support.placed import placed
 from support.pods import container, needs

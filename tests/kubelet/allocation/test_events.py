@@ -2,7 +2,7 @@
 
 import pytest
 
-from podfit.kubelet.allocation.events import details
+from podfit.decide.node.messages import details
 from support.pods import container, needs, pod
 
 

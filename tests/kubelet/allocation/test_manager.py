@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from podfit.api.core.pods import Pod
 from podfit.core.quantity import Quantity
-from podfit.kubelet.allocation.admission import Admitted, Rejected, Unsaved
+from podfit.decide.node.effects import Admitted, Rejected, Unsaved
 from podfit.kubelet.allocation.form import load
 from support.allocating import Allocating
 from support.placed import placed
@@ -182,13 +182,13 @@ async def test_pending_beside_a_failing_one(node: Allocating) -> None:
     web, hog = make("web", "500m"), make("hog", "2")
     await node.start(web, hog)
     first = await node.wants(web, c1=needs({"cpu": "1"}))
-    node.manager.report(first, "runtime says no")
-    node.manager.report(first, "runtime says no")
+    await node.manager.report(first, "runtime says no")
+    await node.manager.report(first, "runtime says no")
     second = await node.wants(web, c1=needs({"cpu": "3"}))
     assert [(each.type, each.reason, each.observed_generation) for each in node.manager.conditions("web")] == [
         ("PodResizePending", "Deferred", 3), ("PodResizeInProgress", "Error", 2)]
     assert [line.split(" ")[2] for line in node.events] == ["ResizeStarted", "ResizeError", "ResizeDeferred"]
-    node.manager.report(second, "")
+    await node.manager.report(second, "")
     await node.settles(web)
     assert node.condition(web, "PodResizeInProgress") is None
 
@@ -197,10 +197,10 @@ async def test_failure_outlives_agreeing_records(node: Allocating) -> None:
     web = make("web", "1")
     await node.start(web)
     new = await node.wants(web, c1=needs({"cpu": "2"}))
-    node.manager.report(new, "cgroup: EINVAL")
+    await node.manager.report(new, "cgroup: EINVAL")
     await node.settles(web)
     assert node.condition(web, "PodResizeInProgress") is not None
-    node.manager.report(new, "")
+    await node.manager.report(new, "")
     await node.settles(web)
     assert node.condition(web, "PodResizeInProgress") is None
 
@@ -303,7 +303,7 @@ async def test_restart_between_allocation_and_actuation(node: Allocating) -> Non
     wanted = await node.wants(web, c1=needs({"cpu": "2"}))
     after = Allocating(node.folder)
     await after.add(wanted)
-    assert after.manager.begin_sync(wanted, ["c1"]) is wanted
+    assert (await after.manager.begin_sync(lambda: wanted, ["c1"])).pod is wanted
     assert after.condition(wanted, "PodResizeInProgress") is not None
     await after.settles(wanted)
     assert after.condition(wanted, "PodResizeInProgress") is None
@@ -318,10 +318,9 @@ async def test_a_sync_during_a_decision_sees_all_of_it_or_nothing(node: Allocati
     deciding = asyncio.create_task(node.wants(web, c1=needs({"cpu": "1"})))
     seen: list[tuple[str, list[tuple[str, int]]]] = []
     while not deciding.done():
-        await node.manager.settled()
-        allocated = node.manager.begin_sync(node.desired["web"], ["c1"])
-        conditions = [(each.type, each.observed_generation) for each in node.manager.conditions("web")]
-        seen.append((str(allocated.spec.containers[0].resources.requests["cpu"]), conditions))
+        look = await node.manager.begin_sync(lambda: node.desired["web"], ["c1"])
+        conditions = [(condition.type, condition.observed_generation) for condition in look.conditions]
+        seen.append((str(look.pod.spec.containers[0].resources.requests["cpu"]), conditions))
         await asyncio.sleep(0)
     states = [each for number, each in enumerate(seen) if each not in seen[:number]]
     assert states == [("500m", [("PodResizePending", 2)]), ("1", [("PodResizeInProgress", 3)])]
@@ -345,7 +344,7 @@ async def test_a_status_that_could_not_be_written_before_a_restart_costs_no_pod_
     before = Allocating(tmp_path)
     first, second = make("first", "3"), make("second", "1")
     await before.start(first, second)
-    stale = before.manager._ledger.members["first"].pod.status
+    stale = before.reported["first"]
     shrunk = await before.wants(first, c1=needs({"cpu": "1"}))
     await before.settles(shrunk)
     grown = await before.wants(second, c1=needs({"cpu": "3"}))
@@ -364,7 +363,7 @@ async def test_damaged_checkpoints_are_rebuilt_from_the_status(node: Allocating)
     for file in (node.allocated.path, node.actuated.path):
         file.write_bytes(b"x")
     after = Allocating(node.folder)
-    status = node.manager._ledger.members["web"].pod.status
+    status = node.reported["web"]
     pods = msgspec.structs.replace(wanted, status=status), hog
     await after.manager.rebuild(pods, {})
     await after.add(*pods)

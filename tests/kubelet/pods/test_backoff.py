@@ -51,3 +51,10 @@ def test_a_pod_that_is_gone_leaves_nothing() -> None:
 
 def test_delays_are_written_as_upstream_writes_them() -> None:
     assert [duration(each) for each in (10, 40, 80, 160, 300)] == ["10s", "40s", "1m20s", "2m40s", "5m0s"]
+
+
+def test_a_failure_that_is_ahead_by_a_clocks_resolution_waits_as_any_other() -> None:
+    backoff = CrashBackoff()
+    backoff.tried(KEY, 100)
+    assert backoff.remaining(KEY, failed_at=104.0000003, now=104) == 10
+    assert backoff.remaining(KEY, failed_at=115, now=104) == 0

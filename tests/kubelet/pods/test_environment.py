@@ -9,7 +9,8 @@ from podfit.api.core.pods import Pod
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.quantity import Quantity
-from podfit.kubelet.pods.environment import environment, expand
+from podfit.decide.expansion import expand
+from podfit.kubelet.pods.environment import words
 from podfit.kubelet.pods.fields import Unsupported
 from podfit.kubelet.pods.lookup import RECENT_SECONDS, Lookup, Missing
 from support.clock import FakeClock
@@ -48,7 +49,7 @@ def pod_with(env: list[object], env_from: list[object] | None = None) -> Pod:
 
 
 async def resolve(pod: Pod, lookup: Lookup) -> dict[str, str]:
-    return await environment(pod, pod.spec.containers[0], lookup=lookup, allocatable=ALLOCATABLE)
+    return dict((await words(pod, pod.spec.containers[0], lookup=lookup, allocatable=ALLOCATABLE)).environment)
 
 
 def field(name: str, path: str) -> dict[str, object]:
@@ -70,9 +71,9 @@ async def test_later_definitions_win_and_earlier_ones_can_be_used(lookup: Lookup
 
 async def test_services_can_be_used_and_overridden(lookup: Lookup) -> None:
     pod = pod_with([{"name": "URL", "value": "https://$(HOST):$(PORT)"}, {"name": "PORT", "value": "own"}])
-    values = await environment(
+    started_with = await words(
         pod, pod.spec.containers[0], lookup=lookup, allocatable=ALLOCATABLE, services={"HOST": "h", "PORT": "1"})
-    assert values == {"HOST": "h", "PORT": "own", "URL": "https://h:1"}
+    assert started_with.environment == {"HOST": "h", "PORT": "own", "URL": "https://h:1"}
 
 
 async def test_the_pod_about_itself(lookup: Lookup) -> None:

@@ -3,6 +3,7 @@
 import gzip
 import io
 import tarfile
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -101,3 +102,73 @@ async def test_a_cut_archive_is_refused(tmp_path: Path) -> None:
     cut.write_bytes(whole.read_bytes()[:700])
     with pytest.raises(CRIError, match=r"cannot load \S+cut\.tar"):
         await Importer("/nonexistent/ctr", tmp_path / "socket").load(cut)
+
+
+def _with(path: Path, *members: tarfile.TarInfo, mode: str = "w") -> Path:
+    """An image archive with one member more."""
+    with tarfile.open(path, mode) as tar:  # type: ignore[call-overload]
+        data = msgspec.json.encode(_index({SHORT_NAME: "a:1"}))
+        entry = tarfile.TarInfo("index.json")
+        entry.size = len(data)
+        tar.addfile(entry, io.BytesIO(data))
+        for member in members:
+            tar.addfile(member, io.BytesIO(bytes(member.size)))
+    return path
+
+
+def _member(name: str, kind: bytes = tarfile.REGTYPE, target: str = "", size: int = 0) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(name)
+    entry.type, entry.linkname, entry.size = kind, target, size
+    return entry
+
+
+@pytest.mark.parametrize(("member", "problem"), [
+    (_member("../x"), "leads out of the archive"), (_member("/etc/x"), "leads out of the archive"),
+    (_member("a/../../x"), "leads out of the archive"), (_member("a/l", tarfile.SYMTYPE, "../../x"), "leads out"),
+    (_member("l", tarfile.SYMTYPE, "/etc/passwd"), "leads out"), (_member("h", tarfile.LNKTYPE, "blob"), "is neither"),
+    (_member("f", tarfile.FIFOTYPE), "is neither"), (_member("d", tarfile.CHRTYPE), "is neither"),
+])
+def test_members_that_no_image_has_are_refused(member: tarfile.TarInfo, problem: str, tmp_path: Path) -> None:
+    with pytest.raises(tarfile.TarError, match=problem):
+        complete(_with(tmp_path / "a.tar", member), io.BytesIO())
+
+
+def test_links_inside_of_the_archive_are_kept(tmp_path: Path) -> None:
+    copy = io.BytesIO()
+    complete(_with(tmp_path / "a.tar", _member("b/layer.tar", tarfile.SYMTYPE, "../a/layer.tar")), copy)
+    with tarfile.open(fileobj=copy) as tar:
+        assert tar.getmember("b/layer.tar").linkname == "../a/layer.tar"
+
+
+def test_an_archive_of_many_members_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(tarfile.TarError, match="more than 20000 members"):
+        complete(_with(tmp_path / "a.tar.gz", *(_member(f"m{n}") for n in range(20_001)), mode="w:gz"), io.BytesIO())
+
+
+def test_an_archive_that_unpacks_to_more_than_there_is_room_is_refused(tmp_path: Path) -> None:
+    """Its size is known before it is written. A file with holes is as large as it says."""
+    copy = io.BytesIO()
+    with pytest.raises(tarfile.TarError, match="unpacks to more than 10000000 bytes"):
+        complete(_with(tmp_path / "a.tar.gz", _member("zeros", size=50 << 20), mode="w:gz"), copy, room=10_000_000)
+    assert copy.tell() == 0
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.XGLTYPE])
+def test_a_header_is_not_taken_into_memory_whatever_its_size(kind: bytes, tmp_path: Path) -> None:
+    archive = tmp_path / "a.tar.gz"
+    with gzip.open(archive, "wb") as file:
+        file.write(_member("x", kind, size=256 << 20).tobuf(tarfile.USTAR_FORMAT))
+        for _ in range(256):
+            file.write(bytes(1 << 20))
+    tracemalloc.start()
+    try:
+        with pytest.raises(tarfile.TarError, match="a header of 268435456 bytes"):
+            complete(archive, io.BytesIO())
+        assert tracemalloc.get_traced_memory()[1] < 32 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_description_has_a_bound(tmp_path: Path) -> None:
+    with pytest.raises(tarfile.TarError, match=r"index\.json has 8388608 bytes"):
+        complete(_with(tmp_path / "a.tar", _member("index.json", size=8 << 20)), io.BytesIO())

@@ -100,13 +100,14 @@ async def test_a_killed_parent_leaves_all_running_and_the_next_one_adopts_it(mac
 async def test_one_that_dies_is_started_again(machine: Machine) -> None:
     runtime = await machine.start()
     _, container_id = await machine.run(runtime)
-    first = machine.containerd.pid
-    watching = asyncio.create_task(machine.containerd.watch())
+    first, told = machine.containerd.pid, list[int]()
+    watching = asyncio.create_task(machine.containerd.watch(lambda: told.append(machine.containerd.pid)))
     os.kill(first, signal.SIGKILL)
     async with asyncio.timeout(30):
-        while machine.containerd.pid == first or not await ready(runtime):
+        while not told or not await ready(runtime):
             await SystemClock().sleep(0.02)
     watching.cancel()
+    assert told == [machine.containerd.pid] != [first]
     assert (await runtime.container_status(container_id)).state is ContainerState.RUNNING
     await runtime.close()
 

@@ -27,6 +27,21 @@ async def test_logs(node: Node) -> None:
         200, "two\nthree\n")
 
 
+async def test_logs_since_any_number_of_seconds(node: Node) -> None:
+    """A number that is larger than all of time asks for everything; one of more than 64 bits is refused."""
+    node.add()
+    await node.runs()
+    write_log(node, "one")
+    for seconds in ("999999999999999999", "9223372036854775807", "99999999999"):
+        assert await node.ask("/containerLogs/default/web/c1", sinceSeconds=seconds) == (200, "one\n")
+    for name in ("sinceSeconds", "tailLines", "limitBytes"):
+        for number in ("9" * 5000, str(2**63), "-1", "x", "²"):
+            assert (await node.ask("/containerLogs/default/web/c1", **{name: number}))[0] == 400
+    for time in ("9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59", "x", "10000-01-01T00:00:00Z"):
+        assert (await node.ask("/containerLogs/default/web/c1", sinceTime=time))[0] == 400
+    assert (await node.ask("/containerLogs/default/web/c1", sinceTime="0001-01-01T00:00:00Z")) == (200, "one\n")
+
+
 async def test_logs_of_the_instance_before(node: Node) -> None:
     node.add()
     await node.runs()

@@ -60,6 +60,9 @@ def test_the_uid_is_of_what_the_file_says_and_where_it_lies() -> None:
     (YAML.replace(b"name: c1", b"name: C_1"), "spec.containers"), (YAML.replace(b"cpu: 1", b"cpu: [1]"), "quantity"),
     (YAML.replace(b"name: web", b"deletionTimestamp: 2026-01-01T00:00:00Z, name: web"), "deletionTimestamp"),
     (YAML.replace(b"metadata: {name: web, labels: {app: web}}", b"metadata: {}"), "name"),
+    (YAML + b"  serviceAccountName: default\n", "may not reference serviceaccounts"),
+    (YAML + b"  volumes: [{name: v, secret: {secretName: s}}]\n", "may not reference secrets"),
+    (YAML + b"  volumes: [{name: v, persistentVolumeClaim: {claimName: c}}]\n", "may not reference persistentvolumecl"),
 ])  # fmt: skip
 def test_what_is_no_manifest_is_refused(content: bytes, why: str) -> None:
     with pytest.raises(BadManifest, match=why):

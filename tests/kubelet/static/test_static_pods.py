@@ -146,3 +146,16 @@ async def test_a_change_of_the_mirrors_resources_changes_nothing(node: Node) -> 
     await node.rest()
     await node.advance(61)
     assert [each for each in node.runtime.calls if each not in calls] == []
+
+
+@pytest.mark.parametrize("seconds", [3600.0, -3600.0, 86400.0, -86400.0, 10 * 365.25 * 86400, -10 * 365.25 * 86400])
+async def test_the_pod_runs_on_when_the_time_of_day_is_set(node: Node, seconds: float) -> None:
+    """Also when its file is written again, as it is."""
+    path = await runs(node, manifest())
+    began, shown = node.runtime.running("s1").id, mirror(node)["metadata"]["uid"]
+    for jump in (seconds, -seconds):
+        node.clock.jump(jump)
+        path.write_text(path.read_text())
+        await node.advance(120)
+        assert (node.runtime.running("s1").id, mirror(node)["metadata"]["uid"]) == (began, shown)
+    assert node.state("web-n1", "s1")["restartCount"] == 0

@@ -1,5 +1,6 @@
 """Tokens in the pods' volumes, issued by a real API server to the node that asks for them."""
 
+import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,8 +32,8 @@ class Owning(DirectoryMounter):
     def __init__(self) -> None:
         self.owners: dict[str, tuple[int, int]] = {}
 
-    def own(self, path: Path, user: int, group: int) -> None:
-        self.owners[path.name] = (user, group)
+    def own(self, descriptor: int, user: int, group: int) -> None:
+        self.owners[Path(os.readlink(f"/proc/self/fd/{descriptor}")).name] = (user, group)
 
 
 @dataclass
@@ -102,6 +103,17 @@ async def test_mounting_again_asks_for_no_token_until_four_fifths_are_over(stage
     assert (await stage.who(renewed))["username"] == "system:serviceaccount:default:default"
 
 
+@pytest.mark.parametrize("seconds", [3600.0, -3600.0, 86400.0, -86400.0, 10 * 365.25 * 86400, -10 * 365.25 * 86400])
+async def test_the_token_is_good_again_when_it_is_mounted_after_the_time_of_day_was_set(
+    stage: Stage, seconds: float
+) -> None:  # fmt: skip
+    of = await stage.pod()
+    await stage.token(of)
+    for jump in (seconds, -seconds):
+        stage.clock.jump(jump)
+        assert (await stage.who((await stage.token(of)).read_text()))["extra"]
+
+
 async def test_a_long_token_is_renewed_after_a_day(stage: Stage) -> None:
     sources = [{"serviceAccountToken": {"path": "token", "expirationSeconds": 10 * 86400, "audience": "vault"}}]
     volumes = [{"name": "v", "projected": {"sources": sources}}]
@@ -130,7 +142,7 @@ async def test_a_token_that_cannot_be_renewed_stays_while_it_is_good(stage: Stag
 async def test_the_next_pod_of_a_name_gets_a_token_of_its_own(stage: Stage) -> None:
     of = await stage.pod()
     first = (await stage.token(of)).read_text()
-    stage.volumes.remove(of.metadata.uid)
+    await stage.volumes.remove(of.metadata.uid)
     await stage.server.client.delete(Pod, "p", "default", grace=0)
     answer = await stage.server.ask("GET", "/api", identity=None, authorization=f"Bearer {first}")
     assert answer.status == 401

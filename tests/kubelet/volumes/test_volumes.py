@@ -1,6 +1,8 @@
 """Volumes as a container sees them."""
 
 import os
+import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from podfit.core.quantity import Quantity
 from podfit.kubelet.pods.fields import Unsupported
 from podfit.kubelet.pods.lookup import Lookup
 from podfit.kubelet.volumes.atomic import File, write_payload
-from podfit.kubelet.volumes.manager import MountError, Volumes, container_mounts
+from podfit.kubelet.volumes.manager import MountError, Volumes
 from podfit.kubelet.volumes.mounter import DirectoryMounter, TmpfsMounter
 from podfit.kubelet.volumes.payloads import Payloads
 from podfit.kubelet.volumes.tokens import TokenSource
@@ -117,20 +119,35 @@ async def test_host_path_is_made_when_asked_for(volumes: Volumes, tmp_path: Path
 async def test_a_sub_path_stays_inside_of_its_volume(volumes: Volumes) -> None:
     pod = pod_with({"emptyDir": {}}, subPath="a/b", readOnly=True)
     paths = await volumes.mount(pod)
-    mount = container_mounts(pod, pod.spec.containers[0], paths, {})[0]
+    mount = (await volumes.container_mounts(pod, pod.spec.containers[0], paths, {}))[0]
     assert (mount.host_path, mount.readonly) == (str(paths["v"] / "a" / "b"), True)
     (paths["v"] / "link").symlink_to("/etc")
     for wrong in ("../x", "link/passwd", "/etc"):
         bad = pod_with({"emptyDir": {}}, subPath=wrong)
         with pytest.raises(Unsupported, match="outside of its volume"):
-            container_mounts(bad, bad.spec.containers[0], paths, {})
+            await volumes.container_mounts(bad, bad.spec.containers[0], paths, {})
 
 
 async def test_everything_of_a_pod_can_be_removed(volumes: Volumes) -> None:
     await volumes.mount(pod_with({"emptyDir": {}}))
     assert volumes.known() == {"u"}
-    volumes.remove("u")
-    volumes.remove("u")
+    await volumes.remove("u")
+    await volumes.remove("u")
+    assert volumes.known() == set()
+
+
+async def test_many_files_are_not_removed_in_the_event_loop(volumes: Volumes, tmp_path: Path) -> None:
+    """It takes this thread a small part of what it does to remove as many files itself."""
+    path, other = (await volumes.mount(pod_with({"emptyDir": {}})))["v"], tmp_path / "other"
+    other.mkdir()
+    for number in range(3_000):
+        (path / f"f{number}").touch()
+        (other / f"f{number}").touch()
+    began = time.thread_time()
+    shutil.rmtree(other)
+    itself, began = time.thread_time() - began, time.thread_time()
+    await volumes.remove("u")
+    assert time.thread_time() - began < itself / 3
     assert volumes.known() == set()
 
 
@@ -144,5 +161,70 @@ async def test_memory_is_a_tmpfs_of_the_size_asked_for_and_is_unmounted_at_the_e
         assert path.is_mount()
         assert os.statvfs(path).f_blocks * os.statvfs(path).f_frsize == 1 << 20
     finally:
-        volumes.remove("u")
+        await volumes.remove("u")
     assert not path.exists()
+
+
+@pytest.mark.parametrize("source", [
+    {"configMap": {"name": "big", "items": [{"key": "k", "path": f"p{n}"} for n in range(40)]}},
+    {"projected": {"sources": [{"configMap": {"name": "big", "items": [{"key": "k", "path": "p"}]}}] * 40}},
+    {"downwardAPI": {"items": [
+        {"path": f"p{n}", "fieldRef": {"fieldPath": "metadata.labels"}} for n in range(10_001)]}},
+])
+async def test_what_is_written_into_a_volume_has_a_bound(
+    volumes: Volumes, api: NodeApi, source: dict[str, Any],
+) -> None:
+    api.put("configmaps", {"metadata": {"name": "big", "namespace": "ns"}, "data": {"k": "x" * 1_000_000}})
+    with pytest.raises(MountError, match="the files of the volume take more than 33554432 bytes or 10000 files"):
+        await volumes.mount(pod_with(source))
+
+
+async def test_all_volumes_of_a_pod_together_have_a_bound(volumes: Volumes, api: NodeApi) -> None:
+    api.put("configmaps", {"metadata": {"name": "big", "namespace": "ns"}, "data": {"k": "x" * 1_000_000}})
+    items = [{"key": "k", "path": f"p{n}"} for n in range(30)]
+    many = [{"name": f"v{n}", "configMap": {"name": "big", "items": items}} for n in range(9)]
+    pod = codec.convert({"metadata": {"name": "web", "namespace": "ns", "uid": "u"}, "spec": {"volumes": many}}, Pod)
+    with pytest.raises(MountError, match="the volumes of the pod take more than 134217728 bytes"):
+        await volumes.mount(pod)
+
+
+def test_a_payload_stays_inside_of_its_volume(tmp_path: Path) -> None:
+    """What a container that could write into the volume puts there is neither read nor followed, but replaced."""
+    volume, host, own = tmp_path / "v", tmp_path / "host", DirectoryMounter().own
+    volume.mkdir()
+    host.mkdir()
+    (host / "a").write_text("1")
+    payload = {"a": File(b"1", 0o644)}
+    (volume / "..data").symlink_to(host)
+    (volume / "..data_tmp").mkdir()
+    (volume / "a").symlink_to(host / "a")
+    now = FakeClock().now()
+    (volume / now.strftime("..%Y_%m_%d_%H_%M_%S.%f")).symlink_to(host)
+    assert write_payload(volume, payload, now=now, own=own)
+    assert (volume / "..data").resolve().parent == volume
+    assert os.listdir(host) == ["a"]
+    (volume / "..data" / "a").unlink()
+    os.mkfifo(volume / "..data" / "a")
+    assert write_payload(volume, payload, now=now.replace(year=2027), own=own)
+    for wrong in ("../x", "a/../../x", "/etc/x", "..data"):
+        with pytest.raises(OSError, match="not a path inside of a volume"):
+            write_payload(volume, {wrong: File(b"")}, now=now, own=own)
+
+
+async def test_keys_and_tokens_are_read_only_and_their_directory_is_the_kubelets(volumes: Volumes) -> None:
+    pod = pod_with({"configMap": {"name": "cm"}})
+    paths = await volumes.mount(pod)
+    assert (await volumes.container_mounts(pod, pod.spec.containers[0], paths, {}))[0].readonly
+    modes = [path.stat().st_mode & 0o777 for path in (volumes.root / "pods", volumes.pod_directory("u"))]
+    assert modes == [0o750, 0o750]
+
+
+async def test_a_container_has_at_most_a_thousand_mounts(volumes: Volumes) -> None:
+    mounts = [{"name": "v", "mountPath": f"/v{n}"} for n in range(1001)]
+    pod = codec.convert({
+        "metadata": {"name": "web", "namespace": "ns", "uid": "u"},
+        "spec": {"volumes": [{"name": "v", "emptyDir": {}}],
+                 "containers": [{"name": "c1", "volumeMounts": mounts}]}}, Pod)
+    paths = await volumes.mount(pod)
+    with pytest.raises(Unsupported, match="1001 volume mounts, podfit makes at most 1000"):
+        await volumes.container_mounts(pod, pod.spec.containers[0], paths, {})

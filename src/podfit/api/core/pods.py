@@ -13,6 +13,9 @@ from podfit.api.core.security import PodSecurityContext
 from podfit.api.core.volumes import Volume
 from podfit.api.meta import ObjectMeta
 
+MIRROR = "kubernetes.io/config.mirror"
+"""The annotation of a mirror pod, with which a kubelet shows a static pod."""
+
 
 class HostAlias(Struct):
     hostnames: tuple[str, ...] = ()
@@ -50,6 +53,9 @@ class PodSchedulingGate(Struct):
 
 class PodSchedulingGroup(Struct):
     pod_group_name: str = ""
+
+
+GATED = "Scheduling is blocked due to non-empty scheduling gates"
 
 
 class PodSpec(Struct):

@@ -1,8 +1,8 @@
 """The kinds of storage.k8s.io."""
 
 from podfit.api.registry import ResourceInfo
-from podfit.api.storage import CSIDriver, StorageClass
-from podfit.api.storage_columns import CLASS, DRIVER, class_row, driver_row
+from podfit.api.storage import CSIDriver, CSINode, StorageClass
+from podfit.api.storage_columns import CLASS, CSI_NODE, DRIVER, class_row, csi_node_row, driver_row
 
 _GROUP = "storage.k8s.io"
 
@@ -14,5 +14,9 @@ KINDS: tuple[ResourceInfo, ...] = (
     ResourceInfo(
         type=CSIDriver, group=_GROUP, resource="csidrivers", singular="csidriver", namespaced=False,
         columns=DRIVER, row=driver_row,
+    ),
+    ResourceInfo(
+        type=CSINode, group=_GROUP, resource="csinodes", singular="csinode", namespaced=False,
+        columns=CSI_NODE, row=csi_node_row,
     ),
 )  # fmt: skip

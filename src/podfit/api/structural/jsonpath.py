@@ -6,8 +6,9 @@ a member with a value, unions of names.
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
 from typing import Any
+
+from podfit.core.kept import short
 
 Step = Callable[[Iterable[Any]], list[Any]]
 
@@ -21,7 +22,7 @@ _TOKEN = re.compile(
     |\[(?P<names>'[^']*'(?:,'[^']*')*|"[^"]*"(?:,"[^"]*")*)\]""",
     re.VERBOSE,
 )
-_FILTER = re.compile(r"""\s*(?P<left>@[^=!<>~\s]*)\s*(?:(?P<op>==|!=|<=|>=|<|>)\s*(?P<right>.+?))?\s*""")
+_FILTER = re.compile(r"""\s*+(?P<left>@[^=!<>~\s]*+)\s*+(?:(?P<op>==|!=|<=|>=|<|>)(?P<right>.+))?""")
 _QUOTED = re.compile(r"""'([^']*)'|"([^"]*)\"""")
 
 
@@ -29,7 +30,7 @@ class PathError(ValueError):
     """The path cannot be read."""
 
 
-@lru_cache(maxsize=1024)
+@short(1024, longest=1024)
 def parse(path: str) -> tuple[Step, ...]:
     """Raises PathError that says where."""
     text = path.removeprefix("{").removesuffix("}") if path.startswith("{") else path
@@ -119,7 +120,9 @@ def _filtered(text: str) -> Step:
     left = parts["left"][1:]
     if left:
         parse(left)
-    operator, right = parts["op"], _value(parts["right"])
+    if parts["op"] and not parts["right"].strip():
+        raise PathError(f"is an invalid path: the filter {text!r} cannot be read")
+    operator, right = parts["op"], _value(parts["right"] and parts["right"].strip())
 
     def passes(item: Any) -> bool:
         values = find(item, left) if left else [item]

@@ -4,8 +4,8 @@ One value can fail in more ways than one. What every text names is the path, `in
 the type that was given.
 """
 
+import math
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -14,7 +14,11 @@ from podfit.api.apiextensions import JSONSchemaProps
 from podfit.api.structural.formats import fits
 from podfit.api.structural.rules import NOWHERE
 from podfit.core.fields import FieldError, invalid, required, too_many, type_invalid, unsupported
+from podfit.core.kept import KEPT_PATTERNS, weight_of_pattern, within
+from podfit.core.turns import spend
 
+_PRINTED = 10
+"""Units for each value that an error lists."""
 _NONE_OF = {
     "anyOf": "at least one schema (anyOf)", "oneOf": "one and only one schema (oneOf). Found none valid",
 }  # fmt: skip
@@ -23,6 +27,7 @@ _NONE_OF = {
 def value_errors(value: Any, schema: JSONSchemaProps, path: str = "") -> Iterator[FieldError]:
     if value is None and schema.nullable:
         return
+    spend(1)
     if problem := _misfit(value, schema):
         yield type_invalid(path, _kind(value), f'{_in(path)} must be of type {problem}: "{_kind(value)}"')
     yield from _junctors(value, schema, path)
@@ -35,7 +40,10 @@ def value_errors(value: Any, schema: JSONSchemaProps, path: str = "") -> Iterato
             yield from _number(value, schema, path)
         case list():
             yield from _items(value, schema, path)
+    if schema.enum:
+        spend(len(schema.enum) // 10)
     if schema.enum and not any(_same(value, each) for each in schema.enum):
+        spend(_PRINTED * len(schema.enum))
         allowed = [each if isinstance(each, str) else _json(each) for each in schema.enum]
         yield unsupported(path, value, allowed)
     if isinstance(value, dict):
@@ -96,7 +104,7 @@ def _text(value: str, schema: JSONSchemaProps, path: str) -> Iterator[FieldError
         yield type_invalid(path, value, f"{_in(path)} must be of type {schema.format}: {_json(value)}")
 
 
-@lru_cache(maxsize=512)
+@within(KEPT_PATTERNS, weigh=weight_of_pattern)
 def compiled(pattern: str) -> Any:
     """The expression as Go reads it, which takes time in proportion to the text. Raises ValueError."""
     import re2  # loaded when the first schema has a pattern
@@ -107,11 +115,11 @@ def compiled(pattern: str) -> Any:
         raise ValueError(str(error)) from None
 
 
-def _number(value: float, schema: JSONSchemaProps, path: str) -> Iterator[FieldError]:
-    if schema.type == "integer" and not float(value).is_integer():
+def _number(value: int | float, schema: JSONSchemaProps, path: str) -> Iterator[FieldError]:
+    if schema.type == "integer" and isinstance(value, float) and not value.is_integer():
         yield invalid(NOWHERE, "", f"Checked value must be of type integer (default format) in {path}")
         return
-    if schema.multiple_of and abs(value / schema.multiple_of - round(value / schema.multiple_of)) > 1e-9:
+    if schema.multiple_of and not _is_multiple(value, schema.multiple_of):
         yield invalid(path, value, f"{_in(path)} should be a multiple of {_shown(schema.multiple_of)}")
     limit = schema.maximum
     if limit is not None and (value > limit or (schema.exclusive_maximum and value == limit)):
@@ -128,8 +136,16 @@ def _number(value: float, schema: JSONSchemaProps, path: str) -> Iterator[FieldE
             yield invalid(NOWHERE, "", text)
 
 
-def _shown(number: float) -> str:
-    return str(int(number)) if float(number).is_integer() else str(number)
+def _is_multiple(value: int | float, of: int | float) -> bool:
+    try:
+        times = value / of
+    except OverflowError:  # more than a float holds
+        return False
+    return math.isfinite(times) and abs(times - round(times)) <= 1e-9
+
+
+def _shown(number: int | float) -> str:
+    return str(int(number)) if isinstance(number, int) or number.is_integer() else str(number)
 
 
 def _items(value: list[Any], schema: JSONSchemaProps, path: str) -> Iterator[FieldError]:
@@ -174,10 +190,11 @@ def _junctors(value: Any, schema: JSONSchemaProps, path: str) -> Iterator[FieldE
         elif name == "oneOf" and valid > 1:
             text = f"{quoted} must validate one and only one schema (oneOf). Found {valid} valid alternatives"
             yield invalid(NOWHERE, "", text)
-    failed = [error for each in schema.all_of for error in value_errors(value, each, path)]
-    if failed:
-        none = all(list(value_errors(value, each, path)) for each in schema.all_of)
-        yield from failed
+    outcomes = [list(value_errors(value, each, path)) for each in schema.all_of]
+    if any(outcomes):
+        none = all(outcomes)
+        for outcome in outcomes:
+            yield from outcome
         yield invalid(NOWHERE, "", f"{_json(path)} must validate all the schemas (allOf){'. None validated' * none}")
     if schema.not_ is not None and not list(value_errors(value, schema.not_, path)):
         yield invalid(NOWHERE, "", f"{_json(path)} must not validate the schema (not)")

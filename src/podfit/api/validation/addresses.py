@@ -1,10 +1,13 @@
 """IP addresses and networks as texts."""
 
+import re
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 from podfit.core.fields import FieldError, invalid
 
 _NOT_IP = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+_LEADING = "must not have leading 0s"
+_ZEROS, _LONGEST = re.compile(r"(?<![0-9A-Fa-f])0+(?=[0-9])"), 64
 _NOT_CIDR = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 _MULTICAST = "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"
 _LOCAL_GROUPS = (ip_network("224.0.0.0/24"), ip_network("ff02::/16"))
@@ -19,16 +22,37 @@ def parsed(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def address(text: str, path: str) -> list[FieldError]:
-    return [] if parsed(text) else [invalid(path, text, _NOT_IP)]
+    """An address that every reader takes for the same one."""
+    found = parsed(text)
+    if found is None:
+        return [invalid(path, text, _LEADING if parsed(_without_zeros(text)) else _NOT_IP)]
+    return [invalid(path, text, "must not be an IPv4-mapped IPv6 address")] if _is_mapped(found) else []
+
+
+def _is_mapped(found: IPv4Address | IPv6Address) -> bool:
+    return isinstance(found, IPv6Address) and found.ipv4_mapped is not None
+
+
+def _without_zeros(text: str) -> str:
+    """Numbers between dots without zeros before them, which are read as decimal here and as octal there."""
+    return _ZEROS.sub("", text) if "." in text and len(text) <= _LONGEST else text
 
 
 def network(text: str, path: str) -> list[FieldError]:
-    """`a.b.c.d/n`; bits behind the prefix are allowed."""
-    try:
-        ip_network(text, strict=False)
-    except ValueError:
+    """`a.b.c.d/n`, without bits behind the prefix."""
+    start, slash, length = text.partition("/")
+    found = parsed(_without_zeros(start))
+    if found is None or not slash or not (length.isdecimal() and length.isascii()) or len(length) > 5:
         return [invalid(path, text, _NOT_CIDR)]
-    return [] if "/" in text else [invalid(path, text, _NOT_CIDR)]
+    if int(length) > found.max_prefixlen:
+        return [invalid(path, text, _NOT_CIDR)]
+    if parsed(start) is None or (len(length) > 1 and length.startswith("0")):
+        return [invalid(path, text, "must not have leading 0s in IP or prefix length")]
+    if _is_mapped(found):
+        return [invalid(path, text, "must not have an IPv4-mapped IPv6 address")]
+    if ip_network(f"{found}/{int(length)}", strict=False).network_address != found:
+        return [invalid(path, text, "must not have bits set beyond the prefix length")]
+    return []
 
 
 def ordinary(text: str, path: str) -> list[FieldError]:

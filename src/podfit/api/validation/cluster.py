@@ -1,6 +1,6 @@
 """Nodes, namespaces, priority classes, leases and events."""
 
-from ipaddress import ip_network
+import re
 
 from podfit.api.coordination import Lease
 from podfit.api.core.events import Event
@@ -8,34 +8,75 @@ from podfit.api.core.namespaces import Namespace
 from podfit.api.core.nodes import Node, Taint
 from podfit.api.scheduling import PriorityClass
 from podfit.api.validation import names
-from podfit.api.validation.meta import immutable, nonnegative
+from podfit.api.validation.addresses import family, network
+from podfit.api.validation.meta import immutable, nonnegative, standard_finalizer, validate_meta_update
 from podfit.api.validation.resources import amount
 from podfit.api.validation.scheduling import EFFECTS
-from podfit.core.fields import FieldError, forbidden, invalid, required, shown, unsupported
+from podfit.core.fields import FieldError, duplicate, forbidden, invalid, required, shown, unsupported
 
 SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+_LONGEST_FEATURE = 253
+_FEATURE = re.compile(r"([A-Z][a-zA-Z0-9]*)(/[a-zA-Z0-9]+)*")
+_NOT_FEATURE = (
+    "must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or "
+    "MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
+)
 _HIGHEST = 1_000_000_000
 _PREEMPTION = ("PreemptLowerPriority", "Never")
 
 
 def validate_node(node: Node) -> list[FieldError]:
+    errors = _taints(node.spec.taints) + _amounts(node)
+    swap = node.status.node_info.swap
+    if swap is not None and swap.capacity < 0:
+        errors.append(invalid("metadata.nodeSwapStatus.capacity", swap.capacity, "must be greater than zero"))
+    errors += _features(node.status.declared_features)
+    cidrs = node.spec.pod_cidrs
+    for index, cidr in enumerate(cidrs):
+        errors += network(cidr, f"spec.podCIDRs[{index}]")
+    if len(cidrs) > 1 and (len(cidrs) > 2 or len({family(cidr.partition("/")[0]) for cidr in cidrs}) < len(cidrs)):
+        errors.append(invalid("spec.podCIDRs", list(cidrs), "may specify no more than one CIDR for each IP family"))
+    return errors
+
+
+def _taints(taints: tuple[Taint, ...]) -> list[FieldError]:
     errors = []
     seen: set[tuple[str, str]] = set()
-    for index, taint in enumerate(node.spec.taints):
+    for index, taint in enumerate(taints):
         errors += _taint(taint, f"metadata.taints[{index}]", repeated=(taint.key, taint.effect) in seen)
         seen.add((taint.key, taint.effect))
-    for name in sorted(node.status.capacity):
-        errors += amount(name, node.status.capacity[name], f"status.capacity[{name}]")
-    for name in sorted(node.status.allocatable):
-        errors += amount(name, node.status.allocatable[name], f"status.allocatable[{name}]")
-    for index, cidr in enumerate(node.spec.pod_cidrs):
-        errors += _cidr(cidr, f"spec.podCIDRs[{index}]")
+    return errors
+
+
+def _amounts(node: Node) -> list[FieldError]:
+    errors = []
+    for side, resources in (("capacity", node.status.capacity), ("allocatable", node.status.allocatable)):
+        for name in sorted(resources):
+            errors += amount(name, resources[name], f"status.{side}.{name}")
+    return errors
+
+
+def _features(features: tuple[str, ...]) -> list[FieldError]:
+    """Names of what a node can do, each once and in order."""
+    errors = []
+    for index, feature in enumerate(features):
+        path = f"status.declaredFeatures[{index}]"
+        if index and feature == features[index - 1]:
+            errors.append(duplicate(path, feature))
+        elif index and feature < features[index - 1]:
+            errors.append(invalid(path, feature, "list must be sorted alphabetically"))
+        if len(feature.encode()) > _LONGEST_FEATURE:
+            text = f'invalid feature name "{feature}": must be no more than {_LONGEST_FEATURE} characters'
+            errors.append(invalid(path, feature, text))
+        elif not _FEATURE.fullmatch(feature):
+            errors.append(invalid(path, feature, f'invalid feature name "{feature}": {_NOT_FEATURE}'))
     return errors
 
 
 def _taint(taint: Taint, path: str, *, repeated: bool) -> list[FieldError]:
     errors = [invalid(f"{path}.key", taint.key, text) for text in names.qualified(taint.key)]
-    errors += [invalid(f"{path}.value", taint.value, text) for text in names.label_value(taint.value)]
+    if problems := names.label_value(taint.value):
+        errors.append(invalid(f"{path}.value", taint.value, ";".join(problems)))
     if not taint.effect:
         errors.append(required(f"{path}.effect"))
     elif taint.effect not in EFFECTS:
@@ -47,28 +88,52 @@ def _taint(taint: Taint, path: str, *, repeated: bool) -> list[FieldError]:
     return errors
 
 
-def _cidr(text: str, path: str) -> list[FieldError]:
-    try:
-        ip_network(text)
-    except ValueError:
-        return [invalid(path, text, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)")]
-    return []
-
-
 def validate_node_update(new: Node, old: Node) -> list[FieldError]:
     errors = validate_node(new)
+    seen: set[tuple[str, str]] = set()
+    for index, given in enumerate(new.status.addresses):
+        if (given.type, given.address) in seen:
+            errors.append(duplicate(f"status.addresses[{index}]", {"Type": given.type, "Address": given.address}))
+        seen.add((given.type, given.address))
     if old.spec.pod_cidrs and new.spec.pod_cidrs != old.spec.pod_cidrs:
         errors.append(forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'))
     if old.spec.provider_id and new.spec.provider_id != old.spec.provider_id:
         errors.append(forbidden("spec.providerID", 'node updates may not change providerID except from "" to valid'))
+    if new.spec.external_id != old.spec.external_id:
+        errors.append(forbidden("spec.externalID", "may not be updated"))
     return errors
 
 
 def validate_namespace(namespace: Namespace) -> list[FieldError]:
-    errors = []
-    for name in namespace.spec.finalizers:
-        errors += [invalid("spec.finalizers", name, text) for text in names.qualified(name)]
+    return [
+        error for name in namespace.spec.finalizers
+        for error in (*_qualified(name, "spec.finalizers"), *standard_finalizer(name, "spec.finalizers"))
+    ]  # fmt: skip
+
+
+def _qualified(name: str, path: str) -> list[FieldError]:
+    return [invalid(path, name, text) for text in names.qualified(name)]
+
+
+def validate_namespace_update(_new: Namespace, _old: Namespace) -> list[FieldError]:
+    """Nothing besides metadata: the finalizers of its spec have a door of their own."""
+    return []
+
+
+def validate_namespace_finalizers(new: Namespace, old: Namespace) -> list[FieldError]:
+    errors = validate_meta_update(new.metadata, old.metadata)
+    for index, name in enumerate(new.spec.finalizers):
+        path = f"spec.finalizers[{index}]"
+        errors += _qualified(name, path) + standard_finalizer(name, path)
     return errors
+
+
+def validate_namespace_status(new: Namespace, _old: Namespace) -> list[FieldError]:
+    gone = new.metadata.deletion_timestamp is not None
+    phase, word = ("Terminating", "not empty") if gone else ("Active", "empty")
+    if new.status.phase == phase:
+        return []
+    return [invalid("status.Phase", new.status.phase, f"may only be '{phase}' if `deletionTimestamp` is {word}")]
 
 
 def validate_priority_class(priority: PriorityClass) -> list[FieldError]:

@@ -4,8 +4,9 @@ import json
 from collections.abc import Iterable
 
 from podfit.api.core.config import ConfigMap, Secret
+from podfit.api.meta import ObjectMeta
 from podfit.api.validation import names
-from podfit.api.validation.meta import immutable
+from podfit.api.validation.meta import immutable, validate_meta
 from podfit.core.fields import FieldError, forbidden, invalid, required, too_long
 
 _LIMIT = 1024 * 1024
@@ -14,7 +15,6 @@ _NEEDED = {
     "kubernetes.io/tls": ("tls.crt", "tls.key"),
     "kubernetes.io/dockercfg": (".dockercfg",),
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
-    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
 }
 _JSON = (".dockercfg", ".dockerconfigjson")
 _ACCOUNT = "kubernetes.io/service-account.name"
@@ -47,7 +47,7 @@ def validate_config_map_update(new: ConfigMap, old: ConfigMap) -> list[FieldErro
         errors += [] if new.immutable else [forbidden("immutable", text)]
         errors += [] if new.data == old.data else [forbidden("data", text)]
         errors += [] if new.binary_data == old.binary_data else [forbidden("binaryData", text)]
-    return errors + validate_config_map(new)
+    return errors + _as_new(new.metadata) + validate_config_map(new)
 
 
 def validate_secret(secret: Secret) -> list[FieldError]:
@@ -59,6 +59,8 @@ def validate_secret(secret: Secret) -> list[FieldError]:
         errors.append(required(f"metadata.annotations[{_ACCOUNT}]"))
     if secret.type == "kubernetes.io/basic-auth" and not secret.data.keys() & {"username", "password"}:
         errors += [required("data[username]"), required("data[password]")]
+    if secret.type == "kubernetes.io/ssh-auth" and not secret.data.get("ssh-privatekey"):
+        errors.append(required("data[ssh-privatekey]"))
     for key in _NEEDED.get(secret.type, ()):
         if key not in secret.data:
             errors.append(required(f"data[{key}]"))
@@ -88,4 +90,9 @@ def validate_secret_update(new: Secret, old: Secret) -> list[FieldError]:
         text = "field is immutable when `immutable` is set"
         errors += [] if new.immutable else [forbidden("immutable", text)]
         errors += [] if new.data == old.data else [forbidden("data", text)]
-    return errors + validate_secret(new)
+    return errors + _as_new(new.metadata) + validate_secret(new)
+
+
+def _as_new(meta: ObjectMeta) -> list[FieldError]:
+    """Changed ones are judged by the rules of new ones as well."""
+    return validate_meta(meta, namespaced=True, name_rule=names.dns_subdomain)

@@ -5,7 +5,7 @@ Where all versions say the same about something, errors name the place that it h
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from podfit.api import codec
@@ -17,6 +17,7 @@ from podfit.api.apiextensions import (
     CustomResourceDefinitionStatus,
     CustomResourceDefinitionVersion,
     CustomResourceSubresourceScale,
+    JSONSchemaProps,
     storage_version,
 )
 from podfit.api.structural.jsonpath import PathError, parse
@@ -33,19 +34,26 @@ _COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int
 
 def validate_definition(definition: CustomResourceDefinition) -> list[FieldError]:
     """All but the metadata."""
+    return _validate(definition, {})
+
+
+def _validate(definition: CustomResourceDefinition, before: Mapping[str, JSONSchemaProps]) -> list[FieldError]:
+    """`before`: the schemas of the versions that are there already."""
     spec, status = definition.spec, definition.status
     wanted = f"{spec.names.plural}.{spec.group}"
     errors: list[FieldError] = []
     if definition.metadata.name and definition.metadata.name != wanted:
         text = 'must be spec.names.plural+"."+spec.group'
         errors.append(invalid("metadata.name", definition.metadata.name, text))
-    errors += [*_spec(spec), *_stored(definition, status)]
+    errors += [*_spec(spec, before), *_stored(definition, status)]
     return errors + list(_approval(definition))
 
 
 def validate_definition_update(new: CustomResourceDefinition, old: CustomResourceDefinition) -> list[FieldError]:
     """Once a kind is served, its group, its names and its scope stay."""
-    errors = validate_definition(new)
+    before = {version.name: version.schema.open_api_schema for version in old.spec.versions
+              if version.schema and version.schema.open_api_schema}  # fmt: skip
+    errors = _validate(new, before)
     if any(each.type == "Established" and each.status == "True" for each in old.status.conditions or ()):
         for path, mine, theirs in (
             ("spec.scope", new.spec.scope, old.spec.scope),
@@ -62,7 +70,9 @@ def validate_definition_update(new: CustomResourceDefinition, old: CustomResourc
     return errors
 
 
-def _spec(spec: CustomResourceDefinitionSpec) -> Iterator[FieldError]:
+def _spec(
+    spec: CustomResourceDefinitionSpec, before: Mapping[str, JSONSchemaProps]
+) -> Iterator[FieldError]:
     yield from _group(spec.group)
     if not spec.scope:
         yield required("spec.scope")
@@ -70,7 +80,7 @@ def _spec(spec: CustomResourceDefinitionSpec) -> Iterator[FieldError]:
         yield unsupported("spec.scope", spec.scope, ("Cluster", "Namespaced"))
     if spec.preserve_unknown_fields:
         yield invalid("spec.preserveUnknownFields", True, "must be false")
-    yield from _versions(spec.versions)
+    yield from _versions(spec.versions, before)
     yield from _names(spec.names, "spec.names")
     yield from _conversion(spec)
 
@@ -84,7 +94,9 @@ def _group(group: str) -> Iterator[FieldError]:
         yield invalid("spec.group", group, "should be a domain with at least one dot")
 
 
-def _versions(versions: Sequence[CustomResourceDefinitionVersion]) -> Iterator[FieldError]:
+def _versions(
+    versions: Sequence[CustomResourceDefinitionVersion], before: Mapping[str, JSONSchemaProps]
+) -> Iterator[FieldError]:
     for index, version in enumerate(versions):
         for text in names.dns_1035_label(version.name):
             yield invalid(f"spec.versions[{index}].name", version.name, text)
@@ -96,17 +108,19 @@ def _versions(versions: Sequence[CustomResourceDefinitionVersion]) -> Iterator[F
         yield invalid("spec.versions", shown, "must contain unique version names")
     if sum(version.storage for version in versions) != 1:
         yield invalid("spec.versions", shown, "must have exactly one version marked as storage version")
-    yield from _contents(versions)
+    yield from _contents(versions, before)
 
 
-def _contents(versions: Sequence[CustomResourceDefinitionVersion]) -> Iterator[FieldError]:
+def _contents(
+    versions: Sequence[CustomResourceDefinitionVersion], before: Mapping[str, JSONSchemaProps]
+) -> Iterator[FieldError]:
     """Schemas, subresources, columns and selectable fields of all versions."""
     for place, version in _places(versions, "schema", "validation"):
         declared = version.schema.open_api_schema if version.schema else None
         if declared is None:
             yield required(f"{place}.openAPIV3Schema", "schemas are required")
         else:
-            yield from schema_errors(declared, f"{place}.openAPIV3Schema")
+            yield from schema_errors(declared, f"{place}.openAPIV3Schema", before.get(version.name))
     for place, version in _places(versions, "subresources", "subresources"):
         if version.subresources and version.subresources.scale:
             yield from _scale(version.subresources.scale, f"{place}.scale")

@@ -24,6 +24,7 @@ from podfit.api.validation import (
     definitions,
     limits,
     names,
+    quotas,
     rbac,
     webhooks,
 )
@@ -36,15 +37,21 @@ from podfit.core.features import DEFAULT_GATES, FeatureGates
 from podfit.core.fields import FieldError
 
 _RULES: dict[type[Object], Rules] = {
-    Namespace: Rules(names.dns_label, cluster.validate_namespace),
-    Node: Rules(create=cluster.validate_node, update=cluster.validate_node_update),
+    Namespace: Rules(
+        names.dns_label, cluster.validate_namespace, cluster.validate_namespace_update,
+        cluster.validate_namespace_status,
+    ),
+    Node: Rules(
+        create=cluster.validate_node, update=cluster.validate_node_update, status=cluster.validate_node_update
+    ),
     ConfigMap: Rules(create=config.validate_config_map, update=config.validate_config_map_update),
     Secret: Rules(create=config.validate_secret, update=config.validate_secret_update),
     ServiceAccount: Rules(),
     Event: Rules(create=cluster.validate_event),
     Lease: Rules(create=cluster.validate_lease),
     LimitRange: Rules(create=limits.validate_limit_range),
-    ResourceQuota: Rules(create=limits.validate_quota, update=limits.validate_quota_update),
+    ResourceQuota: Rules(
+        create=quotas.validate_quota, update=quotas.validate_quota_update, status=quotas.validate_quota_status),
     PriorityClass: Rules(create=cluster.validate_priority_class, update=cluster.validate_priority_class_update),
     Role: Rules(names.path_segment, rbac.validate_role),
     ClusterRole: Rules(names.path_segment, rbac.validate_cluster_role),

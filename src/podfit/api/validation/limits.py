@@ -1,20 +1,16 @@
-"""LimitRanges and ResourceQuotas."""
+"""LimitRanges."""
 
-from podfit.api.core.limits import LimitRange, LimitRangeItem, ResourceQuota, ResourceQuotaSpec, ScopeSelector
+from msgspec.structs import replace
+
+from podfit.api.base import ResourceList
+from podfit.api.core.limits import LimitRange, LimitRangeItem
 from podfit.api.validation import names
-from podfit.api.validation.resources import amount, resource_name
+from podfit.api.validation.resources import container_resource_name, resource_name
 from podfit.core.fields import FieldError, duplicate, forbidden, invalid, required
-from podfit.core.quantity import Quantity
+from podfit.core.quantity import ZERO, Quantity
 from podfit.core.resources import overcommittable
 
-_SCOPES = (
-    "Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "PriorityClass", "CrossNamespacePodAffinity",
-    "VolumeAttributesClass",
-)  # fmt: skip
-_OF_PODS = (
-    "pods", "cpu", "memory", "ephemeral-storage", "requests.cpu", "requests.memory", "requests.ephemeral-storage",
-    "limits.cpu", "limits.memory", "limits.ephemeral-storage",
-)  # fmt: skip
+_TYPES = ("Pod", "Container", "PersistentVolumeClaim")
 
 
 def validate_limit_range(limits: LimitRange) -> list[FieldError]:
@@ -22,7 +18,7 @@ def validate_limit_range(limits: LimitRange) -> list[FieldError]:
     seen: set[str] = set()
     for index, item in enumerate(limits.spec.limits):
         path = f"spec.limits[{index}]"
-        errors += [invalid(f"{path}.type", item.type, text) for text in names.qualified(item.type)]
+        errors += _type(item.type, f"{path}.type")
         if item.type in seen:
             errors.append(duplicate(f"{path}.type", item.type))
         seen.add(item.type)
@@ -30,18 +26,35 @@ def validate_limit_range(limits: LimitRange) -> list[FieldError]:
     return errors
 
 
+def _type(name: str, path: str) -> list[FieldError]:
+    if problems := names.qualified(name):
+        return [invalid(path, name, text) for text in problems]
+    if "/" in name or name in _TYPES:
+        return []
+    return [invalid(path, name, "must be a standard limit type or fully qualified")]
+
+
 def _item(item: LimitRangeItem, path: str) -> list[FieldError]:
-    errors = []
+    errors = _names(item.max, item.type, f"{path}.max") + _names(item.min, item.type, f"{path}.min")
     if item.type == "Pod":
         text = "may not be specified when `type` is 'Pod'"
         errors += [forbidden(f"{path}.default", text)] if item.default else []
         errors += [forbidden(f"{path}.defaultRequest", text)] if item.default_request else []
+        item = replace(item, default={}, default_request={})
+    errors += _names(item.default, item.type, f"{path}.default")
+    errors += _names(item.default_request, item.type, f"{path}.defaultRequest")
     if item.type == "PersistentVolumeClaim" and "storage" not in item.min | item.max:
         text = "either minimum or maximum storage value is required, but neither was provided"
         errors.append(required(f"{path}.limits", text))
+    errors += _names(item.max_limit_request_ratio, item.type, f"{path}.maxLimitRequestRatio")
     for name in sorted(item.min | item.max | item.default | item.default_request | item.max_limit_request_ratio):
         errors += _order(item, name, path)
     return errors
+
+
+def _names(resources: ResourceList, kind: str, path: str) -> list[FieldError]:
+    check = container_resource_name if kind in ("Pod", "Container") else resource_name
+    return [error for name in sorted(resources) for error in check(name, f"{path}[{name}]")]
 
 
 def _order(item: LimitRangeItem, name: str, path: str) -> list[FieldError]:
@@ -69,60 +82,16 @@ def _order(item: LimitRangeItem, name: str, path: str) -> list[FieldError]:
 
 
 def _ratio(item: LimitRangeItem, name: str, path: str) -> list[FieldError]:
-    ratio = item.max_limit_request_ratio.get(name)
-    errors = []
+    ratio, low, high = item.max_limit_request_ratio.get(name), item.min.get(name), item.max.get(name)
+    errors, where = [], f"{path}.maxLimitRequestRatio[{name}]"
     if ratio is not None and ratio < Quantity.of(1):
-        errors.append(invalid(f"{path}.maxLimitRequestRatio[{name}]", ratio, f"ratio {ratio} is less than 1"))
+        errors.append(invalid(where, ratio, f"ratio {ratio} is less than 1"))
+    if ratio is not None and low is not None and high is not None and low > ZERO:
+        most = high.nano / low.nano
+        if ratio.nano / 10**9 > most:
+            errors.append(invalid(where, ratio, f"ratio {ratio} is greater than max/min = {most:f}"))
     default, request = item.default.get(name), item.default_request.get(name)
-    if not overcommittable(name) and (default is not None or request is not None) and default != request:
-        text = f"default value {default} must equal to defaultRequest value {request} in {path.rpartition('.')[2]}"
-        errors.append(invalid(f"{path}.default[{name}]", default, text))
-    return errors
-
-
-def validate_quota(quota: ResourceQuota) -> list[FieldError]:
-    errors = []
-    for name, limit in sorted(quota.spec.hard.items()):
-        path = f"spec.hard[{name}]"
-        errors += (resource_name(name, path) if not name.startswith("count/") else []) + amount(name, limit, path)
-    return errors + _scopes(quota.spec) + _selector(quota.spec.scope_selector)
-
-
-def _scopes(spec: ResourceQuotaSpec) -> list[FieldError]:
-    shown = list(spec.scopes)
-    errors = []
-    for scope in spec.scopes:
-        if scope not in _SCOPES:
-            errors.append(invalid("spec.scopes", shown, "unsupported scope"))
-        elif any(not _fits(scope, name) for name in spec.hard):
-            errors.append(invalid("spec.scopes", shown, "unsupported scope applied to resource"))
-    for one, other in (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating")):
-        if {one, other} <= set(spec.scopes):
-            errors.append(invalid("spec.scopes", shown, "conflicting scopes"))
-    return errors
-
-
-def _fits(scope: str, name: str) -> bool:
-    return name == "pods" if scope == "BestEffort" else name in _OF_PODS or name.startswith(("requests.", "limits."))
-
-
-def _selector(selector: ScopeSelector | None) -> list[FieldError]:
-    errors = []
-    path = "spec.scopeSelector.matchExpressions"
-    for requirement in selector.match_expressions if selector else ():
-        if requirement.scope_name not in _SCOPES:
-            errors.append(invalid(f"{path}.scopeName", requirement.scope_name, "unsupported scope"))
-        if requirement.operator in ("In", "NotIn") and not requirement.values:
-            text = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
-            errors.append(required(f"{path}.values", text))
-        if requirement.operator in ("Exists", "DoesNotExist") and requirement.values:
-            text = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
-            errors.append(invalid(f"{path}.values", list(requirement.values), text))
-    return errors
-
-
-def validate_quota_update(new: ResourceQuota, old: ResourceQuota) -> list[FieldError]:
-    errors = validate_quota(new)
-    if set(new.spec.scopes) != set(old.spec.scopes):
-        errors.append(invalid("spec.scopes", list(new.spec.scopes), "field is immutable"))
+    if not overcommittable(name) and default is not None and request is not None and default != request:
+        text = f"default value {default} must equal to defaultRequest value {request} in {name}"
+        errors.append(invalid(f"{path}.defaultRequest[{name}]", request, text))
     return errors

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from podfit.api.codec import to_dict
-from podfit.api.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
+from podfit.api.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta, OwnerReference
 from podfit.api.remembered import passed
 from podfit.api.validation import names
 from podfit.core.fields import FieldError, forbidden, invalid, required, too_long
 
 _ANNOTATIONS_LIMIT = 256 * 1024
 _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
+_MOST_CONTROLLERS = 8  # owners said to control one object that are told one by one, each with the whole list
 NameRule = Callable[[str], list[str]]
 
 
@@ -38,7 +38,8 @@ def _accessories(meta: ObjectMeta, path: str) -> list[FieldError]:
     errors += validate_labels(meta.labels, f"{path}.labels")
     errors += validate_annotations(meta.annotations, f"{path}.annotations")
     errors += _owners(meta, f"{path}.ownerReferences")
-    return errors + _finalizers(meta.finalizers, f"{path}.finalizers")
+    errors += _finalizers(meta.finalizers, f"{path}.finalizers")
+    return errors + _standard_finalizers(meta.finalizers, f"{path}.finalizers")
 
 
 def nonnegative(number: int | None, path: str) -> list[FieldError]:
@@ -66,7 +67,7 @@ def validate_annotations(annotations: Mapping[str, str], path: str) -> list[Fiel
 
 def _owners(meta: ObjectMeta, path: str) -> list[FieldError]:
     errors = []
-    controllers = []
+    controllers: list[str] = []
     for owner in meta.owner_references:
         group, _, version = owner.api_version.rpartition("/")
         if not version:
@@ -74,29 +75,44 @@ def _owners(meta: ObjectMeta, path: str) -> list[FieldError]:
         empty = [name for name in ("kind", "name", "uid") if not getattr(owner, name)]
         errors += [invalid(f"{path}.{name}", "", "must not be empty") for name in empty]
         if (group, owner.kind) == ("", "Event"):
-            shown = {"apiVersion": owner.api_version, "kind": owner.kind, "name": owner.name, "uid": owner.uid}
-            errors.append(invalid(path, shown, f"/{version}, Kind=Event is disallowed from being an owner"))
-        if owner.controller:
-            controllers.append(owner.name)
-    if len(controllers) > 1:
-        first, second = controllers[:2]
-        text = (f'Only one reference can have Controller set to true. Found "true" in references for {first} and '
-                f"{second}")  # fmt: skip
-        errors.append(invalid(path, to_dict(meta.owner_references), text))
+            text = f"/{version}, Kind=Event is disallowed from being an owner"
+            errors.append(invalid(path, _owner(owner), text))
+        if not owner.controller:
+            continue
+        controllers.append(f"{owner.kind}/{owner.name}")
+        if 1 < len(controllers) <= _MOST_CONTROLLERS:
+            text = (f'Only one reference can have Controller set to true. Found "true" in references for '
+                    f"{controllers[0]} and {controllers[-1]}")  # fmt: skip
+            errors.append(invalid(path, [_owner(each) for each in meta.owner_references], text))
     return errors
 
 
+def _owner(owner: OwnerReference) -> dict[str, Any]:
+    """In the order in which upstream prints it."""
+    named = {"apiVersion": owner.api_version, "kind": owner.kind, "name": owner.name, "uid": owner.uid}
+    more = {"controller": owner.controller, "blockOwnerDeletion": owner.block_owner_deletion}
+    return named | {name: value for name, value in more.items() if value is not None}
+
+
 def _finalizers(finalizers: tuple[str, ...], path: str) -> list[FieldError]:
-    errors = []
-    for index, name in enumerate(finalizers):
-        errors += [invalid(path, name, text) for text in names.qualified(name)]
-        if "/" not in name and name not in _STANDARD_FINALIZERS:
-            text = "name is neither a standard finalizer name nor is it fully qualified"
-            errors.append(invalid(f"{path}[{index}]", name, text))
+    errors = [invalid(path, name, text) for name in finalizers for text in names.qualified(name)]
     if {"orphan", "foregroundDeletion"} <= set(finalizers):
         text = "finalizer orphan and foregroundDeletion cannot be both set"
         errors.append(invalid(path, list(finalizers), text))
     return errors
+
+
+def standard_finalizer(name: str, path: str) -> list[FieldError]:
+    """Without a domain only the names that Kubernetes itself gives."""
+    if "/" in name or name in _STANDARD_FINALIZERS:
+        return []
+    return [invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified")]
+
+
+def _standard_finalizers(finalizers: tuple[str, ...], path: str) -> list[FieldError]:
+    return [
+        error for index, name in enumerate(finalizers) for error in standard_finalizer(name, f"{path}[{index}]")
+    ]  # fmt: skip
 
 
 def validate_meta_update(new: ObjectMeta, old: ObjectMeta) -> list[FieldError]:
@@ -115,7 +131,8 @@ def validate_meta_update(new: ObjectMeta, old: ObjectMeta) -> list[FieldError]:
         errors += immutable(getattr(new, attribute), getattr(old, attribute), f"{path}.{name}")
     errors += validate_labels(new.labels, f"{path}.labels")
     errors += validate_annotations(new.annotations, f"{path}.annotations")
-    return errors + _owners(new, f"{path}.ownerReferences")
+    errors += _owners(new, f"{path}.ownerReferences")
+    return errors + _standard_finalizers(new.finalizers, f"{path}.finalizers")
 
 
 def _go_list(items: list[str]) -> str:

@@ -21,12 +21,12 @@ Check = Callable[[str], list[str]]
 
 
 def _remembering(check: Check) -> Check:
-    """The same check, which looks at a text of ordinary length once."""
-    verdict = lru_cache(_REMEMBERED)(lambda text: tuple(check(text)))
+    """The same check, which looks at a text of ordinary length once, and at a longer one once in a row."""
+    verdict, of_long = (lru_cache(most)(lambda text: tuple(check(text))) for most in (_REMEMBERED, 1))
 
     @wraps(check)
     def remembering(text: str) -> list[str]:
-        return check(text) if len(text) > _LONGEST else list(verdict(text))
+        return list((of_long if len(text) > _LONGEST else verdict)(text))
 
     return remembering
 
@@ -44,6 +44,19 @@ _NOT_SUBDOMAIN = _no_match(
     f"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', {_EDGES}",
     _SUBDOMAIN_FORM, "example.com",
 )  # fmt: skip
+_UNDERSCORED_LABEL = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+_UNDERSCORED_FORM = rf"{_UNDERSCORED_LABEL}(\.{_UNDERSCORED_LABEL})*"
+_NOT_UNDERSCORED = _no_match(
+    f"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', {_EDGES}",
+    _SUBDOMAIN_FORM, "example.com",
+)  # fmt: skip
+_WILDCARD_FORM = rf"\*\.{_SUBDOMAIN_FORM}"
+_NOT_WILDCARD = _no_match(
+    "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of "
+    "lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
+    _WILDCARD_FORM, "*.example.com",
+)  # fmt: skip
+_PATH_FORM = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 _LABEL_1035_FORM = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _NOT_LABEL_1035 = _no_match(
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
@@ -84,6 +97,22 @@ def dns_1035_label(text: str) -> list[str]:
 @_remembering
 def dns_subdomain(text: str) -> list[str]:
     return _checked(text, _SUBDOMAIN_FORM, _NOT_SUBDOMAIN, 253)
+
+
+@_remembering
+def dns_subdomain_with_underscores(text: str) -> list[str]:
+    """As search paths of resolvers may be."""
+    return _checked(text, _UNDERSCORED_FORM, _NOT_UNDERSCORED, 253)
+
+
+@_remembering
+def wildcard_subdomain(text: str) -> list[str]:
+    """A domain whose first part is any."""
+    return _checked(text, _WILDCARD_FORM, _NOT_WILDCARD, 253)
+
+
+def http_path(text: str) -> list[str]:
+    return [] if re.fullmatch(_PATH_FORM, text) else [f"Invalid path (regex used for validation is '{_PATH_FORM}')"]
 
 
 def generated(check_text: str) -> str:

@@ -3,11 +3,13 @@
 from ipaddress import ip_network
 
 from podfit.api.base import Object
+from podfit.api.core.references import TypedLocalObjectReference
 from podfit.api.networking import (
     HTTPIngressPath,
     Ingress,
     IngressBackend,
     IngressClass,
+    IngressClassParametersReference,
     IngressRule,
     IPBlock,
     NetworkPolicy,
@@ -15,13 +17,15 @@ from podfit.api.networking import (
     NetworkPolicyPort,
 )
 from podfit.api.validation import names
-from podfit.api.validation.addresses import network, parsed
+from podfit.api.validation.addresses import address, network, parsed
 from podfit.api.validation.meta import immutable, validate_selector
 from podfit.api.validation.rules import Rules
-from podfit.core.fields import FieldError, forbidden, invalid, required, unsupported
+from podfit.core.fields import FieldError, forbidden, invalid, required, too_long, unsupported
 
 _PROTOCOLS, _TYPES = ("TCP", "UDP", "SCTP"), ("Ingress", "Egress")
 _PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
+_SCOPES, _LONGEST_CONTROLLER = ("Cluster", "Namespace"), 250
+_CLASS = "kubernetes.io/ingress.class"
 _WITHIN, _ENDS = ("//", "/./", "/../", "%2f", "%2F"), ("/..", "/.")
 
 
@@ -30,24 +34,40 @@ def validate_ingress(ingress: Ingress) -> list[FieldError]:
     errors = []
     if not spec.rules and spec.default_backend is None:
         errors.append(invalid("spec", None, "either `defaultBackend` or `rules` must be specified"))
+    if spec.default_backend is not None:
+        errors += _backend(spec.default_backend, "spec.defaultBackend")
     for index, rule in enumerate(spec.rules):
         errors += _rule(rule, f"spec.rules[{index}]")
     for index, tls in enumerate(spec.tls):
         for number, host in enumerate(tls.hosts):
             errors += _host(host, f"spec.tls[{index}].hosts[{number}]")
-    if spec.default_backend is not None:
-        errors += _backend(spec.default_backend, "spec.defaultBackend")
+        secret = tls.secret_name
+        problems = names.dns_subdomain(secret) if secret else []
+        errors += [invalid(f"spec.tls[{index}].secretName", secret, text) for text in problems]
     name = spec.ingress_class_name
     if name is not None:
         errors += [invalid("spec.ingressClassName", name, text) for text in names.dns_subdomain(name)]
     return errors
 
 
+def validate_new_ingress(ingress: Ingress) -> list[FieldError]:
+    errors = validate_ingress(ingress)
+    given, named = ingress.metadata.annotations.get(_CLASS), ingress.spec.ingress_class_name
+    if given is not None and named is not None and given != named:
+        text = "must match `ingressClassName` when both are specified"
+        errors.append(invalid(f"annotations.{_CLASS}", given, text))
+    return errors
+
+
+def validate_ingress_update(new: Ingress, _old: Ingress) -> list[FieldError]:
+    return validate_ingress(new)
+
+
 def _rule(rule: IngressRule, path: str) -> list[FieldError]:
     errors = []
     if parsed(rule.host):
         errors.append(invalid(f"{path}.host", rule.host, "must be a DNS name, not an IP address"))
-    elif rule.host:
+    if rule.host:
         errors += _host(rule.host, f"{path}.host")
     if rule.http is None:
         return errors
@@ -59,7 +79,8 @@ def _rule(rule: IngressRule, path: str) -> list[FieldError]:
 
 
 def _host(host: str, path: str) -> list[FieldError]:
-    return [invalid(path, host, text) for text in names.dns_subdomain(host.removeprefix("*."))]
+    check = names.wildcard_subdomain if "*" in host else names.dns_subdomain
+    return [invalid(path, host, text) for text in check(host)]
 
 
 def _path(each: HTTPIngressPath, path: str) -> list[FieldError]:
@@ -82,8 +103,7 @@ def _backend(backend: IngressBackend, path: str) -> list[FieldError]:
     if backend.resource is not None and service is not None:
         return [invalid(path, "", "cannot set both resource and service backends")]
     if backend.resource is not None:
-        resource = backend.resource
-        return [required(f"{path}.resource.{name}") for name in ("kind", "name") if not getattr(resource, name)]
+        return _reference(backend.resource, f"{path}.resource")
     if service is None:
         return [invalid(path, "", "resource or service backend is required")]
     errors = [] if service.name else [required(f"{path}.service.name")]
@@ -101,20 +121,65 @@ def _backend(backend: IngressBackend, path: str) -> list[FieldError]:
     return errors
 
 
-def validate_class(found: IngressClass) -> list[FieldError]:
-    controller = found.spec.controller
-    domain, slash, rest = controller.partition("/")
+def _reference(ref: TypedLocalObjectReference | IngressClassParametersReference, path: str) -> list[FieldError]:
     errors = []
-    if not slash or not rest:
-        text = 'must be a domain-prefixed path (such as "acme.io/foo")'
-        errors.append(invalid("spec.controller", controller, text))
-    else:
-        errors += [invalid("spec.controller", controller, text) for text in names.dns_subdomain(domain)]
+    if ref.api_group is not None:
+        errors += [invalid(f"{path}.apiGroup", ref.api_group, text) for text in names.dns_subdomain(ref.api_group)]
+    for value, name in ((ref.kind, "kind"), (ref.name, "name")):
+        where = f"{path}.{name}"
+        errors += [invalid(where, value, text) for text in names.path_segment(value)] if value else [required(where)]
+    return errors
+
+
+def validate_class(found: IngressClass) -> list[FieldError]:
+    controller, path = found.spec.controller, "spec.controller"
+    errors = [too_long(path, _LONGEST_CONTROLLER)] if len(controller.encode()) > _LONGEST_CONTROLLER else []
+    errors += domain_prefixed_path(controller, path)
+    return errors + _parameters(found.spec.parameters, "spec.parameters")
+
+
+def domain_prefixed_path(text: str, path: str) -> list[FieldError]:
+    if not text:
+        return [required(path)]
+    domain, _, rest = text.partition("/")
+    if not domain or not rest:
+        return [invalid(path, text, 'must be a domain-prefixed path (such as "acme.io/foo")')]
+    errors = [invalid(path, domain, problem) for problem in names.dns_subdomain(domain)]
+    return errors + [invalid(path, rest, problem) for problem in names.http_path(rest)]
+
+
+def _parameters(ref: IngressClassParametersReference | None, path: str) -> list[FieldError]:
+    if ref is None:
+        return []
+    errors, where = _reference(ref, path), f"{path}.namespace"
+    if ref.scope is None:
+        return [*errors, required(f"{path}.scope")]
+    if ref.scope not in _SCOPES:
+        return [*errors, unsupported(f"{path}.scope", ref.scope, _SCOPES)]
+    if ref.scope == "Cluster":
+        text = "`parameters.scope` is set to 'Cluster'"
+        return errors if ref.namespace is None else [*errors, forbidden(where, text)]
+    if ref.namespace is None:
+        return [*errors, required(where, "`parameters.scope` is set to 'Namespace'")]
+    return errors + [invalid(where, ref.namespace, text) for text in names.dns_label(ref.namespace)]
+
+
+def validate_ingress_status(new: Ingress, old: Ingress) -> list[FieldError]:
+    known = {point.ip for point in old.status.load_balancer.ingress}
+    errors = []
+    for index, point in enumerate(new.status.load_balancer.ingress):
+        path = f"status.loadBalancer.ingress[{index}]"
+        errors += address(point.ip, f"{path}.ip") if point.ip and point.ip not in known else []
+        if point.hostname:
+            problems = names.dns_subdomain(point.hostname)
+            if parsed(point.hostname) is not None:
+                problems = [*problems, "must be a DNS name, not an IP address"]
+            errors += [invalid(f"{path}.hostname", point.hostname, text) for text in problems]
     return errors
 
 
 def validate_class_update(new: IngressClass, old: IngressClass) -> list[FieldError]:
-    return validate_class(new) + immutable(new.spec.controller, old.spec.controller, "spec.controller")
+    return immutable(new.spec.controller, old.spec.controller, "spec.controller") + validate_class(new)
 
 
 def validate_policy(policy: NetworkPolicy) -> list[FieldError]:
@@ -146,14 +211,17 @@ def _port(port: NetworkPolicyPort, path: str) -> list[FieldError]:
     errors = []
     if port.protocol is not None and port.protocol not in _PROTOCOLS:
         errors.append(unsupported(f"{path}.protocol", port.protocol, _PROTOCOLS))
-    number, last = port.port, port.end_port
+    number, last, where = port.port, port.end_port, f"{path}.endPort"
+    if isinstance(number, int):
+        errors += [invalid(f"{path}.port", number, text) for text in names.port_number(number)]
+        if last is not None and last < number:
+            errors.append(invalid(where, last, "must be greater than or equal to `port`"))
+        return errors + [invalid(where, last, text) for text in (names.port_number(last) if last is not None else ())]
+    if last is not None:
+        why = "is not specified" if number is None else "is non-numeric"
+        errors.append(invalid(where, last, f"may not be specified when `port` {why}"))
     if number is not None:
-        wrong = names.port_number(number) if isinstance(number, int) else names.port_name(number)
-        errors += [invalid(f"{path}.port", number, text) for text in wrong]
-    if last is not None and not isinstance(number, int):
-        errors.append(invalid(f"{path}.endPort", last, "may not be specified when `port` is not a number"))
-    elif last is not None and isinstance(number, int) and last < number:
-        errors.append(invalid(f"{path}.endPort", last, "must be greater than or equal to `port`"))
+        errors += [invalid(f"{path}.port", number, text) for text in names.port_name(number)]
     return errors
 
 
@@ -190,7 +258,9 @@ def _block(block: IPBlock, path: str) -> list[FieldError]:
 
 
 RULES: dict[type[Object], Rules] = {
-    Ingress: Rules(create=validate_ingress),
+    Ingress: Rules(
+        create=validate_new_ingress, update=validate_ingress_update, status=validate_ingress_status
+    ),
     IngressClass: Rules(create=validate_class, update=validate_class_update),
     NetworkPolicy: Rules(create=validate_policy),
 }

@@ -1,16 +1,20 @@
-"""What an update of a stored pod may change, through the main endpoint, status, binding and ephemeral containers."""
-
-from ipaddress import ip_address
+"""What an update of a stored pod may change: through the main endpoint, and its ephemeral containers."""
 
 import msgspec
 
+from podfit.api.core.affinity import Toleration
 from podfit.api.core.containers import Container
-from podfit.api.core.pods import Pod, PodIP, PodSpec
-from podfit.api.validation.meta import nonnegative, validate_meta_update
-from podfit.api.validation.pods import MIRROR, WHOLE, validate_pod
+from podfit.api.core.pods import MIRROR, Pod, PodIP, PodSpec
+from podfit.api.validation.containers import validate_images
+from podfit.api.validation.meta import validate_meta_update
+from podfit.api.validation.placement_updates import validate_placement_update, with_node_affinity_of
+from podfit.api.validation.pod_annotations import validate_annotation_update, validate_pod_annotations
+from podfit.api.validation.pods import WHOLE, validate_pod
+from podfit.api.validation.scheduling import validate_tolerations
 from podfit.core.features import FeatureGates
-from podfit.core.fields import FieldError, forbidden, invalid
+from podfit.core.fields import FieldError, forbidden, invalid, required
 
+_LONGEST_DEADLINE = 2**31 - 1
 IMMUTABLE = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
@@ -54,49 +58,75 @@ def prepare_status_update(new: Pod, old: Pod) -> Pod:
 
 def validate_pod_update(new: Pod, old: Pod, gates: FeatureGates) -> list[FieldError]:
     """R-007: images, a shorter deadline, more tolerations, fewer scheduling gates; nothing else."""
-    tolerated = {container.name for container in old.spec.init_containers}
-    errors = validate_meta_update(new.metadata, old.metadata) + validate_pod(new, gates, tolerated=tolerated)
-    if (new.metadata.annotations.get(MIRROR)) != (old.metadata.annotations.get(MIRROR)):
-        errors.append(forbidden(f"metadata.annotations[{MIRROR}]", "may not be changed"))
+    errors = _as_new(new, old, gates)
     for attribute, name in (("containers", "containers"), ("init_containers", "initContainers")):
-        if len(getattr(new.spec, attribute)) != len(getattr(old.spec, attribute)):
-            errors.append(forbidden(f"spec.{name}", f"pod updates may not add or remove {_spoken(name)}"))
+        containers = getattr(new.spec, attribute)
+        if len(containers) != len(getattr(old.spec, attribute)):
+            errors.append(forbidden(f"spec.{name}", "pod updates may not add or remove containers"))
             return errors
-    errors += _deadline(new.spec, old.spec) + _tolerations(new.spec, old.spec) + _scheduling_gates(new.spec, old.spec)
+        for index, container in enumerate(containers):
+            errors += [] if container.image else [required(f"spec.{name}[{index}].image")]
+        errors += validate_images(containers, f"spec.{name}")
+    deadline = _deadline(new.spec, old.spec)
+    errors += deadline
+    if deadline and new.spec.active_deadline_seconds is not None:
+        return errors
+    errors += _tolerations(new.spec, old.spec) + _scheduling_gates(new.spec, old.spec)
+    if old.spec.scheduling_gates:
+        errors += validate_placement_update(new.spec, old.spec)
     if _pardoned(new.spec, old.spec) != old.spec:
         errors.append(forbidden("spec", IMMUTABLE))
     return errors
 
 
-def _spoken(name: str) -> str:
-    return "init containers" if name == "initContainers" else name
+def _as_new(new: Pod, old: Pod, gates: FeatureGates) -> list[FieldError]:
+    """The rules of creation, as far as the stored pod keeps them, and those of metadata."""
+    tolerated = {container.name for container in old.spec.init_containers}
+    errors = validate_meta_update(new.metadata, old.metadata) + validate_pod(new, gates, tolerated=tolerated)
+    return errors + _annotations(new, old)
+
+
+def _annotations(new: Pod, old: Pod) -> list[FieldError]:
+    after, before, path = new.metadata.annotations, old.metadata.annotations, "metadata.annotations"
+    errors = validate_annotation_update(after, before, path)
+    return errors + validate_pod_annotations(after, new.spec, path)
 
 
 def _deadline(new: PodSpec, old: PodSpec) -> list[FieldError]:
     path = "spec.activeDeadlineSeconds"
     before, after = old.active_deadline_seconds, new.active_deadline_seconds
-    if before is None or before == after:
-        return []
     if after is None:
-        return [invalid(path, None, "must not update from a positive integer to nil value")]
-    return [invalid(path, after, "must be less than or equal to previous value")] if after > before else []
+        text = "must not update from a positive integer to nil value"
+        return [] if before is None else [invalid(path, None, text)]
+    if not 0 <= after <= _LONGEST_DEADLINE:
+        return [invalid(path, after, f"must be between 0 and {_LONGEST_DEADLINE}, inclusive")]
+    if before is not None and after > before:
+        return [invalid(path, after, "must be less than or equal to previous value")]
+    return []
 
 
 def _tolerations(new: PodSpec, old: PodSpec) -> list[FieldError]:
-    if all(toleration in new.tolerations for toleration in old.tolerations):
-        return []
-    return [forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")]
+    """How long a taint is tolerated may change; that it is may not."""
+    path = "spec.tolerations"
+    kept = {_timeless(toleration) for toleration in new.tolerations}
+    if any(_timeless(toleration) not in kept for toleration in old.tolerations):
+        return [forbidden(path, "existing toleration can not be modified except its tolerationSeconds")]
+    return validate_tolerations(new.tolerations, path)
+
+
+def _timeless(toleration: Toleration) -> tuple[str, str, str, str]:
+    return toleration.key, toleration.operator, toleration.value, toleration.effect
 
 
 def _scheduling_gates(new: PodSpec, old: PodSpec) -> list[FieldError]:
     known = {gate.name for gate in old.scheduling_gates}
+    places = {gate.name: index for index, gate in enumerate(new.scheduling_gates)}
     return [
         forbidden(
-            f"spec.schedulingGates[{index}].name",
-            f"only deletion is allowed, but found new scheduling gate '{gate.name}'",
+            f"spec.schedulingGates[{index}].name", f"only deletion is allowed, but found new scheduling gate '{name}'"
         )
-        for index, gate in enumerate(new.scheduling_gates)
-        if gate.name not in known
+        for name, index in places.items()
+        if name not in known
     ]
 
 
@@ -104,6 +134,7 @@ def _pardoned(new: PodSpec, old: PodSpec) -> PodSpec:
     """`new` with all that may change, or was refused already, taken from `old`."""
     negative = old.termination_grace_period_seconds is not None and old.termination_grace_period_seconds < 0
     grace = new.termination_grace_period_seconds
+    gated = bool(old.scheduling_gates)
     return msgspec.structs.replace(
         new,
         containers=_images(new.containers, old.containers),
@@ -111,47 +142,14 @@ def _pardoned(new: PodSpec, old: PodSpec) -> PodSpec:
         active_deadline_seconds=old.active_deadline_seconds,
         tolerations=old.tolerations,
         scheduling_gates=old.scheduling_gates,
-        node_selector=old.node_selector if old.scheduling_gates else new.node_selector,
-        affinity=old.affinity if old.scheduling_gates else new.affinity,
+        node_selector=old.node_selector if gated else new.node_selector,
+        affinity=with_node_affinity_of(old.affinity, new.affinity) if gated else new.affinity,
         termination_grace_period_seconds=old.termination_grace_period_seconds if negative and grace == 1 else grace,
     )
 
 
 def _images(new: tuple[Container, ...], old: tuple[Container, ...]) -> tuple[Container, ...]:
     return tuple(msgspec.structs.replace(sent, image=stored.image) for sent, stored in zip(new, old, strict=True))
-
-
-def validate_status_update(new: Pod, old: Pod) -> list[FieldError]:
-    errors = validate_meta_update(new.metadata, old.metadata)
-    path = "status"
-    if old.spec.node_name and new.spec.node_name != old.spec.node_name:
-        errors.append(forbidden("spec.nodeName", "may not be changed directly"))
-    errors += _generation(new.status.observed_generation, f"{path}.observedGeneration")
-    for index, condition in enumerate(new.status.conditions):
-        errors += _generation(condition.observed_generation, f"{path}.conditions[{index}].observedGeneration")
-    if new.status.qos_class != old.status.qos_class:
-        errors.append(invalid(f"{path}.qosClass", new.status.qos_class, "field is immutable"))
-    for index, pod_ip in enumerate(new.status.pod_ips):
-        errors += _address(pod_ip.ip, f"{path}.podIPs[{index}]")
-    for name in ("container_statuses", "init_container_statuses"):
-        for index, status in enumerate(getattr(new.status, name)):
-            where = (
-                f"{path}.{'containerStatuses' if name == 'container_statuses' else 'initContainerStatuses'}[{index}]"
-            )
-            errors += nonnegative(status.restart_count, f"{where}.restartCount")
-    return errors
-
-
-def _generation(number: int, path: str) -> list[FieldError]:
-    return [invalid(path, number, "must be a non-negative integer")] if number < 0 else []
-
-
-def _address(text: str, path: str) -> list[FieldError]:
-    try:
-        ip_address(text)
-    except ValueError:
-        return [invalid(path, text, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")]
-    return []
 
 
 def prepare_ephemeral_update(new: Pod, old: Pod) -> Pod:
@@ -169,10 +167,9 @@ def prepare_ephemeral_update(new: Pod, old: Pod) -> Pod:
 def validate_ephemeral_update(new: Pod, old: Pod, gates: FeatureGates) -> list[FieldError]:
     """Guests may come; they neither change nor leave."""
     path = "spec.ephemeralContainers"
-    tolerated = {container.name for container in old.spec.init_containers}
-    errors = validate_meta_update(new.metadata, old.metadata) + validate_pod(new, gates, tolerated=tolerated)
+    errors = _as_new(new, old, gates)
     if MIRROR in old.metadata.annotations:
-        errors.append(forbidden(WHOLE, "static pods do not support ephemeral containers"))
+        return [forbidden(WHOLE, "static pods do not support ephemeral containers")]
     present = {container.name: container for container in new.spec.ephemeral_containers}
     for container in old.spec.ephemeral_containers:
         if container.name not in present:

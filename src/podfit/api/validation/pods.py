@@ -2,26 +2,35 @@
 
 from collections.abc import Collection
 
-from podfit.api.core.pods import Pod, PodDNSConfig, PodResourceClaim, PodSpec
+from podfit.api.core.pods import MIRROR, Pod, PodResourceClaim, PodSpec
+from podfit.api.meta import ObjectMeta
 from podfit.api.validation import names
+from podfit.api.validation.addresses import address
 from podfit.api.validation.containers import (
+    choice,
+    surroundings,
     validate_containers,
     validate_ephemeral_containers,
+    validate_host_network_ports,
+    validate_images,
     validate_init_containers,
 )
+from podfit.api.validation.dns import validate_dns
 from podfit.api.validation.meta import validate_labels, validate_meta
+from podfit.api.validation.pod_annotations import profiles_match, validate_pod_annotations
 from podfit.api.validation.resources import validate_overhead, validate_pod_resources
 from podfit.api.validation.scheduling import validate_affinity, validate_spreading, validate_tolerations
 from podfit.api.validation.security import validate_pod_security
 from podfit.api.validation.volumes import validate_volumes
+from podfit.api.validation.windows import containers_of, validate_host_processes, validate_os_fields
 from podfit.core.features import FeatureGates
-from podfit.core.fields import FieldError, duplicate, forbidden, invalid, required, unsupported
+from podfit.core.fields import FieldError, duplicate, forbidden, invalid, missing, required, too_long, unsupported
 
-MIRROR = "kubernetes.io/config.mirror"
 WHOLE = "[]"  # what the API prints as the field of an error about the pod as such
 _RESTART_POLICIES = ("Always", "OnFailure", "Never")
-_DNS_POLICIES = ("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")
-_PREEMPTION = ("Never", "PreemptLowerPriority")
+_DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
+_PREEMPTION = ("PreemptLowerPriority", "Never")
+_LONGEST_HOSTNAME = 64
 
 
 def validate_pod_create(pod: Pod, gates: FeatureGates) -> list[FieldError]:
@@ -30,84 +39,92 @@ def validate_pod_create(pod: Pod, gates: FeatureGates) -> list[FieldError]:
         errors.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
     if pod.spec.node_name and pod.spec.scheduling_gates:
         errors.append(forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared"))
-    return errors
+    return errors + profiles_match(pod.metadata.annotations, pod.spec, "spec")
 
 
 def validate_pod(pod: Pod, gates: FeatureGates, *, tolerated: Collection[str] = ()) -> list[FieldError]:
     """Metadata and spec by the rules of creation; `tolerated` as in `validate_init_containers`."""
     errors = validate_meta(pod.metadata, namespaced=True, name_rule=names.dns_subdomain)
-    mirror = pod.metadata.annotations.get(MIRROR)
-    if mirror is not None and not pod.spec.node_name:
-        text = "must set spec.nodeName if mirror pod annotation is set"
-        errors.append(invalid(f"metadata.annotations[{MIRROR}]", mirror, text))
-    return errors + validate_pod_spec(pod.spec, "spec", gates, tolerated=tolerated)
+    errors += validate_pod_annotations(pod.metadata.annotations, pod.spec, "metadata.annotations")
+    errors += validate_pod_spec(pod.spec, "spec", gates, tolerated=tolerated, meta=pod.metadata)
+    if not pod.spec.service_account_name:
+        errors += _tokens(pod.spec)
+    errors += validate_images(pod.spec.containers, "spec.containers")
+    return errors + validate_images(pod.spec.init_containers, "spec.initContainers")
+
+
+def _tokens(spec: PodSpec) -> list[FieldError]:
+    """A pod of no account has no tokens."""
+    text = "must not be specified when serviceAccountName is not set"
+    return [
+        forbidden(f"spec.volumes[{index}].projected.sources[{position}].serviceAccountToken", text)
+        for index, volume in enumerate(spec.volumes)
+        for position, source in enumerate(volume.projected.sources if volume.projected else ())
+        if source.service_account_token is not None
+    ]
 
 
 def validate_pod_spec(
-    spec: PodSpec, path: str, gates: FeatureGates, *, tolerated: Collection[str] = ()
+    spec: PodSpec, path: str, gates: FeatureGates, *, tolerated: Collection[str] = (), meta: ObjectMeta | None = None
 ) -> list[FieldError]:
-    errors = validate_volumes(spec.volumes, f"{path}.volumes")
-    errors += _claims(spec.resource_claims, f"{path}.resourceClaims")
-    errors += validate_containers(spec, f"{path}.containers")
-    errors += validate_init_containers(spec, f"{path}.initContainers", tolerated=tolerated)
-    errors += validate_ephemeral_containers(spec, f"{path}.ephemeralContainers")
+    """`meta` is the pod's; a template's spec has none."""
+    errors = []
+    if spec.termination_grace_period_seconds is None:
+        errors.append(required(f"{path}.terminationGracePeriodSeconds"))
+    volumes, problems = validate_volumes(spec.volumes, f"{path}.volumes", pod=meta.name if meta else "")
+    errors += problems + _claims(spec.resource_claims, meta, f"{path}.resourceClaims")
+    around = surroundings(spec, volumes)
+    errors += validate_containers(spec, around, f"{path}.containers")
+    errors += validate_init_containers(spec, around, f"{path}.initContainers", tolerated=tolerated)
+    errors += validate_ephemeral_containers(spec, around, f"{path}.ephemeralContainers")
     if gates["PodLevelResources"]:
-        claims = {claim.name for claim in spec.resource_claims}
-        errors += validate_pod_resources(spec, claims, f"{path}.resources")
-    errors += _choice(spec.restart_policy, _RESTART_POLICIES, f"{path}.restartPolicy")
-    errors += _choice(spec.dns_policy, _DNS_POLICIES, f"{path}.dnsPolicy")
+        errors += validate_pod_resources(spec, around.claims, f"{path}.resources")
+    errors += validate_host_network_ports(spec, f"{path}.containers", of_pod=meta is not None)
+    errors += choice(spec.restart_policy, _RESTART_POLICIES, f"{path}.restartPolicy")
+    errors += choice(spec.dns_policy, _DNS_POLICIES, f"{path}.dnsPolicy")
     errors += validate_labels(spec.node_selector, f"{path}.nodeSelector")
     errors += validate_pod_security(spec.security_context, spec, f"{path}.securityContext")
-    for index, secret in enumerate(spec.image_pull_secrets):
-        errors += [] if secret.name else [required(f"{path}.imagePullSecrets[{index}].name")]
     errors += validate_affinity(spec.affinity, f"{path}.affinity")
-    errors += _dns(spec.dns_config, spec.dns_policy, f"{path}.dnsConfig")
+    errors += validate_dns(spec.dns_config, spec.dns_policy, f"{path}.dnsConfig")
     errors += _gates(spec, path)
     errors += validate_spreading(spec.topology_spread_constraints, f"{path}.topologySpreadConstraints")
-    errors += _names(spec, path)
-    errors += validate_tolerations(spec.tolerations, f"{path}.tolerations")
-    return errors + _rest(spec, path)
+    errors += validate_host_processes(spec, path) + _host_users(spec, path) + _hostname_override(spec, path)
+    errors += _names(spec, path) + validate_tolerations(spec.tolerations, f"{path}.tolerations")
+    return errors + _rest(spec, path) + _env_files(spec, path)
 
 
-def _choice(value: str, supported: tuple[str, ...], path: str) -> list[FieldError]:
-    if not value:
-        return [required(path)]
-    return [] if value in supported else [unsupported(path, value, supported)]
-
-
-def _claims(claims: tuple[PodResourceClaim, ...], path: str) -> list[FieldError]:
+def _claims(claims: tuple[PodResourceClaim, ...], meta: ObjectMeta | None, path: str) -> list[FieldError]:
     errors = []
     seen: set[str] = set()
     for index, claim in enumerate(claims):
         where = f"{path}[{index}]"
+        if meta is not None and MIRROR in meta.annotations:
+            errors.append(forbidden(WHOLE, "static pods do not support resource claims"))
+            continue
         if not claim.name:
             errors.append(required(f"{where}.name"))
         elif claim.name in seen:
             errors.append(duplicate(f"{where}.name", claim.name))
         else:
             errors += [invalid(f"{where}.name", claim.name, text) for text in names.dns_label(claim.name)]
-        seen.add(claim.name)
-        sources = bool(claim.resource_claim_name) + bool(claim.resource_claim_template_name)
-        if sources != 1:
-            text = "must specify exactly one of: `resourceClaimName`, `resourceClaimTemplateName`"
-            errors.append(invalid(where, {"name": claim.name}, text))
+            seen.add(claim.name)
+        errors += _claim_source(claim, where)
     return errors
 
 
-def _dns(config: PodDNSConfig | None, policy: str, path: str) -> list[FieldError]:
-    if policy == "None":
-        if config is None:
-            return [required(path, "must provide `dnsConfig` when `dnsPolicy` is None")]
-        if not config.nameservers:
-            return [
-                required(f"{path}.nameservers", "must provide at least one DNS nameserver when `dnsPolicy` is None")
-            ]
-    errors = []
-    if config is not None and len(config.nameservers) > 3:
-        shown = list(config.nameservers)
-        errors.append(invalid(f"{path}.nameservers", shown, "must not have more than 3 nameservers"))
-    for index, option in enumerate(config.options if config else ()):
-        errors += [] if option.name else [required(f"{path}.options[{index}]")]
+def _claim_source(claim: PodResourceClaim, path: str) -> list[FieldError]:
+    errors, named, template = [], claim.resource_claim_name, claim.resource_claim_template_name
+    shown = {
+        "Name": claim.name, "ResourceClaimName": named or None, "ResourceClaimTemplateName": template or None,
+    }  # fmt: skip
+    if named and template:
+        text = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+        errors.append(invalid(path, shown, text))
+    if not named and not template:
+        text = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
+        errors.append(invalid(path, shown, text))
+    for value, name in ((named, "resourceClaimName"), (template, "resourceClaimTemplateName")):
+        errors += [invalid(f"{path}.{name}", value, text) for text in (names.dns_subdomain(value) if value else ())]
     return errors
 
 
@@ -142,12 +159,36 @@ def _names(spec: PodSpec, path: str) -> list[FieldError]:
     return errors
 
 
+def _host_users(spec: PodSpec, path: str) -> list[FieldError]:
+    """Users of its own go with none of the host's other namespaces, nor with raw devices."""
+    if spec.host_users is not False:
+        return []
+    text = "when `hostUsers` is false"
+    given = ((spec.host_network, "hostNetwork"), (spec.host_pid, "HostPID"), (spec.host_ipc, "HostIPC"))
+    errors = [forbidden(f"{path}.{name}", text) for value, name in given if value]
+    for container, where in containers_of(spec, path):
+        errors += [forbidden(f"{where}.volumeDevices", text)] if container.volume_devices else []
+    return errors
+
+
+def _hostname_override(spec: PodSpec, path: str) -> list[FieldError]:
+    if spec.hostname_override is None:
+        return []
+    where, name = f"{path}.hostnameOverride", spec.hostname_override
+    given = ((spec.set_hostname_as_fqdn, "setHostnameAsFQDN"), (spec.host_network, "hostNetwork"))
+    errors = [forbidden(where, f"may not be specified when {other} is true") for value, other in given if value]
+    errors += [too_long(where, _LONGEST_HOSTNAME)] if len(name.encode()) > _LONGEST_HOSTNAME else []
+    return errors + [invalid(where, name, text) for text in names.dns_subdomain(name)]
+
+
 def _rest(spec: PodSpec, path: str) -> list[FieldError]:
     errors = []
     for index, alias in enumerate(spec.host_aliases):
-        for hostname in alias.hostnames:
-            where = f"{path}.hostAliases[{index}].hostnames"
-            errors += [invalid(where, hostname, text) for text in names.dns_subdomain(hostname)]
+        where = f"{path}.hostAliases[{index}]"
+        errors += address(alias.ip, f"{where}.ip")
+        for position, hostname in enumerate(alias.hostnames):
+            problems = names.dns_subdomain(hostname)
+            errors += [invalid(f"{where}.hostnames[{position}]", hostname, text) for text in problems]
     for value, field in (
         (spec.priority_class_name, "priorityClassName"),
         (spec.runtime_class_name, "runtimeClassName"),
@@ -156,8 +197,29 @@ def _rest(spec: PodSpec, path: str) -> list[FieldError]:
     if spec.preemption_policy and spec.preemption_policy not in _PREEMPTION:
         errors.append(unsupported(f"{path}.preemptionPolicy", spec.preemption_policy, _PREEMPTION))
     errors += validate_overhead(spec.overhead, f"{path}.overhead")
-    if spec.os is not None:
-        errors += [required(f"{path}.os.name")] if not spec.os.name else []
-        if spec.os.name and spec.os.name not in ("linux", "windows"):
-            errors.append(unsupported(f"{path}.os", spec.os.name, ("linux", "windows")))
+    if spec.os is None:
+        return errors
+    if not spec.os.name:
+        return [*errors, required(f"{path}.os.name")]
+    if spec.os.name not in ("linux", "windows"):
+        return [*errors, unsupported(f"{path}.os", spec.os.name, ("linux", "windows"))]
+    return errors + validate_os_fields(spec, path)
+
+
+def _env_files(spec: PodSpec, path: str) -> list[FieldError]:
+    """A file of variables lies in a volume that the pod's containers write."""
+    given = [
+        (variable.value_from.file_key_ref, f"{where}.env[{index}].valueFrom.fileKeyRef.volumeName")
+        for container, where in containers_of(spec, path)
+        for index, variable in enumerate(container.env)
+        if variable.value_from is not None and variable.value_from.file_key_ref is not None
+    ]
+    errors = []
+    volumes = {volume.name: volume for volume in spec.volumes} if given else {}
+    for ref, at in given:
+        volume = volumes.get(ref.volume_name)
+        if volume is None:
+            errors.append(missing(at, ref.volume_name))
+        elif volume.empty_dir is None:
+            errors.append(invalid(at, ref.volume_name, "referenced volume must be of type emptyDir"))
     return errors

@@ -1,6 +1,7 @@
 """Probes, hooks, and the actions they share."""
 
 from podfit.api.base import IntOrString
+from podfit.api.core.containers import Container
 from podfit.api.core.probes import ExecAction, HTTPGetAction, Lifecycle, LifecycleHandler, Probe, TCPSocketAction
 from podfit.api.validation import names
 from podfit.api.validation.meta import nonnegative
@@ -11,11 +12,23 @@ _TIMES = (
     ("period_seconds", "periodSeconds"), ("success_threshold", "successThreshold"),
     ("failure_threshold", "failureThreshold"),
 )  # fmt: skip
+_REAL_TIME = (
+    *(f"SIGRTMIN+{number}" for number in range(1, 16)), *(f"SIGRTMAX-{number}" for number in range(1, 15)),
+    "SIGRTMIN", "SIGRTMAX",
+)  # fmt: skip
+_SIGNALS = {
+    "linux": tuple(sorted((
+        "SIGABRT", "SIGALRM", "SIGBUS", "SIGCHLD", "SIGCLD", "SIGCONT", "SIGFPE", "SIGHUP", "SIGILL", "SIGINT", "SIGIO",
+        "SIGIOT", "SIGKILL", "SIGPIPE", "SIGPOLL", "SIGPROF", "SIGPWR", "SIGQUIT", "SIGSEGV", "SIGSTKFLT", "SIGSTOP",
+        "SIGSYS", "SIGTERM", "SIGTRAP", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGURG", "SIGUSR1", "SIGUSR2", "SIGVTALRM",
+        "SIGWINCH", "SIGXCPU", "SIGXFSZ", *_REAL_TIME,
+    ))),
+    "windows": ("SIGKILL", "SIGTERM"),
+}  # fmt: skip
 
 
-def validate_probes(
-    liveness: Probe | None, readiness: Probe | None, startup: Probe | None, path: str
-) -> list[FieldError]:
+def validate_probes(container: Container, path: str) -> list[FieldError]:
+    liveness, readiness, startup = container.liveness_probe, container.readiness_probe, container.startup_probe
     errors = _probe(liveness, f"{path}.livenessProbe") + _single_success(liveness, f"{path}.livenessProbe")
     errors += _probe(readiness, f"{path}.readinessProbe")
     if readiness is not None and readiness.termination_grace_period_seconds is not None:
@@ -43,7 +56,7 @@ def _probe(probe: Probe | None, path: str) -> list[FieldError]:
     return errors
 
 
-def _handlers(given: Probe | LifecycleHandler, path: str) -> list[FieldError]:
+def _handlers(given: Probe | LifecycleHandler, path: str, grace: int | None = None) -> list[FieldError]:
     """Exactly one; a second one is refused, and not looked into."""
     errors: list[FieldError] = []
     found = 0
@@ -63,8 +76,9 @@ def _handlers(given: Probe | LifecycleHandler, path: str) -> list[FieldError]:
             errors += port(action.port, f"{path}.tcpSocket.port")
         elif name == "grpc":
             errors += port(action.port, f"{path}.grpc.port")
-        elif action.seconds < 0:
-            errors.append(invalid(f"{path}.sleep", action.seconds, "must be greater than or equal to 0"))
+        elif grace is not None and not 0 <= action.seconds <= grace:
+            text = f"must be non-negative and less than terminationGracePeriodSeconds ({grace})"
+            errors.append(invalid(f"{path}.sleep", action.seconds, text))
     return errors if found else [required(path, "must specify a handler type")]
 
 
@@ -83,9 +97,23 @@ def port(value: IntOrString, path: str) -> list[FieldError]:
     return [invalid(path, value, text) for text in problems]
 
 
-def validate_lifecycle(lifecycle: Lifecycle | None, path: str) -> list[FieldError]:
+def validate_lifecycle(
+    lifecycle: Lifecycle | None, path: str, *, grace: int | None, os: str | None
+) -> list[FieldError]:
+    """`grace` is the time the pod has to end, `os` the name of its operating system if it says one."""
+    if lifecycle is None:
+        return []
     errors = []
-    for hook, name in ((lifecycle.post_start, "postStart"), (lifecycle.pre_stop, "preStop")) if lifecycle else ():
+    for hook, name in ((lifecycle.post_start, "postStart"), (lifecycle.pre_stop, "preStop")):
         if hook is not None:
-            errors += _handlers(hook, f"{path}.{name}")
+            errors += _handlers(hook, f"{path}.{name}", grace)
+    if lifecycle.stop_signal:
+        errors += _stop_signal(lifecycle.stop_signal, f"{path}.stopSignal", os)
     return errors
+
+
+def _stop_signal(signal: str, path: str, os: str | None) -> list[FieldError]:
+    if os is None:
+        return [forbidden(path, "may not be set for containers with empty `spec.os.name`")]
+    supported = _SIGNALS.get(os)
+    return [] if supported is None or signal in supported else [unsupported(path, signal, supported)]

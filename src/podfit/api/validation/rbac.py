@@ -83,6 +83,8 @@ def _subject(subject: Subject, path: str, *, namespaced: bool) -> list[FieldErro
         if not namespaced and not subject.namespace:
             errors.append(required(f"{path}.namespace"))
     elif subject.kind in ("User", "Group"):
+        if not subject.name:
+            errors.append(invalid(f"{path}.name", "", f"{subject.kind.lower()} name cannot be empty"))
         if subject.api_group != _GROUP:
             errors.append(unsupported(f"{path}.apiGroup", subject.api_group, (_GROUP,)))
     else:

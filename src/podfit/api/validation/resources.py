@@ -31,7 +31,7 @@ def resource_name(name: str, path: str) -> list[FieldError]:
     """Any resource: of Kubernetes itself, or with a domain."""
     if problems := [invalid(path, name, text) for text in names.qualified(name)]:
         return problems
-    if "/" not in name and name not in _STANDARD and not name.startswith(HUGEPAGES):
+    if "/" not in name and name not in _STANDARD and not name.startswith((HUGEPAGES, f"requests.{HUGEPAGES}")):
         return [invalid(path, name, "must be a standard resource type or fully qualified")]
     return []
 
@@ -49,6 +49,8 @@ def container_resource_name(name: str, path: str) -> list[FieldError]:
 
 
 def _pod_resource_name(name: str, path: str) -> list[FieldError]:
+    if errors := resource_name(name, path):
+        return errors
     return [] if is_pod_level(name) else [unsupported(path, name, (CPU, HUGEPAGES, MEMORY))]
 
 
@@ -79,8 +81,9 @@ def _requirements(resources: ResourceRequirements, path: str, name_check: NameCh
     """All but the claims, which depend on the pod."""
     errors = _amounts(resources.limits, f"{path}.limits", name_check)
     for name, requested in sorted(resources.requests.items()):
-        errors += _amounts({name: requested}, f"{path}.requests", name_check)
-        errors += _within_limit(name, requested, resources.limits, path)
+        key = f"{path}.requests[{name}]"
+        errors += name_check(name, key) + amount(name, requested, key)
+        errors += _within_limit(name, requested, resources.limits, path) + _pages(name, requested, key)
     named = resources.limits.keys() | resources.requests.keys()
     if any(name.startswith(HUGEPAGES) for name in named) and not named & {CPU, MEMORY}:
         errors.append(forbidden(path, "HugePages require cpu or memory"))
@@ -91,18 +94,22 @@ def _amounts(resources: ResourceList, path: str, name_check: NameCheck) -> list[
     errors = []
     for name, quantity in sorted(resources.items()):
         key = f"{path}[{name}]"
-        errors += name_check(name, key) + amount(name, quantity, key)
-        if name.startswith(HUGEPAGES) and not _whole_pages(name, quantity):
-            errors.append(invalid(name, quantity, f"{quantity} is not positive integer multiple of {name}"))
+        errors += name_check(name, key) + amount(name, quantity, key) + _pages(name, quantity, key)
     return errors
+
+
+def _pages(name: str, quantity: Quantity, path: str) -> list[FieldError]:
+    if not name.startswith(HUGEPAGES) or _whole_pages(name, quantity):
+        return []
+    return [invalid(path, quantity, f"{quantity} is not positive integer multiple of {name}")]
 
 
 def _whole_pages(name: str, quantity: Quantity) -> bool:
     try:
         page = Quantity.parse(name.removeprefix(HUGEPAGES))
     except ValueError:
-        return True
-    return page > ZERO and quantity.nano % page.nano == 0
+        return False
+    return page > ZERO and page.is_integer() and quantity.nano % page.nano == 0
 
 
 def _within_limit(name: str, requested: Quantity, limits: ResourceList, path: str) -> list[FieldError]:
@@ -119,18 +126,32 @@ def _within_limit(name: str, requested: Quantity, limits: ResourceList, path: st
 
 
 def _claims(used: tuple[ResourceClaim, ...], known: Collection[str], path: str) -> list[FieldError]:
+    """A claim is used as a whole once, or each of its requests once."""
     errors = []
-    seen: set[tuple[str, str]] = set()
+    seen: set[str] = set()
+    by_request: dict[str, int] = {}
     for index, claim in enumerate(used):
         where = f"{path}[{index}]"
         if not claim.name:
-            errors.append(required(f"{where}.name"))
-        elif (claim.name, claim.request) in seen:
+            errors.append(required(where))
+            continue
+        if claim.name in seen:
             errors.append(duplicate(where, claim.name))
-        elif claim.name not in known:
+        else:
+            key = f"{claim.name}/{claim.request}" if claim.request else claim.name
+            if claim.request:
+                problems = names.dns_label(claim.request)
+                errors += [invalid(f"{where}.request", claim.request, text) for text in problems]
+            if key in seen:
+                errors.append(duplicate(where, key))
+            elif not claim.request:
+                errors += [duplicate(where, claim.name)] * by_request.get(claim.name, 0)
+            if claim.request and key not in seen:
+                by_request[claim.name] = by_request.get(claim.name, 0) + 1
+            seen.add(key)
+        if claim.name not in known:
             which = f": {', '.join(sorted(known))}" if known else " which is empty"
             errors.append(missing(where, claim.name, f"must be one of the names in pod.spec.resourceClaims{which}"))
-        seen.add((claim.name, claim.request))
     return errors
 
 
@@ -191,4 +212,5 @@ def _one_of(value: str, supported: tuple[str, ...], path: str) -> list[FieldErro
 
 
 def validate_overhead(overhead: ResourceList, path: str) -> list[FieldError]:
-    return _amounts(overhead, path, container_resource_name)
+    """An overhead is what limits are, and looked at as such."""
+    return _of_container(ResourceRequirements(limits=overhead), path)

@@ -8,12 +8,13 @@ import re
 from collections.abc import Iterator
 
 from podfit.api.apiextensions import JSONSchemaProps
-from podfit.api.structural.fill import fill
+from podfit.api.structural.fill import TooMuch, fill
 from podfit.api.structural.lists import list_errors
 from podfit.api.structural.prune import prune
-from podfit.api.structural.rules import REASONS, rule_problems
 from podfit.api.structural.values import compiled, value_errors
+from podfit.api.validation.schema_rules import Place, Totals, expression_errors, form_errors
 from podfit.core.fields import FieldError, forbidden, invalid, required, unsupported
+from podfit.core.turns import spend
 
 TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _ROOT, _FIELD, _ITEM = "at the root", "for specified object fields", "for specified array items"
@@ -21,9 +22,41 @@ _LIST_TYPES = ("atomic", "map", "set")
 _MAP_TYPES = ("atomic", "granular")
 
 
-def schema_errors(schema: JSONSchemaProps, path: str) -> Iterator[FieldError]:
-    yield from _structural(schema, path, _ROOT)
-    yield from _node(schema, path, root=True)
+def schema_errors(schema: JSONSchemaProps, path: str, before: JSONSchemaProps | None = None) -> Iterator[FieldError]:
+    """Rules are looked at when their schema is one that can be worked with. What was wrong with those of `before`, the
+    schema of the same version, may stay wrong at its place."""
+    errors = [*_structural(schema, path, _ROOT), *_node(schema, path)]
+    if errors or before == schema:
+        yield from errors
+        return
+    errors = list(rule_errors(schema, path))
+    known = {(error.field, error.kind) for error in rule_errors(before, path)} if errors and before else set()
+    yield from (error for error in errors if (error.field, error.kind) not in known)
+
+
+def rule_errors(schema: JSONSchemaProps, path: str) -> Iterator[FieldError]:
+    totals = Totals()
+    yield from _expressions(schema, Place(path, root=True), totals)
+    yield from totals.errors(path)
+
+
+def _expressions(schema: JSONSchemaProps, place: Place, totals: Totals) -> Iterator[FieldError]:
+    spend(1)
+    times = None if place.times is None or (most := _most(schema)) is None else place.times * most
+    for where, inner, what in children(schema, place.path):
+        lost = schema.list_type != "map" if what == _ITEM else schema.map_type == "atomic"
+        uncorrelated = place.uncorrelated or (place.path if lost else "")
+        yield from _expressions(inner, Place(where, times=times, uncorrelated=uncorrelated), totals)
+    yield from expression_errors(schema, place, totals)
+
+
+def _most(schema: JSONSchemaProps) -> int | None:
+    """How many values a schema makes of each that it describes; None without a bound."""
+    if schema.type == "array":
+        return None if schema.max_items is None else max(0, schema.max_items)
+    if schema.type == "object" and schema.additional_properties is not None:
+        return None if schema.max_properties is None else max(0, schema.max_properties)
+    return 1
 
 
 def children(schema: JSONSchemaProps, path: str) -> Iterator[tuple[str, JSONSchemaProps, str]]:
@@ -122,10 +155,9 @@ def _outside(path: str) -> str:
     return re.sub(r"\.(?:(?:allOf|anyOf|oneOf)\[\d+\]|not)", "", path)
 
 
-def _node(
-    schema: JSONSchemaProps, path: str, *, root: bool = False, told_apart: bool = True
-) -> Iterator[FieldError]:
-    """Each node by itself. `told_apart`: what an object had here before can be found."""
+def _node(schema: JSONSchemaProps, path: str) -> Iterator[FieldError]:
+    """Each node by itself."""
+    spend(5)
     if schema.type and schema.type not in TYPES:
         yield unsupported(f"{path}.type", schema.type, TYPES)
     yield from _forbidden(schema, path)
@@ -134,43 +166,12 @@ def _node(
     yield from _merging(schema, path)
     if schema.default is not None:
         yield from _default(schema, f"{path}.default")
-    yield from _rules(schema, path, root=root, told_apart=told_apart)
+    for index, rule in enumerate(schema.validations):
+        yield from form_errors(schema, rule, f"{path}.x-kubernetes-validations[{index}]")
     for where, each, _ in children(schema, path):
-        keyed = each is not schema.items or schema.list_type == "map"
-        yield from _node(each, where, told_apart=told_apart and keyed)
+        yield from _node(each, where)
     for where, each in junctors(schema, path):
         yield from _node(each, where)
-
-
-def _rules(schema: JSONSchemaProps, path: str, *, root: bool, told_apart: bool) -> Iterator[FieldError]:
-    for index, rule in enumerate(schema.validations):
-        place = f"{path}.x-kubernetes-validations[{index}]"
-        if not rule.rule.strip():
-            yield required(f"{place}.rule", "rule is not specified")
-            continue
-        if "\n" in rule.message.strip():
-            yield invalid(f"{place}.message", rule.message, "message must not contain line breaks")
-        elif "\n" in rule.rule.strip() and not rule.message:
-            yield required(f"{place}.message", "message must be specified if rule contains line breaks")
-        if rule.reason is not None and rule.reason not in REASONS:
-            yield unsupported(f"{place}.reason", rule.reason, REASONS)
-        if rule.field_path and not _leads_somewhere(schema, rule.field_path):
-            yield invalid(f"{place}.fieldPath", rule.field_path, "does not refer to a valid field")
-        for name, value, text in rule_problems(schema, rule, root=root, told_apart=told_apart):
-            yield invalid(f"{place}.{name}", value, text)
-
-
-def _leads_somewhere(schema: JSONSchemaProps, path: str) -> bool:
-    """Whether a path such as `.a['b'].c` names declared members."""
-    steps = re.findall(r"\.([A-Za-z_][A-Za-z0-9_-]*)|\['([^']+)'\]", path)
-    if not steps or re.sub(r"\.[A-Za-z_][A-Za-z0-9_-]*|\['[^']+'\]", "", path):
-        return False
-    node: JSONSchemaProps | bool | None = schema
-    for one, other in steps:
-        if not isinstance(node, JSONSchemaProps):
-            return False
-        node = node.properties.get(one or other) or node.additional_properties
-    return isinstance(node, JSONSchemaProps)
 
 
 def _forbidden(schema: JSONSchemaProps, path: str) -> Iterator[FieldError]:
@@ -250,7 +251,11 @@ def _keys(schema: JSONSchemaProps, items: JSONSchemaProps, path: str) -> Iterato
 
 def _default(schema: JSONSchemaProps, path: str) -> Iterator[FieldError]:
     dropped: list[str] = []
-    filled = fill(schema.default, schema)
+    try:
+        filled = fill(schema.default, schema)
+    except TooMuch as error:
+        yield invalid(path, "", str(error))
+        return
     holder = JSONSchemaProps(type="object", properties={"default": schema})
     prune({"default": filled}, holder, dropped)
     for each in dropped:

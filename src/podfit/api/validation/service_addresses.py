@@ -8,6 +8,7 @@ from podfit.core.fields import FieldError, duplicate, invalid, required, unsuppo
 HEADLESS = "None"
 FAMILIES = ("IPv4", "IPv6")
 ONCE = "may not change once set"
+_SINGLE = "SingleStack"
 _POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
 
 
@@ -36,7 +37,7 @@ def validate_addresses(service: Service) -> list[FieldError]:
         return errors
     if len(ips) > 1 and len({family(text) for text in ips}) < len(ips):
         errors.append(invalid(path, list(ips), "may specify no more than one IP for each IP family"))
-    return errors or _matching(spec)
+    return errors + _matching(spec)
 
 
 def _agreement(spec: ServiceSpec) -> list[FieldError]:
@@ -71,14 +72,43 @@ def _matching(spec: ServiceSpec) -> list[FieldError]:
 
 
 def addresses_kept(new: ServiceSpec, old: ServiceSpec) -> list[FieldError]:
-    if EXTERNAL_NAME in (new.type, old.type) or (is_headless(new) and is_headless(old)):
+    if EXTERNAL_NAME in (new.type, old.type):
         return []
-    after, before = new.cluster_ips, old.cluster_ips
-    path = "spec.clusterIPs"
-    if before and not after:
-        return [invalid(f"{path}[0]", list(after), "primary clusterIP can not be unset")]
-    changed = [index for index, text in enumerate(before[: len(after)]) if text != after[index]]
-    errors = [invalid(f"{path}[{index}]", list(after), ONCE) for index in changed]
-    moved = [index for index, each in enumerate(old.ip_families[: len(new.ip_families)])
-             if each != new.ip_families[index]]  # fmt: skip
-    return errors + [invalid(f"spec.ipFamilies[{index}]", list(new.ip_families), ONCE) for index in moved]
+    if is_headless(new) and is_headless(old):
+        return []
+    errors = _ips_kept(new, old)
+    return errors if is_headless(new) or is_headless(old) else errors + _families_kept(new, old)
+
+
+def _ips_kept(new: ServiceSpec, old: ServiceSpec) -> list[FieldError]:
+    """The first address stays; a second one may come, and go with the policy of one family."""
+    before, after, path = old.cluster_ips, new.cluster_ips, "spec.clusterIPs"
+    shown = list(after) or None
+    if len(before) == len(after):
+        changed = [index for index, text in enumerate(before) if text != after[index]]
+        return [invalid(f"{path}[{index}]", shown, ONCE) for index in changed]
+    errors = []
+    if not after:
+        errors.append(invalid(f"{path}[0]", shown, "primary clusterIP can not be unset"))
+    if before and after and before[0] != after[0]:
+        errors.append(invalid(f"{path}[0]", shown, ONCE))
+    if len(before) > len(after) == 1 and new.ip_family_policy != _SINGLE:
+        text = "must be set to 'SingleStack' when releasing the secondary clusterIP"
+        errors.append(invalid("spec.ipFamilyPolicy", new.ip_family_policy, text))
+    return errors
+
+
+def _families_kept(new: ServiceSpec, old: ServiceSpec) -> list[FieldError]:
+    before, after, path = old.ip_families, new.ip_families, "spec.ipFamilies[0]"
+    if len(before) == len(after):
+        changed = [index for index, name in enumerate(before) if name != after[index]]
+        return [invalid(path, list(after), ONCE) for _ in changed]
+    errors = []
+    if len(before) > len(after) and not new.cluster_ips:
+        errors.append(invalid(path, list(after) or None, "primary ipFamily can not be unset"))
+    if before and after and before[0] != after[0]:
+        errors.append(invalid(path, list(new.cluster_ips) or None, ONCE))
+    if len(before) > len(after) == 1 and new.ip_family_policy != _SINGLE:
+        text = "must be set to 'SingleStack' when releasing the secondary ipFamily"
+        errors.append(invalid("spec.ipFamilyPolicy", new.ip_family_policy, text))
+    return errors

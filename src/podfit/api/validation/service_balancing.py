@@ -23,23 +23,22 @@ def validate_load_balancing(service: Service) -> list[FieldError]:
     if annotated is not None and not spec.load_balancer_source_ranges:
         errors += _annotated_ranges(annotated, balanced=balanced)
     given = spec.allocate_load_balancer_node_ports is not None
-    where = "spec.allocateLoadBalancerNodePorts"
     if given and not balanced:
-        errors.append(forbidden(where, _ONLY))
+        errors.append(forbidden("spec.allocateLoadBalancerNodePorts", _ONLY))
     elif balanced and not given:
-        errors.append(required(where))
-    return errors + _class(spec)
+        errors.append(required("allocateLoadBalancerNodePorts"))
+    return errors + load_balancer_class(spec)
 
 
 def _annotated_ranges(text: str, *, balanced: bool) -> list[FieldError]:
     path = f"metadata.annotations[{_RANGES_ANNOTATION}]"
     errors = [] if balanced else [forbidden(path, _ONLY)]
-    if text.strip() and any(network(each.strip(), path) for each in text.strip().split(",")):
-        errors.append(invalid(path, text, "must be a list of IP ranges. For example, 10.240.0.0/24,10.250.0.0/24"))
+    for cidr in text.strip().split(",") if text.strip() else ():
+        errors += network(cidr.strip(), path)
     return errors
 
 
-def _class(spec: ServiceSpec) -> list[FieldError]:
+def load_balancer_class(spec: ServiceSpec) -> list[FieldError]:
     if spec.load_balancer_class is None:
         return []
     if spec.type != LOAD_BALANCER:

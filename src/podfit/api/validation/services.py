@@ -1,21 +1,24 @@
 """Services: what a type allows, which addresses fit their families, and what an update may not change."""
 
+from collections.abc import Collection, Mapping
+
 from podfit.api.base import Object
-from podfit.api.core.services import Service, ServicePort, ServiceSpec, SessionAffinityConfig
+from podfit.api.core.services import LoadBalancerIngress, Service, ServicePort, ServiceSpec, SessionAffinityConfig
 from podfit.api.service_defaults import CLUSTER_IP, EXTERNAL_NAME, LOAD_BALANCER, NODE_PORT, reachable_from_outside
 from podfit.api.validation import names
-from podfit.api.validation.addresses import address, ordinary
+from podfit.api.validation.addresses import address, ordinary, parsed
 from podfit.api.validation.meta import validate_labels
 from podfit.api.validation.rules import Rules
 from podfit.api.validation.service_addresses import HEADLESS, ONCE, addresses_kept, is_headless, validate_addresses
-from podfit.api.validation.service_balancing import validate_load_balancing
+from podfit.api.validation.service_balancing import load_balancer_class, validate_load_balancing
 from podfit.core.fields import FieldError, duplicate, forbidden, invalid, required, unsupported
 
 _TYPES = (CLUSTER_IP, EXTERNAL_NAME, LOAD_BALANCER, NODE_PORT)
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _TRAFFIC = ("Cluster", "Local")
 _DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
-_KUBELET_PORT = 10250
+_IP_MODES = ("Proxy", "VIP")
+_HINTS, _MODE = "service.kubernetes.io/topology-aware-hints", "service.kubernetes.io/topology-mode"
 _LONGEST_AFFINITY = 86400
 
 
@@ -23,9 +26,10 @@ def needs_health_check(spec: ServiceSpec) -> bool:
     return spec.type == LOAD_BALANCER and spec.external_traffic_policy == "Local"
 
 
-def validate_service(service: Service) -> list[FieldError]:
+def validate_service(service: Service, *, known: Collection[str] = ()) -> list[FieldError]:
+    """`known` are the external addresses that the stored service has: they stay, whatever they look like."""
     spec = service.spec
-    errors = []
+    errors = _topology(service.metadata.annotations)
     if not spec.ports and not is_headless(spec) and spec.type != EXTERNAL_NAME:
         errors.append(required("spec.ports"))
     errors += _type_rules(spec) + _ports(spec.ports)
@@ -33,21 +37,22 @@ def validate_service(service: Service) -> list[FieldError]:
     errors += _affinity(spec) + validate_addresses(service)
     for index, text in enumerate(spec.external_ips):
         path = f"spec.externalIPs[{index}]"
-        errors += address(text, path) or ordinary(text, path)
+        errors += (address(text, path) if text not in known else []) or ordinary(text, path)
     if spec.type not in _TYPES:
         errors.append(unsupported("spec.type", spec.type, _TYPES) if spec.type else required("spec.type"))
     return errors + _node_ports(spec) + _same_ports(spec.ports) + validate_load_balancing(service) + _traffic(spec)
 
 
+def _topology(annotations: Mapping[str, str]) -> list[FieldError]:
+    hints, mode = annotations.get(_HINTS), annotations.get(_MODE)
+    if hints is None or mode is None or hints == mode:
+        return []
+    text = f"must match annotations[{_HINTS}] when both are specified"
+    return [invalid(f"metadata.annotations[{_MODE}]", mode, text)]
+
+
 def _type_rules(spec: ServiceSpec) -> list[FieldError]:
     errors: list[FieldError] = []
-    if spec.type == LOAD_BALANCER:
-        text = f"may not expose port {_KUBELET_PORT} externally since it is used by kubelet"
-        errors += [
-            invalid(f"spec.ports[{index}]", port.port, text)
-            for index, port in enumerate(spec.ports)
-            if port.port == _KUBELET_PORT
-        ]
     if spec.type in (LOAD_BALANCER, NODE_PORT) and is_headless(spec):
         errors.append(invalid("spec.clusterIPs[0]", HEADLESS, f"may not be set to 'None' for {spec.type} services"))
     if spec.type == EXTERNAL_NAME:
@@ -125,14 +130,11 @@ def _client_affinity(config: SessionAffinityConfig | None, path: str) -> list[Fi
 
 
 def _node_ports(spec: ServiceSpec) -> list[FieldError]:
-    errors = []
+    given = [(port, f"spec.ports[{index}].nodePort") for index, port in enumerate(spec.ports) if port.node_port]
+    text = "may not be used when `type` is 'ClusterIP'"
+    errors = [forbidden(path, text) for _, path in given if spec.type == CLUSTER_IP]
     seen: set[tuple[str, int]] = set()
-    for index, port in enumerate(spec.ports):
-        path = f"spec.ports[{index}].nodePort"
-        if not port.node_port:
-            continue
-        if spec.type == CLUSTER_IP:
-            errors.append(forbidden(path, "may not be used when `type` is 'ClusterIP'"))
+    for port, path in given:
         if (port.protocol, port.node_port) in seen:
             errors.append(duplicate(path, port.node_port))
         seen.add((port.protocol, port.node_port))
@@ -183,12 +185,44 @@ def _health_check(spec: ServiceSpec) -> list[FieldError]:
 
 def validate_service_update(new: Service, old: Service) -> list[FieldError]:
     errors = addresses_kept(new.spec, old.spec)
-    if errors:
-        return errors
-    before, after = old.spec.load_balancer_class, new.spec.load_balancer_class
-    if old.spec.type == new.spec.type == LOAD_BALANCER and before != after:
-        errors.append(invalid("spec.loadBalancerClass", after, ONCE))
-    return errors + validate_service(new)
+    before, after = old.spec, new.spec
+    if before.type == after.type == LOAD_BALANCER and before.load_balancer_class != after.load_balancer_class:
+        errors.append(invalid("spec.loadBalancerClass", after.load_balancer_class, ONCE))
+    errors += load_balancer_class(after)
+    moved = after.health_check_node_port != before.health_check_node_port
+    if moved and needs_health_check(before) and needs_health_check(after):
+        errors.append(forbidden("spec.healthCheckNodePort", "field is immutable"))
+    return errors + validate_service(new, known=before.external_ips)
 
 
-RULES: dict[type[Object], Rules] = {Service: Rules(names.dns_label, validate_service, validate_service_update)}
+def validate_service_status(new: Service, old: Service) -> list[FieldError]:
+    """Where a load balancer answers, which only services of that type have."""
+    ingress, path = new.status.load_balancer.ingress, "status.loadBalancer.ingress"
+    if ingress and new.spec.type != LOAD_BALANCER:
+        return [forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'")]
+    known = {point.ip for point in old.status.load_balancer.ingress}
+    errors = []
+    for index, point in enumerate(ingress):
+        errors += _ingress(point, f"{path}[{index}]", known)
+    return errors
+
+
+def _ingress(point: LoadBalancerIngress, path: str, known: Collection[str]) -> list[FieldError]:
+    errors = address(point.ip, f"{path}.ip") if point.ip and point.ip not in known else []
+    if point.ip and not point.ip_mode:
+        errors.append(required(f"{path}.ipMode", "must be specified when `ip` is set"))
+    elif point.ip_mode and not point.ip:
+        errors.append(forbidden(f"{path}.ipMode", "may not be specified when `ip` is not set"))
+    elif point.ip_mode and point.ip_mode not in _IP_MODES:
+        errors.append(unsupported(f"{path}.ipMode", point.ip_mode, _IP_MODES))
+    if point.hostname:
+        problems = names.dns_subdomain(point.hostname)
+        if parsed(point.hostname) is not None:
+            problems = [*problems, "must be a DNS name, not an IP address"]
+        errors += [invalid(f"{path}.hostname", point.hostname, text) for text in problems]
+    return errors
+
+
+RULES: dict[type[Object], Rules] = {
+    Service: Rules(names.dns_label, validate_service, validate_service_update, validate_service_status),
+}

@@ -6,9 +6,11 @@ from podfit.api.core.templates import PodTemplateSpec
 from podfit.api.meta import LabelSelector
 from podfit.api.selectors import holds, is_empty, is_usable, requirements
 from podfit.api.validation.meta import nonnegative, validate_annotations, validate_labels, validate_selector
+from podfit.api.validation.pod_annotations import profiles_match, validate_pod_annotations
 from podfit.api.validation.pods import validate_pod_spec
 from podfit.core.features import DEFAULT_GATES
 from podfit.core.fields import FieldError, forbidden, invalid, required, unsupported
+from podfit.core.numbers import MOST, parse_int
 
 NO_MATCH = "`selector` does not match template `labels`"
 _SHARED_DISK = (
@@ -23,7 +25,9 @@ _NOT_PERCENT = (
 def validate_template(template: PodTemplateSpec, path: str) -> list[FieldError]:
     errors = validate_labels(template.metadata.labels, f"{path}.labels")
     errors += validate_annotations(template.metadata.annotations, f"{path}.annotations")
+    errors += validate_pod_annotations(template.metadata.annotations, template.spec, f"{path}.annotations")
     errors += validate_pod_spec(template.spec, f"{path}.spec", DEFAULT_GATES)
+    errors += profiles_match(template.metadata.annotations, template.spec, f"{path}.spec")
     if template.spec.ephemeral_containers:
         text = "ephemeral containers not allowed in pod template"
         errors.append(forbidden(f"{path}.spec.ephemeralContainers", text))
@@ -77,15 +81,25 @@ def int_or_percent(value: IntOrString | None, path: str) -> list[FieldError]:
 
 
 def at_most_all(value: IntOrString | None, path: str) -> list[FieldError]:
-    over = isinstance(value, str) and _is_percent(value) and int(value[:-1]) > 100
+    over = isinstance(value, str) and _is_percent(value) and _whole(value[:-1]) > 100
     return [invalid(path, value, "must not be greater than 100%")] if over else []
 
 
 def number_of(value: IntOrString | None) -> int:
     """The number, percent or not; 0 for what is neither."""
     if isinstance(value, str):
-        return int(value[:-1]) if _is_percent(value) else int(value) if value.isdecimal() and value.isascii() else 0
+        return _whole(value[:-1] if _is_percent(value) else value)
     return value or 0
+
+
+def _whole(text: str) -> int:
+    """0 for what is no number; what is too large is the largest."""
+    if not (text.isdecimal() and text.isascii()):
+        return 0
+    try:
+        return parse_int(text)
+    except ValueError:
+        return MOST
 
 
 def _is_percent(text: str) -> bool:

@@ -22,9 +22,9 @@ REVIEW_VERSIONS = ("v1", "v1beta1")
 MOST_CONDITIONS = 64
 _OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 _URL = re.compile(
-    r"((?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):)?"
-    r"(//((?P<user>[^@/?#\s]*)@)?(?P<host>[^@/?#:\s\[\]]*|\[[0-9A-Fa-f:.]+\])(:[0-9]{0,5})?)?"
-    r"(?P<path>[^?#\s]*)(\?(?P<query>[^#\s]*))?(#(?P<fragment>\S*))?"
+    r"((?P<scheme>[A-Za-z][A-Za-z0-9+.-]*+):)?"
+    r"(//((?P<user>[^@/?#\s]*+)@)?(?P<host>[^@/?#:\s\[\]]*+|\[[0-9A-Fa-f:.]++\])(:[0-9]{0,5})?)?"
+    r"(?P<path>[^?#\s]*+)(\?(?P<query>[^#\s]*+))?(#(?P<fragment>\S*+))?"
 )
 _FORM = "desired format: https://host[/path]"
 _CHOICES = (
@@ -80,7 +80,7 @@ def _conditions(conditions: tuple[MatchCondition, ...], path: str) -> Iterator[F
         if not condition.expression.strip():
             yield required(f"{here}.expression")
         elif why := condition_problem(condition.expression):
-            yield invalid(f"{here}.expression", condition.expression, f"compilation failed: {why}")
+            yield invalid(f"{here}.expression", condition.expression, why)
         if not condition.name:
             yield required(f"{here}.name")
             continue
@@ -175,7 +175,7 @@ def _service(service: ServiceReference, path: str) -> Iterator[FieldError]:
     if service.port is not None and not 1 <= service.port <= 65535:
         text = "port is not valid: must be between 1 and 65535, inclusive"
         yield invalid(f"{path}.port", service.port, text)
-    if service.path is not None and not service.path.startswith("/"):
+    if service.path and not service.path.startswith("/"):
         yield invalid(f"{path}.path", service.path, "must start with a '/'")
 
 

@@ -1,6 +1,5 @@
 """Subresources that do something else than change their object: binding, log, a node's own server."""
 
-import re
 from functools import partial
 
 from msgspec.structs import replace
@@ -14,17 +13,18 @@ from podfit.apiserver.context import Context
 from podfit.apiserver.stored import Stored
 from podfit.apiserver.target import Target
 from podfit.apiserver.verbs.answers import success
-from podfit.apiserver.verbs.options import dry_run
+from podfit.apiserver.verbs.options import dry_run, whole_number
 from podfit.apiserver.verbs.retry import until_unchanged
 from podfit.core.errors import ApiError, bad_request, conflict
 from podfit.core.fields import invalid, refusal, required, unsupported
 from podfit.core.times import format_time
 from podfit.net.wire import Identity, Request, Response
 
-KUBELET_CLIENT = Identity("kube-apiserver-kubelet-client", ("system:masters",))
+KUBELET_CLIENT = Identity("kube-apiserver-kubelet-client")
+"""Bound to the cluster role system:kubelet-api-admin. It has no other rights."""
+LONGEST_REFUSAL = 64 * 1024
 _LOG_OPTIONS = ("follow", "previous", "timestamps", "sinceSeconds", "sinceTime", "tailLines", "limitBytes")
 _LOG_NUMBERS = {"sinceSeconds": 1, "tailLines": 0, "limitBytes": 1}  # and the least of each
-_NUMBER = re.compile(r"-?[0-9]{1,18}")
 
 
 async def bind(context: Context, target: Target, request: Request) -> Response:
@@ -84,9 +84,17 @@ async def pod_log(context: Context, target: Target, request: Request) -> Respons
     path = f"/containerLogs/{target.namespace}/{target.name}/{container}"
     answer = await ask(Request("GET", path, query, identity=KUBELET_CLIENT))
     if answer.status >= 400:
-        text = (await answer.read()).decode(errors="replace").strip()
+        text = await _refusal_text(answer)
         raise ApiError(answer.status, "BadRequest" if answer.status == 400 else "InternalError", text)
     return Response(200, {"content-type": "text/plain"}, answer.body)
+
+
+async def _refusal_text(answer: Response) -> str:
+    """What the node says; of one that says too much, that it does."""
+    try:
+        return (await answer.read(LONGEST_REFUSAL)).decode(errors="replace").strip()
+    except OSError as error:
+        return f"the node refused with {answer.status}: {error}"
 
 
 async def node_proxy(context: Context, target: Target, request: Request) -> Response:
@@ -104,10 +112,8 @@ async def node_proxy(context: Context, target: Target, request: Request) -> Resp
 def _check_log_options(target: Target, request: Request) -> None:
     for name, least in _LOG_NUMBERS.items():
         text = request.param(name)
-        if text and not _NUMBER.fullmatch(text):
-            raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
-        if text and int(text) < least:
-            errors = [invalid(name, int(text), f"must be greater than {'or equal to 0' if least == 0 else 0}")]
+        if text and (number := whole_number(text)) < least:
+            errors = [invalid(name, number, f"must be greater than {'or equal to 0' if least == 0 else 0}")]
             raise refusal("PodLogOptions", target.name, errors)
 
 

@@ -36,9 +36,9 @@ from podfit.apiserver.authz.rbac import rules_of
 from podfit.apiserver.bodies import read_object
 from podfit.apiserver.context import Context
 from podfit.apiserver.fields.managed import manager_of, tracked
+from podfit.apiserver.forms import wanted_form
 from podfit.apiserver.target import Target
 from podfit.apiserver.verbs.answers import object_response
-from podfit.apiserver.verbs.options import dry_run
 from podfit.core.errors import bad_request
 from podfit.core.fields import refusal
 from podfit.core.times import format_time
@@ -54,7 +54,7 @@ class Reviews:
     async def answer(self, target: Target, request: Request, identity: Identity) -> Response:
         """The question with its answer. Raises 400 and 422 for one that cannot be answered."""
         assert target.info is not None
-        dry_run(request)
+        wanted_form(request, tables=False)
         asked, warnings = read_object(request, target.info, self._context.gates)
         asked = replace(asked, metadata=_placed(asked.metadata, target), status=type(asked.status)())
         return object_response(await self._answered(asked, target, request, identity), status=201, warnings=warnings)

@@ -33,7 +33,7 @@ from podfit.apiserver.stored import Stored
 from podfit.apiserver.target import Target
 from podfit.apiserver.verbs.answers import formed, object_response
 from podfit.apiserver.verbs.apply import application_of
-from podfit.apiserver.verbs.change import APPLY_PATCH, Make, Wanted, change, check_not_forced, patcher
+from podfit.apiserver.verbs.change import APPLY_PATCH, Make, Wanted, change, patcher
 from podfit.apiserver.verbs.retry import until_unchanged
 from podfit.core.fields import refusal
 from podfit.net.wire import Identity, Request, Response
@@ -89,11 +89,10 @@ def _maker(context: Context, info: ResourceInfo, target: Target, request: Reques
             made = application.to(SCALE_INFO, codec.to_dict(scale_of(old)), _seen(info, old.metadata.managed_fields))
             wanted = typed_object(made.document, Scale)
             entries = _translated(info, old.metadata.managed_fields, made.entries)
-            return _rescaled(old, wanted, Wanted(wanted, entries=entries))
+            return _rescaled(old, wanted, Wanted(wanted, application.warnings, entries=entries))
 
         return applied
     if request.method == "PATCH":
-        check_not_forced(request)
         make = patcher(context, SCALE_INFO, request, lambda record: _document(info, record))
     else:
         given = Wanted(*read_object(request, SCALE_INFO, context.gates))

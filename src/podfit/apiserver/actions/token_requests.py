@@ -13,16 +13,16 @@ from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod
 from podfit.api.meta import ObjectMeta
 from podfit.api.registry import ResourceInfo, info_for
-from podfit.apiserver.admission.node_restriction import token_refused
+from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.authn.tokens import DEFAULT, ISSUER, LONGEST, SHORTEST, ServiceAccountTokens
-from podfit.apiserver.authz.nodes import node_name
 from podfit.apiserver.bodies import read_object
-from podfit.apiserver.context import Context
+from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.fields.managed import manager_of, tracked
 from podfit.apiserver.stored import Stored
 from podfit.apiserver.target import Target
 from podfit.apiserver.verbs.answers import object_response
-from podfit.core.errors import bad_request, conflict, forbidden
+from podfit.apiserver.verbs.options import dry_run
+from podfit.core.errors import bad_request, conflict
 from podfit.core.fields import FieldError, invalid, refusal
 from podfit.core.times import format_time
 from podfit.net.wire import Identity, Request, Response
@@ -34,10 +34,15 @@ _BINDABLE: dict[str, type[Object]] = {"Pod": Pod, "Secret": Secret, "Node": Node
 
 
 async def create_token(
-    context: Context, tokens: ServiceAccountTokens, target: Target, request: Request, identity: Identity
+    context: Context, chain: Chain, tokens: ServiceAccountTokens, target: Target, request: Request, identity: Identity
 ) -> Response:
     """Issue a token; its end, and the object that it ends with, are in the answer."""
     asked, warnings = read_object(request, _REQUESTS, context.gates)
+    attributes = Attributes(
+        operation="CREATE", info=info_for(ServiceAccount), subresource="token", namespace=target.namespace,
+        name=target.name, identity=identity, dry_run=dry_run(request), url_name=target.name,
+    )  # fmt: skip
+    asked = await chain.mutate(attributes, asked)
     _check_meta(asked.metadata, target)
     account = await Stored[ServiceAccount](context.store, info_for(ServiceAccount)).get(target.namespace, target.name)
     asked = replace(asked, spec=_with_duration(asked.spec), status=TokenRequestStatus())
@@ -45,7 +50,8 @@ async def create_token(
         raise refusal("TokenRequest", "", errors, group=GROUP)
     ref = asked.spec.bound_object_ref
     bound = await _bound(context, target, ref) if ref else {}
-    await _check_node(context, target, asked.spec, identity)
+    await chain.validate(attributes, asked)
+    warnings = [*warnings, *attributes.rounds.warnings]
     audiences = asked.spec.audiences or (ISSUER,)
     token, ends = tokens.issue(account, seconds=asked.spec.expiration_seconds, audiences=audiences, bound=bound)
     now = format_time(context.clock.now())
@@ -107,14 +113,3 @@ def _other_uid(ref: BoundObjectReference) -> str:
         f"the UID in the bound object reference ({ref.uid}) does not match the UID in record. "
         "The object might have been deleted and then recreated"
     )
-
-
-async def _check_node(context: Context, target: Target, spec: TokenRequestSpec, identity: Identity) -> None:
-    """Raises 403 for a kubelet that wants another token than one for a pod of its own."""
-    node = node_name(identity)
-    if not node:
-        return
-    ref = spec.bound_object_ref or BoundObjectReference()
-    pod = await context.find(Pod, ref.name, target.namespace) if ref.kind == "Pod" else None
-    if refused := token_refused(node, ref, pod, spec.audiences or ()):
-        raise forbidden("serviceaccounts", target.name, refused)

@@ -1,8 +1,11 @@
-"""The plugins in their order."""
+"""The plugins in their order, and quotas, which are charged with the write itself."""
 
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
+from podfit.apiserver.admission.quota import QuotaAdmission, Write
 from podfit.apiserver.context import Attributes, Context
+
+T = TypeVar("T")
 
 
 class Plugin(Protocol):
@@ -29,7 +32,8 @@ class Passive:
 class Chain:
     """`Passive` plugins are asked only for what they do themselves."""
 
-    def __init__(self, plugins: tuple[Plugin, ...]) -> None:
+    def __init__(self, plugins: tuple[Plugin, ...], quotas: QuotaAdmission) -> None:
+        self._quotas = quotas
         self._changing = tuple(each for each in plugins if type(each).mutate is not Passive.mutate)
         self._refusing = tuple(each for each in plugins if type(each).validate is not Passive.validate)
 
@@ -49,3 +53,7 @@ class Chain:
     async def validate(self, attributes: Attributes, obj: Any) -> None:
         for plugin in self._refusing:
             await plugin.validate(attributes, obj)
+
+    async def written(self, attributes: Attributes, obj: Any, write: Write[T]) -> T:
+        """The last of admission and the write: quotas are charged together with what is stored."""
+        return await self._quotas.charged(attributes, obj, write)

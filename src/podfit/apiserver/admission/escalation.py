@@ -1,6 +1,7 @@
-"""Nobody grants what they do not hold: otherwise whoever may write roles in a namespace may do everything in it.
+"""Nobody grants rights that they do not hold themselves, unless they may `escalate` (roles) or `bind` (bindings).
 
-The verbs `escalate` (on roles) and `bind` (on the role that is bound) lift this, as upstream.
+An aggregation rule can gather any rule of the cluster, also later, so whoever sets, changes or removes one has to hold
+every right. Upstream's rules: pkg/registry/rbac, `policybased` storage of each kind.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,6 +17,10 @@ from podfit.apiserver.context import Attributes
 from podfit.core.errors import forbidden, not_found
 
 GROUP = "rbac.authorization.k8s.io"
+EVERY_RIGHT = (
+    PolicyRule(verbs=("*",), api_groups=("*",), resources=("*",)), PolicyRule(verbs=("*",), non_resource_urls=("*",)),
+)
+_AGGREGATES = "must have cluster-admin privileges to use the aggregationRule"
 
 
 class Escalation(Passive):
@@ -25,20 +30,46 @@ class Escalation(Passive):
         match obj:
             case Role() | ClusterRole():
                 granted: tuple[PolicyRule, ...] | None = obj.rules
-                resource, verb, name = attributes.info.resource, "escalate", attributes.name
+                resource, verb, name = attributes.info.resource, "escalate", attributes.url_name
             case RoleBinding() | ClusterRoleBinding():
                 granted = await rules_in(self.context, obj.role_ref, attributes.namespace)
                 resource = "clusterroles" if obj.role_ref.kind == "ClusterRole" else "roles"
                 verb, name = "bind", obj.role_ref.name
             case _:
                 return
+        if attributes.old is not None and _only_collected(obj, attributes.old):
+            return
         held = await rules_of(self.context, attributes.identity, attributes.namespace)
         if _held(held, Question(verb, GROUP, resource, name=name)):
             return
         if granted is None:
             raise not_found(resource, name, group=GROUP)
-        if excess := [each for rule in granted for each in _questions(rule) if not _held(held, each)]:
+        if excess := _excess(granted, held):
             raise forbidden(attributes.info.resource, attributes.name, _text(attributes, excess), group=GROUP)
+        if (_aggregates(obj) or _aggregates(attributes.old)) and _excess(EVERY_RIGHT, held):
+            raise forbidden(attributes.info.resource, attributes.name, _AGGREGATES, group=GROUP)
+
+
+def _aggregates(role: Any) -> bool:
+    if not isinstance(role, ClusterRole) or role.aggregation_rule is None:
+        return False
+    return bool(role.aggregation_rule.cluster_role_selectors)
+
+
+def _only_collected(new: Any, old: Any) -> bool:
+    """Whether an update changes no more than what the garbage collector writes: finalizers and owner references."""
+    kept = old.metadata
+    meta = replace(
+        new.metadata, finalizers=kept.finalizers, owner_references=kept.owner_references,
+        managed_fields=kept.managed_fields, resource_version=kept.resource_version,
+    )  # fmt: skip
+    return bool(replace(new, metadata=meta) == old)
+
+
+def _excess(granted: Iterable[PolicyRule], held: Iterable[PolicyRule]) -> list[Question]:
+    """The accesses among the granted that are not held."""
+    rules = tuple(held)
+    return [question for rule in granted for question in _questions(rule) if not _held(rules, question)]
 
 
 def _held(rules: Iterable[PolicyRule], question: Question) -> bool:

@@ -1,4 +1,4 @@
-"""What the node has a say in: the features that an update needs, and whether a resize can ever fit (R-069 to R-074)."""
+"""What the node has a say in: the checks of a resize that ask about the pod's node (R-069 to R-074)."""
 
 from typing import Any
 
@@ -6,26 +6,21 @@ from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Pod
 from podfit.apiserver.admission.chain import Passive
 from podfit.apiserver.context import Attributes
-from podfit.decide.node_admission import check_capacity, check_features, concerns_node
+from podfit.core.errors import ApiError
+from podfit.decide.node_admission import concerns_node
+from podfit.decide.resize_checks import NODE_CHECKS, Resize, judge
 
 
-class NodeDeclaredFeatures(Passive):
+class NodeChecks(Passive):
+    """Several plugins of upstream's in one, so that the node is looked up once: `NODE_CHECKS`, in their order."""
+
     async def validate(self, attributes: Attributes, obj: Any) -> None:
-        if _update(attributes, "", "resize") and concerns_node(obj, attributes.old):
-            node = await self.context.find(Node, obj.spec.node_name)
-            refused = check_features(obj, attributes.old, node, self.context.gates)
-            if refused is not None:
-                raise refused.error(attributes.name)
+        checks = tuple(check for check in NODE_CHECKS if attributes.subresource in check.subresources)
+        updates = attributes.operation == "UPDATE" and attributes.info.type is Pod
+        if not updates or not checks or not concerns_node(obj, attributes.old):
+            return
+        node = await self.context.find(Node, obj.spec.node_name)
+        outcome = judge(Resize(new=obj, old=attributes.old, node=node, gates=self.context.gates), checks)
+        if isinstance(outcome, ApiError):
+            raise outcome
 
-
-class PodResizeValidator(Passive):
-    async def validate(self, attributes: Attributes, obj: Any) -> None:
-        if _update(attributes, "resize") and concerns_node(obj, attributes.old):
-            node = await self.context.find(Node, obj.spec.node_name)
-            refused = check_capacity(obj, attributes.old, node, self.context.gates)
-            if refused is not None:
-                raise refused.error(attributes.name)
-
-
-def _update(attributes: Attributes, *doors: str) -> bool:
-    return attributes.operation == "UPDATE" and attributes.info.type is Pod and attributes.subresource in doors

@@ -1,101 +1,149 @@
-"""NodeRestriction: a kubelet writes its own node, its own lease, and pods that are bound to it, and nothing else."""
+"""NodeRestriction: a kubelet writes its own node, lease, CSINode and pods, and nothing else (decide.node_rights)."""
 
-from collections.abc import Sequence
 from typing import Any
 
-from podfit.api.authentication import BoundObjectReference
+from podfit.api.authentication import BoundObjectReference, TokenRequest
 from podfit.api.certificates import CertificateSigningRequest
 from podfit.api.coordination import Lease
+from podfit.api.core.claims import PersistentVolumeClaim
+from podfit.api.core.config import ServiceAccount
 from podfit.api.core.nodes import Node
+from podfit.api.core.persistent import PersistentVolume
 from podfit.api.core.pods import Pod
-from podfit.api.validation.pods import MIRROR
+from podfit.api.core.volumes import Volume
+from podfit.api.storage import CSIDriver, CSINode
 from podfit.apiserver.admission.chain import Passive
-from podfit.apiserver.authz.nodes import PREFIX, node_name
-from podfit.apiserver.context import Attributes
-from podfit.core.errors import forbidden
-from podfit.decide.certificates import NODE_CLIENT, NODE_SERVING
+from podfit.apiserver.authz.authorize import Authorizer
+from podfit.apiserver.authz.nodes import node_of
+from podfit.apiserver.authz.question import Question
+from podfit.apiserver.context import Attributes, Context
+from podfit.core.errors import forbidden, not_found
+from podfit.decide.node_addresses import is_served, taken
+from podfit.decide.node_rights import nodes, objects, pods
+from podfit.decide.node_rights.references import claim_of
+from podfit.decide.node_rights.verdict import Missing, Refused, Verdict
 from podfit.net.requests import read
 
-LEASES = "kube-node-lease"
+AUDIENCE_VERB = "request-serviceaccounts-token-audience"
 
 
 class NodeRestriction(Passive):
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._authorizer = Authorizer(context)
+
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
-        """Changes nothing; refuses before validation has a word, as upstream."""
-        self._check(attributes, obj)
+        """Changes nothing; refuses before validation, as upstream."""
+        node = node_of(attributes.identity)
+        if node is None:
+            return obj
+        if not node:
+            verdict: Verdict = Refused(f'could not determine node from user "{attributes.identity.user}"')
+        else:
+            verdict = await self._verdict(attributes, obj, node)
+        if isinstance(verdict, Missing):
+            raise not_found(verdict.kind, verdict.name)
+        if isinstance(verdict, Refused):
+            name = obj.metadata.generate_name if attributes.generated else attributes.name
+            raise forbidden(attributes.info.resource, name, verdict.text, group=attributes.info.group)
         return obj
 
-    async def validate(self, attributes: Attributes, obj: Any) -> None:
-        if attributes.operation == "DELETE":
-            self._check(attributes, obj)
-
-    def _check(self, attributes: Attributes, obj: Any) -> None:
-        node = node_name(attributes.identity)
-        refused = _refused(attributes, obj, node) if node else ""
-        if refused:
-            info = attributes.info
-            raise forbidden(info.resource, attributes.name, refused, group=info.group)
-
-
-def _refused(attributes: Attributes, obj: Any, node: str) -> str:
-    """Why the node may not; empty when it may."""
-    match obj:
-        case Pod():
-            return _pod(attributes, obj, node)
-        case Node():
-            if attributes.name != node:
-                return f'node "{node}" is not allowed to modify node "{attributes.name}"'
-            if attributes.operation == "UPDATE" and obj.spec.taints != attributes.old.spec.taints:
-                return f'node "{node}" is not allowed to modify taints'
-        case CertificateSigningRequest() if attributes.operation == "CREATE":
+    async def _verdict(self, attributes: Attributes, obj: Any, node: str) -> Verdict:
+        name = "" if attributes.generated else attributes.name
+        kind = attributes.info.type
+        if kind is Pod:
+            return await self._pod(attributes, obj, node)
+        if kind is Node:
+            return _node(attributes, obj, name, node) or await self._addresses(attributes, obj)
+        if kind is PersistentVolumeClaim:
+            if (refused := objects.claim(attributes.subresource)) is not None:
+                return refused
+            return objects.claim_status(obj, attributes.old, node)
+        if kind is ServiceAccount and attributes.subresource == "token":
+            return await self._token(attributes, obj, node)
+        if kind is Lease:
+            return objects.lease(attributes.namespace, name, node)
+        if kind is CSINode:
+            return objects.csi_node(name, node)
+        if kind is CertificateSigningRequest and attributes.operation == "CREATE":
             return _request(obj, node)
-        case Lease():
-            if attributes.namespace != LEASES:
-                return f'can only access leases in the "{LEASES}" system namespace'
-            if attributes.name != node:
-                return "can only access node lease with the same name as the requesting node"
-    return ""
+        return None
+
+    async def _addresses(self, attributes: Attributes, node: Node) -> Verdict:
+        """No node takes an address at which another is reached: logs would be asked of it in the other's place."""
+        old: Node | None = attributes.old
+        if attributes.operation == "DELETE" or not is_served(node):
+            return None
+        if old is not None and old.status.addresses == node.status.addresses and is_served(old):
+            return None
+        clash = taken(node, await self.context.all(Node))
+        return nodes.address_of_another(node.metadata.name, clash.address, clash.owner) if clash else None
+
+    async def _pod(self, attributes: Attributes, obj: Any, node: str) -> Verdict:
+        match attributes.subresource, attributes.operation:
+            case "", "CREATE":
+                return pods.created(obj, node, await self.context.find(Node, node))
+            case "", "DELETE":
+                return pods.deleted(obj, node)
+            case "", operation:
+                return pods.updated(operation, node)
+            case "status", _:
+                return pods.status_updated(obj, attributes.old, node)
+            case "eviction", _:
+                pod = await self.context.find(Pod, attributes.name, attributes.namespace)
+                return pods.evicted(pod, attributes.name, node)
+        return pods.other_subresource(attributes.subresource)
+
+    async def _token(self, attributes: Attributes, asked: TokenRequest, node: str) -> Verdict:
+        ref = asked.spec.bound_object_ref or BoundObjectReference()
+        pod = await self.context.find(Pod, ref.name, attributes.namespace) if ref.name else None
+        if (refused := objects.token(ref, pod, node)) is not None:
+            return refused
+        audience = objects.audience_of(asked.spec.audiences)
+        if isinstance(audience, Refused):
+            return audience
+        assert pod is not None
+        if objects.projects_token_for(pod, audience) or await self._a_driver_wants(audience, pod):
+            return None
+        may = Question(AUDIENCE_VERB, resource=audience, namespace=attributes.namespace, name=attributes.name)
+        if audience and (await self._authorizer.judge(attributes.identity, may)).allowed:
+            return None
+        return objects.audience_refused(audience, attributes.identity.user)
+
+    async def _a_driver_wants(self, audience: str, pod: Pod) -> bool:
+        """Whether the CSI driver of one of the pod's volumes gets tokens for the audience."""
+        for volume in pod.spec.volumes:
+            if name := await self._driver_of(volume, pod):
+                driver = await self.context.find(CSIDriver, name)
+                if driver is not None and audience in {request.audience for request in driver.spec.token_requests}:
+                    return True
+        return False
+
+    async def _driver_of(self, volume: Volume, pod: Pod) -> str:
+        """The CSI driver behind a volume, through its claim where it has one; empty when there is none."""
+        if volume.csi:
+            return volume.csi.driver
+        name = claim_of(volume, pod)
+        claim = await self.context.find(PersistentVolumeClaim, name, pod.metadata.namespace) if name else None
+        bound_to = claim.spec.volume_name if claim else ""
+        persistent = await self.context.find(PersistentVolume, bound_to) if bound_to else None
+        return persistent.spec.csi.driver if persistent and persistent.spec.csi else ""
 
 
-def _request(request: CertificateSigningRequest, node: str) -> str:
-    if request.spec.signer_name not in (NODE_CLIENT, NODE_SERVING):
-        return ""
+def _node(attributes: Attributes, obj: Any, name: str, node: str) -> Verdict:
+    match attributes.operation:
+        case "CREATE":
+            return nodes.created(obj, name, node)
+        case "UPDATE":
+            return nodes.updated(obj, attributes.old, node)
+    return nodes.deleted(name, node)
+
+
+def _request(request: CertificateSigningRequest, node: str) -> Verdict:
+    if request.spec.signer_name not in objects.SIGNERS:
+        return None
     try:
         name = read(request.spec.request).common_name
     except ValueError as error:
-        return f"unable to parse csr: {error}"
-    return "" if name == PREFIX + node else f"can only create a node CSR with CN={PREFIX}{node}"
-
-
-def _pod(attributes: Attributes, pod: Pod, node: str) -> str:
-    bound = (attributes.old or pod).spec.node_name == node
-    if attributes.operation == "CREATE":
-        if MIRROR not in pod.metadata.annotations:
-            return f'pod does not have "{MIRROR}" annotation, node "{node}" can only create mirror pods'
-        return "" if bound else f'node "{node}" can only create pods with spec.nodeName set to itself'
-    if attributes.operation == "DELETE":
-        return "" if bound else f'node "{node}" can only delete pods with spec.nodeName set to itself'
-    if not bound:
-        return f'node "{node}" can only update pod status for pods with spec.nodeName set to itself'
-    if pod.metadata.labels != attributes.old.metadata.labels:
-        return f'node "{node}" cannot update labels through pod status'
-    return ""
-
-
-def token_refused(node: str, ref: BoundObjectReference, pod: Pod | None, audiences: Sequence[str]) -> str:
-    """Why a node may not have a token that is bound so; empty when it may. `pod` is the pod of that name."""
-    if pod is None or ref.api_version != "v1" or ref.kind != "Pod":
-        return "node requested token not bound to a pod"
-    if not ref.uid:
-        return "node requested token with a pod binding without a uid"
-    if pod.spec.node_name != node:
-        return "node requested token bound to a pod scheduled on a different node"
-    if len(audiences) > 1:
-        return "node may only request 0 or 1 audiences"
-    wanted = audiences[0] if audiences else ""
-    return "" if wanted in _projected_audiences(pod) else f'audience "{wanted}" not found in pod spec volume'
-
-
-def _projected_audiences(pod: Pod) -> set[str]:
-    sources = (each for volume in pod.spec.volumes if volume.projected for each in volume.projected.sources)
-    return {each.service_account_token.audience for each in sources if each.service_account_token}
+        return Refused(f"unable to parse csr: {error}")
+    return objects.certificate_request(request.spec.signer_name, name, node)

@@ -1,60 +1,84 @@
-"""ResourceQuota: a pod is charged before it is stored, so two requests cannot both take the last of a quota.
+"""ResourceQuota: what an object uses is charged in the very transaction that stores it.
 
-The charge is a compare-and-swap on the quota's status; who loses decides again on what the other left. A pod that is
-then not stored after all stays charged until the quota controller counts again.
+So a charge without its object cannot be, whatever fails: a conflict, another plugin's refusal, the store, the client,
+the server. Writes that are charged in one namespace take turns here; a charge that another API server made in between
+begins again. What a quota's status does not say yet is counted on the spot.
 """
 
-from typing import Any
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from msgspec.structs import replace
 
 from podfit.api.core.limits import ResourceQuota
-from podfit.api.core.pods import Pod
 from podfit.api.registry import info_for
-from podfit.apiserver.admission.chain import Passive
-from podfit.apiserver.context import Attributes
-from podfit.apiserver.stored import Stored
-from podfit.core.errors import ApiError, conflict
-from podfit.decide.quota import charge
+from podfit.apiserver import stored
+from podfit.apiserver.context import Attributes, Context
+from podfit.apiserver.fields.managed import tracked
+from podfit.apiserver.stored import Stored, Superseded
+from podfit.core.times import format_time
+from podfit.decide.quota import Present, charge, concerned, count, uncounted
+from podfit.decide.quota_usage import Evaluator
 from podfit.decide.refused import Refused
+from podfit.store.protocol import Companion
 
 ATTEMPTS = 10
+MANAGER = "kube-apiserver"  # of the fields that charges write, as upstream
+T = TypeVar("T")
+Write = Callable[[Sequence[Companion]], Awaitable[T]]
+"""Stores an object, and along with it what it is given. Raises Superseded when that was written by another."""
 
 
-class ResourceQuotaAdmission(Passive):
-    async def validate(self, attributes: Attributes, obj: Any) -> None:
-        if not _concerns(attributes):
-            return
-        charged: set[str] = set()
-        for _ in range(ATTEMPTS):
-            quotas = [_counted(each) for each in await self.context.settings(ResourceQuota, attributes.namespace)]
-            open_ = [each for each in quotas if each.metadata.uid not in charged]
-            verdict = charge(obj, attributes.old, open_, self.context.gates)
-            if isinstance(verdict, Refused):
-                raise verdict.error(attributes.name)
-            if attributes.dry_run or await self._store(verdict.quotas, charged):
-                return
-        raise conflict("resourcequotas", "", "the quota is written too often; please try again")
+class QuotaAdmission:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._info = info_for(ResourceQuota)
+        self._stored = Stored[ResourceQuota](context.store, self._info)
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def _store(self, quotas: tuple[ResourceQuota, ...], charged: set[str]) -> bool:
-        """False when another request was quicker, or the quota is gone; those that were stored are `charged` once."""
-        stored = Stored[ResourceQuota](self.context.store, info_for(ResourceQuota))
-        try:
-            for quota in quotas:
-                await stored.update(quota, expected=int(quota.metadata.resource_version))
-                charged.add(quota.metadata.uid)
-        except ApiError:
-            return False
-        return True
+    async def charged(self, attributes: Attributes, obj: Any, write: Write[T]) -> T:
+        """What `write` answers, which is called with the charges that `obj` makes. Raises 403 when a quota is exceeded.
+        """
+        namespace, home = attributes.namespace, attributes.info.home
+        if not namespace or not await self._context.settings(ResourceQuota, namespace):
+            return await write(())
+        rules = concerned(home.resource, home.group, attributes.subresource, obj, attributes.old)
+        if rules is None:
+            return await write(())
+        async with self._turns.setdefault(namespace, asyncio.Lock()):
+            for _ in range(ATTEMPTS - 1):
+                try:
+                    return await write(await self._charges(attributes, obj, rules))
+                except Superseded:
+                    continue
+            return await write(await self._charges(attributes, obj, rules))
 
+    async def _charges(self, attributes: Attributes, obj: Any, rules: Evaluator) -> list[Companion]:
+        settings = await self._context.settings(ResourceQuota, attributes.namespace)
+        quotas = [await self._counted(quota, rules, attributes) for quota in settings]
+        verdict = charge(obj, attributes.old, quotas, self._context.gates, rules=rules)
+        if isinstance(verdict, Refused):
+            raise verdict.error(attributes.name)
+        before, now = {quota.metadata.uid: quota for quota in settings}, format_time(self._context.clock.now())
+        return [
+            self._stored.companion(
+                tracked(self._info, quota, before[quota.metadata.uid], manager=MANAGER, subresource="status", now=now),
+                expected=int(quota.metadata.resource_version))
+            for quota in verdict.quotas
+        ]  # fmt: skip
 
-def _counted(quota: ResourceQuota) -> ResourceQuota:
-    """A quota whose status was not written yet limits by its spec, from nothing used."""
-    return quota if quota.status.hard else replace(quota, status=replace(quota.status, hard=quota.spec.hard))
-
-
-def _concerns(attributes: Attributes) -> bool:
-    if attributes.info.type is not Pod:
-        return False
-    created = attributes.operation == "CREATE" and not attributes.subresource
-    return created or (attributes.operation == "UPDATE" and attributes.subresource in ("", "resize"))
+    async def _counted(self, quota: ResourceQuota, rules: Evaluator, attributes: Attributes) -> ResourceQuota:
+        """The quota with what is used of what it limits of this kind; the controller may not have come to it yet."""
+        if not uncounted(quota, rules):
+            return quota
+        info = attributes.info.home
+        page = await self._context.store.list(stored.prefix(info, attributes.namespace))
+        objects = [stored.decoded(info, record) for record in page.records] if rules.whole else []
+        names = [name for name in quota.spec.hard if rules.about(name)]
+        limits = replace(quota, spec=replace(quota.spec, hard={name: quota.spec.hard[name] for name in names}))
+        present = Present(rules, objects, len(page.records))
+        counted = count(limits, [present], self._context.gates, self._context.clock.now())
+        hard, used = {**quota.status.hard, **counted.hard}, {**quota.status.used, **counted.used}
+        return replace(quota, status=replace(quota.status, hard=hard, used=used))

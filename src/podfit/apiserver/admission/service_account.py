@@ -24,11 +24,12 @@ from podfit.api.core.volumes import (
     Volume,
     VolumeProjection,
 )
-from podfit.api.validation.pods import MIRROR
 from podfit.apiserver.admission.chain import Passive
 from podfit.apiserver.context import Attributes
 from podfit.apiserver.verbs.naming import random_suffix
 from podfit.core.errors import forbidden
+from podfit.decide.node_rights.pods import mirror_refusal
+from podfit.decide.node_rights.references import is_mirror
 
 DEFAULT_ACCOUNT = "default"
 PREFIX = "kube-api-access-"
@@ -39,7 +40,10 @@ CA_CONFIG_MAP = "kube-root-ca.crt"
 
 class ServiceAccountAdmission(Passive):
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
-        if not _new_pod(attributes) or MIRROR in obj.metadata.annotations:
+        if not _new_pod(attributes):
+            return obj
+        if is_mirror(obj):  # it shows what runs already, so it stays as it is
+            _check_mirror(attributes, obj)
             return obj
         name = obj.spec.service_account_name or DEFAULT_ACCOUNT
         account = await self.context.find(ServiceAccount, name, attributes.namespace)
@@ -52,13 +56,13 @@ class ServiceAccountAdmission(Passive):
         return replace(obj, spec=with_token(spec) if _wants_token(spec, account) else spec)
 
     async def validate(self, attributes: Attributes, obj: Any) -> None:
-        """A mirror pod shows what runs already, so it cannot be given anything."""
-        if not _new_pod(attributes) or MIRROR not in obj.metadata.annotations:
-            return
-        if obj.spec.service_account_name:
-            raise forbidden("pods", attributes.name, "a mirror pod may not reference service accounts")
-        if any(_projects_token(volume) for volume in obj.spec.volumes):
-            raise forbidden("pods", attributes.name, "a mirror pod may not use ServiceAccountToken volume projections")
+        if _new_pod(attributes) and is_mirror(obj):
+            _check_mirror(attributes, obj)
+
+
+def _check_mirror(attributes: Attributes, pod: Pod) -> None:
+    if refused := mirror_refusal(pod.spec):
+        raise forbidden("pods", attributes.name, refused)
 
 
 def _new_pod(attributes: Attributes) -> bool:
@@ -103,7 +107,3 @@ def _source() -> ProjectedVolumeSource:
         VolumeProjection(downward_api=DownwardAPIProjection(
             items=(DownwardAPIVolumeFile(path="namespace", field_ref=field),))),
     ))  # fmt: skip
-
-
-def _projects_token(volume: Volume) -> bool:
-    return volume.projected is not None and any(each.service_account_token for each in volume.projected.sources)

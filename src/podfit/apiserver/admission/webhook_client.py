@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from podfit.net.http_client import HttpsClient
 
 DEFAULT_SECONDS = 10
+ANSWER_BYTES = 3 * 2**20  # more than a patch of the largest object
 _STATUS_TEXTS = {
     401: "the server has asked for the client to provide credentials",
     404: "the server could not find the requested resource",
@@ -48,7 +49,8 @@ class WebhookClient:
         """The body of the answer. Raises CallFailed."""
         seconds = webhook.timeout_seconds or DEFAULT_SECONDS
         server, path = _place(webhook.client_config)
-        headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "podfit-admission"}
+        headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "podfit-admission",
+                   "accept-encoding": "identity"}
         request = Request("POST", path, {"timeout": (f"{seconds}s",)}, headers, codec.encode(review))
         where = f'failed to call webhook: Post "{server}{path}?timeout={seconds}s"'
         try:
@@ -65,7 +67,7 @@ class WebhookClient:
 
     async def _exchange(self, config: WebhookClientConfig, server: str, request: Request) -> tuple[int, bytes]:
         response = await self._send(config, server, request)
-        return response.status, await response.read()
+        return response.status, await response.read(ANSWER_BYTES)
 
     async def _send(self, config: WebhookClientConfig, server: str, request: Request) -> Response:
         if config.service is None:
@@ -80,7 +82,8 @@ class WebhookClient:
         if known is None:
             from podfit.net.http_client import HttpsClient
 
-            known = self._clients[server, bundle] = HttpsClient(server, tls_of(Trusted(bundle)))
+            known = self._clients[server, bundle] = HttpsClient(
+                server, tls_of(Trusted(bundle)), trusted=False)
         return known
 
     async def close(self) -> None:

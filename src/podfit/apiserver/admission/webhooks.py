@@ -8,6 +8,7 @@ the built-in plugins and by those webhooks before it that ask for it (`reinvocat
 import asyncio
 import logging
 from collections.abc import Iterable, Iterator
+from functools import partial
 from http import HTTPStatus
 from typing import Any, ClassVar
 
@@ -40,9 +41,11 @@ from podfit.apiserver.admission.webhook_review import (
 from podfit.apiserver.bodies import typed_object
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.documents import check_depth
+from podfit.apiserver.judging import judged
 from podfit.apiserver.patch import jsonpatch
 from podfit.core.errors import ApiError, forbidden, not_found
-from podfit.decide.webhooks import Write, has_rule, is_exempt, is_selected, matched
+from podfit.decide.webhook_rules import Write, has_rule, is_exempt, is_selected
+from podfit.decide.webhooks import matched
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +69,7 @@ class Webhooks(Passive):
             return False
         if not webhook.match_conditions:
             return True
-        found = matched(webhook, values_of(webhook, attributes, obj))
+        found = await judged(partial(matched, webhook, values_of(webhook, attributes, obj)))
         if found.error:
             raise forbidden(attributes.info.resource, attributes.name, found.error, group=attributes.info.group)
         return found.called

@@ -15,15 +15,21 @@ from podfit.apiserver.housekeeping.extension import FrontProxy
 from podfit.apiserver.within import within
 from podfit.core.errors import ApiError
 from podfit.decide.backends import Reached, Unreached
-from podfit.net.wire import Handler, Identity, Request, Response
+from podfit.net.streams import close
+from podfit.net.wire import Handler, Headers, Identity, Request, Response
 
 ANSWER_SECONDS = 5.0
+DISCOVERY_BYTES = 3 * 2**20  # of the list of what a group version serves
 AGGREGATOR = Identity("system:kube-aggregator", ("system:masters",))
-_DROPPED = ("authorization", "connection", "host", "content-length", "transfer-encoding", "accept-encoding")
-_DROPPED_KINDS = ("impersonate-", "x-remote-")
+REQUEST_SECONDS = 60.0  # for the head of an answer; upstream's bound of requests that are not streams
 _OF_THE_CONNECTION = frozenset((
-    "connection", "keep-alive", "transfer-encoding", "content-length", "content-encoding", "trailer", "upgrade",
+    "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
+    "transfer-encoding", "content-length", "upgrade",
 ))  # fmt: skip
+_DROPPED = _OF_THE_CONNECTION | {"authorization", "host", "accept-encoding"}
+_DROPPED_KINDS = ("impersonate-", "x-remote-")
+REDIRECTED = "the backend attempted to redirect this request, which is not permitted"
+SWITCHED = "the backend attempted to switch protocols, which is not supported"
 
 
 class Unavailable(Exception):
@@ -47,16 +53,19 @@ class Remotes:
         return None if self._handler(reference) is not None else await self._backends.find(reference)
 
     async def answer(self, registered: APIService, request: Request, identity: Identity) -> Response:
-        """What the backend answers to this user. Raises OSError."""
+        """What the backend answers to this user. Raises OSError, and TimeoutError when it does not begin to."""
         reference, plain = reference_of(registered), _without_proof(request)
         if (handler := self._handler(reference)) is not None:
             return await handler(_in_process(plain, identity))
         spec = registered.spec
         trusted = Trusted(spec.ca_bundle, verify=not spec.insecure_skip_tls_verify)
         headers = remote_headers(identity)
-        answer = await self._backends.send(reference, plain, trusted, proof=self._proof, more=headers)
-        kept = {name: value for name, value in answer.headers.items() if name not in _OF_THE_CONNECTION}
-        return Response(answer.status, kept, answer.body)
+        sent = self._backends.send(reference, plain, trusted, proof=self._proof, more=headers)
+        answer = await within(self._context.clock, REQUEST_SECONDS, sent)
+        if refusal := _refusal(answer):
+            await _hang_up(answer)
+            return Response(502, {"content-type": "text/plain; charset=utf-8"}, refusal.encode())
+        return Response(answer.status, _passed_on(answer.headers, _OF_THE_CONNECTION), answer.body)
 
     async def resources(self, registered: APIService, place: Reached | Unreached | None) -> pages.Listed:
         """The resources of its group version. Raises Unavailable."""
@@ -67,7 +76,7 @@ class Remotes:
         request = Request("GET", path, headers={"accept": "application/json"})
         try:
             response = await within(self._context.clock, ANSWER_SECONDS, self.answer(registered, request, AGGREGATOR))
-            body = await within(self._context.clock, ANSWER_SECONDS, response.read())
+            body = await within(self._context.clock, ANSWER_SECONDS, response.read(DISCOVERY_BYTES))
             listed = msgspec.json.decode(body, type=pages.Listed) if response.status == 200 else None
         except (OSError, TimeoutError, ApiError, msgspec.DecodeError) as error:
             raise _failing(url, self._text(registered, error)) from None
@@ -95,17 +104,34 @@ def remote_headers(identity: Identity) -> tuple[tuple[str, str], ...]:
     return ("X-Remote-User", identity.user), *(("X-Remote-Group", each) for each in identity.groups), *extra
 
 
+def _refusal(answer: Response) -> str:
+    """Why an answer is not the client's; empty when it is."""
+    if answer.status < 200:
+        return SWITCHED
+    if 300 <= answer.status < 400 and "location" in answer.headers:
+        return REDIRECTED
+    return ""
+
+
+async def _hang_up(answer: Response) -> None:
+    if not isinstance(answer.body, bytes):
+        await close(answer.body)
+
+
+def _passed_on(headers: Headers, dropped: frozenset[str]) -> dict[str, str]:
+    """Without those of the connection, and those that it names as such."""
+    named = {name.strip().lower() for name in headers.get("connection", "").split(",")}
+    return {name: value for name, value in headers.items() if name not in dropped and name not in named}
+
+
 def _failing(url: str, why: str) -> Unavailable:
     return Unavailable("FailedDiscoveryCheck", f"failing or missing response from {url}: {why}")
 
 
 def _without_proof(request: Request) -> Request:
     """The request without what proves, or says, who the user is."""
-    kept = {
-        name: value
-        for name, value in request.headers.items()
-        if name not in _DROPPED and not name.startswith(_DROPPED_KINDS)
-    }
+    passed_on = _passed_on(request.headers, _DROPPED)
+    kept = {name: value for name, value in passed_on.items() if not name.startswith(_DROPPED_KINDS)}
     return Request(request.method, request.path, request.query, kept | {"accept-encoding": "identity"}, request.body)
 
 

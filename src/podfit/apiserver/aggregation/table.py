@@ -102,11 +102,14 @@ class Aggregation:
         return self._lists
 
     async def proxy(self, registered: APIService, request: Request, identity: Identity) -> Response:
-        """What the other component answers to this user. Raises 503 while it is not available."""
+        """What the other component answers to this user. Raises 503 while it is not available, 504 when it takes too
+        long."""
         if registered.metadata.name not in self._lists:
             raise _unavailable()
         try:
             return await self._remotes.answer(registered, request, identity)
+        except TimeoutError:
+            raise _too_late() from None
         except OSError as error:
             log.warning("backend did not answer apiservice=%s error=%s", registered.metadata.name, error)
             raise _unavailable() from None
@@ -175,6 +178,11 @@ def _namespace(registered: APIService) -> str:
     service = registered.spec.service
     assert service is not None
     return service.namespace
+
+
+def _too_late() -> ApiError:
+    """Upstream's answer when a request takes longer than it may."""
+    return ApiError(504, "Timeout", "request did not complete within the allotted timeout", {"retryAfterSeconds": 1})
 
 
 def _unavailable() -> ApiError:

@@ -1,18 +1,20 @@
 """What the audit log says of one request, from its arrival to the end of its answer."""
 
 import uuid
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
 
+from podfit.apiserver.audit.annotations import collecting
 from podfit.apiserver.audit.log import AuditLog
 from podfit.apiserver.target import Target
 from podfit.decide.audit import COMPLETE, RECEIVED, REQUEST, REQUEST_RESPONSE, STARTED, Asked, recorded
 from podfit.decide.audit import Recorded as Wanted
 from podfit.net.streams import Told
-from podfit.net.wire import Identity, Request, Response
+from podfit.net.wire import Identity, Pieces, Request, Response
 
 AUDIT_ID = "audit-id"
 LONGEST_ID = 64
@@ -29,6 +31,11 @@ class Trail:
         self._id = request.headers.get(AUDIT_ID, "")[:LONGEST_ID] or str(uuid.uuid4())
         self._who, self._as = NOBODY, NOBODY
         self._wanted: Wanted | None = None
+        self._annotations: dict[str, str] = {}
+
+    def annotated(self) -> AbstractContextManager[None]:
+        """What is done with the request meanwhile may annotate its events."""
+        return collecting(self._annotations)
 
     def known(self, who: Identity) -> None:
         self._who = self._as = who
@@ -42,7 +49,7 @@ class Trail:
     def answered(self, answer: Response) -> Response:
         if self._wanted is None:
             self._judge()
-        if isinstance(answer.body, bytes):
+        if isinstance(answer.body, bytes | Pieces):
             self._tell(COMPLETE, answer)
             return answer
         self._tell(STARTED, answer)
@@ -81,6 +88,8 @@ class Trail:
             "userAgent": request.headers.get("user-agent", ""),
             "requestReceivedTimestamp": _moment(self._began), "stageTimestamp": _moment(self._log.clock.now()),
         }  # fmt: skip
+        if self._annotations:
+            event["annotations"] = self._annotations
         if self._as != self._who:
             event["impersonatedUser"] = _user(self._as)
         if target is not None:

@@ -5,13 +5,13 @@ Without any of them a request is anonymous, which is enough for health and versi
 
 import logging
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Protocol
 
 import msgspec
 from msgspec.structs import replace
 
 from podfit.core.errors import unauthorized
+from podfit.core.kept import short
 from podfit.net.wire import Identity, Request
 from podfit.net.x509 import certificate_identity
 
@@ -87,7 +87,7 @@ class Authenticator:
         return found
 
 
-@lru_cache(maxsize=4096)
+@short(4096, longest=4096)
 def _certified(der: bytes) -> Identity | None:
     """One identity for all requests of a certificate."""
     found = certificate_identity(der)

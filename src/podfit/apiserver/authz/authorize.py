@@ -14,12 +14,13 @@ from podfit.api.rbac import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 from podfit.api.registry import info_for
 from podfit.apiserver import stored
 from podfit.apiserver.authz.node_authorizer import NO_OPINION, NodeAuthorizer
-from podfit.apiserver.authz.nodes import node_name
+from podfit.apiserver.authz.nodes import node_of
 from podfit.apiserver.authz.question import Question, question_of
 from podfit.apiserver.authz.rbac import MASTERS, Grant, bound_to, covers, grant_of
 from podfit.apiserver.context import Context
 from podfit.apiserver.target import Target
 from podfit.core.errors import ApiError, forbidden
+from podfit.decide.node_rights.requests import unknown
 from podfit.net.wire import Identity, Request
 
 T = TypeVar("T")
@@ -65,15 +66,16 @@ class Authorizer:
     async def judge(self, identity: Identity, question: Question) -> Verdict:
         if MASTERS in identity.groups:
             return YES
-        objection = NO_OPINION
-        if node := node_name(identity):
-            objection = await self._nodes.objection(node, question)
-            if not objection:
+        denied, node = NO_OPINION, node_of(identity)
+        if node is not None:
+            objection = await self._nodes.objection(node, question) if node else unknown(identity.user)
+            if objection is None:
                 return YES
+            denied = objection
         verdict = await self._by_roles(identity, question)
-        if verdict.allowed or objection in ("", NO_OPINION):
+        if verdict.allowed or not denied.reason:
             return verdict
-        return Verdict(False, "\n".join(filter(None, (objection, verdict.reason))))
+        return Verdict(False, "\n".join(filter(None, (denied.reason, verdict.reason))))
 
     async def _by_roles(self, identity: Identity, question: Question) -> Verdict:
         kept, key = self._holding(), (identity.user, identity.groups, question)

@@ -47,7 +47,7 @@ class _Entry(msgspec.Struct, frozen=True):
 @cache
 def cluster_roles() -> tuple[ClusterRole, ...]:
     """An aggregated role comes with the rules that its parts have."""
-    made = [_cluster_role(entry) for entry in _entries() if not entry.one("namespace")]
+    made = [_cluster_role(entry) for entry in _entries() if not entry.one("namespace") and not entry.one("role")]
     while True:  # one gathers what another has gathered
         grown = [replace(each, rules=aggregated_rules(each, made)) if each.aggregation_rule else each for each in made]
         if grown == made:
@@ -106,7 +106,7 @@ def _meta(entry: _Entry, name: str = "") -> ObjectMeta:
 
 
 def _ref(kind: str, entry: _Entry) -> RoleRef:
-    return RoleRef(api_group=GROUP, kind=kind, name=entry.name)
+    return RoleRef(api_group=GROUP, kind=kind, name=entry.one("role") or entry.name)
 
 
 def _bound() -> Iterator[tuple[_Entry, tuple[Subject, ...]]]:

@@ -2,7 +2,9 @@
 
 import msgspec
 
+from podfit.api.selector_text import parse_fields
 from podfit.apiserver.target import Target
+from podfit.core.selectors import SelectorError
 from podfit.net.wire import Request
 
 _SELECTING = ("list", "watch", "deletecollection")
@@ -43,10 +45,12 @@ def question_of(target: Target | None, request: Request) -> Question:
 
 
 def selected_fields(selector: str) -> dict[str, str]:
-    """The fields that have to have one value, `a=b,c==d,e!=f` → {"a": "b", "c": "d"}."""
-    found = {}
-    for part in selector.split(","):
-        name, equals, value = part.partition("=")
-        if equals and not name.endswith("!"):
-            found[name.strip()] = value.removeprefix("=").strip()
-    return found
+    """The fields that have to have one value, `a=b,c==d,e!=f` → {"a": "b", "c": "d"}; none of what is no selector,
+    which the verb refuses."""
+    if not selector:
+        return {}
+    try:
+        terms = parse_fields(selector).terms
+    except SelectorError:
+        return {}
+    return {path: value for path, value, equal in reversed(terms) if equal}

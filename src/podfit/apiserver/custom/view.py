@@ -2,15 +2,17 @@
 
 Objects are stored in one version. Between versions nothing but the name changes (conversion strategy None), so a stored
 object is shown under the version that was asked for, without what that version's schema does not declare, and with its
-defaults: a default that came after an object was written is there when the object is read.
+defaults: a default that came after an object was written is there when the object is read, unless that makes it
+too long.
 """
 
+import logging
 from functools import partial
 from typing import Any
 
 import msgspec
 
-from podfit.api.structural.fill import fill
+from podfit.api.structural.fill import TooMuch, fill
 from podfit.api.structural.prune import prune
 from podfit.apiserver import stored
 from podfit.apiserver.converting import ConvertingStore
@@ -18,6 +20,7 @@ from podfit.apiserver.custom.kinds import CustomInfo
 from podfit.store.protocol import Store
 from podfit.store.remembered import Remembered
 
+log = logging.getLogger(__name__)
 _CONVERTED = Remembered()
 
 
@@ -46,6 +49,10 @@ def _converted(info: CustomInfo, value: bytes) -> bytes:
 def _convert(info: CustomInfo, value: bytes) -> bytes:
     document: dict[str, Any] = msgspec.json.decode(value)
     schema = info.type.declared.schema
-    shown = fill(prune(document, schema), schema)
+    shown = prune(document, schema)
+    try:
+        shown = fill(shown, schema)
+    except TooMuch:
+        log.warning("object is shown without defaults kind=%s name=%s", info.kind, document["metadata"].get("name"))
     head = {"kind": info.kind, "apiVersion": info.group_version, "metadata": document["metadata"]}
     return msgspec.json.encode(head | {name: each for name, each in shown.items() if name not in head})

@@ -32,7 +32,7 @@ from podfit.apiserver.fields.managed import (
 )  # fmt: skip
 from podfit.apiserver.fields.merge import merged, pruned
 from podfit.apiserver.fields.parts import Shape, joined, parts
-from podfit.apiserver.fields.sets import Tree, common, paths, union_of, without
+from podfit.apiserver.fields.sets import Tree, common, paths, sorted_tree, union_of, without
 from podfit.core.errors import ApiError, bad_request
 
 UNMANAGED = "before-first-apply"
@@ -56,6 +56,7 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     reset: Tree
     force: bool
     now: str
+    warnings: tuple[str, ...] = ()
 
     def to(self, info: ResourceInfo, live: dict[str, Any] | None, entries: Entries) -> Applied:
         """Onto the live document, None for a new object. Raises 400 for what cannot be applied, 409 for conflicts."""
@@ -81,7 +82,7 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
         kept = list(_left(others, taken, after, info, gone=gone))
         if fields := tracked_part(wanted):
             time = self.now if before != after else last.time if last else None
-            kept.append(replace(mine, fields_v1=fields, time=time))
+            kept.append(replace(mine, fields_v1=sorted_tree(fields), time=time))
         document = after if is_custom(info.type) else _settled(after, info.type)  # a schema may allow nulls
         if self.manager == KUBECTL:
             document = renewed(document, self.document)

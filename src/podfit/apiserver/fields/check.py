@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
+from podfit.api.custom import Custom
 from podfit.api.member import Kind, Member, Node
 from podfit.api.schema import members
+from podfit.api.structural.shapes import SchemaNode
 from podfit.apiserver.fields.parts import item_name
 from podfit.apiserver.fields.sets import step
 
@@ -20,7 +22,7 @@ _SCALARS: dict[str, tuple[Any, str]] = {
 def objections(document: Any, kind: Kind, path: str = "") -> Iterator[str]:
     """What is wrong with an applied object, each with its path."""
     known = members(kind)
-    free = isinstance(kind, Node) and kind.open
+    free = _is_open(kind)
     for name, value in document.items():
         member = known.get(name)
         if member is None:
@@ -28,6 +30,13 @@ def objections(document: Any, kind: Kind, path: str = "") -> Iterator[str]:
                 yield f"{path}.{name}: {UNKNOWN}"
         elif value is not None:
             yield from _inside(value, member, f"{path}.{name}")
+
+
+def _is_open(kind: Kind) -> bool:
+    """Whether it takes members that nothing declares."""
+    if isinstance(kind, Node):
+        return kind.open
+    return issubclass(kind, Custom) and SchemaNode(kind.declared.schema, root=True).open
 
 
 def _inside(value: Any, member: Member, path: str) -> Iterator[str]:

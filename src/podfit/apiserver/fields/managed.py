@@ -18,14 +18,12 @@ from podfit.api.member import Kind
 from podfit.api.meta import ManagedFieldsEntry
 from podfit.api.registry import ResourceInfo
 from podfit.api.schema import members
-from podfit.apiserver.bodies import options_kind
 from podfit.apiserver.fields.compare import changed, compared, existing
 from podfit.apiserver.fields.differing import differing
-from podfit.apiserver.fields.sets import Tree, contains, meets, union, union_of, well_formed, without
-from podfit.core.fields import invalid, refusal, too_long
+from podfit.apiserver.fields.sets import Tree, contains, meets, sorted_tree, union, union_of, well_formed, without
+from podfit.apiserver.write_options import LONGEST_NAME
 from podfit.net.wire import Request
 
-LONGEST_NAME = 128
 NO_MANAGERS = (ManagedFieldsEntry(),)
 """What a client sends to have everyone forgotten: `managedFields: [{}]`, or an empty list."""
 UPDATE, APPLY = "Update", "Apply"
@@ -43,17 +41,11 @@ Entries = tuple[ManagedFieldsEntry, ...]
 
 
 def manager_of(request: Request) -> str:
-    """The name under which a client's writes are recorded. Raises 422 for one that is too long or
-    cannot be printed."""
-    given = request.param("fieldManager")
-    if len(given.encode()) > LONGEST_NAME:
-        raise refusal(options_kind(request), "", [too_long("fieldManager", LONGEST_NAME)], group="meta.k8s.io")
-    odd = next((place for place, letter in enumerate(given) if not letter.isprintable()), None)
-    if odd is not None:
-        at = f"invalid character U+{ord(given[odd]):04X} (at position {len(given[:odd].encode())})"
-        raise refusal(options_kind(request), "", [invalid("fieldManager", given, at)], group="meta.k8s.io")
-    name = given or request.headers.get("user-agent", "").partition("/")[0]
-    return "".join(letter for letter in name if letter.isprintable())[:LONGEST_NAME] or "unknown"
+    """The name under which the writes of a client are recorded whose options were checked."""
+    name = request.param("fieldManager") or request.headers.get("user-agent", "").partition("/")[0]
+    if not name.isprintable():
+        name = "".join(letter for letter in name if letter.isprintable())
+    return name[:LONGEST_NAME] or "unknown"
 
 
 def tracked(info: ResourceInfo, new: Any, old: Any, *, manager: str, subresource: str, now: str) -> Any:
@@ -61,20 +53,22 @@ def tracked(info: ResourceInfo, new: Any, old: Any, *, manager: str, subresource
 
     An object whose managers were forgotten has none until someone applies it.
     """
-    entries: Entries = () if old is None else new.metadata.managed_fields
-    if old is None:
-        written = _fields_of_new(info, new)
-    elif not entries:
-        return new
-    else:
-        before, after = _apart(old, new)
-        written, lost = compared(before, after, info.type)
-        written = tracked_part(written)
-        if lost:
-            entries = _without_lost(info, entries, new)
     writer = entry_of(info, manager, UPDATE, subresource, time=now)
-    fields = in_order(_capped(_settled(entries, written, writer)))
-    return replace(new, metadata=replace(new.metadata, managed_fields=fields))
+    if old is None:
+        created = _fields_of_new(info, new)
+        return _managed_by(new, (replace(writer, fields_v1=created),) if created else ())
+    entries: Entries = new.metadata.managed_fields
+    if not entries:
+        return new
+    before, after = _apart(old, new)
+    written, lost = compared(before, after, info.type)
+    if lost:
+        entries = _without_lost(info, entries, new)
+    return _managed_by(new, in_order(_capped(_settled(entries, tracked_part(written), writer))))
+
+
+def _managed_by(obj: Any, entries: Entries) -> Any:
+    return replace(obj, metadata=replace(obj.metadata, managed_fields=entries))
 
 
 def entry_of(
@@ -138,7 +132,7 @@ def _fields_of_new(info: ResourceInfo, new: Any) -> Tree:
 def _written_of(info: ResourceInfo, text: bytes) -> Tree:
     """Kept by what is written, as pods of one template differ in their names alone. Nobody changes a tree."""
     written = tracked_part(changed(_blank(info), msgspec.json.decode(text), info.type))
-    return {name: inner for name, inner in written.items() if name != "f:status" or not info.has_status}
+    return sorted_tree({name: inner for name, inner in written.items() if name != "f:status" or not info.has_status})
 
 
 def _apart(old: Any, new: Any) -> tuple[Any, Any]:
@@ -175,9 +169,9 @@ def _settled(
         if owned and (contains(owned, written) if mine else not meets(owned, written)):
             yield entry
         elif kept := union(owned, written) if mine else without(owned, written):
-            yield replace(entry, fields_v1=kept, time=writer.time)
+            yield replace(entry, fields_v1=sorted_tree(kept), time=writer.time)
     if not found and written:
-        yield replace(writer, fields_v1=written)
+        yield replace(writer, fields_v1=sorted_tree(written))
 
 
 def _capped(entries: Iterable[ManagedFieldsEntry]) -> list[ManagedFieldsEntry]:

@@ -59,6 +59,14 @@ def without(tree: Tree, taken: Tree) -> Tree:
     return kept
 
 
+def sorted_tree(tree: Tree) -> Tree:
+    """The same set with its names in order, so that every client has the same bytes of it."""
+    if len(tree) == 1:
+        [(name, inner)] = tree.items()
+        return {name: sorted_tree(inner)} if inner else tree
+    return {name: sorted_tree(inner) if (inner := tree[name]) else inner for name in sorted(tree)}
+
+
 def contains(tree: Tree, other: Tree) -> bool:
     """Whether every member of the other is one of the tree's."""
     for name, inner in other.items():

@@ -55,7 +55,8 @@ async def publish(context: Context, proxy: FrontProxy) -> None:
                 meta = ObjectMeta(name=NAME, namespace=NAMESPACE, uid=str(uuid.uuid4()), creation_timestamp=now)
                 await objects.create(ConfigMap(metadata=meta, data=data))
             elif data != old.data:
-                await objects.update(replace(old, data=data), expected=int(old.metadata.resource_version))
+                version = int(old.metadata.resource_version)
+                await objects.update(replace(old, data=data), expected=version, freeing=True)
             return
         except Changed:
             continue  # by another server that starts as well

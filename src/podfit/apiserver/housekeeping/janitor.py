@@ -1,21 +1,30 @@
-"""Events are kept for an hour, and history for ten minutes; older ones make room."""
+"""Events are kept for an hour after their last write, and history for five to ten minutes; older ones make room.
 
+The hour is measured by the monotonic clock, as the time of day may be set: every round remembers the store's revision,
+and what was not written since the revision of an hour ago is over. What was written before this process began goes as
+soon as its own times say so, at the latest after an hour, too.
+"""
+
+import asyncio
 import logging
-from datetime import datetime, timedelta
+from collections import deque
+from datetime import datetime
 from typing import Any
 
 from podfit.api.core.events import Event
 from podfit.api.registry import info_for
 from podfit.apiserver import stored
 from podfit.apiserver.context import Context
+from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-from podfit.core.times import parse_time
+from podfit.core.times import later, parse_time
 from podfit.store.protocol import StoreError
 
 log = logging.getLogger(__name__)
 
-EVENT_LIFE = timedelta(hours=1)
+LIFE = 3600.0  # seconds
 EVERY = 300.0  # seconds
+AT_ONCE = 50  # events looked at in one turn of the loop
 
 
 class Janitor:
@@ -24,21 +33,24 @@ class Janitor:
         self._earlier: list[int] = []
 
     async def run(self) -> None:
+        ages = Ages(self._context.clock, self._context.store.revision)
         while True:
             await self._context.clock.sleep(EVERY)
+            ages.look(self._context.store.revision)
             try:
-                await self._events()
+                await self._events(ages)
                 await self._history()
             except StoreError as error:
                 log.warning("cleaning put off error=%s", error)
 
-    async def _events(self) -> None:
+    async def _events(self, ages: "Ages") -> None:
         info = info_for(Event)
-        now = self._context.clock.now()
         page = await self._context.store.list(stored.prefix(info))
-        for record in page.records:
+        for number, record in enumerate(page.records):
+            if number % AT_ONCE == 0:
+                await asyncio.sleep(0)
             event: Event = stored.decoded(info, record)
-            if _last_seen(event, now) < now - EVENT_LIFE:
+            if ages.is_over(event, record.mod_revision):
                 await self._remove(info, event, record.mod_revision)
 
     async def _remove(self, info: Any, event: Event, expected: int) -> None:
@@ -49,10 +61,35 @@ class Janitor:
             log.info("event kept event=%s/%s reason=%s", meta.namespace, meta.name, error)
 
     async def _history(self) -> None:
-        """Forget what was replaced before the last round but one."""
+        """Forget what was replaced before the last round."""
         self._earlier.append(self._context.store.revision)
-        if len(self._earlier) > 2:
+        if len(self._earlier) > 1:
             await self._context.store.compact(self._earlier.pop(0))
+
+
+class Ages:
+    """How old events are, for a store that was at `revision` when this process began."""
+
+    def __init__(self, clock: Clock, revision: int) -> None:
+        self._clock, self._before = clock, revision
+        self._began, self._began_at = clock.now(), clock.monotonic()
+        self._rounds = deque([(self._began_at, revision)])
+        self._over = -1  # the newest revision that is known to be an hour old
+
+    def look(self, revision: int) -> None:
+        """`revision` is the newest now."""
+        now = self._clock.monotonic()
+        self._rounds.append((now, revision))
+        while self._rounds and self._rounds[0][0] <= now - LIFE:
+            self._over = self._rounds.popleft()[1]
+
+    def is_over(self, event: Event, revision: int) -> bool:
+        if revision <= self._over:
+            return True
+        if revision > self._before:
+            return False
+        now = later(self._began, self._clock.monotonic() - self._began_at)
+        return _last_seen(event, now) < later(now, -LIFE)
 
 
 def _last_seen(event: Event, now: datetime) -> datetime:

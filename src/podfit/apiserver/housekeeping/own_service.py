@@ -75,9 +75,9 @@ def split(server: str) -> tuple[str, int]:
 
 
 async def _make_service(context: Context, port: int) -> None:
-    from podfit.apiserver.allocations import IN_FLIGHT
+    from podfit.apiserver.in_flight import SECONDS
 
-    patience = context.clock.monotonic() + 2 * IN_FLIGHT.total_seconds()
+    patience = context.clock.monotonic() + 2 * SECONDS
     while not await _create_service(context, port, last=context.clock.monotonic() > patience):
         await context.clock.sleep(GLANCE)
         if await context.find(Service, NAME, NAMESPACE) is not None:
@@ -163,7 +163,7 @@ async def _put(context: Context, obj: Any) -> None:
     if kept == old:
         return
     try:
-        await stored.update(kept, expected=int(old.metadata.resource_version))
+        await stored.update(kept, expected=int(old.metadata.resource_version), freeing=True)  # or no start could be
     except Changed:  # another server does the same
         return
 

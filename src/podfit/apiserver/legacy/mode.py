@@ -15,7 +15,7 @@ from podfit.apiserver.authz.nodes import node_name
 from podfit.apiserver.legacy.options import POD_UPDATES, STATUS, Legacy
 from podfit.apiserver.target import Target
 from podfit.decide.legacy import is_only_a_resize, legacy_conditions, legacy_resize
-from podfit.net.wire import Identity, Request, Response
+from podfit.net.wire import Identity, Pieces, Request, Response
 
 _OBJECT_DOORS = ("", "resize", "status", "ephemeralcontainers")
 
@@ -29,9 +29,10 @@ def shown(legacy: Legacy, target: Target | None, request: Request, identity: Ide
     if STATUS not in legacy or not _is_pod(target) or answer.status >= 300:
         return answer
     view = _View(derive=legacy.includes(request) and not node_name(identity))
-    if isinstance(answer.body, bytes):
-        return Response(answer.status, answer.headers, view.of(answer.body))
-    return Response(answer.status, answer.headers, _Lines(answer.body, view))
+    body = answer.body.joined() if isinstance(answer.body, Pieces) else answer.body
+    if isinstance(body, bytes):
+        return Response(answer.status, answer.headers, view.of(body))
+    return Response(answer.status, answer.headers, _Lines(body, view))
 
 
 def _is_pod(target: Target | None) -> bool:

@@ -11,8 +11,9 @@ import msgspec
 from podfit.api import codec
 from podfit.api.apiextensions import JSONSchemaProps
 from podfit.api.base import Listing, MicroTime, Named, Object, Struct, Time
+from podfit.api.core.pods import Binding, Pod
 from podfit.api.custom import Custom
-from podfit.api.meta import ListMeta, ObjectMeta
+from podfit.api.meta import DeleteOptions, ListMeta, ObjectMeta
 from podfit.api.registry import ResourceInfo
 from podfit.core.quantity import Quantity
 
@@ -28,6 +29,12 @@ _SCALARS: dict[Any, Schema] = {
 _EITHER: list[Schema] = [{"type": "string"}, {"type": "number"}]
 _VERSION = re.compile("v[0-9][a-z0-9]*")
 _TYPE = ("kind", "apiVersion")  # said by every object, defaulted by none
+_OF_ALL = {
+    "kind": "Kind of the object, in CamelCase. It cannot be changed.",
+    "apiVersion": "Group and version of the schema that this form of the object follows.",
+    "metadata": "Standard object's metadata.",
+}
+_CREATED = "CreationTimestamp is a timestamp of the server's clock at the creation of the object."
 _SHARED: dict[str, Schema] = {
     "Quantity": {"oneOf": _EITHER, "description": "A resource quantity, such as 500m or 64Mi."},
     "IntOrString": {"oneOf": [{"type": "integer"}, {"type": "string"}], "format": "int-or-string"},
@@ -69,6 +76,8 @@ class Schemas:
                 self._collect(sub.struct)
                 of = {"group": sub.group, "version": sub.version, "kind": sub.kind}
                 self.found[schema_name(sub.struct)]["x-kubernetes-group-version-kind"] = [of]
+        for kind in (DeleteOptions, *((Binding,) if info.type is Pod else ())):
+            self._collect(kind)
         self._collect(info.type)
         name = schema_name(info.type)
         of = {"group": info.group, "version": info.version}
@@ -104,6 +113,9 @@ class Schemas:
                 )
                 for field in msgspec.structs.fields(kind)
             }
+            if kind is ObjectMeta:
+                created = self.found[name]["properties"]["creationTimestamp"]
+                self.found[name]["properties"]["creationTimestamp"] = {"allOf": [created], "description": _CREATED}
             if kind.whole:
                 self.found[name]["x-kubernetes-map-type"] = "atomic"
         return self._reference(name)
@@ -111,7 +123,9 @@ class Schemas:
     def _declared(self, schema: JSONSchemaProps) -> Schema:
         """The schema of a custom resource, as its definition has it, with what every object has."""
         found: Schema = codec.to_dict(schema)
-        own = {name: {"type": "string"} for name in _TYPE} | {"metadata": self._collect(ObjectMeta)}
+        own = {name: {"type": "string", "description": _OF_ALL[name]} for name in _TYPE} | {
+            "metadata": {"allOf": [self._collect(ObjectMeta)], "description": _OF_ALL["metadata"]}
+        }
         return found | {"properties": found.get("properties", {}) | own}
 
     def _named(self, name: str) -> Schema:

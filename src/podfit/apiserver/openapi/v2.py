@@ -13,7 +13,7 @@ import msgspec
 
 from podfit.api.custom import is_custom
 from podfit.api.registry import ResourceInfo
-from podfit.apiserver.openapi.paths import bodies, paths
+from podfit.apiserver.openapi.paths import Operation, Parameter, Path, paths
 from podfit.apiserver.openapi.schemas import Schemas, schema_name
 
 ROOT = "/openapi/v2"
@@ -23,8 +23,9 @@ PROTOBUF = (
 )
 """The name that can be parsed, which is how an answer is called, and the one that kubectl up to 1.34 asks for."""
 Infos: TypeAlias = tuple[ResourceInfo, ...]
-_VERBS = {"post": "create", "put": "update"}
+_PREFIX = "#/definitions/"
 _UNSAID = ("allOf", "anyOf", "oneOf", "not", "nullable", "x-kubernetes-validations")
+_PRESERVED, _KIND = "x-kubernetes-preserve-unknown-fields", "x-kubernetes-group-version-kind"
 _INFO = {"title": "podfit", "version": "v1.36.2"}
 
 
@@ -33,7 +34,9 @@ def document(infos: Infos) -> tuple[bytes, str]:
     body = msgspec.json.encode({
         "swagger": "2.0",
         "info": _INFO,
-        "paths": {path: _item(item, custom=is_custom(info.type)) for info in infos for path, item in paths(info)},
+        "paths": {
+            each.path: _item(each) for info in infos for each in paths(info, custom=is_custom(info.type))
+        },
         "definitions": definitions(infos),
     })  # fmt: skip
     return body, _digest(body)
@@ -50,13 +53,20 @@ def protobuf(infos: Infos) -> tuple[bytes, str]:
 
 @lru_cache(maxsize=4)
 def definitions(infos: Infos) -> dict[str, dict[str, Any]]:
-    schemas = Schemas("#/definitions/")
+    schemas = Schemas(_PREFIX)
     for info in infos:
         schemas.add(info)
     declared = {schema_name(info.type) for info in infos if is_custom(info.type)}
-    return {
-        name: _plain(_without_junctors(each) if name in declared else each) for name, each in schemas.found.items()
-    }
+    return {name: _plain(_declared(each) if name in declared else each) for name, each in schemas.found.items()}
+
+
+def _declared(schema: dict[str, Any]) -> dict[str, Any]:
+    """Of a custom resource. Where anything may stand at the root, clients are told of nothing that they could check."""
+    if schema.get(_PRESERVED):
+        return {"type": "object", _KIND: schema[_KIND]}
+    found: dict[str, Any] = _without_junctors(schema)
+    found["properties"]["metadata"] = schema["properties"]["metadata"]
+    return found
 
 
 def _without_junctors(schema: Any) -> Any:
@@ -79,7 +89,8 @@ def _without_junctors(schema: Any) -> Any:
 def _plain(schema: dict[str, Any]) -> dict[str, Any]:
     """A schema in the words of version 2, which has neither alternatives nor defaults beside references."""
     if "allOf" in schema:
-        return {**schema["allOf"][0], **{name: value for name, value in schema.items() if name.startswith("x-")}}
+        kept = {name: each for name, each in schema.items() if name == "description" or name.startswith("x-")}
+        return {**schema["allOf"][0], **kept}
     if "oneOf" in schema:
         return {"type": "string", **{name: each for name, each in schema.items() if name != "oneOf"}}
     plain = {name: each for name, each in schema.items() if name != "default"}
@@ -91,13 +102,25 @@ def _plain(schema: dict[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def _item(item: dict[str, Any], *, custom: bool) -> dict[str, Any]:
-    found = {}
-    for method, operation in item.items():
-        consumes = bodies(_VERBS.get(method, method), custom=custom) or ("*/*",)
-        parameters = [each | {"type": "string"} for each in operation["parameters"]]
-        found[method] = operation | {"consumes": consumes, "produces": ["application/json"], "parameters": parameters}
-    return found
+def _item(path: Path) -> dict[str, Any]:
+    return {"parameters": [_parameter(each) for each in path.parameters]} | {
+        operation.method: _operation(operation) for operation in path.operations
+    }
+
+
+def _parameter(parameter: Parameter) -> dict[str, Any]:
+    return parameter.described() | {"type": parameter.type}
+
+
+def _operation(operation: Operation) -> dict[str, Any]:
+    parameters = [_parameter(each) for each in operation.parameters]
+    if operation.kinds:
+        schema = {"type": "object"} if operation.verb == "patch" else operation.schema("", _PREFIX)
+        parameters.append({"name": "body", "in": "body", "required": not operation.optional, "schema": schema})
+    return {
+        "parameters": parameters, "consumes": operation.kinds or ("*/*",), "produces": ["application/json"],
+        "responses": {"200": {"description": "OK"}}, **operation.notes,
+    }  # fmt: skip
 
 
 def _digest(body: bytes) -> str:

@@ -8,12 +8,12 @@ import msgspec
 
 from podfit.api.custom import is_custom
 from podfit.api.registry import ResourceInfo
-from podfit.apiserver.openapi.paths import bodies, paths
+from podfit.apiserver.openapi.paths import Operation, Parameter, Path, paths
 from podfit.apiserver.openapi.schemas import Schemas
 
 ROOT = "/openapi/v3"
 Infos: TypeAlias = tuple[ResourceInfo, ...]
-_VERBS = {"post": "create", "put": "update"}
+_PREFIX = "#/components/schemas/"
 
 
 def index(infos: Infos) -> dict[str, Any]:
@@ -33,13 +33,15 @@ def document(infos: Infos, name: str) -> tuple[bytes, str]:
 
 @lru_cache(maxsize=256)
 def _document(infos: Infos) -> tuple[bytes, str]:
-    schemas = Schemas("#/components/schemas/")
+    schemas = Schemas(_PREFIX)
     for info in infos:
         schemas.add(info)
     body = msgspec.json.encode({
         "openapi": "3.0.0",
         "info": {"title": "podfit", "version": "v1.36.2"},
-        "paths": {path: _item(item, custom=is_custom(info.type)) for info in infos for path, item in paths(info)},
+        "paths": {
+            each.path: _item(each) for info in infos for each in paths(info, custom=is_custom(info.type))
+        },
         "components": {"schemas": schemas.found},
     })  # fmt: skip
     return body, hashlib.sha512(body).hexdigest().upper()
@@ -49,13 +51,21 @@ def _name(info: ResourceInfo) -> str:
     return f"apis/{info.group}/{info.version}" if info.group else f"api/{info.version}"
 
 
-def _item(item: dict[str, Any], *, custom: bool) -> dict[str, Any]:
-    return {
-        method: _operation(_VERBS.get(method, method), operation, custom=custom) for method, operation in item.items()
+def _item(path: Path) -> dict[str, Any]:
+    return {"parameters": [_parameter(each) for each in path.parameters]} | {
+        operation.method: _operation(operation) for operation in path.operations
     }
 
 
-def _operation(verb: str, operation: dict[str, Any], *, custom: bool) -> dict[str, Any]:
-    parameters = [each | {"schema": {"type": "string"}} for each in operation["parameters"]]
-    content: dict[str, Any] = {each: {"schema": {}} for each in bodies(verb, custom=custom)}
-    return operation | {"parameters": parameters} | ({"requestBody": {"content": content}} if content else {})
+def _parameter(parameter: Parameter) -> dict[str, Any]:
+    return parameter.described() | {"schema": {"type": parameter.type}}
+
+
+def _operation(operation: Operation) -> dict[str, Any]:
+    content = {kind: {"schema": operation.schema(kind, _PREFIX)} for kind in operation.kinds}
+    required = {} if operation.optional else {"required": True}
+    return {
+        "parameters": [_parameter(each) for each in operation.parameters],
+        **({"requestBody": {"content": content} | required} if content else {}),
+        "responses": {"200": {"description": "OK"}}, **operation.notes,
+    }  # fmt: skip

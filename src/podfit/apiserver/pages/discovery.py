@@ -174,7 +174,8 @@ def pages(infos: Infos) -> dict[str, list[str]]:
 
 def openid(issuer: str, algorithm: str, address: str) -> dict[str, Any]:
     """Where the keys are that check service account tokens."""
+    place = address.removeprefix("https://")
     return {
-        "issuer": issuer, "jwks_uri": f"https://{address}{JWKS}", "response_types_supported": ["id_token"],
+        "issuer": issuer, "jwks_uri": f"https://{place}{JWKS}", "response_types_supported": ["id_token"],
         "subject_types_supported": ["public"], "id_token_signing_alg_values_supported": [algorithm],
     }  # fmt: skip

@@ -14,6 +14,8 @@ from podfit.apiserver.custom.table import CustomTable
 from podfit.apiserver.forms import NONE, TYPES
 from podfit.apiserver.pages import discovery
 from podfit.apiserver.pages.health import health
+from podfit.apiserver.pages.writes import Writes
+from podfit.core.clock import Clock
 from podfit.core.errors import ApiError, method_not_allowed
 from podfit.net.metrics import CONTENT_TYPE, Metrics
 from podfit.net.wire import Request, Response
@@ -25,25 +27,31 @@ _AGGREGATED = "apidiscovery.k8s.io"
 class Pages:
     def __init__(
         self, store: Store, tokens: ServiceAccountTokens, customs: CustomTable, aggregation: Aggregation,
-        metrics: Metrics,
+        metrics: Metrics, clock: Clock,
     ) -> None:  # fmt: skip
+        self._writes = Writes(store, clock)
         self._store, self._tokens, self._metrics = store, tokens, metrics
         self._customs, self._aggregation = customs, aggregation
 
     def answer(self, request: Request, *, ready: bool, stopping: bool, address: str) -> Response:
         """`address` is where clients find this server."""
-        if request.method not in ("GET", "HEAD"):
-            raise method_not_allowed()
         path = request.path.rstrip("/") or "/"
-        stored = self._store.healthy
-        if page := health(path, request, ready=ready, stored=stored, stopping=stopping):
+        stored, problem = self._store.healthy, self._writes.problem() if path.startswith("/readyz") else ""
+        # Upstream answers for these paths whatever the method.
+        if page := health(path, request, ready=ready, stored=stored, problem=problem, stopping=stopping):
             return page
         if path.startswith("/openapi/") and (page := self._openapi(path, request)):
             return page
-        if path == "/version":
-            return _json(discovery.version())
         if path == "/metrics":
             return Response(200, {"content-type": CONTENT_TYPE}, self._metrics.exposition())
+        if path == "/":
+            return _json(discovery.pages(self._customs.all))
+        if request.method != "GET" and not self._only_read(path):
+            return not_found_page()
+        if request.method != "GET":
+            raise method_not_allowed()
+        if path == "/version":
+            return _json(discovery.version())
         if path == discovery.JWKS:
             keys = msgspec.json.encode(self._tokens.public_keys())
             return Response(200, {"content-type": "application/jwk-set+json"}, keys)
@@ -51,6 +59,17 @@ class Pages:
         if found is None and self._is_of_api(path):
             raise ApiError(404, "NotFound", "the server could not find the requested resource", {})
         return _json(found) if found is not None else not_found_page()
+
+    def _only_read(self, path: str) -> bool:
+        """Whether there is a page that knows no method but GET."""
+        parts = path.strip("/").split("/")
+        if path in ("/version", discovery.JWKS, discovery.OPENID) or parts in (["api"], ["apis"]):
+            return True
+        return self._is_of_api(path) or (parts[0] == "apis" and self._discovery_of(parts) is not None)
+
+    def _discovery_of(self, parts: list[str]) -> dict[str, Any] | None:
+        infos = self._customs.all
+        return discovery.api_group(infos, parts[1]) or self._other_group(parts[1])
 
     def _is_of_api(self, path: str) -> bool:
         """Whether clients of the API look for the page: a version of what is served."""
@@ -67,8 +86,6 @@ class Pages:
         return openapi(path, request, self._customs.all)
 
     def _discovery(self, path: str, request: Request, address: str) -> dict[str, Any] | None:
-        if path == "/":
-            return discovery.pages(self._customs.all)
         if path == discovery.OPENID:
             return discovery.openid(ISSUER, ALGORITHM, address)
         aggregated, infos = _asks(request), self._customs.all

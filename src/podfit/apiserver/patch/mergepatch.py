@@ -16,12 +16,19 @@ def apply(document: Any, patch: Any) -> Any:
 
 
 def _merge(document: Any, patch: Any) -> Any:
-    if not isinstance(patch, dict):
-        return patch
-    merged = dict(document) if isinstance(document, dict) else {}
+    if not (isinstance(patch, dict) and isinstance(document, dict)):
+        return _pruned(patch)
+    merged = dict(document)
     for name, value in patch.items():
         if value is None:
             merged.pop(name, None)
         else:
             merged[name] = _merge(merged.get(name), value)
     return merged
+
+
+def _pruned(value: Any) -> Any:
+    """What comes new, without the members that are null, within lists as well."""
+    if isinstance(value, dict):
+        return {name: _pruned(inner) for name, inner in value.items() if inner is not None}
+    return [_pruned(item) for item in value] if isinstance(value, list) else value

@@ -1,24 +1,30 @@
 """Strategic merge patch: a merge patch that knows which lists are maps.
 
 Lists whose field declares a merge key are joined item by item; lists of unique scalars are united; all others are
-replaced. Directives steer it:
+replaced. What is not there yet, or is of another shape, is taken as it stands, without its nulls and without what holds
+a `$patch`. Directives steer it:
 
-    $patch: replace | delete | merge     of a map, or as an item of a list
+    $patch: replace | delete             of a map, or as an item of a list
     $retainKeys: [names]                 members of a union that stay
     $deleteFromPrimitiveList/NAME: [..]  scalars to take out
     $setElementOrder/NAME: [..]          the order that the client wants
+
+What makes no sense is 400; upstream answers 500 to some of it.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 from podfit.api.member import Kind, Member
 from podfit.api.schema import members
 from podfit.apiserver.patch.decoding import unmarshalled
-from podfit.core.errors import bad_request
+from podfit.apiserver.patch.order import check_order, key_of, keys_of, ordered, places_of
+from podfit.apiserver.patch.words import shown_map
+from podfit.core.errors import ApiError, bad_request
 
 DIRECTIVE, RETAIN = "$patch", "$retainKeys"
-DELETE_PREFIX, ORDER_PREFIX = "$deleteFromPrimitiveList/", "$setElementOrder/"
+DELETE_PREFIX, ORDER_PREFIX = "$deleteFromPrimitiveList", "$setElementOrder"
+REPLACE, DELETE, MERGE = "replace", "delete", "merge"
+_ABSENT = object()
 
 
 def apply(document: Any, patch: Any, kind: Kind) -> Any:
@@ -30,144 +36,187 @@ def apply(document: Any, patch: Any, kind: Kind) -> Any:
     return _merge_map(document, patch, kind)
 
 
-def _merge_map(document: Any, patch: dict[str, Any], kind: Kind | None) -> dict[str, Any]:
-    directive = patch.get(DIRECTIVE)
-    if directive == "replace":
-        return {name: value for name, value in patch.items() if name != DIRECTIVE}
-    if directive == "delete":
-        return {}
-    if directive not in (None, "merge"):
-        raise bad_request(f"Unknown patch type found: {directive}")
-    merged = _retained(document if isinstance(document, dict) else {}, patch)
+def _merge_map(document: dict[str, Any], patch: dict[str, Any], kind: Kind | None) -> dict[str, Any]:
+    if DIRECTIVE in patch:
+        return _directed(patch)
+    merged = _retained(document, patch)
     known = members(kind) if kind else {}
-    directives = [name for name in patch if name[:1] == "$"]
+    done = [_ordered_member(merged, patch, name, known) for name in patch if name.startswith(ORDER_PREFIX)]
     for name, value in patch.items():
-        if name[:1] == "$":
+        if name == RETAIN or name.startswith(ORDER_PREFIX) or name in done:
             continue
+        taking_out = name.startswith(DELETE_PREFIX)
+        if taking_out:
+            name = _target(name, DELETE_PREFIX, "primitive list")
         if value is None:
             merged.pop(name, None)
-        elif isinstance(value, dict | list):
-            order = patch.get(ORDER_PREFIX + name) if directives else None
-            merged[name] = _merge_value(merged.get(name), value, known.get(name), order)
         else:
-            merged[name] = value
-    for name in directives:
-        value = patch[name]
-        if name.startswith(DELETE_PREFIX):
-            _take_out(merged, name.removeprefix(DELETE_PREFIX), _listed(value, name))
-        elif name.startswith(ORDER_PREFIX) and name.removeprefix(ORDER_PREFIX) not in patch:
-            _reorder(merged, name.removeprefix(ORDER_PREFIX), known, _listed(value, name))
+            _merge_member(merged, name, value, known.get(name), taking_out=taking_out)
     return merged
+
+
+def _directed(patch: dict[str, Any]) -> dict[str, Any]:
+    """What `$patch` makes of a whole map."""
+    match patch[DIRECTIVE]:
+        case "replace":
+            return {name: value for name, value in patch.items() if name != DIRECTIVE}
+        case "delete":
+            return {}
+    raise _unknown_type(patch)
+
+
+def _unknown_type(patch: dict[str, Any]) -> ApiError:
+    return bad_request(f"unknown patch type: {shown_map(patch[DIRECTIVE])} in map: {shown_map(patch)}")
+
+
+def _target(name: str, prefix: str, what: str) -> str:
+    """The member that a directive is about."""
+    found, slash, target = name.partition("/")
+    if found != prefix or not slash:
+        raise bad_request(f"invalid patch format of {what}")
+    return target
 
 
 def _retained(document: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
     if RETAIN not in patch:
         return dict(document)
-    kept = _listed(patch[RETAIN], RETAIN)
+    listed = patch[RETAIN]
+    kept = {name for name in listed if isinstance(name, str)} if isinstance(listed, list) else None
+    given = (name for name, value in patch.items() if value is not None and name != RETAIN
+             and not name.startswith((DELETE_PREFIX, ORDER_PREFIX)))  # fmt: skip
+    if kept is None or any(name not in kept for name in given):
+        raise bad_request("invalid patch format of retainKeys")
     return {name: value for name, value in document.items() if name in kept}
 
 
-def _listed(value: Any, name: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise bad_request(f"{name} must be a list")
-    return value
+def _ordered_member(
+    merged: dict[str, Any], patch: dict[str, Any], directive: str, known: dict[str, Member]
+) -> str:
+    """Merges the list that `$setElementOrder` is about, in that order; answers its name."""
+    order, name = patch[directive], _target(directive, ORDER_PREFIX, "setElementOrder list")
+    current, given = merged.get(name, _ABSENT), patch.get(name, _ABSENT)
+    for value in (order, current, given):
+        if value is not _ABSENT and not isinstance(value, list):
+            raise bad_request(f"expected a []interface {{}}, but received {shown_map(value)}")
+    if name not in known:
+        raise bad_request(f"unable to find api field for the json field {name!r}")
+    member = known[name]
+    merge_key = member.listing.merge_key
+    if given is not _ABSENT:
+        check_order(given, order, merge_key, DIRECTIVE)
+    if current is _ABSENT and given is _ABSENT:
+        return name
+    if given is _ABSENT:
+        result = current
+    elif current is _ABSENT:
+        result = _taken(given)
+    else:
+        result = _merge_list(current, given, member)
+    before = current if isinstance(current, list) else []
+    merged[name] = ordered(result, order, before, merge_key)
+    return name
 
 
-def _merge_value(current: Any, value: Any, member: Member | None, order: Any) -> Any:
-    item = member.item if member else None
-    if member and member.listing.replaced:
-        return value
+def _merge_member(merged: dict[str, Any], name: str, value: Any, member: Member | None, *, taking_out: bool) -> None:
+    current = merged.get(name, _ABSENT)
+    if _shape(current) is not _shape(value):
+        if not taking_out and not _is_directed(value):
+            merged[name] = _taken(value)
+        return
     if isinstance(value, dict):
-        return _merge_map(current, value, item if member and member.shape == "struct" else None)
-    if not isinstance(value, list):
-        return value
-    current = current if isinstance(current, list) else []
-    if member and member.listing.merge_key:
-        return _merge_list(current, value, member.listing.merge_key, item, order)
-    if member and member.listing.set_ and member.listing.patched:
-        united = [*current, *(each for each in value if each not in current)]
-        return _ordered(united, value if order is None else _listed(order, ORDER_PREFIX), current, None)
-    return value
+        replaced = member is not None and member.listing.replaced
+        item = member.item if member and member.shape == "struct" else None
+        merged[name] = value if replaced else _merge_map(current, value, item)
+    elif isinstance(value, list):
+        merged[name] = _without(current, value) if taking_out else _merge_list(current, value, member)
+    else:
+        merged[name] = _scalar(value)
 
 
-def _merge_list(
-    current: list[Any], patch: list[Any], merge_key: str, item: Kind | None, order: Any
-) -> list[Any]:
-    if any(isinstance(each, dict) and each.get(DIRECTIVE) == "replace" and merge_key not in each for each in patch):
-        kept = [each for each in patch if not (isinstance(each, dict) and DIRECTIVE in each)]
-        return _without_directives(kept)
-    merged = list(current)
-    for each in patch:
-        if not isinstance(each, dict) or merge_key not in each:
-            raise bad_request(f"an item of a merged list does not contain its merge key: {merge_key}")
-        if isinstance(each[merge_key], dict | list):
-            raise bad_request(f"an item of a merged list has a merge key that is no plain value: {merge_key}")
-        place = _find(merged, each[merge_key], merge_key)
-        if each.get(DIRECTIVE) == "delete":
-            merged = [other for other in merged if not _has(other, merge_key, each[merge_key])]
-        elif place is None:
-            merged.append(_merge_map({}, each, item))
+def _shape(value: Any) -> type:
+    return type(value) if isinstance(value, dict | list) else object
+
+
+def _taken(value: Any) -> Any:
+    """A part of a patch where there was nothing to merge it with."""
+    if isinstance(value, dict):
+        return {name: _taken(inner) for name, inner in value.items() if inner is not None and not _is_directed(inner)}
+    if isinstance(value, list):
+        return [_taken(item) for item in value if not _is_directed(item)]
+    return _scalar(value)
+
+
+def _scalar(value: Any) -> Any:
+    """A number without a fraction is a whole one, as upstream's converter takes it."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _is_directed(value: Any) -> bool:
+    return isinstance(value, dict) and DIRECTIVE in value
+
+
+def _without(current: list[Any], values: list[Any]) -> list[Any]:
+    _check_alike(current, values)
+    if any(isinstance(value, dict) for value in values):
+        return current
+    gone = set(values)
+    return [item for item in current if item not in gone]
+
+
+def _merge_list(current: list[Any], patch: list[Any], member: Member | None) -> list[Any]:
+    listing = member.listing if member else None
+    if listing is None or listing.replaced or not (listing.merge_key or (listing.set_ and listing.patched)):
+        return patch
+    if not current and not patch:
+        return current
+    _check_alike(current, patch)
+    if not listing.merge_key:
+        if any(isinstance(item, dict) for item in patch):
+            return patch  # which is of a wrong type, as its conversion will say
+        return ordered([*dict.fromkeys([*current, *patch])], patch, current, "")
+    assert member is not None
+    if not all(isinstance(item, dict) for item in patch):
+        raise bad_request("list element types are not identical")
+    return _merge_items(current, patch, listing.merge_key, member.item)
+
+
+def _check_alike(current: list[Any], patch: list[Any]) -> None:
+    """Raises 400 for lists of lists, and for items that are not of one shape."""
+    shapes = {type(item) for item in (*current, *patch)}
+    if shapes & {list, type(None)} or len(shapes) > 1:
+        raise bad_request("list element types are not identical")
+
+
+def _merge_items(current: list[Any], patch: list[Any], merge_key: str, kind: Kind | None) -> list[Any]:
+    plain = [given for given in patch if not _is_directed(given)]
+    gone, replaced = set(), False
+    for directed in filter(_is_directed, patch):
+        match directed[DIRECTIVE]:
+            case "delete":
+                gone.add(key_of(directed, merge_key))
+            case "replace":
+                replaced = True
+            case "merge":
+                raise bad_request("merging lists cannot yet be specified in the patch")
+            case _:
+                raise _unknown_type(directed)
+    if replaced:
+        return plain
+    merged = [item for item in current if key_of(item, merge_key) not in gone] if gone else list(current)
+    live = list(merged)
+    places = places_of(merged, merge_key)
+    for given, key in zip(plain, keys_of(plain, merge_key), strict=True):
+        if key in places:
+            merged[places[key]] = _merge_map(merged[places[key]], given, kind)
         else:
-            merged[place] = _merge_map(merged[place], each, item)
-    wanted = _listed(order, ORDER_PREFIX) if order is not None else [each for each in patch if DIRECTIVE not in each]
-    return _ordered(merged, [_value(each, merge_key) for each in wanted], current, merge_key)
+            places[key] = len(merged)
+            merged.append(_new_item(given))
+    return ordered(merged, plain, live, merge_key)
 
 
-def _without_directives(value: list[Any]) -> list[Any]:
-    return [_merge_map({}, each, None) if isinstance(each, dict) else each for each in value]
-
-
-def _find(items: Sequence[Any], value: Any, merge_key: str) -> int | None:
-    return next((index for index, each in enumerate(items) if _has(each, merge_key, value)), None)
-
-
-def _has(item: Any, merge_key: str, value: Any) -> bool:
-    return isinstance(item, dict) and item.get(merge_key) == value
-
-
-def _value(item: Any, merge_key: str | None) -> Any:
-    """What tells an item apart: its merge key's value, or a scalar itself."""
-    return item.get(merge_key) if merge_key is not None and isinstance(item, dict) else item
-
-
-def _ordered(items: list[Any], wanted: list[Any], live: list[Any], merge_key: str | None) -> list[Any]:
-    """The wanted items in their order; each other one before the first wanted item that came after it in the live
-    list."""
-    if [_value(each, merge_key) for each in items] == wanted:
-        return items
-    before = [_value(each, merge_key) for each in live]
-    result = sorted(
-        (each for each in items if _value(each, merge_key) in wanted),
-        key=lambda each: wanted.index(_value(each, merge_key)),
-    )
-    start = 0
-    for each in items:
-        value = _value(each, merge_key)
-        if value in wanted:
-            continue
-        place = before.index(value)
-        start = next(
-            (
-                index
-                for index in range(start, len(result))
-                if _value(result[index], merge_key) in before and before.index(_value(result[index], merge_key)) > place
-            ),
-            len(result),
-        )
-        result.insert(start, each)
-        start += 1
-    return result
-
-
-def _reorder(merged: dict[str, Any], name: str, known: dict[str, Member], order: list[Any]) -> None:
-    current, member = merged.get(name), known.get(name)
-    if isinstance(current, list) and member is not None and (
-        member.listing.merge_key or (member.listing.set_ and member.listing.patched)
-    ):
-        merge_key = member.listing.merge_key or None
-        merged[name] = _ordered(current, [_value(each, merge_key) for each in order], current, merge_key)
-
-
-def _take_out(merged: dict[str, Any], name: str, values: list[Any]) -> None:
-    if isinstance(merged.get(name), list):
-        merged[name] = [each for each in merged[name] if each not in values]
+def _new_item(value: Any) -> Any:
+    """A new item of a list as it stands, directives in it included, which nothing was there to be merged by."""
+    if isinstance(value, dict):
+        named = {name: inner for name, inner in value.items() if inner is not None and name[:1] != "$"}
+        return {name: _new_item(inner) for name, inner in named.items()}
+    return [_new_item(item) for item in value] if isinstance(value, list) else _scalar(value)

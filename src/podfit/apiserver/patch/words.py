@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from podfit.api.base import Struct
+from podfit.api.base import WIDE, Struct
 from podfit.api.member import Kind
 from podfit.api.schema import members
 from podfit.core.quantity import MALFORMED
@@ -11,12 +11,6 @@ from podfit.core.quantity import MALFORMED
 MISFIT = re.compile(
     r"Expected `(?P<wanted>object|array|str|int|bool)[^`]*`, got `(?P<given>\w+)`( - at `\$\.?(?P<path>[^`]*)`)?"
 )
-LONG = (
-    "activeDeadlineSeconds", "deletionGracePeriodSeconds", "expirationSeconds", "fsGroup", "generation",
-    "observedGeneration", "revision", "runAsGroup", "runAsUser", "startingDeadlineSeconds", "supplementalGroups",
-    "terminationGracePeriodSeconds", "tolerationSeconds",
-)  # fmt: skip
-"""Numbers that are wider than 32 bits upstream."""
 _GO_KINDS = {
     "object": "map", "array": "slice", "str": "string", "int": "int64", "float": "float64", "bool": "bool",
 }  # fmt: skip
@@ -56,7 +50,8 @@ def unfit(text: str, kind: type[Struct]) -> str:
         case "bool":
             return "unrecognized type: bool"
     name = (found["path"] or "").rpartition(".")[2].partition("[")[0]
-    return f"unrecognized type: {'int64' if name in LONG else 'int32'}"
+    number = "int64" if name in WIDE else "int32"
+    return f"cannot convert float64 to {number}" if given == "float64" else f"unrecognized type: {number}"
 
 
 def _is_struct(kind: type[Struct], path: str) -> bool:

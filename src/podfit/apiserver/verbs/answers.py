@@ -22,12 +22,15 @@ LONGEST_WARNING, LONGEST_WARNINGS = 256, 4096  # characters, of one and of all: 
 
 
 def _headers(warnings: Sequence[str]) -> dict[str, str]:
-    """Warnings quote what the client wrote, so they are cut and cleaned before they become part of a header."""
+    """Each warning once. When they are too long together, each is cut, and those that do not fit then are left out."""
     if not warnings:
         return JSON
+    told = list(dict.fromkeys(warnings))
+    if sum(map(len, told)) <= LONGEST_WARNINGS:
+        return JSON | {"warning": ", ".join(map(warning, told))}
     kept, room = [], LONGEST_WARNINGS
-    for text in warnings:
-        entry = warning(text)
+    for text in told:
+        entry = warning(text[:LONGEST_WARNING])
         room -= len(entry)
         if room < 0:
             break
@@ -36,8 +39,8 @@ def _headers(warnings: Sequence[str]) -> dict[str, str]:
 
 
 def warning(text: str) -> str:
-    """One warning as headers have it."""
-    return f'299 - "{_quoted(text[:LONGEST_WARNING])}"'
+    """One warning as headers have it. It quotes what the client wrote, so it is cleaned."""
+    return f'299 - "{_quoted(text)}"'
 
 
 def _quoted(text: str) -> str:
@@ -70,7 +73,7 @@ def formed(context: Context, target: Target, request: Request, form: Form, answe
 
 
 def error_response(error: ApiError) -> Response:
-    headers = dict(JSON)
+    headers = dict(_headers(error.warnings))
     if "retryAfterSeconds" in error.details:
         headers["retry-after"] = str(error.details["retryAfterSeconds"])
     return Response(error.code, headers, codec.encode(error.status()) + b"\n")

@@ -13,9 +13,9 @@ from podfit.api.defaults import apply_defaults
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver import stored
 from podfit.apiserver.admission.chain import Chain
-from podfit.apiserver.bodies import todays, typed_object
+from podfit.apiserver.bodies import Strictness, most_values, todays, typed_object
 from podfit.apiserver.context import Context
-from podfit.apiserver.documents import parse_json
+from podfit.apiserver.documents import check_size, parse_json
 from podfit.apiserver.fields.apply import Application, Applied
 from podfit.apiserver.fields.managed import manager_of
 from podfit.apiserver.fields.sets import Tree
@@ -23,8 +23,9 @@ from podfit.apiserver.target import Target
 from podfit.apiserver.verbs.change import Wanted, change
 from podfit.apiserver.verbs.create import create_object
 from podfit.apiserver.verbs.retry import ATTEMPTS, until_unchanged
+from podfit.apiserver.verbs.turns import give_turn, is_large
+from podfit.apiserver.write_options import check_write_options
 from podfit.core.errors import ApiError, bad_request, conflict, not_found
-from podfit.core.fields import refusal, required
 from podfit.core.times import format_time
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.protocol import Record
@@ -46,7 +47,7 @@ async def apply(
         live = codec.to_dict(old)
         live["metadata"].pop("managedFields", None)
         made = application.to(info, live, old.metadata.managed_fields)
-        return Wanted(_typed(context, info, made), entries=made.entries)
+        return Wanted(_typed(context, info, made), application.warnings, entries=made.entries)
 
     where = stored.key(info, target.namespace, target.name)
     for attempt in range(ATTEMPTS):
@@ -55,10 +56,15 @@ async def apply(
         if target.subresource:
             raise not_found(info.resource, target.name, group=info.group)
         await may_create()
+        if is_large(request):
+            await give_turn()
         made = application.to(info, None, ())
         try:
+            if is_large(request):
+                await give_turn()
             obj = _new(_typed(context, info, made), info, target)
-            return await create_object(context, chain, target, request, identity, obj, [], entries=made.entries)
+            said = [*application.warnings]
+            return await create_object(context, chain, target, request, identity, obj, said, entries=made.entries)
         except ApiError as error:
             if error.reason != "AlreadyExists" or attempt == ATTEMPTS - 1:
                 raise
@@ -67,10 +73,12 @@ async def apply(
 
 def application_of(context: Context, info: ResourceInfo, target: Target, request: Request) -> Application:
     """What the request applies. Raises 422 without a manager's name, 400 for what is no object."""
-    if not request.param("fieldManager"):
-        errors = [required("fieldManager", "is required for apply patch")]
-        raise refusal("PatchOptions", "", errors, group="meta.k8s.io")
-    document = _document(request.body)
+    check_write_options(request, applies=True)
+    document, problems = _document(request.body)
+    if len(request.body) > 2 * (most := most_values(info.type)):
+        check_size(document, most)
+    refused = f"error strict decoding YAML: {', '.join(problems)}"
+    warnings = Strictness.of(request).check(problems, lambda _: bad_request(refused))
     if not isinstance(document, dict):
         raise bad_request(f"error decoding YAML: an object is applied, not {type(document).__name__}")
     force = request.query.get("force", ())
@@ -78,19 +86,26 @@ def application_of(context: Context, info: ResourceInfo, target: Target, request
         document=todays(document, info.type, context.legacy), manager=manager_of(request),
         subresource=target.subresource, reset=_reset(info, target.subresource),
         force=bool(force) and force[0].lower() not in _FALSE, now=format_time(context.clock.now()),
+        warnings=tuple(warnings),
     )  # fmt: skip
 
 
-def _document(body: bytes) -> Any:
-    """JSON is read as such: it is what kubectl sends, and the quicker way."""
+def _document(body: bytes) -> tuple[Any, list[str]]:
+    """The document, and what is said of keys that occur twice. JSON is read as such where none does: it is what kubectl
+    sends, and the quicker way."""
     if body.lstrip()[:1] == b"{":
         try:
-            return parse_json(body)[0]
-        except ApiError:
-            pass  # braces may begin YAML just as well
-    from podfit.apiserver.yaml_documents import parse_yaml
+            document, problems = parse_json(body)
+            if not problems:
+                return document, []
+        except ApiError as error:
+            if error.code == 413:
+                raise
+            # braces may begin YAML just as well
+    from podfit.apiserver.yaml_documents import parse_yaml_strictly
 
-    return parse_yaml(body)
+    value, problems = parse_yaml_strictly(body)
+    return value, [f"error converting YAML to JSON: {problem}" for problem in problems]
 
 
 _CERTIFICATE_RESET: dict[str, Tree] = {

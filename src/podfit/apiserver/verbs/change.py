@@ -23,12 +23,13 @@ from podfit.apiserver import bodies, stored
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.allocations import allocated
 from podfit.apiserver.authz.authorize import Authorizer
-from podfit.apiserver.bodies import Strictness, forgetting, read_object, todays, typed_object
+from podfit.apiserver.bodies import IGNORE, Strictness, forgetting, read_object, todays, typed_object
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.decoder_words import misfit
-from podfit.apiserver.documents import check_depth
+from podfit.apiserver.documents import check_depth, check_size
 from podfit.apiserver.doors import door
 from podfit.apiserver.fields.managed import NO_MANAGERS, Entries, given, manager_of, tracked, without_times
+from podfit.apiserver.judging import judged
 from podfit.apiserver.legacy.mode import door_of, without_echo
 from podfit.apiserver.legacy.options import DRAFT_POLICIES
 from podfit.apiserver.patch import jsonpatch, mergepatch, strategic
@@ -42,11 +43,15 @@ from podfit.apiserver.verbs.answers import object_response, record_response
 from podfit.apiserver.verbs.create import create_object
 from podfit.apiserver.verbs.options import dry_run
 from podfit.apiserver.verbs.retry import until_unchanged
+from podfit.apiserver.verbs.turns import give_turn, is_large
+from podfit.apiserver.verbs.warned import Warned
+from podfit.apiserver.write_options import check_write_options
 from podfit.core.errors import ApiError, bad_request, conflict
-from podfit.core.fields import forbidden, invalid, refusal
+from podfit.core.fields import invalid, refusal
 from podfit.core.times import format_time
+from podfit.decide.templates import warnings_of
 from podfit.net.wire import Identity, Request, Response
-from podfit.store.protocol import Record
+from podfit.store.protocol import Companion, Record
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -75,10 +80,10 @@ async def update(
     """Replace an object. Some kinds may be created so; `may_create` raises 403 for who may only change."""
     info = _info(target)
     wanted = Wanted(*read_object(request, info, context.gates, legacy=context.legacy))
+    _check_place(target, wanted.obj.metadata)
     if info.created_by_update and not target.subresource:
         meta, where = wanted.obj.metadata, stored.key(info, target.namespace, target.name)
         if not meta.resource_version and not meta.uid and await context.store.get(where) is None:
-            _check_place(target, meta)
             await may_create()
             named = replace(wanted.obj, metadata=replace(meta, name=target.name))
             return await create_object(context, chain, target, request, identity, named, [*wanted.warnings])
@@ -88,19 +93,11 @@ async def update(
 async def patch(context: Context, chain: Chain, target: Target, request: Request, identity: Identity) -> Response:
     """Apply a patch; 415 for a kind of patch that this server does not have."""
     info = _info(target)
-    check_not_forced(request)
     make = patcher(
         context, info, request, lambda record: msgspec.json.decode(stored.whole(info, record)),
         typed=None if is_custom(info.type) else lambda record: stored.decoded(info, record),
     )  # fmt: skip
     return await until_unchanged(partial(change, context, chain, target, request, identity, make))
-
-
-def check_not_forced(request: Request) -> None:
-    """Raises 422: only who applies can force."""
-    if request.query.get("force"):
-        errors = [forbidden("force", "may not be specified for non-apply patch")]
-        raise refusal("PatchOptions", "", errors, group="meta.k8s.io")
 
 
 def _info(target: Target) -> ResourceInfo:
@@ -121,8 +118,14 @@ def patcher(
         if kind not in PATCHES:
             raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
         raise bodies.unsupported(*accepted)
+    check_write_options(request)
     strictness = Strictness.of(request)
     changes, problems = decoded(request.body, prefix="" if kind == STRATEGIC_PATCH else "error decoding patch: ")
+    if len(request.body) > 2 * (most := bodies.most_values(info.type)) and kind != JSON_PATCH:
+        check_size(changes, most)
+
+    if kind == JSON_PATCH and strictness.level != IGNORE:
+        problems = [f"json patch {problem}" for problem in (*problems, *jsonpatch.odd_members(changes))]
 
     def refuse(text: str) -> ApiError:
         sent = shown_map(changes) if kind == STRATEGIC_PATCH else request.body.decode(errors="replace")
@@ -150,6 +153,7 @@ def patcher(
         patched = jsonpatch.apply(document, changes) if kind == JSON_PATCH else merged(document)
         if kind == JSON_PATCH:  # it alone can put a copy of something inside of itself
             check_depth(patched)
+            check_size(patched, bodies.most_values(info.type))
         try:
             obj = typed_object(todays(patched, info.type, context.legacy), info.type, version=info.version)
         except ApiError as error:
@@ -175,8 +179,12 @@ async def change(
 ) -> Response:
     info = _info(target)
     record = await Stored[Any](context.store, info).record(target.namespace, target.name)
-    old = stored.decoded(info, record)
+    old, large = stored.decoded(info, record), is_large(request)
+    if large:
+        await give_turn()
     made = make(record)
+    if large:
+        await give_turn()
     wanted, warnings = made.obj, made.warnings
     _check_identity(info, target, wanted, old, exact=request.method == "PUT")
     dry = dry_run(request)
@@ -187,13 +195,19 @@ async def change(
         await Authorizer(context).check(identity, msgspec.structs.replace(target, subresource=subresource), request)
     attributes = Attributes(
         operation="UPDATE", info=info, subresource=subresource, namespace=target.namespace, name=target.name,
-        identity=identity, dry_run=dry, old=old,
+        identity=identity, dry_run=dry, old=old, url_name=target.name,
     )  # fmt: skip
     through = door(info, subresource)
-    new = through.prepare(await chain.mutate(attributes, asked), old, context.gates)
-    # Upstream asks about metadata in every update, and again among a kind's own rules: such causes come twice.
-    if errors := validate_meta_update(new.metadata, old.metadata) + through.validate(new, old, context.gates):
-        raise refusal(info.kind, target.name, errors, group=info.home.group)
+    with Warned(attributes, warnings):
+        new = through.prepare(await chain.mutate(attributes, asked), old, context.gates)
+        # Upstream asks about metadata in every update, and again among a kind's own rules: such causes come twice.
+        errors = validate_meta_update(new.metadata, old.metadata)
+        if errors := errors + await judged(partial(through.validate, new, old, context.gates)):
+            raise refusal(info.kind, target.name, errors, group=info.home.group)
+        if not subresource:
+            attributes.rounds.warnings += warnings_of(new, old)
+        if large:
+            await give_turn()
     await chain.validate(attributes, new)
     warnings = [*warnings, *attributes.rounds.warnings]
     new = replace(new, metadata=replace(new.metadata, resource_version=old.metadata.resource_version))
@@ -204,16 +218,22 @@ async def change(
             info, new, old, manager=manager_of(request), subresource=subresource,
             now=format_time(context.clock.now()),
         )  # fmt: skip
+    if large:
+        await give_turn()
     objects = Stored[Any](context.store, info)
     if released(new) and not dry:
         async with allocated(context, None, old, dry=dry):
             await objects.delete(target.namespace, target.name, expected=record.mod_revision)
         return object_response(new, warnings=warnings)
-    async with allocated(context, new, old, dry=dry) as complete:
-        if dry:
-            return object_response(complete, warnings=warnings)
-        written = await objects.update(complete, expected=record.mod_revision)
-    return record_response(info, written, warnings=warnings)
+
+    async def store(along: Sequence[Companion]) -> Response:
+        async with allocated(context, new, old, dry=dry) as complete:
+            if dry:
+                return object_response(complete, warnings=warnings)
+            written = await objects.update(complete, expected=record.mod_revision, along=along)
+        return record_response(info, written, warnings=warnings)
+
+    return await chain.written(attributes, new, store)
 
 
 def _check_identity(info: ResourceInfo, target: Target, wanted: Any, old: Any, *, exact: bool) -> None:
@@ -241,7 +261,7 @@ def _check_place(target: Target, meta: Any) -> None:
         raise bad_request(f"the name of the object ({where}) was undeterminable: name must be provided")
     if meta.name != target.name:
         raise bad_request(f"the name of the object ({meta.name}) does not match the name on the URL ({target.name})")
-    if meta.namespace and meta.namespace != target.namespace:
+    if meta.namespace and target.namespace and meta.namespace != target.namespace:
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
 
 

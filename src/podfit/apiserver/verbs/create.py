@@ -1,27 +1,38 @@
 """POST: a new object."""
 
 import uuid
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
 
 from podfit.api.certificates import CertificateSigningRequest
+from podfit.api.core.disabled import without_disabled
+from podfit.api.core.pods import Pod
+from podfit.api.validation.deprecations import with_app_armor
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.allocations import allocated
 from podfit.apiserver.bodies import read_object
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.doors import check_create, prepare_create
 from podfit.apiserver.fields.managed import Entries, manager_of, tracked
+from podfit.apiserver.judging import judged
 from podfit.apiserver.stored import Stored
 from podfit.apiserver.target import Target
+from podfit.apiserver.unattended import unattended
 from podfit.apiserver.verbs.answers import object_response, record_response
 from podfit.apiserver.verbs.naming import random_suffix
 from podfit.apiserver.verbs.options import dry_run
+from podfit.apiserver.verbs.turns import give_turn, is_large
+from podfit.apiserver.verbs.warned import Warned
 from podfit.core.errors import ApiError, bad_request
 from podfit.core.fields import refusal
 from podfit.core.times import format_time
 from podfit.decide.certificates import asked_by
+from podfit.decide.templates import warnings_of
 from podfit.net.wire import Identity, Request, Response
+from podfit.store.protocol import Companion
 
 _LONGEST_BASE = 58
 ATTEMPTS = 8
@@ -30,6 +41,8 @@ ATTEMPTS = 8
 async def create(context: Context, chain: Chain, target: Target, request: Request, identity: Identity) -> Response:
     assert target.info is not None
     obj, warnings = read_object(request, target.info, context.gates, legacy=context.legacy)
+    if is_large(request):
+        await give_turn()
     return await create_object(context, chain, target, request, identity, obj, warnings)
 
 
@@ -41,38 +54,58 @@ async def create_object(
     info = target.info
     assert info is not None
     obj = replace(obj, metadata=_placed(obj, target))
-    dry = dry_run(request)
+    dry, large = dry_run(request), is_large(request)
     for attempt in range(ATTEMPTS):
         named = _completed(context, obj)
         attributes = Attributes(
             operation="CREATE", info=info, subresource="", namespace=target.namespace, name=named.metadata.name,
-            identity=identity, dry_run=dry,
+            identity=identity, dry_run=dry, url_name=target.name, generated=not obj.metadata.name,
         )  # fmt: skip
         if entries is None:
             owned = tracked(info, named, None, manager=manager_of(request), subresource="", now=_now(context))
         else:
             owned = replace(named, metadata=replace(named.metadata, managed_fields=entries))
-        admitted = await chain.mutate(attributes, prepare_create(info, owned, context.gates))
-        # Prepared again: what follows from the spec, such as the QoS class, follows from what admission made of it.
-        admitted = prepare_create(info, replace(admitted, metadata=_placed(admitted, target)), context.gates)
-        admitted = _asked(admitted, identity)
-        if errors := check_create(admitted, context.gates):
-            raise refusal(info.kind, named.metadata.name, errors, group=info.home.group)
-        await chain.validate(attributes, admitted)
+        if large:
+            await give_turn()
+        with Warned(attributes, warnings):
+            admitted = await chain.mutate(attributes, prepare_create(info, owned, context.gates))
+            # Prepared again: what follows from the spec, such as the QoS class, follows from what admission made of it.
+            admitted = prepare_create(info, replace(admitted, metadata=_placed(admitted, target)), context.gates)
+            admitted = _asked(admitted, identity)
+            if large:
+                await give_turn()
+            if isinstance(admitted, Pod):
+                admitted, deprecated = with_app_armor(without_disabled(admitted))
+                attributes.rounds.warnings += deprecated
+            if errors := await judged(partial(check_create, admitted, context.gates)):
+                raise refusal(info.kind, named.metadata.name, errors, group=info.home.group)
+            if large:
+                await give_turn()
+            attributes.rounds.warnings += warnings_of(admitted, None)
+            attributes.rounds.warnings += await unattended(context, info, admitted)
+            await chain.validate(attributes, admitted)
         said = [*warnings, *attributes.rounds.warnings]
         objects = Stored[Any](context.store, info)
         try:
-            async with allocated(context, admitted, None, dry=dry) as complete:
-                if dry:
-                    await objects.check_free(target.namespace, named.metadata.name)
-                    return object_response(complete, status=201, warnings=said)
-                record = await objects.create(complete)
+            write = partial(_store, context, objects, attributes, admitted, said)
+            return await chain.written(attributes, admitted, write)
         except ApiError as error:
             if error.reason == "AlreadyExists" and not obj.metadata.name and attempt < ATTEMPTS - 1:
                 continue
             raise
-        return record_response(info, record, status=201, warnings=said)
     raise AssertionError("the last attempt returns or raises")
+
+
+async def _store(
+    context: Context, objects: Stored[Any], attributes: Attributes, obj: Any, warnings: list[str],
+    along: Sequence[Companion],
+) -> Response:  # fmt: skip
+    async with allocated(context, obj, None, dry=attributes.dry_run) as complete:
+        if attributes.dry_run:
+            await objects.check_free(attributes.namespace, attributes.name)
+            return object_response(complete, status=201, warnings=warnings)
+        record = await objects.create(complete, along=along)
+    return record_response(attributes.info, record, status=201, warnings=warnings)
 
 
 def _asked(obj: Any, who: Identity) -> Any:
@@ -83,14 +116,10 @@ def _asked(obj: Any, who: Identity) -> Any:
 
 
 def _placed(obj: Any, target: Target) -> Any:
-    """Metadata in the namespace of the URL."""
+    """Metadata in the namespace of the URL; what is of the whole cluster has none, whatever was sent."""
     meta = obj.metadata
-    if meta.namespace and meta.namespace != target.namespace:
-        raise bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request"
-            if target.namespace
-            else "namespace should not be set for a cluster-scoped object"
-        )
+    if meta.namespace and target.namespace and meta.namespace != target.namespace:
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
     return replace(meta, namespace=target.namespace)
 
 

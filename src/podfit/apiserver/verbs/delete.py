@@ -1,5 +1,7 @@
 """DELETE of one object, or of all that a selector finds."""
 
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -26,6 +28,7 @@ from podfit.core.errors import ApiError
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.protocol import Record
 
+WORKERS = 8  # deletions of a collection at once
 ANSWERED_WITH_OBJECT = (Pod, Namespace, ServiceAccount, ResourceQuota)
 
 
@@ -44,12 +47,12 @@ async def _delete_once(
     dry = is_dry(request, options)
     record = await Stored[Any](context.store, info).record(target.namespace, target.name)
     obj = stored.decoded(info, record)
-    check_preconditions(info, obj, options)
     attributes = Attributes(
         operation="DELETE", info=info, subresource="", namespace=target.namespace, name=target.name,
         identity=identity, dry_run=dry, old=obj,
     )  # fmt: skip
     await chain.mutate(attributes, obj)
+    check_preconditions(info, obj, options)
     await chain.validate(attributes, obj)
     return await remove(context, info, obj, record, options, dry=dry)
 
@@ -75,6 +78,10 @@ async def remove(
         async with allocated(context, None, obj, dry=dry):
             record = await Stored[Any](context.store, info).delete(meta.namespace, meta.name, expected=expected)
     if isinstance(obj, ANSWERED_WITH_OBJECT):
+        if isinstance(obj, Pod) and not meta.deletion_timestamp:  # shown as it went: marked, without any grace
+            going = marked(context, obj, 0)
+            return object_response(replace(going, metadata=replace(
+                going.metadata, resource_version=str(record.mod_revision))))  # fmt: skip
         if meta.deletion_timestamp and meta.deletion_grace_period_seconds:
             now = replace(meta, deletion_grace_period_seconds=0, resource_version=str(record.mod_revision))
             return object_response(replace(obj, metadata=now))
@@ -86,19 +93,41 @@ async def remove(
 async def delete_collection(
     context: Context, chain: Chain, target: Target, request: Request, identity: Identity
 ) -> Response:
-    """Each that matches is deleted as by itself; the answer lists what was found."""
+    """Each that matches is deleted as by itself, several at a time; the answer lists what was found. The first that is
+    refused ends it, as upstream's one worker would; so does a client that goes away."""
     info = target.info
     assert info is not None
     options = delete_options(request)
     page = await matching(context, target, request)
-    for record in page.records:
+
+    async def remove_one(record: Record) -> None:
         name = record.key.rpartition("/")[2]
         namespace = record.key.removeprefix(stored.prefix(info)).rpartition("/")[0] if info.namespaced else ""
         one = Target("delete", info.group, info.version, info.resource, namespace, name, info=info)
         attempt = partial(_delete_once, context, chain, one, request, identity, options)
         try:
-            await until_unchanged(attempt)
+            await asyncio.shield(until_unchanged(attempt))
         except ApiError as error:
             if error.code != 404:
                 raise
+
+    await _each(page.records, remove_one)
     return page.response(context.lists)
+
+
+async def _each(records: Sequence[Record], work: Callable[[Record], Awaitable[None]]) -> None:
+    """Writes that are under way together share a commit. Raises what the first that fails does, and begins no more."""
+    left = iter(records)
+
+    async def worker() -> None:
+        for record in left:
+            await work(record)
+            await asyncio.sleep(0)  # what one commit woke is not one turn of the loop
+
+    workers = [asyncio.create_task(worker()) for _ in range(min(WORKERS, len(records)))]
+    try:
+        await asyncio.gather(*workers)
+    finally:
+        for task in workers:
+            task.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)

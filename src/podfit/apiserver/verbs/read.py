@@ -4,8 +4,10 @@ A list that is cut by `limit` names the revision it shows in its continue token,
 when that moment has been compacted away the client gets 410 and begins anew.
 """
 
+import asyncio
 import base64
-from collections.abc import Sequence
+import string
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import msgspec
@@ -18,11 +20,13 @@ from podfit.apiserver.forms import WHOLE, Shape, check_form, partial, partial_li
 from podfit.apiserver.listed import Lists
 from podfit.apiserver.selection import Selection
 from podfit.apiserver.stored import Stored
-from podfit.apiserver.tables import list_table
+from podfit.apiserver.tables import included, list_table, table, table_row
 from podfit.apiserver.target import Target
 from podfit.apiserver.verbs.answers import JSON, object_response, record_response
 from podfit.apiserver.verbs.options import ListOptions, revision_of
 from podfit.core.errors import ApiError, bad_request, gone
+from podfit.core.fields import shown
+from podfit.core.go_json import syntax_error
 from podfit.core.times import format_time
 from podfit.net.wire import Request, Response
 from podfit.store.protocol import Compacted, FutureRevision, Record
@@ -31,16 +35,23 @@ from podfit.store.protocol import Page as StorePage
 EXPIRED = "The resourceVersion for the provided list is too old."
 EXPIRED_TOKEN = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
-    "the continue parameter."
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
 )
 TOKEN_VERSION = "meta.k8s.io/v1"
+_LETTERS = frozenset(string.ascii_letters + string.digits + "-_\r\n")
+_LAST = "~"  # behind what a name can go on with
+COMPARED = 100_000  # labels or fields that are compared in one turn of the event loop
+BYTES_OF_ONE = 128  # of an object, whose decoding takes as long as a comparison
+TURN_BYTES, DECODED = 512 * 1024, 1024  # of objects decoded in one turn; what an object adds, however small
 BATCH = 500  # records looked at at once when a selector thins them out
 
 
 class _Token(msgspec.Struct, frozen=True):
-    v: str
-    rv: int
-    start: str
+    v: str = ""
+    rv: int = 0
+    start: str = ""
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -66,9 +77,7 @@ class Page(msgspec.Struct, frozen=True):
         info = self.info
         start = {"kind": info.list_kind, "apiVersion": info.group_version, "metadata": self.metadata()}
         opening = msgspec.json.encode(start)[:-1] + b',"items":['
-        if self.place is not None:
-            return Response(200, JSON, lists.body(info, self.place, self.records, opening))
-        return Response(200, JSON, b"".join((opening, *stored.items(info, self.records), b"]}\n")))
+        return Response(200, JSON, lists.body(info, self.place, self.records, opening))
 
 
 async def get(context: Context, target: Target, request: Request) -> Response:
@@ -76,7 +85,8 @@ async def get(context: Context, target: Target, request: Request) -> Response:
     assert info is not None
     form = wanted_form(request, target.subresource)
     check_form(form, info, of_list=False)
-    revision_of(request.param("resourceVersion"))
+    if version := revision_of(request.param("resourceVersion")):
+        await check_reached(context, version)
     record = await Stored[Any](context.store, info).record(target.namespace, target.name)
     if form == WHOLE:
         return record_response(info, record)
@@ -94,9 +104,22 @@ async def list_(context: Context, target: Target, request: Request) -> Response:
     if form == WHOLE:
         return page.response(context.lists)
     if form.shape is Shape.PARTIAL_LIST:
-        objects = [stored.decoded(page.info, each) for each in page.records]
+        objects = [stored.decoded(page.info, record) async for record in _in_turns(page.records)]
         return object_response(partial_list(objects, page.metadata(), form))
-    return object_response(list_table(page.info, page.records, page.metadata(), _now(context), request, form))
+    now, include = _now(context), included(request)
+    made = [table_row(page.info, record, now, include, form) async for record in _in_turns(page.records)]
+    return object_response(table(page.info, made, page.metadata(), form))
+
+
+async def _in_turns(records: Sequence[Record]) -> AsyncIterator[Record]:
+    """The records, with turns for others in between."""
+    size = 0
+    for record in records:
+        yield record
+        size += len(record.value) + DECODED
+        if size > TURN_BYTES:
+            size = 0
+            await asyncio.sleep(0)
 
 
 def _now(context: Context) -> str:
@@ -111,17 +134,24 @@ async def matching(context: Context, target: Target, request: Request) -> Page:
     options = ListOptions.of(request, watch=False)
     # The "present" of a client that has seen a later one is not the present yet.
     await check_reached(context, options.version)
-    limit, prefix = options.limit, stored.prefix(info, target.namespace)
+    prefix = stored.prefix(info, target.namespace)
+    # Upstream answers for "0" from its cache, which holds no parts of lists; events are not cached.
+    limit = 0 if options.present and info.kind != "Event" else options.limit
     revision, after = _start(options, prefix)
     if not selection:
         page = await _page(context, prefix, after=after, limit=limit, revision=revision)
         found_all = _finished(info, prefix, page.records, page.revision, page.remaining)
         return replace(found_all, place=f"{prefix} {after} {limit}")
     found: list[Record] = []
+    spent = 0
     while True:
         page = await _page(context, prefix, after=after, limit=BATCH if limit else 0, revision=revision)
         revision = page.revision
         for index, record in enumerate(page.records):
+            spent += selection.comparisons + len(record.value) // BYTES_OF_ONE
+            if spent > COMPARED:
+                spent = 0
+                await asyncio.sleep(0)
             if selection.matches(record):
                 found.append(record)
                 if selection.names_one(target.namespace):
@@ -139,16 +169,19 @@ def _finished(
 ) -> Page:
     if not remaining:
         return Page(info, records, revision)
-    token = msgspec.json.encode(_Token(TOKEN_VERSION, revision, records[-1].key.removeprefix(prefix)))
-    continue_ = base64.urlsafe_b64encode(token).decode().rstrip("=")
+    continue_ = _written(_Token(TOKEN_VERSION, revision, f"{records[-1].key.removeprefix(prefix)}\0"))
     return Page(info, records, revision, continue_, remaining if counted else None)
 
 
+def _written(token: _Token) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode(token)).decode().rstrip("=")
+
+
 def _start(options: ListOptions, prefix: str) -> tuple[int, str]:
-    """The revision to show (0 = now) and the key to begin behind."""
+    """The revision to show (0 = now) and the key to begin behind. A token of revision -1 goes on in the present."""
     if options.continue_:
         token = _read_token(options.continue_)
-        return token.rv, prefix + token.start
+        return max(token.rv, 0), prefix + _before(token.start)
     return (options.version if options.exact else 0), ""
 
 
@@ -166,19 +199,49 @@ def too_large(wanted: int, current: int) -> ApiError:
 
 
 def _read_token(token: str) -> _Token:
+    """Raises 400 for what no server wrote."""
+    text = _unencoded(token)
     try:
-        read = msgspec.json.decode(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)), type=_Token)
-    except (ValueError, msgspec.DecodeError):
-        raise bad_request("invalid continue token: continue key is not valid: it is not one of this server's") from None
-    if read.v != TOKEN_VERSION or read.rv < 1:
-        raise bad_request(f"invalid continue token: continue key is not valid: unknown version {read.v!r}")
+        read = msgspec.json.decode(text, type=_Token)
+    except (ValueError, msgspec.DecodeError) as error:
+        raise _bad_token(syntax_error(text) or str(error)) from None
+    if read.v != TOKEN_VERSION:
+        raise _bad_token(f"server does not recognize this encoded version {shown(read.v)}")
+    if read.rv == 0:
+        raise _bad_token(f"incorrect encoded start resourceVersion (version {TOKEN_VERSION})")
+    if not read.start:
+        raise _bad_token(f"encoded start key empty (version {TOKEN_VERSION})")
+    if any(part in ("", ".", "..") for part in read.start.removeprefix("/").split("/")):
+        raise _bad_token(f"{read.start}")
     return read
+
+
+def _unencoded(token: str) -> bytes:
+    """Base64 for URLs without padding, in which line ends do not count."""
+    odd = next((index for index, letter in enumerate(token) if letter not in _LETTERS), None)
+    plain = token.replace("\r", "").replace("\n", "")
+    if odd is None and len(plain) % 4 == 1:
+        odd = len(token) - 1
+    if odd is not None:
+        raise _bad_token(f"illegal base64 data at input byte {odd}")
+    return base64.urlsafe_b64decode(plain + "=" * (-len(plain) % 4))
+
+
+def _bad_token(why: str) -> ApiError:
+    return bad_request(f"invalid continue token: continue key is not valid: {why}")
+
+
+def _before(start: str) -> str:
+    """The key behind which a list goes on that begins with this one."""
+    key = start.removeprefix("/")
+    return key[:-1] if key.endswith("\0") else key[:-1] + chr(max(ord(key[-1]) - 1, 0)) + _LAST
 
 
 async def _page(context: Context, prefix: str, *, after: str, limit: int, revision: int) -> StorePage:
     try:
         return await context.store.list(prefix, after=after, limit=limit, revision=revision)
     except Compacted:
-        raise gone(EXPIRED_TOKEN if after else EXPIRED) from None
+        raise gone(EXPIRED_TOKEN, continue_=_written(_Token(TOKEN_VERSION, -1, f"{after.removeprefix(prefix)}\0"))
+                   ) if after else gone(EXPIRED) from None
     except FutureRevision as error:
         raise too_large(revision, error.current) from None

@@ -6,8 +6,9 @@ Bookmarks tell a client that has seen nothing for a while from where to continue
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -16,7 +17,7 @@ from podfit.api import codec
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver import stored
 from podfit.apiserver.context import Context
-from podfit.apiserver.forms import WHOLE, Form, Shape, partial, wanted_form
+from podfit.apiserver.forms import NO_STREAM, WHOLE, Form, Shape, partial, wanted_form
 from podfit.apiserver.media import YAML
 from podfit.apiserver.presentation import media_of
 from podfit.apiserver.selection import Selection
@@ -35,6 +36,8 @@ BOOKMARK_SECONDS = 60.0
 LONGEST_SECONDS = 3600
 SHORTEST_WITH_PARTING = 2  # seconds: a watch that lasts longer ends with a bookmark
 PIECE = 256 * 1024  # bytes of changes joined, when they have had to wait
+MOST_SMALL = 1024  # lines of objects of up to 16 KiB that are kept for other watchers
+MOST_LINES = 100  # written in one turn of the loop
 INITIAL_END = {"k8s.io/initial-events-end": "true"}
 
 
@@ -43,9 +46,9 @@ async def watch(context: Context, target: Target, request: Request) -> Response:
     info = target.info
     assert info is not None
     if media_of(request) == YAML:
-        raise ApiError(406, "NotAcceptable", "only the following media types are accepted: application/json")
-    options = ListOptions.of(request, watch=True)
-    writer = _Writer(context, info, Selection.of(info, request), wanted_form(request), request)
+        raise ApiError(406, "NotAcceptable", NO_STREAM)
+    options = ListOptions.of(request, watch=True, by_path=target.by_path)
+    writer = _Writer(context, info, Selection.of(info, request, target.name), wanted_form(request), request)
     prefix = stored.prefix(info, target.namespace)
     first: Page | None = None
     if options.initial or (options.initial is None and not options.version):
@@ -78,16 +81,18 @@ class _Writer:
         self._include = included(request)
         self._columns_due = True
 
-    def initial(self, page: Page, *, end: bool) -> bytes:
+    def initial(self, page: Page, *, end: bool) -> Iterator[bytes]:
         """What is there already; `end` says in a bookmark that this was all of it."""
-        lines = [self._line("ADDED", record) for record in page.records if self._selected(record)]
+        for record in page.records:
+            yield self._line("ADDED", record) if self._selected(record) else b""
         if end:
-            lines.append(self.bookmark(page.revision, INITIAL_END))
-        return b"".join(lines)
+            yield self.bookmark(page.revision, INITIAL_END)
 
-    def changes(self, batch: Iterable[Change]) -> bytes:
-        lines = [self._line(kind, change.record) for change in batch if (kind := self._kind(change))]
-        return lines[0] if len(lines) == 1 else b"".join(lines)
+    def changes(self, batch: Iterable[Change]) -> Iterator[bytes]:
+        """A line for each, empty where it does not concern the watcher."""
+        for change in batch:
+            kind = self._kind(change)
+            yield self._line(kind, change.record) if kind else b""
 
     def bookmark(self, revision: int, annotations: dict[str, str] | None = None) -> bytes:
         meta: dict[str, Any] = {"resourceVersion": str(revision)}
@@ -119,7 +124,8 @@ class _Writer:
 
     def _line(self, kind: str, record: Record) -> bytes:
         if self._form == WHOLE:
-            return _event(self._info, kind, record.value, record.mod_revision)
+            event = _event if len(record.value) <= stored.SMALL else _large_event
+            return event(self._info, kind, record.value, record.mod_revision)
         return codec.encode({"type": kind, "object": self._formed(record)}) + b"\n"
 
     def _formed(self, record: Record) -> dict[str, Any]:
@@ -132,11 +138,13 @@ class _Writer:
         return table(self._info, found, metadata, self._form, columns=due)
 
 
-@lru_cache(maxsize=1024)
-def _event(info: ResourceInfo, kind: str, value: bytes, revision: int) -> bytes:
+def _encode_event(info: ResourceInfo, kind: str, value: bytes, revision: int) -> bytes:
     """The line that every watcher of plain objects gets for a change."""
     record = Record("", value, 0, revision)
     return b"".join((b'{"type":"%s","object":' % kind.encode(), *stored.pieces(info, record), b"}\n"))
+
+
+_event, _large_event = lru_cache(MOST_SMALL)(_encode_event), lru_cache(stored.MOST_LARGE)(_encode_event)
 
 
 class WatchBody:
@@ -152,8 +160,10 @@ class WatchBody:
     ) -> None:
         self._writer = writer
         self._changes = changes
-        self._first = first
         self._options = options
+        end = bool(options.initial) and options.bookmarks
+        self._pending = writer.initial(first, end=end) if first is not None else None
+        """What is known to be written next: a part in each turn of the loop."""
         self._clock = context.clock
         self._woken = asyncio.Event()
         self._ended = self._expired = False
@@ -179,11 +189,6 @@ class WatchBody:
         return self
 
     async def __anext__(self) -> bytes:
-        if self._first is not None:
-            first, self._first = self._first, None
-            end = bool(self._options.initial) and self._options.bookmarks
-            if lines := self._writer.initial(first, end=end):
-                return lines
         while not self._ended:
             if lines := await self._next():
                 return lines
@@ -194,7 +199,11 @@ class WatchBody:
         """The next lines, a bookmark when one is due, nothing after a wait."""
         if self._failure is not None:
             raise self._failure
+        if self._unfinished():
+            return await self._part()
         lines = await self._history() if self._changes.behind else self._lines()
+        if self._unfinished():  # before any bookmark, which would say that it was written
+            return lines
         if self._expired and not self._ended:
             self._ended = True
             return lines + self._writer.bookmark(self._changes.revision) if self._parting else lines
@@ -211,34 +220,58 @@ class WatchBody:
             self._idle = False
         return b""
 
+    def _unfinished(self) -> bool:
+        return self._pending is not None
+
     def _news(self) -> None:
         """The store has something: on into the socket, if that is where it goes and the client keeps up."""
-        if self._idle and self._sink is not None and self._sink.ready:
+        if self._idle and self._pending is None and self._sink is not None and self._sink.ready:
             try:
                 self._sink.write(self._lines())
             except Exception as error:  # noqa: BLE001  (it is this watcher's: raised where it is poured)
                 self._failure = error
-            if not self._ended and self._failure is None:
+            if not self._ended and self._failure is None and self._pending is None:
                 return
         self._woken.set()
 
     def _lines(self) -> bytes:
-        """All that is there, in one piece."""
+        """What is there, in one piece; what is too much for that is pending afterwards."""
         found: list[bytes] = []
-        size = 0
+        size = count = 0
         try:
-            while size < PIECE and (changes := self._changes.take()) is not None:
-                found.append(self._writer.changes(changes))
-                size += len(found[-1])
+            while size < PIECE and count < MOST_LINES and (changes := self._changes.take()) is not None:
+                if len(changes) > MOST_LINES:
+                    self._pending = self._writer.changes(changes)
+                    break
+                found += self._writer.changes(changes)
+                size, count = sum(map(len, found)), count + len(changes)
+            if self._pending is None and (size >= PIECE or count >= MOST_LINES):
+                self._pending = iter(())  # there may be more, which has its turn
         except (StopAsyncIteration, StoreError) as error:
             found.append(self._end(error))
         return found[0] if len(found) == 1 else b"".join(found)
 
     async def _history(self) -> bytes:
         try:
-            return self._writer.changes(await anext(self._changes))
+            self._pending = self._writer.changes(await anext(self._changes))
         except (StopAsyncIteration, StoreError) as error:
             return self._end(error)
+        return b""
+
+    async def _part(self) -> bytes:
+        """Of what is pending."""
+        assert self._pending is not None
+        await asyncio.sleep(0)
+        found: list[bytes] = []
+        size = 0
+        for line in islice(self._pending, MOST_LINES):
+            found.append(line)
+            size += len(line)
+            if size >= PIECE:
+                break
+        if not found:
+            self._pending = None
+        return b"".join(found)
 
     def _end(self, reason: Exception) -> bytes:
         """The end of the store's watch is the end of this one; what the client is told of it."""

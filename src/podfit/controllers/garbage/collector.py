@@ -52,7 +52,7 @@ UNKNOWN_AGAIN = 30.0  # seconds until an owner of a kind that is not served is l
 class GarbageCollector:
     def __init__(
         self, client: Client, *, recorder: EventRecorder, clock: Clock,
-        gone: Callable[[str, str], None] = lambda _namespace, _uid: None,
+        gone: Callable[[Item], None] = lambda _item: None,
     ) -> None:  # fmt: skip
         self._client, self._recorder, self._tell_gone = client, recorder, gone
         self._graph = Graph()
@@ -86,7 +86,7 @@ class GarbageCollector:
     def _gone(self, item: Item) -> None:
         uid = item.meta.uid
         self._graph.pop(uid)
-        self._tell_gone(item.meta.namespace, uid)
+        self._tell_gone(item)
         for dependent in self._graph.dependents(uid):
             self._queue.add(dependent.meta.uid)
         for owner in item.meta.owner_references:

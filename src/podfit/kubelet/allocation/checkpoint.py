@@ -78,6 +78,11 @@ class Checkpoint:
     def uids(self) -> Collection[str]:
         return self._entries.keys()
 
+    @property
+    def entries(self) -> Mapping[str, PodResources]:
+        """All that is on disk, by pod UID; a copy."""
+        return dict(self._entries)
+
     def get(self, uid: str) -> PodResources | None:
         return self._entries.get(uid)
 

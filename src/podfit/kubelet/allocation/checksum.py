@@ -10,7 +10,7 @@ and what is left to sum byte by byte depends on the piece and on one of 256 begi
 a millisecond for every write of a checkpoint when summed anew.
 """
 
-from functools import lru_cache
+from podfit.core.kept import within
 
 OFFSET, PRIME, SIZE = 2166136261, 16777619, 1 << 32
 
@@ -28,6 +28,6 @@ def fold(value: int, piece: bytes) -> int:
     return ((value - low) * pow(PRIME, len(piece), SIZE) + _from(piece, low)) % SIZE
 
 
-@lru_cache(maxsize=1 << 14)
+@within(8 * 2**20)
 def _from(piece: bytes, low: int) -> int:
     return fnv32a(piece, low)

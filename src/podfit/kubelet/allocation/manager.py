@@ -1,108 +1,118 @@
-"""Who is promised what on this node (spec 5.2 to 5.5).
+"""The shell of the node machine: persists what it allocates, then carries out the rest.
 
-One pass goes through everything that waits, in order, each success counting at once for the rest; then all that was
-granted is written in one go, and only then do conditions, events and syncs follow. Whatever changes the set of pods
-waits for the pass to end, so a decision never sees half a change. A pass is cheap: it is run whenever room may have
-come free.
+    event ──▶ decide.node.step ──▶ Persist: checkpoint and managers' files ──▶ state, events, syncs, metrics
+
+Steps are taken one after the other: whoever reads the state sees none that is half done. When nothing can be persisted
+the step is taken again without allocating anything.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from podfit.api.core.pods import Pod, PodCondition, PodStatus
 from podfit.core.clock import Clock, Timer
-from podfit.decide import resize
-from podfit.decide.fit import Fits, NodeView
+from podfit.decide.fit import NodeView
+from podfit.decide.node import effects as do
+from podfit.decide.node import events as on
+from podfit.decide.node.conditions import Conditions
+from podfit.decide.node.effects import Answer, Effect
+from podfit.decide.node.events import Event
+from podfit.decide.node.machine import step
+from podfit.decide.node.state import NodeState
 from podfit.decide.overlay import PodResources
-from podfit.kubelet.allocation import passes
-from podfit.kubelet.allocation.admission import Admitted, Answer, Batch, Preempting
-from podfit.kubelet.allocation.announcer import Announcer, Emit, End, Sync
+from podfit.kubelet.allocation import rebuild
 from podfit.kubelet.allocation.checkpoint import Checkpoint, CheckpointError
-from podfit.kubelet.allocation.conditions import PENDING, Conditions
-from podfit.kubelet.allocation.ledger import TERMINAL, Ledger
 from podfit.kubelet.allocation.metrics import ResizeMetrics, SizeMetrics
-from podfit.kubelet.allocation.passes import Decision
-from podfit.kubelet.allocation.rebuild import Seen
 from podfit.kubelet.managers.manager import ResourceManagers
 from podfit.net.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
-RETRY_SOON = 30.0
-RETRY_PERIOD = 180.0
-SAVE_RETRY = 10.0  # while the disk takes no promise: nothing tells when it does again
+Emit: TypeAlias = Callable[[Pod, str, str, str], None]
+"""Record an event: pod, type, reason, message."""
+Sync: TypeAlias = Callable[[str, str], None]
+"""Sync the pod of this UID now; the second argument is the trigger."""
+End: TypeAlias = Callable[[str], None]
+"""Have the pod of this UID end for a critical one."""
+
+
+class Allocated(msgspec.Struct, frozen=True):
+    """One consistent look at a pod: as desired, at its allocated size, and the conditions of its resize."""
+
+    desired: Pod
+    pod: Pod
+    conditions: tuple[PodCondition, ...]
 
 
 class AllocationManager:
     def __init__(
         self, *, allocated: Checkpoint, actuated: Checkpoint, node: Callable[[], NodeView], clock: Clock, emit: Emit,
         sync: Sync, end: End, metrics: Metrics, managers: ResourceManagers,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._allocated, self._actuated = allocated, actuated
         self._node, self._clock, self._managers = node, clock, managers
-        self._conditions = Conditions(clock)
+        self._emit, self._sync, self._end = emit, sync, end
+        self._state = NodeState(view=node(), allocated=allocated.entries)
         self._metrics = ResizeMetrics(metrics, self._conditions)
-        self._announcer = Announcer(self._conditions, self._metrics, emit, sync, end)
-        self._sync = sync
-        self._ledger = Ledger(allocated, actuated, node)
-        SizeMetrics(metrics, self._ledger.active, self._ledger.allocated)
+        SizeMetrics(metrics, self._active, self.allocated)
         self._incoming: dict[str, Pod] = {}
-        self._queue: list[str] = []
-        self._failing: set[str] = set()
-        self._ready = False
-        self._deciding = asyncio.Lock()
+        self._stepping = asyncio.Lock()
         self._timer: Timer | None = None
-        self._periodic: asyncio.Task[None] | None = None
+        self._retries: set[asyncio.Task[None]] = set()
 
     # ------------------------------------------------------------------ what workers ask
 
     def allocated(self, pod: Pod) -> Pod:
-        """The pod at the size that was promised; the same object when that is what it desires."""
-        return self._ledger.allocated(pod)
+        """The pod at its allocated size; the same object when that is what it desires."""
+        return self._state.allocated_pod(pod)
+
+    def has_room(self, uid: str) -> bool:
+        """Whether the pod of this UID was admitted before."""
+        return uid in self._state.allocated
 
     def conditions(self, uid: str) -> tuple[PodCondition, ...]:
-        return self._conditions.of(uid)
+        return self._state.conditions.of(uid)
 
-    async def settled(self) -> None:
-        """Returns when no decision is half told: being written, with the conditions that follow from it still to come.
-        What is read before the next `await` belongs together.
+    async def look(self, newest: Callable[[], Pod]) -> Allocated:
+        """`newest` is the API's pod; it is asked for once no step is under way."""
+        async with self._stepping:
+            return self._seen(newest())
+
+    async def begin_sync(self, newest: Callable[[], Pod], running: Collection[str]) -> Allocated:
+        """The same, for one sync of the pod: PodResizeInProgress comes, stays or goes. `running` names the containers
+        that run.
         """
-        async with self._deciding:
-            return
+        async with self._stepping:
+            desired = newest()
+            actuated = self._actuated.get(desired.metadata.uid) or PodResources()
+            await self._take(on.SyncStarted(desired, running, actuated))
+            return self._seen(desired)
 
-    def begin_sync(self, pod: Pod, running: Collection[str]) -> Pod:
-        """The allocated pod for one sync. In the same breath PodResizeInProgress comes, stays or goes (pitfall 10).
-
-        `running` names the containers that run. A resize whose last actuation failed is not over, even if the records
-        of its containers agree.
-        """
-        uid, gates = pod.metadata.uid, self._node().gates
-        allocated, actuated = self.allocated(pod), self._actuated.get(uid) or PodResources()
-        ongoing = uid in self._failing or resize.in_progress(allocated, actuated, running, gates)
-        self._announcer.progress(pod, allocated, ongoing=ongoing)
-        return allocated
-
-    def report(self, pod: Pod, error: str) -> None:
+    async def report(self, pod: Pod, error: str) -> None:
         """How the sync's actuation went; an empty error means that all was done or there was nothing to do."""
-        if not error:
-            self._failing.discard(pod.metadata.uid)
-            return
-        self._failing.add(pod.metadata.uid)
-        self._announcer.failed(pod, self.allocated(pod), error)
+        async with self._stepping:
+            await self._take(on.ActuationEnded(pod, error))
 
     # ------------------------------------------------------------------ what happens to pods
 
     @property
     def damaged(self) -> tuple[Checkpoint, ...]:
         """The checkpoints that were found damaged; `rebuild` before the first `add`."""
-        return tuple(each for each in (self._allocated, self._actuated) if each.damage)
+        return tuple(checkpoint for checkpoint in (self._allocated, self._actuated) if checkpoint.damage)
 
-    async def rebuild(self, pods: Collection[Pod], seen: Mapping[str, Seen]) -> None:
+    async def rebuild(self, pods: Collection[Pod], seen: Mapping[str, rebuild.Seen]) -> None:
         """Put together what the damaged checkpoints held for these pods; `seen` is what the runtime shows, by UID."""
-        self._ledger.rebuild(pods, seen)
+        machine = self._node().machine
+        for checkpoint, read in ((self._allocated, rebuild.promised), (self._actuated, rebuild.actuated)):
+            if checkpoint.damage:
+                found = {pod.metadata.uid: read(pod, seen.get(pod.metadata.uid, {}), machine) for pod in pods}
+                checkpoint.restore({uid: resources for uid, resources in found.items() if resources is not None})
+        self._state = replace(self._state, allocated=self._allocated.entries)
         for checkpoint in self.damaged:
             try:
                 await checkpoint.put({})
@@ -110,173 +120,120 @@ class AllocationManager:
                 log.warning("rebuilt checkpoint not saved, the next change tries again error=%s", error)
 
     async def add(self, pods: Iterable[Pod]) -> tuple[Answer, ...]:
-        """Admit pods, oldest first, each at its allocated size (R-089, R-172).
-
-        Room is kept for every pod of the batch that was promised some before, and such a pod is admitted even while
-        nothing can be written.
-        """
-        async with self._deciding:
-            batch = sorted(pods, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.metadata.uid))
-            draft = {**self._ledger.members, **self._ledger.promised(batch)}
-            drafted = Batch(self._ledger, self._node(), draft, self._ledger.claims)
-            answers = tuple(drafted.admit(pod) for pod in batch)
-            try:
-                await self._managers.keep(drafted.node.cpus, drafted.node.memory)
-                await self._allocated.put(drafted.changes)
-            except CheckpointError as error:
-                answers = tuple(drafted.unsaved(each, str(error)) for each in answers)
-            self._ledger.members, self._ledger.claims = drafted.draft, drafted.claims
-            for each in answers:
-                if isinstance(each, Preempting):
-                    self._announcer.preempts(each.preempts)
-            admitted = [each.pod for each in answers if isinstance(each, Admitted)]
-            waiting = [pod.metadata.uid for pod in admitted if self._adopt(pod)]
-            if waiting:
-                self._push(waiting)
-                await self._pass("pods_added")
-            return tuple(self._refreshed(each) for each in answers)
+        """Admit pods together, oldest first (R-089, R-172); an answer for each."""
+        async with self._stepping:
+            effects = await self._take(on.PodsAdded(tuple(pods)))
+        return tuple(effect for effect in effects if isinstance(effect, Answer))
 
     async def update(self, pods: Iterable[Pod]) -> None:
-        """The API's pods changed. A new desire replaces one that waits (R-110) and is evaluated before this returns.
-
-        Changes that arrive while a pass is being written share the next one.
-        """
+        """The API's pods changed. Changes that arrive while a step is being persisted share the next one."""
         self._incoming.update((pod.metadata.uid, pod) for pod in pods)
-        async with self._deciding:
+        async with self._stepping:
             arrived, self._incoming = self._incoming, {}
-            changed = [uid for uid, each in arrived.items() if self._replace(uid, each)]
-            if changed:
-                self._push(changed)
-                await self._pass("pod_updated")
-
-    def _replace(self, uid: str, pod: Pod) -> bool:
-        """Take the new spec; whether it asks for other resources."""
-        old = self._ledger.members.get(uid)
-        if old is None:
-            return False
-        self._ledger.members[uid] = self._ledger.member(msgspec.structs.replace(pod, status=old.pod.status))
-        if not self._ledger.resources_differ(old.pod, pod):
-            return False
-        self._metrics.requested(old.pod, pod, self._node().gates)
-        return True
+            if arrived:
+                await self._take(on.PodsUpdated(tuple(arrived.values())))
 
     async def reconcile(self, uid: str, status: PodStatus) -> None:
-        """A status was generated: room comes free when the pod ended, or holds less than before (R-100, R-101)."""
-        async with self._deciding:
-            old = self._ledger.members.get(uid)
-            if old is None:
-                return
-            new = self._ledger.members[uid] = self._ledger.member(msgspec.structs.replace(old.pod, status=status))
-            if not new.active:
-                self._over([uid])
-            if old.active and not new.active:
-                await self._room_came_free("pod_terminated")
-            elif passes.shrank(old.counts, new.counts):
-                await self._room_came_free("pod_resized")
+        """A status was generated."""
+        async with self._stepping:
+            await self._take(on.StatusGenerated(uid, status))
+
+    async def delete(self, uids: Iterable[str]) -> None:
+        """The API has these pods no more; something of them may still run."""
+        async with self._stepping:
+            await self._take(on.PodsDeleted(tuple(uids)))
 
     async def remove(self, uids: Iterable[str]) -> None:
-        """Pods of which nothing is left (R-099)."""
-        async with self._deciding:
-            gone = set(uids)
-            for uid in gone:
-                self._ledger.members.pop(uid, None)
-                self._allocated.forget(uid)
-            self._over(gone)
-            await self._room_came_free("pods_removed")
+        """Nothing of these pods is left."""
+        async with self._stepping:
+            await self._take(on.PodsRemoved(tuple(uids)))
 
     async def sources_ready(self) -> None:
-        """Every pod of this node has been added; resizes may be decided from now on (R-173)."""
-        async with self._deciding:
-            self._ready = True
-            known = self._ledger.members.keys() | self._ledger.claims.held.keys()
-            self._allocated.retain(known)
-            self._managers.retain(known)
-            if self._queue:
-                await self._pass("pods_added")
+        """Every pod of this node has been added."""
+        async with self._stepping:
+            await self._take(on.SourcesReady())
 
     async def retry(self, trigger: str) -> None:
         """Try everything that waits once more, for a reason from outside such as more allocatable room."""
-        async with self._deciding:
-            await self._room_came_free(trigger)
+        async with self._stepping:
+            await self._take(on.Retry(trigger))
+
+    def retry_soon(self, trigger: str) -> None:
+        """The same, without waiting for it."""
+        retry = asyncio.get_running_loop().create_task(self.retry(trigger), name=f"retry resizes: {trigger}")
+        self._retries.add(retry)
+        retry.add_done_callback(self._retried)
 
     def close(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        if self._periodic is not None:
-            self._periodic.cancel()
+        for task in self._retries:
+            task.cancel()
 
     # ------------------------------------------------------------------ inside
 
-    def _over(self, uids: Collection[str]) -> None:
-        """Nothing more is decided about these pods, and they stand in nobody's way."""
-        for uid in uids:
-            self._managers.release(uid)
-            self._conditions.forget(uid)
-            self._failing.discard(uid)
-            self._ledger.claims = self._ledger.claims.without(uid)
-        self._queue = [uid for uid in self._queue if uid not in uids]
+    def _conditions(self) -> Conditions:
+        return self._state.conditions
 
-    async def _room_came_free(self, trigger: str) -> None:
-        """First for those that wait here, then for the critical pods that are to be added again."""
-        if self._queue:
-            await self._pass(trigger)
-        for uid in self._ledger.claims.held:
-            if uid not in self._ledger.members:
-                self._sync(uid, trigger)
+    def _active(self) -> list[Pod]:
+        """As desired, with the newest status known."""
+        return [entry.pod for entry in self._state.pods.values() if entry.active]
 
-    def _adopt(self, pod: Pod) -> bool:
-        """Remember the conditions of an admitted pod; whether a resize of it waits."""
-        if pod.status.phase in TERMINAL:
-            return False
-        self._conditions.adopt(pod)
-        waits = self.allocated(pod) is not pod
-        if not waits:
-            self._conditions.clear(PENDING, pod.metadata.uid)
-        return waits
+    def _seen(self, desired: Pod) -> Allocated:
+        return Allocated(desired, self.allocated(desired), self.conditions(desired.metadata.uid))
 
-    def _refreshed(self, answer: Answer) -> Answer:
-        return Admitted(self.allocated(answer.pod)) if isinstance(answer, Admitted) else answer
-
-    def _push(self, uids: Iterable[str]) -> None:
-        self._queue = passes.ordered((*self._queue, *uids), self._ledger, self._conditions)
-
-    async def _pass(self, trigger: str) -> None:
-        """Decide about all that wait, write what was granted, then tell (R-108, pitfall 30)."""
-        if not self._ready:
-            self._arm(RETRY_SOON)
-            return
-        outcome = passes.decide(self._queue, self._ledger, self._node())
+    async def _take(self, event: Event) -> tuple[Effect, ...]:
+        """One step, to its end. To be called with `_stepping` held."""
+        state, effects = self._step(event)
         try:
-            await self._managers.keep(outcome.node.cpus, outcome.node.memory)
-            await self._allocated.put(outcome.changes)
+            await self._persist(effects)
         except CheckpointError as error:
-            log.warning("allocation not saved, resizes stay queued pods=%d error=%s", len(outcome.changes), error)
-            outcome = passes.decide(self._queue, self._ledger, self._node(), unsaved=str(error))
-        self._ledger.claims = outcome.claims
-        for decision in outcome.decisions:
-            self._publish(decision, trigger)
-        self._queue = outcome.waiting
-        if self._queue:
-            self._arm(SAVE_RETRY if outcome.unsaved else RETRY_PERIOD)
+            log.warning("allocation not saved, resizes stay queued error=%s", error)
+            state, effects = self._step(event, unsaved=str(error))
+        self._state = state
+        for effect in effects:
+            self._carry_out(effect)
+        return effects
 
-    def _publish(self, decision: Decision, trigger: str) -> None:
-        pod, uid = decision.pod, decision.pod.metadata.uid
-        match decision.verdict:
-            case None:
-                self._announcer.settled(pod, trigger)
-            case Fits():
-                self._failing.discard(uid)
-                self._ledger.members[uid] = self._ledger.member(pod)
-                self._announcer.granted(pod, trigger, active=decision.active)
-            case refusal:
-                self._announcer.refused(pod, refusal, trigger, active=decision.active)
-        if decision.preempts is not None:
-            self._announcer.preempts(decision.preempts)
+    def _step(self, event: Event, *, unsaved: str = "") -> tuple[NodeState, tuple[Effect, ...]]:
+        state = replace(self._state, view=self._node())
+        return step(state, event, now=self._clock.now(), unsaved=unsaved)
+
+    async def _persist(self, effects: tuple[Effect, ...]) -> None:
+        """Raises CheckpointError."""
+        for effect in effects:
+            match effect:
+                case do.Release(uids=uids):
+                    for uid in uids:
+                        self._managers.release(uid)
+                case do.Persist():
+                    await self._managers.keep(effect.cpus, effect.memory)
+                    await self._allocated.put(effect.allocations)
+
+    def _carry_out(self, effect: Effect) -> None:
+        match effect:
+            case do.Forget(uids=uids):
+                for uid in uids:
+                    self._allocated.forget(uid)
+            case do.Record():
+                self._emit(effect.pod, effect.type, effect.reason, effect.message)
+            case do.Sync(uid=uid, trigger=trigger):
+                self._sync(uid, trigger)
+            case do.End(uid=uid):
+                self._end(uid)
+            case do.WakeUp(seconds=seconds):
+                self._arm(seconds)
+            case do.Count(metric=metric, label=label):
+                self._metrics.count(metric, label)
+            case do.Requested(old=old, new=new):
+                self._metrics.requested(old, new, self._state.view.gates)
 
     def _arm(self, seconds: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._clock.call_later(seconds, self._on_timer)
+        self._timer = self._clock.call_later(seconds, lambda: self.retry_soon("periodic_retry"))
 
-    def _on_timer(self) -> None:
-        self._periodic = asyncio.get_running_loop().create_task(self.retry("periodic_retry"))
+    def _retried(self, retry: asyncio.Task[None]) -> None:
+        self._retries.discard(retry)
+        if not retry.cancelled() and (error := retry.exception()) is not None:
+            log.error("%s failed", retry.get_name(), exc_info=error)

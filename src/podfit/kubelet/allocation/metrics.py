@@ -11,8 +11,8 @@ from podfit.api.core.containers import ResourceRequirements
 from podfit.api.core.pods import Pod
 from podfit.core.features import FeatureGates
 from podfit.core.quantity import ZERO, Quantity
+from podfit.decide.node.conditions import DEFERRED, IN_PROGRESS, INFEASIBLE, PENDING, Conditions
 from podfit.decide.overlay import resizable
-from podfit.kubelet.allocation.conditions import DEFERRED, IN_PROGRESS, INFEASIBLE, PENDING, Conditions
 from podfit.net.metrics import Metrics, Series
 
 _POD_LABELS = ("namespace", "pod", "resource", "requirement", "state")
@@ -23,22 +23,31 @@ _BILLION = 1_000_000_000
 class ResizeMetrics:
     """The gauges read the conditions when they are scraped, so they cannot drift from them (R-187)."""
 
-    def __init__(self, metrics: Metrics, conditions: Conditions) -> None:
+    def __init__(self, metrics: Metrics, conditions: Callable[[], Conditions]) -> None:
         self._requested = metrics.counter(
             "kubelet_container_requested_resizes_total", "Requested resizes, counted by container.",
             ("resource", "requirement", "operation"))  # fmt: skip
-        self.infeasible = metrics.counter(
+        infeasible = metrics.counter(
             "kubelet_pod_infeasible_resizes_total", "Resizes found infeasible.", ("reason_detail",))
-        self.deferred_accepted = metrics.counter(
+        accepted = metrics.counter(
             "kubelet_pod_deferred_accepted_resizes_total", "Resizes accepted after a deferral.", ("retry_trigger",))
-        self.preemptions = metrics.gauge(  # a gauge, for the library would add `_total` to a counter's name
+        preemptions = metrics.gauge(  # a gauge, for the library would add `_total` to a counter's name
             "kubelet_preemptions", "Pods ended for a critical pod, by the resource that was short first.",
             ("preemption_signal",))
+        self._counted: Mapping[str, Callable[[str], None]] = {
+            "infeasible": lambda label: infeasible.labels(label).inc(),
+            "deferred_accepted": lambda label: accepted.labels(label).inc(),
+            "preemptions": lambda label: preemptions.labels(label).inc(),
+        }
         pending = metrics.gauge("kubelet_pod_pending_resizes", "Pods with a pending resize.", ("reason",))
         for reason in (DEFERRED, INFEASIBLE):
-            pending.labels(reason.lower()).set_function(partial(conditions.count, PENDING, reason))
+            pending.labels(reason.lower()).set_function(partial(_count, conditions, PENDING, reason))
         in_progress = metrics.gauge("kubelet_pod_in_progress_resizes", "Pods with a resize in progress.")
-        in_progress.set_function(partial(conditions.count, IN_PROGRESS))
+        in_progress.set_function(partial(_count, conditions, IN_PROGRESS, None))
+
+    def count(self, metric: str, label: str) -> None:
+        """Add one to the metric that the node machine calls so (`decide.node.effects.Count`)."""
+        self._counted[metric](label)
 
     def requested(self, old: Pod, new: Pod, gates: FeatureGates) -> None:
         """Count each change of a container's request or limit; zero is absent (R-186)."""
@@ -51,6 +60,10 @@ class ResizeMetrics:
                     operation = _operation(theirs, ours, resource)
                     if operation:
                         self._requested.labels(resource, requirement, operation).inc()
+
+
+def _count(conditions: Callable[[], Conditions], kind: str, reason: str | None) -> int:
+    return conditions().count(kind, reason)
 
 
 def _operation(old: Mapping[str, Quantity], new: Mapping[str, Quantity], name: str) -> str:

@@ -69,7 +69,7 @@ class ResourceManagers:
 
     async def keep(self, cpus: CpuState | None, memory: MemoryState | None) -> None:
         """Put a decision in force once it is on disk. CheckpointError: it is neither."""
-        if cpus is self.cpus and memory is self.memory:
+        if cpus == self.cpus and memory == self.memory:
             return
         async with self._busy:
             await self._store(cpus, memory)

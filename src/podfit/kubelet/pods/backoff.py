@@ -35,12 +35,13 @@ class CrashBackoff:
     def remaining(self, key: Key, failed_at: float, now: float) -> float:
         """Seconds still to wait after a failure at `failed_at`; 0 = try now.
 
-        A failure that lies ahead was before the time of day was set back: its wait would have no end.
+        A failure that lies ahead by more than its delay was before the time of day was set back: its wait would have no
+        end. By less, it may be a matter of two clocks' resolution.
         """
         entry = self._entries.get(key)
-        if entry is None or failed_at > now or failed_at - entry.since > FORGET_AFTER:
+        if entry is None or failed_at - now > entry.delay or failed_at - entry.since > FORGET_AFTER:
             return 0.0
-        return max(0.0, failed_at + entry.delay - now)
+        return min(entry.delay, max(0.0, failed_at + entry.delay - now))
 
     def tried(self, key: Key, now: float) -> None:
         """Another attempt begins: the next one will have to wait longer."""

@@ -4,7 +4,6 @@ Every sandbox is on the host's network: podfit has no pod network yet, so a pod'
 a node cannot listen on one port. The hostname is left to the runtime, which refuses one without an own UTS namespace.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -14,7 +13,7 @@ from podfit.api.core.pods import Pod
 from podfit.api.core.security import PodSecurityContext
 from podfit.api.core.security import SecurityContext as Wanted
 from podfit.kubelet.pods import labels
-from podfit.kubelet.pods.environment import expand_all
+from podfit.kubelet.pods.environment import Words
 from podfit.kubelet.runtime.types import (
     ContainerConfig,
     Image,
@@ -48,7 +47,7 @@ def sandbox_config(
 
 
 def container_config(
-    pod: Pod, container: Container, *, image: str, attempt: int, environment: Mapping[str, str],
+    pod: Pod, container: Container, *, image: str, attempt: int, words: Words,
     mounts: tuple[Mount, ...], message_file: Path, resources: LinuxResources, target_id: str = "",
 ) -> ContainerConfig:
     """`message_file` is on the host and is mounted where the container writes its termination message. `target_id` is
@@ -57,9 +56,9 @@ def container_config(
     message_mount = Mount(
         container_path=container.termination_message_path or DEFAULT_MESSAGE_PATH, host_path=str(message_file))
     return ContainerConfig(
-        name=container.name, image=image, attempt=attempt, command=expand_all(container.command, environment),
-        args=expand_all(container.args, environment), working_dir=container.working_dir,
-        envs=tuple(environment.items()), mounts=(*mounts, message_mount),
+        name=container.name, image=image, attempt=attempt, command=words.command,
+        args=words.args, working_dir=container.working_dir,
+        envs=tuple(words.environment.items()), mounts=(*mounts, message_mount),
         labels=labels.container_labels(pod, container),
         annotations=labels.container_annotations(pod, container, attempt=attempt, message_file=str(message_file)),
         log_path=f"{container.name}/{attempt}.log", stdin=container.stdin, stdin_once=container.stdin_once,

@@ -50,7 +50,7 @@ class PodEnd:
         await self._free(pod, facts)
         await killer.stop_sandboxes(facts)
         await self._free(pod, await observe(self._tools.runtime, uid))
-        self._tools.volumes.remove(uid)
+        await self._tools.volumes.remove(uid)
         await remove_cgroup(self._tools.cgroups, self._tools.actuator.cgroup_path(pod), self._tools.clock.sleep)
 
     async def _free(self, pod: Pod, facts: PodFacts) -> None:

@@ -16,6 +16,8 @@ from podfit.decide.container_resources import effective
 
 _SUBSCRIPT = re.compile(r"^metadata\.(labels|annotations)\['(.+)'\]$")
 
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"})
+
 _FIELDS: Mapping[str, Callable[[Pod], str]] = {
     "metadata.name": lambda pod: pod.metadata.name,
     "metadata.namespace": lambda pod: pod.metadata.namespace,
@@ -69,6 +71,4 @@ def _container(pod: Pod, name: str) -> Container:
 
 def _map(entries: Mapping[str, str]) -> str:
     """`key="value"` a line, sorted, with Go's escapes for quotes, backslashes and line ends."""
-    escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
-    return "\n".join(
-        f'{key}="{"".join(escapes.get(char, char) for char in value)}"' for key, value in sorted(entries.items()))
+    return "\n".join(f'{key}="{value.translate(_ESCAPES)}"' for key, value in sorted(entries.items()))

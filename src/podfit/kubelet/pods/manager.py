@@ -8,21 +8,24 @@ One task takes the news in order; all it waits for is the checkpoint, never a co
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from functools import partial
 
 from msgspec.structs import replace
 
 from podfit.api.core.pods import Pod
 from podfit.client.informer import Informer
+from podfit.decide.node.effects import Preempting, Rejected, Unsaved
 from podfit.decide.qos import qos_class
-from podfit.kubelet.allocation.admission import Preempting, Rejected, Unsaved
 from podfit.kubelet.allocation.checkpoint import Checkpoint
 from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.pods import labels
+from podfit.kubelet.pods.attempts import Attempts
 from podfit.kubelet.pods.changes import Changes
 from podfit.kubelet.pods.facts import enforced
-from podfit.kubelet.pods.news import Added, Again, Changed, Deleted, FromApi, News, uid_of
+from podfit.kubelet.pods.news import Added, Again, Changed, Deleted, FromApi, News, Try, uid_of
 from podfit.kubelet.pods.toolbox import Toolbox
+from podfit.kubelet.pods.trials import Trials
 from podfit.kubelet.pods.worker import PodWorker
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.static.annotations import from_api, is_mirror
@@ -36,7 +39,7 @@ SAVE_RETRY_SECONDS = 1.0
 class PodManager:
     """Workers by uid. `run` until cancelled; `ready` is set once the pods known at the start have their workers."""
 
-    def __init__(self, informer: Informer[Pod]) -> None:
+    def __init__(self, informer: Informer[Pod], attempts: Attempts) -> None:
         self._informer = informer
         self._inbox: asyncio.Queue[News] = asyncio.Queue()
         self._workers: dict[str, PodWorker] = {}
@@ -44,6 +47,7 @@ class PodManager:
         self._held: dict[str, Pod] = {}  # neither admitted nor rejected: to be added again
         self._doomed: set[str] = set()
         self._successors = Successors()
+        self._trials = Trials(attempts, begin=lambda uid: self._inbox.put_nowait(Try(uid)))
         self._mirrors: dict[str, Pod] = {}
         self.ready = asyncio.Event()
         informer.add_handler(
@@ -116,16 +120,19 @@ class PodManager:
     async def run(self, tools: Toolbox) -> None:
         try:
             await self._informer.synced.wait()
+            self._trials.recover()
             first_news = self._waiting()
             await self._rebuild(tools, first_news)
             await self._take(tools, first_news)
             await tools.allocation.sources_ready()
             tools.actuator.retain(self.known())
             self.ready.set()
+            self._trials.start()
             while True:
                 first = await self._inbox.get()
                 await self._take(tools, [first, *self._waiting()])
         finally:
+            self._trials.close()
             for task in self._tasks.values():
                 task.cancel()
             await asyncio.gather(*self._tasks.values(), return_exceptions=True)
@@ -160,10 +167,17 @@ class PodManager:
         changes = Changes(tools.allocation, self._workers)
         for each in news:
             uid = uid_of(each)
+            if isinstance(each, Changed):
+                self._trials.changed(each.pod)
             if isinstance(each, Changed) and uid in self._workers and not batch:
                 await changes.add(_classified(each.pod, tools))
                 continue
             await changes.carry_out()
+            if isinstance(each, Try):
+                await self._add(tools, batch)
+                batch = []
+                await self._try(tools, uid)
+                continue
             if isinstance(each, Added):
                 if not self._successors.has_to_wait(each.pod, self.pods()):
                     batch.append(_classified(each.pod, tools))
@@ -180,20 +194,44 @@ class PodManager:
             elif isinstance(each, Changed):
                 await changes.add(_classified(each.pod, tools))
             elif worker := self._workers.get(uid):
+                await tools.allocation.delete([uid])
                 worker.gone()
+                self._trials.forget(uid)
         await changes.carry_out()
         await self._add(tools, batch)
 
     async def _add(self, tools: Toolbox, batch: list[Pod]) -> None:
+        """Pods that may have ended the kubelet wait: at a gate if they have room here, else to be admitted."""
+        held = {pod.metadata.uid for pod in batch if self._trials.holds(tools, pod)}
+        at_gate = {uid for uid in held if tools.allocation.has_room(uid)}
+        self._held |= {pod.metadata.uid: pod for pod in batch if pod.metadata.uid in held - at_gate}
+        self._trials.begin(tools, (pod for pod in batch if pod.metadata.uid not in held))
+        await self._admit(tools, [pod for pod in batch if pod.metadata.uid not in held - at_gate], at_gate)
+
+    async def _try(self, tools: Toolbox, uid: str) -> None:
+        if not self._trials.is_due(uid):
+            return
+        await self._trials.alone(tools, uid)
+        if pod := self._held.pop(uid, None):
+            await self._admit(tools, [_classified(pod, tools)])
+        else:
+            self._trials.gate(uid).set()
+
+    async def _admit(self, tools: Toolbox, batch: list[Pod], at_gate: Collection[str] = ()) -> None:
         if not batch:
             return
         by_uid = {pod.metadata.uid: pod for pod in batch}
-        for answer in await tools.allocation.add(batch):
+        answers, _ = await asyncio.gather(tools.allocation.add(batch), self._trials.durable())
+        for answer in answers:
             uid = answer.pod.metadata.uid
             if isinstance(answer, Unsaved | Preempting):
+                self._trials.done(uid)
                 self._hold(tools, by_uid[uid], answer)
                 continue
-            worker = PodWorker(tools, by_uid[uid])
+            gate = self._trials.gate(uid)
+            if uid not in at_gate:
+                gate.set()
+            worker = PodWorker(tools, by_uid[uid], tried=partial(self._trials.done, uid))
             worker.shown(self._mirrors.get(uid))
             if isinstance(answer, Rejected):
                 tools.emit(answer.pod, "Warning", answer.reason, answer.message, "")
@@ -202,7 +240,7 @@ class PodManager:
                 self._doomed.discard(uid)
                 worker.preempt()
             self._workers[uid] = worker
-            self._tasks[uid] = asyncio.create_task(self._live(tools, uid, worker), name=f"worker {uid}")
+            self._tasks[uid] = asyncio.create_task(self._live(tools, uid, worker, gate), name=f"worker {uid}")
 
     def _hold(self, tools: Toolbox, pod: Pod, answer: Unsaved | Preempting) -> None:
         """The pod waits, and nobody else waits for it. Allocation wakes it when others have ended for it; nobody tells
@@ -223,20 +261,23 @@ class PodManager:
         uid = news.pod.metadata.uid
         if isinstance(news, Deleted):
             del self._held[uid]
+            self._trials.forget(uid)
             await tools.allocation.remove([uid])
             return
         self._held[uid] = news.pod
         if news.pod.metadata.deletion_timestamp is not None:
             self._return(uid)
 
-    async def _live(self, tools: Toolbox, uid: str, worker: PodWorker) -> None:
+    async def _live(self, tools: Toolbox, uid: str, worker: PodWorker, gate: asyncio.Event) -> None:
         """Nothing is said about a pod before resizes are decided again: a status that has seen the newest generation
         and shows no condition would pass for a resize that is complete.
         """
         await self.ready.wait()
+        await gate.wait()
         await worker.run()
         del self._workers[uid], self._tasks[uid]
         self._doomed.discard(uid)
+        self._trials.forget(uid)
         await tools.allocation.remove([uid])
         tools.starter.forget(uid)
         successor = self._successors.after(worker.pod)

@@ -7,6 +7,7 @@
 import os
 from pathlib import Path
 
+from podfit.kubelet.beneath import open_regular
 from podfit.kubelet.server.logs import tail_text
 
 FILE_BYTES = 4096
@@ -24,7 +25,7 @@ def read_message(file: Path, policy: str, *, log: Path, failed: bool) -> str:
 
 def _tail(file: Path) -> str:
     try:
-        with file.open("rb") as stream:
+        with open(open_regular(file), "rb") as stream:
             stream.seek(max(0, stream.seek(0, os.SEEK_END) - FILE_BYTES))
             return stream.read(FILE_BYTES).decode(errors="replace")
     except OSError:

@@ -26,12 +26,18 @@ class Again(msgspec.Struct, frozen=True):
     uid: str
 
 
+class Try(msgspec.Struct, frozen=True):
+    """It is this pod's turn to be tried alone."""
+
+    uid: str
+
+
 FromApi: TypeAlias = Added | Changed | Deleted
-News: TypeAlias = FromApi | Again
+News: TypeAlias = FromApi | Again | Try
 
 
 def uid_of(news: News) -> str:
-    return news.uid if isinstance(news, Again) else news.pod.metadata.uid
+    return news.uid if isinstance(news, Again | Try) else news.pod.metadata.uid
 
 
 def same_but_status(old: Pod, new: Pod) -> bool:

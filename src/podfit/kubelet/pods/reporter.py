@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from podfit.api.core.container_status import ContainerStateWaiting
 from podfit.api.core.pods import Pod, PodStatus
 from podfit.decide.overlay import PodResources
+from podfit.kubelet.allocation.manager import Allocated
 from podfit.kubelet.pods.facts import PodFacts
 from podfit.kubelet.pods.status_writer import StatusWriter
 from podfit.kubelet.pods.toolbox import Toolbox
@@ -50,29 +51,28 @@ class Reporter:
         Allocation hears of it before the API does, so room that came free is given away at once. A pod that is over
         keeps the size with which it ended, whatever is asked of it afterwards.
         """
-        await self._tools.allocation.settled()
-        desired = newest()
-        allocated = self._tools.allocation.begin_sync(desired, [each.name for each in facts.running])
+        running = [container.name for container in facts.running]
+        seen = await self._tools.allocation.begin_sync(newest, running)
         if self.ended and self._sized is not None:
-            allocated = self._sized
-        self._sized = allocated
-        status = generate(self._input(desired, allocated, facts, ending=ending))
+            seen = replace(seen, pod=self._sized)
+        self._sized = seen.pod
+        status = generate(self._input(seen, facts, ending=ending))
         self.writer.set(status)
-        await self._tools.allocation.reconcile(desired.metadata.uid, status)
+        await self._tools.allocation.reconcile(seen.desired.metadata.uid, status)
         self._count_start(status)
-        return replace(allocated, status=status)
+        return replace(seen.pod, status=status)
 
     def rejected(self, pod: Pod, reason: str, message: str) -> None:
         self.writer.set(rejected(pod, reason, message, self._tools.clock.now()))
 
-    def _input(self, desired: Pod, allocated: Pod, facts: PodFacts, *, ending: bool) -> StatusInput:
-        tools, uid = self._tools, desired.metadata.uid
+    def _input(self, seen: Allocated, facts: PodFacts, *, ending: bool) -> StatusInput:
+        tools, uid = self._tools, seen.desired.metadata.uid
         return StatusInput(
-            pod=desired, allocated=allocated, previous=self.writer.status, observed=self._observation(facts),
+            pod=seen.desired, allocated=seen.pod, previous=self.writer.status, observed=self._observation(facts),
             machine=tools.machine, node_ip=tools.config.host_ip, now=tools.clock.now(),
-            runtime_name=tools.runtime_name, resize_conditions=tools.allocation.conditions(uid),
+            runtime_name=tools.runtime_name, resize_conditions=seen.conditions,
             waiting=self.waiting, actuated=tools.actuator.actuated(uid) or PodResources(),
-            pod_values=tools.actuator.pod_values(allocated), ended=ending, failure=self.failure)
+            pod_values=tools.actuator.pod_values(seen.pod), ended=ending, failure=self.failure)
 
     def _observation(self, facts: PodFacts) -> Observation:
         """A sandbox on the host's network has the node's address, which the runtime leaves to us to say."""

@@ -19,22 +19,24 @@ from podfit.api.core.containers import Container
 from podfit.api.core.pods import Pod
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
+from podfit.decide.expansion import TooLarge
 from podfit.decide.guests import field_path, target
 from podfit.kubelet.actuation.actuator import Actuator
-from podfit.kubelet.files import delete_file, make_directory
+from podfit.kubelet.beneath import Outside, component, make_directory
+from podfit.kubelet.files import delete_file, new_file
 from podfit.kubelet.images.puller import ImageError, Puller, Tell
 from podfit.kubelet.managers.pool import SharedPool
 from podfit.kubelet.pods import labels
 from podfit.kubelet.pods.backoff import CrashBackoff, Key
 from podfit.kubelet.pods.configs import container_config, root_problem
-from podfit.kubelet.pods.environment import environment
+from podfit.kubelet.pods.environment import words
 from podfit.kubelet.pods.facts import PodFacts
 from podfit.kubelet.pods.fields import Unsupported
 from podfit.kubelet.pods.lookup import Lookup, Missing
 from podfit.kubelet.runtime.errors import CRIError, Unavailable
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.types import ContainerConfig, ContainerState, ContainerStatus, SandboxConfig
-from podfit.kubelet.volumes.manager import Paths, Volumes, container_mounts
+from podfit.kubelet.volumes.manager import Paths, Volumes
 
 RETRY_SECONDS = 10.0
 OUTAGE_SECONDS = 1.0  # a runtime that was killed is back within a second
@@ -93,7 +95,7 @@ class Starter(msgspec.Struct, frozen=True):
         attempt = await self._attempt(pod, container, last)
         try:
             config = await self._configure(pod, container, place, facts, image=image, attempt=attempt)
-        except (Missing, Unsupported, ApiError, OSError) as error:
+        except (Missing, Unsupported, TooLarge, Outside, ApiError, OSError) as error:
             raise self._failure("CreateContainerConfigError", error, tell) from error
         await self._run(pod, container, config, place, tell)
         await self.prune(container.name, facts, keep=1)
@@ -135,23 +137,19 @@ class Starter(msgspec.Struct, frozen=True):
         problem = root_problem(pod, container, await self.runtime.image_status(image)) or unsupported_hook(container)
         if problem:
             raise Unsupported(problem)
-        values = await environment(
+        started_with = await words(
             pod, container, lookup=self.lookup, allocatable=self.allocatable, services=self.services)
-        mounts = container_mounts(pod, container, place.volumes, values)
-        make_directory(Path(place.sandbox.log_directory, container.name))
+        mounts = await self.volumes.container_mounts(pod, container, place.volumes, started_with.environment)
+        make_directory(Path(place.sandbox.log_directory), component(container.name))
         return container_config(
-            pod, container, image=image, attempt=attempt, environment=values, mounts=mounts,
+            pod, container, image=image, attempt=attempt, words=started_with, mounts=mounts,
             message_file=self._message_file(pod, container),
             resources=self.actuator.container(pod, container.name),
             target_id=target_id(facts, target(pod, container.name)))
 
     def _message_file(self, pod: Pod, container: Container) -> Path:
-        directory = self.volumes.pod_directory(pod.metadata.uid) / "containers" / container.name
-        directory.mkdir(parents=True, exist_ok=True)
-        file = directory / uuid.uuid4().hex[:8]
-        file.touch()
-        file.chmod(0o666)
-        return file
+        directory = self.volumes.make_directory(pod.metadata.uid, "containers", container.name)
+        return new_file(directory / uuid.uuid4().hex[:8], mode=0o666)
 
     async def _attempt(self, pod: Pod, container: Container, last: ContainerStatus | None) -> int:
         """The restart count of the instance to be made. One that was created and never started does not count."""

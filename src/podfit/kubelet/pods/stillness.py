@@ -9,6 +9,7 @@ import msgspec
 from podfit.api.core.pods import Pod, PodStatus
 from podfit.decide.overlay import PodResources
 from podfit.decide.pod_cgroup import PodValues
+from podfit.kubelet.allocation.manager import Allocated
 from podfit.kubelet.pods.facts import PodFacts
 from podfit.kubelet.pods.reporter import Reporter
 from podfit.kubelet.pods.toolbox import Toolbox
@@ -25,15 +26,14 @@ class Found(msgspec.Struct, frozen=True):
     values: PodValues
 
 
-def found(tools: Toolbox, reporter: Reporter, desired: Pod, facts: PodFacts) -> Found | None:
+def found(tools: Toolbox, reporter: Reporter, seen: Allocated, facts: PodFacts) -> Found | None:
     """None while something is open: a resize, a container that waits, an end, a status that the API does not have, a
-    cgroup that is missing or cannot be read. To be called when no decision is half told.
+    cgroup that is missing or cannot be read.
     """
-    uid = desired.metadata.uid
-    if reporter.is_open or tools.allocation.conditions(uid):
+    if reporter.is_open or seen.conditions:
         return None
-    allocated = tools.allocation.allocated(desired)
-    values = tools.actuator.pod_values(allocated)
+    values = tools.actuator.pod_values(seen.pod)
     if values is None:
         return None
-    return Found(desired, allocated, tools.actuator.actuated(uid), reporter.writer.status, facts, values)
+    actuated = tools.actuator.actuated(seen.desired.metadata.uid)
+    return Found(seen.desired, seen.pod, actuated, reporter.writer.status, facts, values)

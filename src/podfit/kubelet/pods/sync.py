@@ -20,6 +20,7 @@ from podfit.api.core.pods import Pod
 from podfit.client.backoff import delay_after
 from podfit.decide.guests import every_container
 from podfit.kubelet.actuation.actuator import LivePod, restart_message
+from podfit.kubelet.beneath import component, make_directory
 from podfit.kubelet.pods import labels
 from podfit.kubelet.pods.configs import log_directory, sandbox_config
 from podfit.kubelet.pods.facts import PodFacts, observe
@@ -104,8 +105,9 @@ class PodSync:
         return Turn(over=self._reporter.ended, again=min(retries, default=None))
 
     async def _found(self, newest: Callable[[], Pod], facts: PodFacts) -> Found | None:
-        await self._tools.allocation.settled()
-        return found(self._tools, self._reporter, newest(), facts) if self._volumes is not None else None
+        if self._volumes is None:
+            return None
+        return found(self._tools, self._reporter, await self._tools.allocation.look(newest), facts)
 
     # ------------------------------------------------------------------ one round
 
@@ -137,7 +139,7 @@ class PodSync:
         replaced = {each.container.name for each in kills}
         still = {name: container for name, container in live.containers.items() if name not in replaced}
         outcome = await actuator.resize(pod, LivePod(sandbox_id=live.sandbox_id, containers=still))
-        self._tools.allocation.report(pod, outcome.error)
+        await self._tools.allocation.report(pod, outcome.error)
         if outcome.error:
             retries.append(self._tools.jittered(OUTAGE_SECONDS if outcome.outage else RETRY_SECONDS))
         return replaced, outcome.changed and not outcome.error
@@ -172,7 +174,9 @@ class PodSync:
         """A sandbox that failed to come up is left for the next turn, which gives it the same number again."""
         attempt = facts.sandboxes[0].attempt + 1 if facts.sandboxes else 0
         config = self._sandbox_config(pod, attempt)
-        log_directory(self._tools.config.log_root, labels.ref(pod)).mkdir(parents=True, exist_ok=True)
+        logs = log_directory(self._tools.config.log_root, labels.ref(pod))
+        logs.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(logs.parent, component(logs.name))
         try:
             await self._tools.runtime.run_sandbox(config)
         except CRIError as error:

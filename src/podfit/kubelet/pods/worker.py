@@ -8,6 +8,7 @@ However often a pod is woken during a turn, one turn follows.
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 from podfit.api.core.pods import Pod
 from podfit.client.backoff import Backoff
@@ -39,11 +40,11 @@ TERMINAL = ("Succeeded", "Failed")
 
 
 class PodWorker:
-    """`run` returns once nothing of the pod is left and its API object is gone."""
+    """`run` returns once nothing of the pod is left and its API object is gone. `tried` is called after each turn."""
 
-    def __init__(self, tools: Toolbox, pod: Pod) -> None:
+    def __init__(self, tools: Toolbox, pod: Pod, *, tried: Callable[[], None]) -> None:
         self.pod = pod
-        self._tools = tools
+        self._tools, self._tried = tools, tried
         writer = MirrorWriter if is_static(pod) else StatusWriter
         self._writer = writer(tools.client, pod, clock=tools.clock)
         self._reporter = Reporter(tools, self._writer, first_seen=tools.clock.monotonic())
@@ -54,11 +55,13 @@ class PodWorker:
         self._stopped = False
         self._deleted = False
         self._dirty = asyncio.Event()
+        self._resized = False  # a resize was decided that no turn has begun with yet
         self._dirty.set()
         self._turn: asyncio.Task[float | None] | None = None
         self._early: asyncio.Task[PodFacts] | None = None
         self._timer: Timer | None = None
         self._failures = Backoff(1.0, RETRY_SECONDS)
+        self._began: float | None = None  # on the monotonic clock: the time of day may be set meanwhile
 
     @property
     def active(self) -> bool:
@@ -115,9 +118,12 @@ class PodWorker:
             self._early.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     def go_first(self) -> None:
-        """Take a turn, and have precedence until it is over. A pod that ends is not resized."""
+        """Take a turn, and have precedence until it is over. A turn under way does not count, as it may have looked at
+        the old size. A pod that ends is not resized.
+        """
         if not self._ending:
             self._tools.precedence.begin(self.pod.metadata.uid)
+            self._resized = True
         self._dirty.set()
 
     async def run(self) -> None:
@@ -126,6 +132,7 @@ class PodWorker:
             while not (self._deleted and self._gone):
                 await self._dirty.wait()
                 self._dirty.clear()
+                self._resized = False
                 await self._one_turn()
         finally:
             self._tools.precedence.end(self.pod.metadata.uid)
@@ -141,7 +148,9 @@ class PodWorker:
         began = self._tools.clock.monotonic()
         self._turn = asyncio.create_task(self._guarded(), name=f"pod {self.pod.metadata.name}")
         await asyncio.wait({self._turn})
-        self._tools.precedence.end(self.pod.metadata.uid)
+        self._tried()
+        if not self._resized:
+            self._tools.precedence.end(self.pod.metadata.uid)
         if not self._turn.cancelled():
             again = self._turn.result()
             if again is not None:
@@ -186,10 +195,13 @@ class PodWorker:
 
     def _seconds_left(self) -> float | None:
         """Until the pod has been active for as long as it may be; None when there is no such limit."""
-        began, allowed = self._writer.status.start_time, self.pod.spec.active_deadline_seconds
-        if not began or allowed is None:
+        started, allowed = self._writer.status.start_time, self.pod.spec.active_deadline_seconds
+        clock = self._tools.clock
+        if not started:
             return None
-        return allowed - (self._tools.clock.now() - parse_time(began)).total_seconds()
+        if self._began is None:
+            self._began = clock.monotonic() - max(0.0, (clock.now() - parse_time(started)).total_seconds())
+        return None if allowed is None else self._began + allowed - clock.monotonic()
 
     async def _finish(self) -> None:
         self._tools.precedence.end(self.pod.metadata.uid)

@@ -18,12 +18,14 @@ import os
 import shutil
 import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from podfit.core.clock import Clock
+from podfit.kubelet.runtime.shims import end_childless
 from podfit.net.files import write_atomic
 from podfit.net.processes import start_ticks
 
@@ -117,10 +119,14 @@ class Containerd:
         self._begun = False
         await self._answering()
 
-    async def watch(self) -> None:
+    async def watch(self, restarted: Callable[[], None]) -> None:
+        """`restarted` is called when there is another process, with another `pid`."""
         while True:
             await self._clock.sleep(RESTART_SECONDS)
+            before = self.pid
             await self.revive()
+            if self.pid != before:
+                restarted()
 
     async def revive(self) -> None:
         """Start it again if it has died; also one that was adopted while it was dying."""
@@ -140,6 +146,7 @@ class Containerd:
             if self._alive_process(process):
                 os.kill(process.pid, signal.SIGKILL)
         self._process = None
+        end_childless(self.places.socket)
         shutil.rmtree(self.places.run, ignore_errors=True)
         for directory in SHIM_FOLDERS:
             with contextlib.suppress(OSError):

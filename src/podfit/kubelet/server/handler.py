@@ -1,25 +1,26 @@
 """What the node answers itself: health, its pods, its configuration, container logs, metrics.
 
-It is a wire handler; whoever serves it verifies client certificates. Everything but health needs a caller that is
-known: a verified certificate, or the identity that an in-process transport carries.
+It is a wire handler. Who asks and whether they may is decided in front of it: over the network by `server.access`,
+inside a process by whoever holds the handler. Either sets the request's identity; everything but health needs one.
 """
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from podfit.api import codec
 from podfit.api.core.pods import Pod
 from podfit.core.clock import Clock
-from podfit.core.times import format_micro, parse_time
+from podfit.core.numbers import parse_int
+from podfit.core.times import format_micro, later, parse_time
 from podfit.decide.guests import every_container
 from podfit.kubelet.pods.facts import observe
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.types import ContainerState, ContainerStatus
-from podfit.kubelet.server.logs import LogOptions, stream
+from podfit.kubelet.server.logs import LogOptions, open_log, stream
 from podfit.kubelet.server.usage import UsageMetrics
 from podfit.net.metrics import CONTENT_TYPE, Metrics
 from podfit.net.wire import Request, Response
@@ -46,7 +47,7 @@ class NodeServer:
     async def __call__(self, request: Request) -> Response:
         if request.path in ("/healthz", "/healthz/ping", "/healthz/syncloop"):
             return _text(200, "ok") if self._healthy() else _text(500, "container runtime does not answer\n")
-        if request.identity is None and request.peer_certificate is None:
+        if request.identity is None:
             return _text(401, "Unauthorized")
         logs = _LOGS.match(request.path)
         if request.method != "GET":
@@ -102,8 +103,14 @@ class NodeServer:
             except CRIError:
                 return True
 
-        if not Path(instance.log_path).exists():  # it has written nothing, or its runtime keeps no logs
+        if not instance.log_path:  # its runtime keeps no logs
             return Response(200, {"content-type": "text/plain"}, b"")
+        try:
+            open_log(Path(instance.log_path)).close()
+        except FileNotFoundError:  # it has written nothing
+            return Response(200, {"content-type": "text/plain"}, b"")
+        except OSError as error:
+            return _text(500, f"failed to open log file: {error.strerror}\n")
         body = stream(Path(instance.log_path), options, ended=ended, sleep=self._clock.sleep)
         return Response(200, {"content-type": "text/plain"}, body)
 
@@ -129,7 +136,7 @@ def _options(request: Request, now: datetime) -> LogOptions:
     """Raises ValueError with a text for the caller."""
     since = ""
     if seconds := _number(request, "sinceSeconds"):
-        since = format_micro(now - timedelta(seconds=seconds))
+        since = format_micro(later(now, -seconds))
     elif request.param("sinceTime"):
         since = format_micro(parse_time(request.param("sinceTime")).astimezone(UTC))
     return LogOptions(
@@ -141,9 +148,10 @@ def _number(request: Request, name: str) -> int | None:
     text = request.param(name)
     if not text:
         return None
-    if not text.isdigit():
+    number = parse_int(text)
+    if number < 0:
         raise ValueError(f"{name}: {text!r} must be a whole number that is not negative")
-    return int(text)
+    return number
 
 
 def _text(status: int, text: str) -> Response:

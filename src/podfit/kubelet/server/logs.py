@@ -5,12 +5,19 @@ Nothing is written into the log by us; `follow` reads on until the container has
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
+from podfit.kubelet.beneath import open_regular
+
 BLOCK = 64 * 1024
+HEAD = 128  # bytes that hold time, stream and tag of a record
+MOST_RECORD = 1 << 20  # a runtime's are 16 KiB long; the rest of a longer one is left out
+MOST_TAIL = 4 << 20
 POLL_SECONDS = 0.1
 
 
@@ -57,11 +64,11 @@ def tail_text(path: Path, *, lines: int, limit: int) -> str:
 async def stream(
     path: Path, options: LogOptions, *, ended: Callable[[], Awaitable[bool]], sleep: Callable[[float], Awaitable[None]],
 ) -> AsyncIterator[bytes]:
-    """The log as `kubectl logs` shows it. Raises FileNotFoundError before the first item when there is no log."""
+    """The log as `kubectl logs` shows it. Raises OSError before the first item when there is no log."""
     left = options.limit
-    start = await asyncio.to_thread(_offset_of_tail, path, options.tail) if options.tail is not None else 0
-    with path.open("rb") as file:
-        file.seek(start)
+    with open_log(path) as file:
+        if options.tail is not None:
+            file.seek(await asyncio.to_thread(_offset_of_tail, file, options.tail))
         async for line in _lines(file.read, follow=options.follow, ended=ended, sleep=sleep):
             record = parse(line)
             if record is None or (options.since and _key(record.time) < _key(options.since)):
@@ -85,6 +92,8 @@ async def _lines(
             *lines, rest = (rest + block).split(b"\n")
             for line in lines:
                 yield line
+            rest = rest[:MOST_RECORD]
+            await asyncio.sleep(0)  # lines that are passed over wait for nobody
         if last_round:
             break
         if await ended():
@@ -101,40 +110,47 @@ def _key(time: str) -> tuple[str, str]:
     return whole, fraction.ljust(9, "0")
 
 
+def open_log(path: Path) -> BinaryIO:
+    """Raises OSError: there is none, or something else has been put in its place."""
+    return open(open_regular(path), "rb")
+
+
 def _last_lines(path: Path, lines: int) -> bytes:
-    with path.open("rb") as file:
-        file.seek(_offset_of_tail(path, lines))
-        return file.read()
+    """At most MOST_TAIL bytes from where they begin."""
+    with open_log(path) as file:
+        file.seek(_offset_of_tail(file, lines))
+        return file.read(MOST_TAIL)
 
 
-def _offset_of_tail(path: Path, lines: int) -> int:
-    """Where the last `lines` lines begin, found by reading twice as much from the end until there are enough."""
-    size, window = path.stat().st_size, BLOCK
+def _offset_of_tail(file: BinaryIO, lines: int) -> int:
+    """Where the last `lines` lines begin. A line may consist of several records; what is no record is passed over."""
+    size = file.seek(0, os.SEEK_END)
     if lines <= 0:
         return size
-    with path.open("rb") as file:
-        while True:
-            begin = max(0, size - window)
-            file.seek(begin)
-            starts = _line_starts(file.read(size - begin), whole=begin == 0)
-            if len(starts) >= lines:
-                return begin + starts[-lines]
-            if begin == 0:
-                return 0
-            window *= 2
+    following: int | None = None
+    for offset, head in _backwards(file, size):
+        record = parse(head)
+        if record is None:
+            continue
+        if following is not None and not record.partial:  # so the record behind it begins a line
+            lines -= 1
+            if not lines:
+                return following
+        following = offset
+    return 0
 
 
-def _line_starts(data: bytes, *, whole: bool) -> list[int]:
-    """Offsets at which log lines surely begin. A line may consist of several records; what is no record is passed over.
-
-    Unless `data` is the `whole` file, it begins somewhere inside of a record, and nobody knows how the line began.
-    """
-    starts, position, inside = [], 0, not whole
-    for number, raw in enumerate(data.split(b"\n")):
-        record = parse(raw) if whole or number else None
-        if record is not None:
-            if not inside:
-                starts.append(position)
-            inside = record.partial
-        position += len(raw) + 1
-    return starts
+def _backwards(file: BinaryIO, size: int) -> Iterator[tuple[int, bytes]]:
+    """Raw lines from the last to the first: where each begins, and at least its first bytes."""
+    behind = b""
+    for begin in range((size - 1) // BLOCK * BLOCK, -1, -BLOCK):
+        file.seek(begin)
+        first, *others = (file.read(min(BLOCK, size - begin)) + behind).split(b"\n")
+        position, found = begin + len(first) + 1, []
+        for line in others:
+            found.append((position, line))
+            position += len(line) + 1
+        yield from reversed(found)
+        if begin == 0:
+            yield 0, first
+        behind = first[:HEAD]

@@ -2,12 +2,11 @@
 
 from msgspec.structs import replace
 
-from podfit.api.core.pods import Pod
+from podfit.api.core.pods import MIRROR, Pod
 
 SOURCE = "kubernetes.io/config.source"
 HASH = "kubernetes.io/config.hash"
 SEEN = "kubernetes.io/config.seen"
-MIRROR = "kubernetes.io/config.mirror"
 FILE = "file"
 
 

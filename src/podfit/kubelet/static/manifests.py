@@ -19,6 +19,7 @@ from podfit.api.defaults import apply_defaults
 from podfit.api.validation.pods import validate_pod_create
 from podfit.core.features import FeatureGates
 from podfit.core.times import format_time
+from podfit.decide.node_rights.references import referred_by
 from podfit.decide.qos import qos_class
 from podfit.kubelet.static.annotations import FILE, HASH, SEEN, SOURCE
 
@@ -38,6 +39,8 @@ def read(content: bytes, *, path: str, node: str, now: datetime, gates: FeatureG
         raise BadManifest(str(error)) from error
     if asked.metadata.deletion_timestamp is not None:
         raise BadManifest("a static pod has no deletionTimestamp")
+    if referred := referred_by(asked.spec):  # a node may not show a mirror of it, and may not read what it names
+        raise BadManifest(f"static pods may not reference {referred}")
     where = f"{node}\0{path}\0".encode()
     uid = hashlib.md5(where + codec.encode(asked), usedforsecurity=False).hexdigest()
     pod = apply_defaults(_placed(asked, node, uid, format_time(now)), gates)

@@ -1,14 +1,17 @@
 """The volumes of the pods on this node: made before the containers, refreshed once a minute, removed with the pod.
 
     <root>/pods/<uid>/volumes/kubernetes.io~<kind>/<name>
+    <root>/pods/<uid>/volume-subpaths/…      see sub_paths
 
 A source that podfit cannot mount is refused by name. Everything can be repeated: what is there already is kept.
 """
 
+import asyncio
 import os
-import shutil
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -18,16 +21,23 @@ from podfit.api.core.containers import Container, VolumeMount
 from podfit.api.core.pods import Pod
 from podfit.api.core.volumes import Volume
 from podfit.core.errors import ApiError
-from podfit.kubelet.pods.environment import expand
+from podfit.decide.expansion import PATH_BYTES, expand_within
+from podfit.kubelet.beneath import Outside, component, make_directory
 from podfit.kubelet.pods.fields import Unsupported
 from podfit.kubelet.pods.lookup import Missing
 from podfit.kubelet.runtime.types import Mount, Propagation
-from podfit.kubelet.volumes.atomic import write_payload
+from podfit.kubelet.volumes.atomic import Payload, write_payload
 from podfit.kubelet.volumes.host_path import prepare
 from podfit.kubelet.volumes.mounter import Mounter
-from podfit.kubelet.volumes.payloads import Payloads
+from podfit.kubelet.volumes.payloads import Payloads, Room
+from podfit.kubelet.volumes.sub_paths import bind, remove_tree
 
 _PROPAGATION: Mapping[str, Propagation] = {"HostToContainer": "host-to-container", "Bidirectional": "bidirectional"}
+
+POD_BYTES, POD_FILES = 128 << 20, 20_000  # of all volumes whose files the kubelet writes
+FEW_BYTES, FEW_FILES = 256 << 10, 64  # written where the event loop runs
+MOST_MOUNTS = 1000  # of one container
+BREATH = 16  # mounts between two turns of the event loop
 
 Paths = Mapping[str, Path]
 """Where each volume is on the host, by its name."""
@@ -45,18 +55,34 @@ class Volumes(msgspec.Struct, frozen=True):
 
     async def mount(self, pod: Pod, *, again: bool = False) -> Paths:
         """Make every volume, or refresh it. Raises MountError for the first that cannot be had."""
-        return {volume.name: await self._mount(pod, volume, again=again) for volume in pod.spec.volumes}
+        paths, room = {}, Room(POD_BYTES, POD_FILES, "volumes of the pod")
+        for volume in pod.spec.volumes:
+            paths[volume.name] = await self._mount(pod, volume, room, again=again)
+            await asyncio.sleep(0)
+        return paths
 
-    def remove(self, uid: str) -> None:
-        """Unmount and delete everything of a pod, messages of its containers too. Raises OSError."""
+    async def remove(self, uid: str) -> None:
+        """Unmount and delete everything of a pod, messages of its containers too. Raises OSError.
+
+        Containers fill their volumes with as many files as they like, so only few are deleted in the event loop.
+        """
         self.payloads.tokens.forget(uid)
         home = self.pod_directory(uid)
-        if home.exists():
-            self.mounter.unmount_below(home)
-            shutil.rmtree(home)
+        if not home.exists():
+            return
+        if _holds_few(home):
+            remove_tree(home, self.mounter)
+        else:
+            await asyncio.to_thread(remove_tree, home, self.mounter)
 
     def pod_directory(self, uid: str) -> Path:
-        return self.root / "pods" / uid
+        return self.root / "pods" / component(uid)
+
+    def make_directory(self, uid: str, *names: str) -> Path:
+        """A directory below the pod's. Only root may enter the pod's own. Raises Outside, OSError."""
+        below = "/".join((component(uid), *(component(name) for name in names)))
+        (self.root / "pods").mkdir(mode=0o750, parents=True, exist_ok=True)
+        return make_directory(self.root / "pods", below, mode=0o750)
 
     def known(self) -> set[str]:
         """The pods that have a directory, wanted or orphaned."""
@@ -65,7 +91,7 @@ class Volumes(msgspec.Struct, frozen=True):
         except FileNotFoundError:
             return set()
 
-    async def _mount(self, pod: Pod, volume: Volume, *, again: bool) -> Path:
+    async def _mount(self, pod: Pod, volume: Volume, room: Room, *, again: bool) -> Path:
         try:
             if volume.host_path is not None:
                 path = Path(volume.host_path.path)
@@ -73,50 +99,83 @@ class Volumes(msgspec.Struct, frozen=True):
                 if problem:
                     raise MountError(_text(volume, problem))
                 return path
-            return await self._in_pod_directory(pod, volume, again=again)
-        except (Missing, Unsupported, ApiError, OSError) as error:
+            return await self._in_pod_directory(pod, volume, room, again=again)
+        except (Missing, Unsupported, Outside, ApiError, OSError) as error:
             raise MountError(_text(volume, str(error))) from error
 
-    async def _in_pod_directory(self, pod: Pod, volume: Volume, *, again: bool) -> Path:
+    async def _in_pod_directory(self, pod: Pod, volume: Volume, room: Room, *, again: bool) -> Path:
         kind, in_memory, size = _kind(volume)
-        path = self.pod_directory(pod.metadata.uid).joinpath("volumes", f"kubernetes.io~{kind}", volume.name)
         payload = await self.payloads.of(pod, volume, recent=again)
+        path = self.pod_directory(pod.metadata.uid) / "volumes" / f"kubernetes.io~{kind}" / component(volume.name)
         new = not path.exists()
         if new:
-            path.mkdir(parents=True, exist_ok=True)
+            path = self.make_directory(pod.metadata.uid, "volumes", f"kubernetes.io~{kind}", volume.name)
         if in_memory:
             self.mounter.tmpfs(path, size=size)
         if new:
             path.chmod(0o777)
         if payload is not None:
-            write_payload(path, payload, now=self.now(), own=self.mounter.own)
+            for file in payload.values():
+                room.take(file)
+            await self._write(path, payload)
         return path
 
+    async def _write(self, path: Path, payload: Payload) -> None:
+        write = partial(write_payload, path, payload, now=self.now(), own=self.mounter.own)
+        if len(payload) > FEW_FILES or sum(len(file.data) for file in payload.values()) > FEW_BYTES:
+            await asyncio.to_thread(write)
+        else:
+            write()
 
-def container_mounts(pod: Pod, container: Container, paths: Paths, environment: Mapping[str, str]) -> tuple[Mount, ...]:
-    """What the runtime has to mount into one container. Raises Unsupported for a sub-path that leaves its volume."""
-    return tuple(_container_mount(each, paths, environment) for each in container.volume_mounts)
+    async def container_mounts(
+        self, pod: Pod, container: Container, paths: Paths, environment: Mapping[str, str],
+    ) -> tuple[Mount, ...]:
+        """What the runtime has to mount into one container. Raises Unsupported for a sub-path that leaves its volume,
+        TooLarge, OSError.
+        """
+        if len(container.volume_mounts) > MOST_MOUNTS:
+            raise Unsupported(f"{len(container.volume_mounts)} volume mounts, podfit makes at most {MOST_MOUNTS}")
+        read_only = {volume.name for volume in pod.spec.volumes if _is_read_only(volume)}
+        mounts = []
+        for number, mount in enumerate(container.volume_mounts):
+            if mount.name not in paths:
+                raise Unsupported(f'volume mount "{mount.name}" has no volume')
+            place = mount.name, container.name, str(number)
+            mounts.append(Mount(
+                container_path=mount.mount_path, readonly=mount.read_only or mount.name in read_only,
+                host_path=str(self._source(pod, mount, paths[mount.name], environment, place)),
+                propagation=_PROPAGATION.get(mount.mount_propagation or "", "private")))
+            if number % BREATH == 0:
+                await asyncio.sleep(0)
+        return tuple(mounts)
+
+    def _source(
+        self, pod: Pod, mount: VolumeMount, volume: Path, environment: Mapping[str, str], place: tuple[str, ...],
+    ) -> Path:
+        sub_path = _sub_path(mount, environment)
+        if not sub_path:
+            return volume
+        home = self.make_directory(pod.metadata.uid)
+        return bind(volume, sub_path, home=home, place=place, mounter=self.mounter)
 
 
-def _container_mount(mount: VolumeMount, paths: Paths, environment: Mapping[str, str]) -> Mount:
-    if mount.name not in paths:
-        raise Unsupported(f'volume mount "{mount.name}" has no volume')
-    sub_path = expand(mount.sub_path_expr, environment) if mount.sub_path_expr else mount.sub_path
-    host = _inside(paths[mount.name], sub_path) if sub_path else paths[mount.name]
-    return Mount(
-        container_path=mount.mount_path, host_path=str(host), readonly=mount.read_only,
-        propagation=_PROPAGATION.get(mount.mount_propagation or "", "private"))
+def _holds_few(home: Path) -> bool:
+    """Whether there are no more than FEW_FILES files and directories below; no more than those are looked at."""
+    inside = (entry for _, directories, files in os.walk(home) for entry in (*directories, *files))
+    return next(islice(inside, FEW_FILES, None), None) is None
 
 
-def _inside(volume: Path, sub_path: str) -> Path:
-    """A path below the volume, made as a directory when missing; links must not lead out."""
-    base = volume.resolve()
-    target = (base / sub_path).resolve()
-    if os.path.isabs(sub_path) or not target.is_relative_to(base):
-        raise Unsupported(f"subPath {sub_path!r} is outside of its volume")
-    if not target.exists():
-        target.mkdir(mode=0o755, parents=True)
-    return target
+def _is_read_only(volume: Volume) -> bool:
+    """What the kubelet writes and brings up to date is not for containers to change, whatever their mount says."""
+    sources = volume.config_map, volume.secret, volume.downward_api, volume.projected
+    return any(source is not None for source in sources)
+
+
+def _sub_path(mount: VolumeMount, environment: Mapping[str, str]) -> str:
+    if not mount.sub_path_expr:
+        return mount.sub_path
+    what = f"subPathExpr of volume mount {mount.name}"
+    return expand_within(what, mount.sub_path_expr, environment, limit=PATH_BYTES)
 
 
 def _kind(volume: Volume) -> tuple[str, bool, int | None]:

@@ -1,4 +1,4 @@
-"""tmpfs mounts of a pod's volumes, and whose their files are.
+"""Mounts of a pod's volumes and sub-paths, and whose their files are.
 
 `TmpfsMounter` calls mount(2) through the C library: the standard library has no binding, and running mount(8) costs a
 process per volume. `DirectoryMounter` is for nodes that may not mount, which are the simulated ones: there a volume in
@@ -6,11 +6,17 @@ memory is a directory like any other.
 """
 
 import ctypes
+import errno
 import os
+import re
 from pathlib import Path
 from typing import Protocol
 
-_MNT_DETACH = 2
+from podfit.kubelet.beneath import reachable
+
+_MNT_DETACH, _UMOUNT_NOFOLLOW, _MS_BIND = 2, 8, 4096
+_MOST_MOUNTS = 100  # on one place
+_ESCAPED = re.compile(rb"\\([0-7]{3})")
 
 
 class Mounter(Protocol):
@@ -20,8 +26,18 @@ class Mounter(Protocol):
     def unmount_below(self, path: Path) -> None:
         """Unmount everything at or below `path`, deepest first."""
 
-    def own(self, path: Path, user: int, group: int) -> None:
-        """Give a file to a user and a group, -1 for the one that it has. Raises OSError."""
+    @property
+    def binds(self) -> bool:
+        """Whether `bind` does anything. Where it does not, no container will ever reach the files."""
+
+    def bind(self, descriptor: int, target: Path) -> None:
+        """Make what the descriptor is open on appear at an existing file or directory. Raises OSError."""
+
+    def unmount(self, target: Path) -> None:
+        """Undo every mount exactly there; fine if there is none. Raises OSError."""
+
+    def own(self, descriptor: int, user: int, group: int) -> None:
+        """Give an open file to a user and a group, -1 for the one that it has. Raises OSError."""
 
 
 class DirectoryMounter:
@@ -31,7 +47,17 @@ class DirectoryMounter:
     def unmount_below(self, path: Path) -> None:
         """There is never anything mounted."""
 
-    def own(self, path: Path, user: int, group: int) -> None:
+    @property
+    def binds(self) -> bool:
+        return False
+
+    def bind(self, descriptor: int, target: Path) -> None:
+        """What runs here reads no files."""
+
+    def unmount(self, target: Path) -> None:
+        """There is never anything mounted."""
+
+    def own(self, descriptor: int, user: int, group: int) -> None:
         """No container will read it, so it stays with whoever simulates the node."""
 
 
@@ -47,10 +73,27 @@ class TmpfsMounter:
 
     def unmount_below(self, path: Path) -> None:
         for point in sorted(mount_points(path), reverse=True):
-            self._check(self._libc.umount2(os.fsencode(point), _MNT_DETACH), point)
+            self._check(self._libc.umount2(os.fsencode(point), _MNT_DETACH | _UMOUNT_NOFOLLOW), point)
 
-    def own(self, path: Path, user: int, group: int) -> None:
-        os.chown(path, user, group)
+    @property
+    def binds(self) -> bool:
+        return True
+
+    def bind(self, descriptor: int, target: Path) -> None:
+        source = reachable(descriptor).encode()
+        self._check(self._libc.mount(source, os.fsencode(target), None, _MS_BIND, None), target)
+
+    def unmount(self, target: Path) -> None:
+        for _ in range(_MOST_MOUNTS):
+            if self._libc.umount2(os.fsencode(target), _MNT_DETACH | _UMOUNT_NOFOLLOW) == 0:
+                continue
+            if ctypes.get_errno() not in (errno.EINVAL, errno.ENOENT):
+                self._check(-1, target)
+            return
+        raise OSError(errno.EBUSY, f"more than {_MOST_MOUNTS} mounts on one place", str(target))
+
+    def own(self, descriptor: int, user: int, group: int) -> None:
+        os.fchown(descriptor, user, group)
 
     def _check(self, result: int, path: Path) -> None:
         if result != 0:
@@ -61,8 +104,9 @@ class TmpfsMounter:
 def mount_points(path: Path) -> list[Path]:
     """At or below `path`. From /proc/self/mountinfo, whose fifth field is the mount point, blanks as octal escapes."""
     found = []
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():
-        point = Path(line.split(" ")[4].encode().decode("unicode_escape"))
+    for line in Path("/proc/self/mountinfo").read_bytes().splitlines():
+        text = _ESCAPED.sub(lambda match: bytes([int(match[1], 8)]), line.split(b" ")[4])
+        point = Path(os.fsdecode(text))
         if point == path or path in point.parents:
             found.append(point)
     return found

@@ -1,5 +1,6 @@
 """What ConfigMap, Secret, downward API and projected volumes contain: paths, bytes and modes."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
@@ -20,6 +21,37 @@ from podfit.kubelet.volumes.atomic import File, Owner
 from podfit.kubelet.volumes.tokens import TokenSource
 
 DEFAULT_MODE = 0o644
+VOLUME_BYTES, VOLUME_FILES = 32 << 20, 10_000
+
+
+class Room:
+    """How much may still be written."""
+
+    def __init__(self, size: int, files: int, what: str) -> None:
+        self._most, self._what = (size, files), what
+        self._size = self._files = 0
+
+    def take(self, file: File) -> None:
+        """Raises Unsupported. A file of two names counts twice: it is written twice."""
+        self._size, self._files = self._size + len(file.data), self._files + 1
+        if self._size > self._most[0] or self._files > self._most[1]:
+            raise Unsupported(f"the {self._what} take more than {self._most[0]} bytes or {self._most[1]} files")
+
+
+class Files:
+    """What a volume is going to hold; bounded while it is put together."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, File] = {}
+        self._room = Room(VOLUME_BYTES, VOLUME_FILES, "files of the volume")
+
+    def add(self, path: str, file: File) -> None:
+        self._room.take(file)
+        self.found[path] = file
+
+    def add_all(self, files: Mapping[str, File]) -> None:
+        for path, file in files.items():
+            self.add(path, file)
 
 
 class Payloads(msgspec.Struct, frozen=True):
@@ -48,24 +80,25 @@ class Payloads(msgspec.Struct, frozen=True):
         self, pod: Pod, volume: ProjectedVolumeSource, read: Callable[..., Awaitable[Mapping[str, bytes]]],
     ) -> dict[str, File]:
         """Later sources win where paths meet."""
-        files: dict[str, File] = {}
+        files = Files()
         mode = volume.default_mode
         for each in volume.sources:
             if each.config_map is not None:
                 optional = bool(each.config_map.optional)
                 data = await read("configmap", name=each.config_map.name, optional=optional)
-                files |= _files("configmap", data, each.config_map.items, mode, optional=optional)
+                files.add_all(_files("configmap", data, each.config_map.items, mode, optional=optional))
             elif each.secret is not None:
                 optional = bool(each.secret.optional)
                 data = await read("secret", name=each.secret.name, optional=optional)
-                files |= _files("secret", data, each.secret.items, mode, optional=optional)
+                files.add_all(_files("secret", data, each.secret.items, mode, optional=optional))
             elif each.downward_api is not None:
-                files |= self._downward(pod, each.downward_api.items, mode)
+                files.add_all(self._downward(pod, each.downward_api.items, mode))
             elif each.service_account_token is not None:
-                files[each.service_account_token.path] = await self._token(pod, each.service_account_token, mode)
+                files.add(each.service_account_token.path, await self._token(pod, each.service_account_token, mode))
             else:
                 raise Unsupported("podfit projects configMap, secret, downwardAPI and serviceAccountToken sources only")
-        return files
+            await asyncio.sleep(0)
+        return files.found
 
     async def _token(self, pod: Pod, wanted: ServiceAccountTokenProjection, default_mode: int | None) -> File:
         """For its user alone where all containers have the same one, for the group of the pod's files as well."""
@@ -77,7 +110,7 @@ class Payloads(msgspec.Struct, frozen=True):
         return File(text.encode(), 0o600 if group is None else 0o640, Owner(user, group))
 
     def _downward(self, pod: Pod, items: Sequence[DownwardAPIVolumeFile], default_mode: int | None) -> dict[str, File]:
-        files = {}
+        files = Files()
         for item in items:
             if item.field_ref is not None:
                 text = field_value(pod, item.field_ref.field_path)
@@ -85,8 +118,8 @@ class Payloads(msgspec.Struct, frozen=True):
                 text = resource_value(pod, pod.spec.containers[0], item.resource_field_ref, self.allocatable)
             else:
                 raise Unsupported(f"{item.path}: neither fieldRef nor resourceFieldRef is given")
-            files[item.path] = File(text.encode(), _mode(item.mode, default_mode))
-        return files
+            files.add(item.path, File(text.encode(), _mode(item.mode, default_mode)))
+        return files.found
 
 
 def common_user(spec: PodSpec) -> int | None:
@@ -103,16 +136,19 @@ def common_user(spec: PodSpec) -> int | None:
 def _files(
     source: Source, data: Mapping[str, bytes], items: Sequence[KeyToPath], default_mode: int | None, *, optional: bool,
 ) -> dict[str, File]:
+    files = Files()
     if not items:
-        return {key: File(value, _mode(None, default_mode)) for key, value in data.items()}
-    files = {}
+        mode = _mode(None, default_mode)
+        for key, value in data.items():
+            files.add(key, File(value, mode))
+        return files.found
     for item in items:
         if item.key in data:
-            files[item.path] = File(data[item.key], _mode(item.mode, default_mode))
+            files.add(item.path, File(data[item.key], _mode(item.mode, default_mode)))
         elif not optional:
             kind = "config" if source == "configmap" else source
             raise Missing(f"{source} references non-existent {kind} key: {item.key}")
-    return files
+    return files.found
 
 
 def _mode(own: int | None, default: int | None) -> int:

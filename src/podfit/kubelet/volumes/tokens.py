@@ -37,6 +37,7 @@ class _Key(NamedTuple):
 
 class _Token(msgspec.Struct, frozen=True):
     text: str
+    begin: datetime
     renew: datetime
     end: datetime
 
@@ -52,7 +53,7 @@ class TokenSource:
         account = pod.spec.service_account_name or "default"
         key, now = _Key(pod.metadata.uid, account, wanted.audience, seconds), self._clock.now()
         known = self._tokens.get(key)
-        if known is not None and now < known.renew:
+        if known is not None and known.begin <= now < known.renew:  # of a time to come: the clock was set back
             return known.text
         try:
             known = self._tokens[key] = await self._request(pod, key, now)
@@ -79,4 +80,4 @@ class TokenSource:
         status = codec.decode(body, TokenRequest).status
         end = parse_time(status.expiration_timestamp or "")
         life = end - now
-        return _Token(status.token, now + min(life * LIFE_USED, LONGEST_USE), end)
+        return _Token(status.token, now, now + min(life * LIFE_USED, LONGEST_USE), end)

@@ -86,8 +86,11 @@ def compared(key: bytes, expected: int | None) -> list[Any]:
     ]
 
 
-def write(key: bytes, value: bytes | None, expected: int | None) -> Any:
-    """A compare and swap; where it fails, it reads what is there instead. `value` None deletes."""
+def write(
+    key: bytes, value: bytes | None, expected: int | None, along: Sequence[tuple[bytes, bytes, int]] = ()
+) -> Any:
+    """A compare and swap; where it fails, it reads what is there instead. `value` None deletes. `along` are keys that
+    are swapped too, with their values and expected revisions."""
     success: Sequence[Any]
     if value is None:
         success = [pb.RequestOp(request_delete_range=pb.DeleteRangeRequest(key=key, prev_kv=True))]
@@ -97,7 +100,11 @@ def write(key: bytes, value: bytes | None, expected: int | None) -> Any:
             pb.RequestOp(request_range=pb.RangeRequest(key=key, keys_only=True)),
         ]
     failure = [pb.RequestOp(request_range=pb.RangeRequest(key=key))]
-    return pb.TxnRequest(compare=compared(key, expected), success=success, failure=failure)
+    compare = compared(key, expected)
+    for other, content, revision in along:
+        compare += compared(other, revision)
+        success = [pb.RequestOp(request_put=pb.PutRequest(key=other, value=content)), *success]
+    return pb.TxnRequest(compare=compare, success=success, failure=failure)
 
 
 def watching(key: bytes, end: bytes, start: int) -> Any:

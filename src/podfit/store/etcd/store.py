@@ -24,6 +24,8 @@ from podfit.store.hub import Hub, HubWatch
 from podfit.store.protocol import (
     Change,
     Compacted,
+    Companion,
+    CompanionConflict,
     FutureRevision,
     KeyExists,
     Page,
@@ -54,6 +56,7 @@ class EtcdStore:
         self._compacted = compacted
         self._compacting = asyncio.Lock()
         self._closed = False
+        self._problem = ""
         self._begun: set[asyncio.Task[Any]] = set()
         self._tasks = [asyncio.create_task(self._feed.run()), asyncio.create_task(self._keep_up())]
 
@@ -68,6 +71,16 @@ class EtcdStore:
     @property
     def healthy(self) -> bool:
         return self._members.answering and not self._closed
+
+    @property
+    def problem(self) -> str:
+        return self._problem
+
+    async def retry(self) -> None:
+        if self._problem:
+            with contextlib.suppress(StoreError):
+                await self._write_mark()
+                self._problem = ""
 
     def stamp(self, prefix: str) -> int | None:
         return None  # others write, too
@@ -95,11 +108,13 @@ class EtcdStore:
                 return Page(records, revision, remaining)
             after = records[-1].key
 
-    async def create(self, key: str, value: bytes) -> Record:
-        return await self._write(key, value, None)
+    async def create(self, key: str, value: bytes, *, along: Sequence[Companion] = ()) -> Record:
+        return await self._write(key, value, None, along)
 
-    async def update(self, key: str, value: bytes, *, expected: int) -> Record:
-        return await self._write(key, value, expected)
+    async def update(
+        self, key: str, value: bytes, *, expected: int, freeing: bool = False, along: Sequence[Companion] = (),
+    ) -> Record:  # fmt: skip
+        return await self._write(key, value, expected, along)
 
     async def delete(self, key: str, *, expected: int) -> Record:
         return await self._write(key, None, expected)
@@ -164,27 +179,39 @@ class EtcdStore:
             return TooLarge("etcd takes no request as large as this (its --max-request-bytes)")
         return StoreUnavailable(f"etcd: {text}")
 
-    async def _write(self, key: str, value: bytes | None, expected: int | None) -> Record:
+    async def _write(
+        self, key: str, value: bytes | None, expected: int | None, along: Sequence[Companion] = ()
+    ) -> Record:
         """Goes on when the caller is cancelled: what was sent cannot be called back."""
         self._check_open()
-        task = asyncio.create_task(self._written(key, value, expected))
+        task = asyncio.create_task(self._written(key, value, expected, along))
         self._begun.add(task)
         task.add_done_callback(self._begun.discard)
         return await asyncio.shield(task)
 
-    async def _written(self, key: str, value: bytes | None, expected: int | None) -> Record:
-        record = await self._swap(key, value, expected)
+    async def _written(
+        self, key: str, value: bytes | None, expected: int | None, along: Sequence[Companion]
+    ) -> Record:
+        try:
+            record = await self._swap(key, value, expected, along)
+        except StoreUnavailable as error:
+            self._problem = str(error)
+            raise
+        self._problem = ""
         with contextlib.suppress(TimeoutError):  # it is durable, whether or not the feed is on time
             async with asyncio.timeout(SEEN_SECONDS):
                 await self._feed.reach(record.mod_revision)
         return record
 
-    async def _swap(self, key: str, value: bytes | None, expected: int | None) -> Record:
+    async def _swap(
+        self, key: str, value: bytes | None, expected: int | None, along: Sequence[Companion]
+    ) -> Record:
         """An unanswered update or deletion is sent again: only one of the two can find the revision that it expects.
 
         A creation is not: the first could still be done after somebody has deleted what the second made.
         """
-        request, unanswered = write(self._keys.outer(key), value, expected), None
+        companions = [(self._keys.outer(each.key), each.value, each.expected) for each in along]
+        request, unanswered = write(self._keys.outer(key), value, expected, companions), None
         for _ in range(ATTEMPTS):
             try:
                 answer = await self._members.write("KV/Txn", request, pb.TxnResponse)
@@ -206,6 +233,8 @@ class EtcdStore:
         if not answer.succeeded:
             kvs = result.response_range.kvs
             current = self._keys.record(kvs[0]) if kvs else None
+            if (current.mod_revision if current else None) == expected:
+                raise CompanionConflict
             if unanswered is not None:
                 return self._ours(key, value, current, unanswered)
             if expected is None:

@@ -3,16 +3,25 @@
 from pathlib import Path
 
 from podfit.store.logged import LoggedStore
-from podfit.store.sqlite.file import StoreInUse, StoreUnusable, open_file
+from podfit.store.sqlite.file import StoreDamaged, StoreInUse, StoreUnusable, open_file
 from podfit.store.sqlite.log import SqliteLog
+from podfit.store.sqlite.reserve import Reserve
 
-__all__ = ["StoreInUse", "StoreUnusable", "sqlite_store"]
+__all__ = ["StoreDamaged", "StoreInUse", "StoreUnusable", "sqlite_store"]
 
 
-def sqlite_store(path: Path) -> LoggedStore:
-    """Open the store, making the file (mode 0600) if it is not there. Call it inside a running event loop.
+def sqlite_store(path: Path, *, make: bool = True) -> LoggedStore:
+    """Open the store, making the file (mode 0600) if it is not there and `make` is true. Call it inside a running event
+    loop.
 
     Raises StoreInUse, StoreUnusable.
     """
-    log = SqliteLog(open_file(path))
+    reserve = Reserve(path)
+    try:
+        file = open_file(path, make=make)
+    except StoreUnusable as error:
+        if isinstance(error, StoreDamaged) or not reserve.held or reserve.room() or not reserve.give_up():
+            raise
+        file = open_file(path, make=make)  # what SQLite keeps beside the file takes some room
+    log = SqliteLog(file)
     return LoggedStore(log, log.load())

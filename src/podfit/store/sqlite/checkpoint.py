@@ -10,18 +10,26 @@ import logging
 import sqlite3
 import threading
 
+from podfit.store.sqlite.reserve import Reserve
+
 logger = logging.getLogger(__name__)
 
 LARGE = 32 * 2**20  # bytes written since the last pass
+SMALL = 2**20  # on a disk that is nearly full: copying takes as much room once more
 SHORT = 2 * 2**20  # bytes whose copying the writer may wait for
 PASSES = 2  # without holding the writer
 PAUSE = 1.0  # seconds without a write
 
 
 class Checkpointer:
-    """`writing` is held by the writer during a commit; `left` is the size of the log that an earlier process left."""
+    """`writing` is held by the writer during a commit; `left` is the size of the log that an earlier process left. The
+    disk's reserve is taken here, too: that is nothing a start has to wait for."""
 
-    def __init__(self, connection: sqlite3.Connection, writing: threading.Lock, left: int) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, writing: threading.Lock, reserve: Reserve, left: int
+    ) -> None:
+        self._reserve = reserve
+        self._large = LARGE
         self._connection = connection
         self._writing = writing
         self._changed = threading.Condition()
@@ -32,10 +40,21 @@ class Checkpointer:
 
     def wrote(self, size: int) -> None:
         """A commit has added so much to the log. Wakes the thread only when that changes what it waits for."""
+        large = min(LARGE, max(SMALL, self._reserve.free() // 16))
         with self._changed:
+            self._large = large
             before, self._written = self._written, self._written + size
-            if before == 0 or before < LARGE <= self._written:
+            if before == 0 or before < large <= self._written:
                 self._changed.notify()
+
+    def empty(self) -> bool:
+        """Copy all of the log now and give its room back, for a writer that found the disk full and holds `writing`.
+        Whether that was done."""
+        try:
+            return self._pass("TRUNCATE")
+        except sqlite3.Error as error:
+            logger.warning("checkpoint failed error=%s", error)
+            return False
 
     def close(self) -> None:
         with self._changed:
@@ -44,6 +63,11 @@ class Checkpointer:
         self._thread.join()
 
     def _run(self) -> None:
+        try:
+            if not self._reserve.take():
+                logger.warning("the disk has no room for the reserve that deletions need when it is full")
+        except OSError as error:
+            logger.warning("no reserve for a full disk error=%s", error)
         while self._due():
             try:
                 self._copy()
@@ -55,9 +79,9 @@ class Checkpointer:
         with self._changed:
             self._changed.wait_for(lambda: self._closed or self._written)
             seen = 0
-            while not self._closed and seen != self._written < LARGE:
+            while not self._closed and seen != self._written < self._large:
                 seen = self._written
-                self._changed.wait_for(lambda: self._closed or self._written >= LARGE, PAUSE)
+                self._changed.wait_for(lambda: self._closed or self._written >= self._large, PAUSE)
             return not self._closed
 
     def _copy(self) -> None:
@@ -68,8 +92,10 @@ class Checkpointer:
         with self._writing:  # always: a commit may have ended within the pass and not be counted yet
             self._pass()
 
-    def _pass(self) -> None:
+    def _pass(self, mode: str = "PASSIVE") -> bool:
+        """Whether nothing is left to copy."""
         with self._changed:
             self._written = 0
-        with contextlib.closing(self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")) as result:
-            result.fetchone()
+        with contextlib.closing(self._connection.execute(f"PRAGMA wal_checkpoint({mode})")) as result:
+            busy, frames, done = result.fetchone()
+        return not busy and frames == done

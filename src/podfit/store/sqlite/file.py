@@ -53,6 +53,10 @@ class StoreUnusable(StoreError):
     """The file is damaged, of another program or version, or cannot be opened."""
 
 
+class StoreDamaged(StoreUnusable):
+    """What was a store can be read no more, or not all of it."""
+
+
 class StoreFile(msgspec.Struct, frozen=True):
     """An open store. Each connection serves one thread at a time."""
 
@@ -70,16 +74,27 @@ class StoreFile(msgspec.Struct, frozen=True):
         self.resources.close()
 
 
-def open_file(path: Path) -> StoreFile:
-    """Raises StoreInUse, StoreUnusable; then nothing is left open."""
+def open_file(path: Path, *, make: bool = True) -> StoreFile:
+    """Open the store, and make it when it is missing or empty and `make` allows that.
+
+    Raises StoreInUse, StoreUnusable; then nothing is left open.
+    """
     with contextlib.ExitStack() as resources:
         try:
+            if not make and os.stat(path).st_size == 0:  # SQLite would throw its write-ahead log away
+                raise StoreDamaged(f"{path} is empty")
             resources.callback(os.close, _lock(path))
             writer, reader, copier = (_connect(path, resources) for _ in range(3))
-            _check_schema(path, writer)
+            _check_schema(path, writer, make=make)
         except (sqlite3.Error, OSError) as error:
-            raise StoreUnusable(f"{path}: {error}") from error
+            raise unusable(path, error) from error
         return StoreFile(path, writer, reader, copier, resources.pop_all())
+
+
+def unusable(path: Path, error: Exception) -> StoreUnusable:
+    """SQLite's errors for a file that is none of its own, or malformed, are of the general kind."""
+    kind = StoreDamaged if type(error) is sqlite3.DatabaseError else StoreUnusable
+    return kind(f"{path}: {error}")
 
 
 def _lock(path: Path) -> int:
@@ -113,8 +128,10 @@ def _connect(path: Path, resources: contextlib.ExitStack) -> sqlite3.Connection:
     return connection
 
 
-def _check_schema(path: Path, connection: sqlite3.Connection) -> None:
+def _check_schema(path: Path, connection: sqlite3.Connection, *, make: bool) -> None:
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    if not tables and not make:
+        raise StoreDamaged(f"{path} holds no tables")
     if not tables:
         connection.executescript(_TABLES.format(schema=newest_schema(), first=FIRST_REVISION))
         return

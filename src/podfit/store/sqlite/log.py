@@ -6,6 +6,7 @@ overwrites it; only if the machine dies right then can the refused writes be fou
 that lost its connection before the answer.
 """
 
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -14,9 +15,10 @@ from typing import Any, TypeAlias, TypeVar
 
 from podfit.store.index import prefix_end
 from podfit.store.logged import Loaded
-from podfit.store.protocol import Change, Page, Record, StoreUnavailable
+from podfit.store.protocol import Change, DiskFull, Page, Record, StoreUnavailable
 from podfit.store.sqlite.checkpoint import Checkpointer
-from podfit.store.sqlite.file import PAGE, StoreFile, StoreUnusable
+from podfit.store.sqlite.file import PAGE, StoreDamaged, StoreFile, unusable
+from podfit.store.sqlite.reserve import Reserve
 
 # A creation follows the key's deletion. Were the key still there, it would claim the same predecessor and fail.
 _INSERT = """
@@ -35,6 +37,13 @@ WHERE l.rev > :after AND l.rev <= :until AND +l.key >= :low AND +l.key < :high O
 """
 _ABOVE_ALL_TEXT = b""  # SQLite sorts every blob behind every text
 
+PAGES = 3  # that a change touches beside its value: of the table, of the index, and a part of one above them
+SMALL = 64 * 2**10  # bytes: what has to fit before anything else is tried again
+PLENTY = 64 * 2**20  # bytes free beyond which nothing is counted
+MOST_READ = 4 * 2**20  # bytes of history at once
+UNLOOKED = 4 * 2**20  # bytes written, where there was plenty, before the disk is looked at again: a look takes 10 us
+FULL = "the disk is full; objects can be deleted"
+
 T = TypeVar("T")
 Row: TypeAlias = tuple[Any, ...]  # as SQLite gives it
 
@@ -42,8 +51,34 @@ Row: TypeAlias = tuple[Any, ...]  # as SQLite gives it
 class SqliteLog:
     def __init__(self, file: StoreFile) -> None:
         self._file = file
+        self._reserve = Reserve(file.path)
+        self._full = not self._reserve.held and not self._reserve.room(file.log_size())
+        self._problem = FULL if self._full else ""
+        self._unlooked = 0  # bytes until the next look at the disk
         self._writing = threading.Lock()
-        self._checkpointer = Checkpointer(file.copier, self._writing, left=file.log_size())
+        self._checkpointer = Checkpointer(file.copier, self._writing, self._reserve, left=file.log_size())
+
+    @property
+    def problem(self) -> str:
+        return self._problem
+
+    @property
+    def full(self) -> bool:
+        return self._full
+
+    def room(self) -> bool:
+        return self._reserve.room(self._file.log_size())
+
+    def retry(self) -> None:
+        if self._full:
+            with self._writing:
+                self._checkpointer.empty()
+            if not self._reserve.take():
+                raise StoreUnavailable(self._problem)
+            self._full = False
+        self._check_room(SMALL)
+        with self._transaction(single=True) as connection:
+            connection.execute("UPDATE meta SET value = value WHERE name = 'schema'")
 
     def load(self) -> Loaded:
         """What is current. Raises StoreUnusable, and then has closed the file."""
@@ -54,26 +89,32 @@ class SqliteLog:
             where = {"revision": revision, "limit": -1, **_range("")}
             records = [Record(*row) for row in self._file.writer.execute(_PAGE, where)]
             return Loaded(records, revision, meta["compacted"])
-        except (sqlite3.Error, KeyError) as error:
+        except KeyError as error:
             self.close()
-            raise StoreUnusable(f"{self._file.path}: {error}") from error
+            raise StoreDamaged(f"{self._file.path} lacks {error}") from error
+        except sqlite3.Error as error:
+            self.close()
+            raise unusable(self._file.path, error) from error
 
-    def append(self, changes: Sequence[Change]) -> None:
-        with self._transaction(single=len(changes) == 1) as connection:
+    def append(self, changes: Sequence[Change], *, freeing: bool = False) -> None:
+        size = sum(len(change.record.value) + PAGES * PAGE for change in changes)
+        if not freeing:
+            self._check_room(size)
+        with self._transaction(single=len(changes) == 1, freeing=freeing) as connection:
             connection.executemany(_INSERT, map(_row, changes))
-        self._checkpointer.wrote(sum(len(change.record.value) + PAGE for change in changes))
+        self._checkpointer.wrote(size)
 
     def compact(self, revision: int) -> None:
-        with self._transaction() as connection:
+        with self._transaction(freeing=True) as connection:
             connection.execute(
                 "UPDATE meta SET value = MAX(value, (SELECT COALESCE(MAX(rev), 0) FROM log)) WHERE name = 'revision'"
             )
             connection.execute("UPDATE meta SET value = ? WHERE name = 'compacted'", (revision,))
 
     def forget(self, revisions: Sequence[int]) -> None:
-        with self._transaction() as connection:
+        with self._transaction(freeing=True) as connection:
             connection.executemany("DELETE FROM log WHERE rev = ?", ((revision,) for revision in revisions))
-        self._checkpointer.wrote(PAGE * len(revisions))
+        self._checkpointer.wrote(PAGES * PAGE * len(revisions))
 
     def obsolete(self, revision: int) -> Sequence[int]:
         return self._read(lambda row: int(row[0]), _OBSOLETE, {"revision": revision})
@@ -87,16 +128,27 @@ class SqliteLog:
         return Page(records, revision, self._read(lambda row: int(row[0]), _COUNT, where)[0])
 
     def changes(self, prefix: str, after: int, until: int, limit: int) -> Sequence[Change]:
+        """The first of them, and no more than about `MOST_READ` bytes."""
         where = {"after": after, "until": until, "limit": limit, **_range(prefix)}
-        return self._read(_change, _CHANGES, where)
+        found, size = list[Change](), 0
+        try:
+            for row in self._file.reader.execute(_CHANGES, where):
+                found.append(change := _change(row))
+                size += len(change.record.value) + (len(change.previous.value) if change.previous else 0)
+                if size >= MOST_READ:
+                    break
+        except sqlite3.Error as error:
+            raise StoreUnavailable(f"{self._file.path}: {error}") from error
+        return found
 
     def close(self) -> None:
         self._checkpointer.close()
         self._file.close()  # the last connection to close copies what is left of the write-ahead log
 
     @contextmanager
-    def _transaction(self, *, single: bool = False) -> Iterator[sqlite3.Connection]:
-        """A `single` statement is a transaction by itself, and waits two times less for Python's lock."""
+    def _transaction(self, *, single: bool = False, freeing: bool = False) -> Iterator[sqlite3.Connection]:
+        """A `single` statement is a transaction by itself, and waits two times less for Python's lock. What is
+        `freeing` does not show that anything else could be written."""
         connection = self._file.writer
         with self._writing:
             try:
@@ -106,10 +158,57 @@ class SqliteLog:
                 if not single:
                     connection.execute("COMMIT")
             except sqlite3.Error as error:
-                raise StoreUnavailable(f"{self._file.path}: {error}") from error
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise self._failed(error) from error
+            else:
+                if not freeing:
+                    self._problem = ""
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
+
+    def _disk_full(self) -> DiskFull:
+        """To be called while `_writing` is held."""
+        self._full, self._problem, self._unlooked = True, FULL, 0
+        gave = self._reserve.give_up()
+        return DiskFull(FULL, room=self._checkpointer.empty() or gave)
+
+    def _check_room(self, size: int) -> None:
+        """Raises DiskFull when `size` bytes would not fit, once into the log of writes and once into the file, beside
+        what the log holds already for the file: what cannot be copied would stand in the way of deletions."""
+        if 2 * size <= self._unlooked:
+            self._unlooked -= 2 * size
+            return
+        if self._reserve.free() >= PLENTY + 2 * size:
+            self._unlooked = UNLOOKED
+            return
+        with self._writing:
+            if self._owed() + size > self._reserve.size() // 2:
+                self._checkpointer.empty()
+            if self._fits(size) or (self._checkpointer.empty() and self._fits(size)):
+                return
+        self._problem = FULL
+        raise DiskFull(FULL, room=True)
+
+    def _fits(self, size: int) -> bool:
+        spare = self._number("freelist_count") * PAGE
+        return self._reserve.free() >= size + self._owed() + max(0, size - spare) + self._reserve.slack(spare)
+
+    def _owed(self) -> int:
+        """Bytes by which the file has to grow for what only the log of writes holds."""
+        return max(0, self._number("page_count") * PAGE - os.stat(self._file.path).st_size)
+
+    def _number(self, pragma: str) -> int:
+        return int(self._file.writer.execute(f"PRAGMA {pragma}").fetchone()[0])
+
+    def _failed(self, error: sqlite3.Error) -> StoreUnavailable:
+        """What it is for whoever wanted to write. A full disk is one until the reserve is there again."""
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and not self._reserve.room()):
+            return self._disk_full()
+        self._problem = f"{self._file.path}: {error}"
+        return StoreUnavailable(self._problem)
 
     def _read(self, convert: Callable[[Row], T], query: str, where: dict[str, object]) -> list[T]:
         try:

@@ -1,4 +1,9 @@
-"""CEL as Kubernetes speaks it, on cel-python: values by their schema, Kubernetes' libraries, and what is refused.
+"""CEL as Kubernetes speaks it.
 
-Loaded by `api.structural.rules` when the first rule is met.
+    text ─ parse ─▶ tree ─ check ─▶ types ─ estimate ─▶ the most it can cost
+                                          └ run ─▶ a function of values that counts what it costs, and ends
+
+`library` names what may be called, `functions` and its neighbours do it, `prices` and `estimated_calls` say what it
+costs.
+Loaded when the first rule or condition is met.
 """

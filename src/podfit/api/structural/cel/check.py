@@ -1,186 +1,247 @@
-"""What of a rule can be judged before there is an object: that it can be read, and names what there is.
+"""Types of an expression before there is a value: each node's type and the overloads that each call may be."""
 
-cel-python parses and evaluates, but does not check. So names, functions and the members that `self` leads to are looked
-up here, and what would only fail later, or is a part of CEL that is not here, is refused when the definition is made.
-"""
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
-from typing import Any
+from podfit.api.structural.cel.library import Overload, overloads
+from podfit.api.structural.cel.parse import Parsed, parsed
+from podfit.api.structural.cel.patterns import compiled
+from podfit.api.structural.cel.syntax import (
+    Call,
+    Entries,
+    ExpressionError,
+    Fold,
+    Ident,
+    Items,
+    Literal,
+    Node,
+    Select,
+    UInt,
+    shown,
+)
+from podfit.api.structural.cel.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DYN,
+    ERROR,
+    INT,
+    NULL,
+    STRING,
+    UINT,
+    Bound,
+    Type,
+    filled,
+    fits,
+    list_of,
+    loose,
+    map_of,
+    optional_of,
+)
+from podfit.api.structural.cel.values import duration, timestamp
 
-import celpy
-import lark
-import msgspec
-from celpy.celparser import CELParseError
-
-from podfit.api.apiextensions import JSONSchemaProps
-from podfit.api.structural.cel.functions import ARITY, NAMESPACES, OPTIONAL
-from podfit.api.structural.cel.values import declared, escaped
-
-_MACROS = {"all": 2, "exists": 2, "exists_one": 2, "map": 2, "filter": 2}
-_TYPES = (
-    "bool", "bytes", "double", "duration", "int", "list", "map", "null_type", "string", "timestamp", "uint", "type",
-)  # fmt: skip
-_SELF, _OLD = "self", "oldSelf"
-_ANY = object()
-_TOO_DEEP = "the expression is nested too deeply"
-
-environment = celpy.Environment()
+_TYPE_NAMES = {
+    name: Type("type", (Type(kind),)) for name, kind in {
+        **{name: name for name in ("bool", "bytes", "double", "int", "string", "uint", "list", "map", "type")},
+        "null_type": "null", "google.protobuf.Timestamp": "timestamp", "google.protobuf.Duration": "duration",
+    }.items()
+}  # fmt: skip
+_READERS: dict[str, Callable[[str], object]] = {"matches": compiled, "duration": duration, "timestamp": timestamp}
+_NOWHERE = "(in container '')"
+_DEEP = "expression recursion limit exceeded: 250"
 
 
-@lru_cache(maxsize=1024)
-def parsed(text: str) -> lark.Tree[Any]:
-    """Raises CELParseError."""
-    return environment.compile(text)
+@dataclass(slots=True)
+class Checked:
+    """By the numbers of nodes: types, and the ids of the overloads that a call may be."""
+
+    tree: Parsed
+    types: list[Type]
+    calls: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    functions: dict[int, str] = field(default_factory=dict)
+    """Names with their namespace, of calls such as `sets.contains(…)`."""
+
+    @property
+    def kind(self) -> Type:
+        return self.types[self.tree.root.number]
 
 
-def names_old(text: str) -> bool:
+def check(source: str, variables: Mapping[str, Type]) -> Checked | str:
+    """What is wrong, in upstream's words, or the types."""
     try:
-        tree = parsed(text)
-    except CELParseError:
-        return False
-    return any(_name(each) == _OLD for each in tree.find_data("ident"))
-
-
-class Variables(msgspec.Struct, frozen=True):
-    """What an expression may name: the schema of each, and whether it is the root of an object; None where nothing is
-    known of a value before it is there.
-    """
-
-    known: Mapping[str, tuple[JSONSchemaProps, bool] | None]
-    optional: bool = False
-    """Whether there are optional values."""
-    escaping: bool = True
-    """Whether members whose names CEL keeps for itself are written escaped."""
-
-
-def of_self(schema: JSONSchemaProps, *, root: bool, optional: bool) -> Variables:
-    """Those of a schema's rule."""
-    return Variables({_SELF: (schema, root), _OLD: None if optional else (schema, root)}, optional)
-
-
-def problem(text: str, variables: Variables) -> str:
-    """Why the expression cannot be taken, empty when it can."""
+        tree = parsed(source)
+    except ExpressionError as error:
+        return shown(source, [error])
+    checker = _Checker(tree, variables)
     try:
-        tree = parsed(text)
-    except CELParseError as error:
-        at = f" at line {error.line}, column {error.column}" if error.line else ""
-        return f"Syntax error{at} (optional syntax such as `?.` is not understood by this server)"
+        checker.of(tree.root, {})
     except RecursionError:
-        return _TOO_DEEP
-    try:
-        return next(_Check(variables).problems(tree, frozenset()), "")
-    except RecursionError:
-        return _TOO_DEEP
+        return shown(source, [ExpressionError(_DEEP)])
+    return shown(source, checker.errors) if checker.errors else checker.checked
 
 
-def _name(tree: lark.Tree[Any]) -> str:
-    return str(tree.children[0])
+Scope = Mapping[str, Type]
 
 
-class _Check:
-    def __init__(self, variables: Variables) -> None:
-        self._known, self._optional = variables.known, variables.optional
-        self._written = escaped if variables.escaping else str
+class _Checker:
+    def __init__(self, tree: Parsed, variables: Mapping[str, Type]) -> None:
+        self.checked = Checked(tree, [ERROR] * tree.count)
+        self.errors: list[ExpressionError] = []
+        self.variables = variables
 
-    def problems(self, tree: Any, bound: frozenset[str]) -> Iterator[str]:
-        """`bound` are the variables of macros around."""
-        if not isinstance(tree, lark.Tree):
+    def _wrong(self, node: Node, text: str) -> Type:
+        self.errors.append(ExpressionError(text, node.place))
+        return ERROR
+
+    def of(self, node: Node, scope: Scope) -> Type:
+        match node:
+            case Literal():
+                kind = _of_literal(node)
+            case Ident():
+                kind = self._ident(node, scope)
+            case Select():
+                kind = self._select(node, scope)
+            case Call():
+                kind = self._call(node, scope)
+            case Items():
+                kind = list_of(self._same([self.of(item, scope) for item in node.items], node.items))
+            case Entries():
+                keys = self._same([self.of(key, scope) for key, _ in node.entries], [key for key, _ in node.entries])
+                values = [value for _, value in node.entries]
+                kind = map_of(keys, self._same([self.of(value, scope) for value in values], values))
+            case Fold():
+                kind = self._fold(node, scope)
+            case _:
+                raise TypeError(type(node))
+        self.checked.types[node.number] = kind
+        return kind
+
+    def _same(self, kinds: list[Type], nodes: "list[Node] | tuple[Node, ...]") -> Type:
+        """Of the parts of a list or map: one type, except that what is loose goes with all."""
+        first = next((kind for kind in kinds if not loose(kind)), kinds[0] if kinds else Type("A"))
+        for kind, node in zip(kinds, nodes, strict=True):
+            if not fits(first, kind, {}):
+                return self._wrong(node, f"expected type '{first}' but found '{kind}'")
+        return DYN if any(loose(kind) for kind in kinds) else first
+
+    def _ident(self, node: Ident, scope: Scope) -> Type:
+        for known in (scope, self.variables, _TYPE_NAMES):
+            if node.name in known:
+                return known[node.name]
+        return self._wrong(node, f"undeclared reference to '{node.name}' {_NOWHERE}")
+
+    def _select(self, node: Select, scope: Scope) -> Type:
+        on = self.of(node.operand, scope)
+        maybe = node.optional
+        if on.name == "optional_type":
+            on, maybe = on.parts[0], True
+        found = self._member(node, on)
+        if node.tested:
+            return ERROR if found is ERROR else BOOL
+        return optional_of(found) if maybe and found.name not in ("optional_type", "!error!") else found
+
+    def _member(self, node: Select, on: Type) -> Type:
+        if loose(on):
+            return on
+        if on.name == "map":
+            return on.parts[1]
+        if on.members is None:
+            return self._wrong(node, f"type '{on}' does not support field selection")
+        if node.member not in on.members:
+            return self._wrong(node, f"undefined field '{node.member}'")
+        return on.members[node.member]
+
+    def _call(self, node: Call, scope: Scope) -> Type:
+        name, target = node.name, node.target
+        if isinstance(target, Ident) and target.name not in scope and f"{target.name}.{name}" in overloads():
+            name, target = f"{target.name}.{name}", None
+            self.checked.functions[node.number] = name
+        given = [self.of(target, scope)] if target is not None else []
+        given += [self.of(arg, scope) for arg in node.args]
+        known = overloads().get(name)
+        if known is None:
+            return self._wrong(node, f"undeclared reference to '{name}' {_NOWHERE}")
+        matching = list(_matching(known, given, method=target is not None))
+        if not matching:
+            return self._wrong(node, f"found no matching overload for '{name}' applied to '{_form(given, target)}'")
+        self.checked.calls[node.number] = tuple(overload.id for overload, _ in matching)
+        self._literals(node, name)
+        kinds = {filled(overload.gives, bound) for overload, bound in matching}
+        return kinds.pop() if len(kinds) == 1 else DYN
+
+    def _literals(self, node: Call, name: str) -> None:
+        """Patterns and times that are written out have to be such."""
+        arg = node.args[-1] if node.args else None
+        if not isinstance(arg, Literal) or not isinstance(arg.value, str):
             return
-        match tree.data:
-            case "ident":
-                name = _name(tree)
-                if name not in (*self._known, *_TYPES, *bound):
-                    yield f"undeclared reference to '{name}'"
-                return
-            case "member_dot":
-                where = self._reached(tree, bound)
-                if isinstance(where, str):
-                    yield where
-                    return
-            case "member_dot_arg":
-                yield from self._call(tree, bound)
-                return
-            case "ident_arg" | "dot_ident_arg":
-                yield from self._function(str(tree.children[0]), _arguments(tree, 1), bound, on=None)
-                return
-            case "member_object":
-                yield "messages cannot be made here"
-                return
-        for each in tree.children:
-            yield from self.problems(each, bound)
+        if name in _READERS:
+            try:
+                _READERS[name](arg.value)
+            except ValueError:
+                self._wrong(arg, f"invalid {name} argument")
 
-    def _call(self, tree: lark.Tree[Any], bound: frozenset[str]) -> Iterator[str]:
-        """`on.name(arguments)`: a macro, a function of a namespace, or a method."""
-        on, name, arguments = tree.children[0], str(tree.children[1]), _arguments(tree, 2)
-        if name in _MACROS and name not in ARITY:
-            yield from self.problems(on, bound)
-            variable = _variable(arguments[0]) if arguments else ""
-            if len(arguments) != _MACROS[name] or not variable:
-                yield f"the macro '{name}' with {len(arguments)} arguments is not understood by this server"
-                return
-            for each in arguments[1:]:
-                yield from self.problems(each, bound | {variable})
-            return
-        space = _variable(on)
-        if space in NAMESPACES:
-            if name not in NAMESPACES[space]:
-                yield f"undeclared reference to '{space}.{name}' (this server has no such function)"
-            for each in arguments:
-                yield from self.problems(each, bound)
-            return
-        yield from self._function(name, arguments, bound, on=on)
+    def _fold(self, node: Fold, scope: Scope) -> Type:
+        over = self.of(node.over, scope)
+        match over:
+            case Type("list", (item,)):
+                kinds: tuple[Type, ...] = (item,) if len(node.names) == 1 else (INT, item)
+            case Type("map", (key, value)):
+                kinds = (key,) if len(node.names) == 1 else (key, value)
+            case Type("dyn" | "!error!"):
+                kinds = (DYN, DYN)
+            case _:
+                text = f"expression of type '{over}' cannot be range of a comprehension (must be list, map, or dynamic)"
+                return self._wrong(node.over, text)
+        within = {**scope, **dict(zip(node.names, kinds, strict=False))}
+        found = [self.of(arg, within) for arg in node.args]
+        asked = found if node.macro in ("all", "exists", "exists_one", "filter") else found[:-1]
+        for kind, arg in zip(asked, node.args, strict=False):
+            if not fits(BOOL, kind, {}):
+                return self._unasked(node, arg, kind)
+        if node.macro in ("all", "exists", "exists_one"):
+            return BOOL
+        if node.macro == "transformMap":
+            return map_of(kinds[0], found[-1])
+        return list_of(kinds[0] if node.macro == "filter" else found[-1])
 
-    def _function(self, name: str, arguments: list[Any], bound: frozenset[str], *, on: Any) -> Iterator[str]:
-        if on is not None:
-            yield from self.problems(on, bound)
-        if name == "has" and on is None:
-            selects = len(arguments) == 1 and _only(arguments[0]).data == "member_dot"
-            if not selects:
-                yield "invalid argument to has() macro"
-                return
-        elif name in OPTIONAL and not (self._optional and on is not None):
-            yield f"undeclared reference to '{name}' (optional values are there only as oldSelf with optionalOldSelf)"
-        elif name not in ARITY and name not in OPTIONAL:
-            yield f"undeclared reference to '{name}' (this server has no such function)"
-        elif name in ARITY and len(arguments) + (on is not None) not in ARITY[name]:
-            yield f"found no matching overload for '{name}' applied to {len(arguments)} arguments"
-        for each in arguments:
-            yield from self.problems(each, bound)
+    def _unasked(self, node: Fold, arg: Node, kind: Type) -> Type:
+        names = {"all": "_&&_", "exists": "_||_"}
+        if node.macro in names:
+            text = f"found no matching overload for '{names[node.macro]}' applied to '(bool, {kind})'"
+        else:
+            text = f"found no matching overload for '_?_:_' applied to '({kind}, {self._accumulated(node)})'"
+        return self._wrong(node if node.macro in names else arg, text)
 
-    def _reached(self, tree: Any, bound: frozenset[str]) -> Any:
-        """The schema that a chain of members leads to, a text when a member is not declared, _ANY when unknown."""
-        tree = _only(tree)
-        if tree.data == "ident":
-            name = _name(tree)
-            return self._known.get(name) or _ANY if name not in bound else _ANY
-        if tree.data != "member_dot":
-            return _ANY
-        where = self._reached(tree.children[0], bound)
-        if not isinstance(where, tuple):
-            return where
-        schema, root = where
-        if isinstance(schema.additional_properties, JSONSchemaProps):
-            return schema.additional_properties, False
-        members = {self._written(name): each for name, each in declared(schema, root=root).items()}
-        name = str(tree.children[1])
-        if name not in members:
-            return f"undefined field '{name}'" if schema.type == "object" or root else _ANY
-        return members[name], False
+    def _accumulated(self, node: Fold) -> str:
+        return "int, int" if node.macro == "exists_one" else "list(dyn), list(dyn)"
 
 
-def _only(tree: Any) -> Any:
-    """Through the nodes that only stand for their one child."""
-    while isinstance(tree, lark.Tree) and len(tree.children) == 1 and isinstance(tree.children[0], lark.Tree):
-        tree = tree.children[0]
-    return tree
+def _of_literal(node: Literal) -> Type:
+    match node.value:
+        case bool():
+            return BOOL
+        case UInt():
+            return UINT
+        case int():
+            return INT
+        case float():
+            return DOUBLE
+        case str():
+            return STRING
+        case bytes():
+            return BYTES
+    return NULL
 
 
-def _variable(tree: Any) -> str:
-    inner = _only(tree)
-    return _name(inner) if isinstance(inner, lark.Tree) and inner.data == "ident" else ""
+def _matching(known: tuple[Overload, ...], given: list[Type], *, method: bool) -> Iterator[tuple[Overload, Bound]]:
+    for overload in known:
+        if overload.method is method and len(overload.takes) == len(given):
+            bound: Bound = {}
+            if all(fits(wanted, kind, bound) for wanted, kind in zip(overload.takes, given, strict=True)):
+                yield overload, bound
 
 
-def _arguments(tree: lark.Tree[Any], after: int) -> list[Any]:
-    rest = [each for each in tree.children[after:] if each is not None]
-    return list(rest[0].children) if rest else []
+def _form(given: list[Type], target: Node | None) -> str:
+    if target is None:
+        return f"({', '.join(map(str, given))})"
+    return f"{given[0]}.({', '.join(map(str, given[1:]))})"

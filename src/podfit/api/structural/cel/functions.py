@@ -1,285 +1,288 @@
-"""Kubernetes' CEL libraries: lists, strings, patterns, sets, quantities, addresses, URLs, optional old values.
+"""Functions of texts, lists, sets, quantities, versions, optional values and conversions.
 
-A function takes the receiver of a method first. `ARITY` says of every function that a rule may call how many values it
-takes, the receiver included; a rule that calls another is refused when its definition is made.
+Each takes the meter first. What it makes larger than what it got is charged before it is made.
 """
 
-import ipaddress
-import operator
+import math
 import re
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
-import msgspec
-import re2
-from celpy import celtypes
-from celpy.evaluation import base_functions
-
+from podfit.api.structural.cel.clocks import TIME_FUNCTIONS
+from podfit.api.structural.cel.formatting import shown_text, string_format
+from podfit.api.structural.cel.meter import Failure, Meter, contains, equal
+from podfit.api.structural.cel.networks import NETWORK_FUNCTIONS
+from podfit.api.structural.cel.operators import OPERATORS, ordered, whole
+from podfit.api.structural.cel.patterns import compiled
+from podfit.api.structural.cel.syntax import UInt
+from podfit.api.structural.cel.values import Duration, Kind, Maybe, Timestamp, duration, kind_of, timestamp
+from podfit.api.structural.cel.versions import Version, is_version, plain
+from podfit.api.structural.formats import fits
 from podfit.core.quantity import Quantity
 
-Bool, Double, Int, List, Map, Text = (
-    celtypes.BoolType, celtypes.DoubleType, celtypes.IntType, celtypes.ListType, celtypes.MapType, celtypes.StringType,
-)  # fmt: skip
-_NUMBERS = (celtypes.IntType, celtypes.UintType, celtypes.DoubleType)
-
-
-class Namespace:
-    """What stands before the dot in `sets.contains(…)`."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-
-class Optional:
-    """`oldSelf` of a rule that is asked about new values, too."""
-
-    def __init__(self, value: Any, *, given: bool) -> None:
-        self.value, self.given = value, given
-
-
-def _compared(name: str) -> Callable[[Any, Any], Any]:
-    """Whole numbers and fractions are comparable with each other."""
-    plain, base = getattr(operator, name), base_functions[_SIGNS[name]]
-
-    def compare(one: Any, other: Any) -> Any:
-        if isinstance(one, _NUMBERS) and isinstance(other, _NUMBERS) and type(one) is not type(other):
-            return Bool(plain(float(one), float(other)))
-        if isinstance(one, Quantity | _Address) or isinstance(other, Quantity | _Address):
-            return Bool(plain(one, other))
-        return base(one, other)
-
-    return compare
-
-
-_SIGNS = {"lt": "_<_", "le": "_<=_", "gt": "_>_", "ge": "_>=_", "eq": "_==_", "ne": "_!=_"}
-_URL = re.compile(
-    r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?://(?:[^@/?#\s]*@)?(?P<host>\[[0-9A-Fa-f:.]+\]|[^:/?#\s]*)"
-    r"(?::(?P<port>\d*))?)?|(?=/))(?P<path>[^?#\s]*)(?:\?(?P<query>[^#\s]*))?(?:#\S*)?"
-)
-
-
-class Url(msgspec.Struct, frozen=True):
-    text: str
-    scheme: str
-    host: str
-    port: str
-    path: str
-    query: str
-
-    def __str__(self) -> str:
-        return self.text
-
-
-_Address = ipaddress.IPv4Address | ipaddress.IPv6Address | ipaddress.IPv4Network | ipaddress.IPv6Network | Url
-
-
-def _is(read: Callable[[str], Any]) -> Callable[[Any], Any]:
-    def check(text: Any) -> Any:
-        try:
-            read(str(text))
-        except ValueError:
-            return Bool(False)
-        return Bool(True)
-
-    return check
+_NO_OVERLOAD = "no such overload"
+_LONGEST_NUMBER = 1024
+_FORMATS = {
+    "dns1123Label": r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", "dns1035Label": r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?",
+    "dns1123Subdomain": r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*",
+    "qualifiedName": r"([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?",
+    "labelValue": r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?",
+}  # fmt: skip
+_BY_NAME = {"uri": "uri", "uuid": "uuid", "byte": "byte", "date": "date", "datetime": "date-time"}
 
 
 # ---------------------------------------------------------------- lists and sets
 
 
-def _is_sorted(items: Any) -> Any:
-    return Bool(all(one <= other for one, other in pairwise(items)))
+def _is_sorted(_: Meter, items: Any) -> bool:
+    return all(ordered(one, other) and one <= other for one, other in pairwise(items))
 
 
-def _sum(items: Any) -> Any:
-    total = items[0] if items else Int(0)
-    for each in items[1:]:
-        total = total + each
-    return total
+def _sum(meter: Meter, items: Any) -> Any:
+    total: Any = None
+    for item in items:
+        total = item if total is None else OPERATORS["_+_"](meter, total, item)
+    return 0 if total is None else total
 
 
-def _index_of(where: Any, what: Any, start: Any = 0) -> Any:
+def _extreme(choose: Callable[..., Any], name: str) -> Callable[[Meter, Any], Any]:
+    def extreme(_: Meter, items: Any) -> Any:
+        if not len(items):
+            raise Failure(f"{name} called on empty list")
+        return choose(items)
+
+    return extreme
+
+
+def _index_of(meter: Meter, where: Any, what: Any, start: int = 0) -> int:
     if isinstance(where, str):
-        return Int(where.find(what, int(start)))
-    return Int(next((index for index, each in enumerate(where) if each == what), -1))
+        if not 0 <= start <= len(where):
+            raise Failure(f"index out of range: {start}")
+        return where.find(what, start)
+    return next((index for index, item in enumerate(where) if equal(item, what, meter)), -1)
 
 
-def _last_index_of(where: Any, what: Any, end: Any = None) -> Any:
+def _last_index_of(meter: Meter, where: Any, what: Any, end: int | None = None) -> int:
     if isinstance(where, str):
-        return Int(where.rfind(what) if end is None else where.rfind(what, 0, int(end) + len(what)))
-    return Int(max((index for index, each in enumerate(where) if each == what), default=-1))
+        if end is not None and not 0 <= end <= len(where):
+            raise Failure(f"index out of range: {end}")
+        return where.rfind(what) if end is None else where.rfind(what, 0, end + len(what))
+    return max((index for index, item in enumerate(where) if equal(item, what, meter)), default=-1)
 
 
-def _within(one: Any, other: Any) -> bool:
-    """Whether everything of `other` is in `one`."""
-    return all(any(each == mine for mine in one) for each in other)
-
-
-def _contains(on: Any, *values: Any) -> Any:
-    """Of a text, of a list, or `sets.contains`."""
-    if isinstance(on, Namespace):
-        return Bool(_within(values[0], values[1]))
-    return base_functions["contains"](on, *values)
-
-
-def _equivalent(_: Any, one: Any, other: Any) -> Any:
-    return Bool(_within(one, other) and _within(other, one))
-
-
-def _intersects(_: Any, one: Any, other: Any) -> Any:
-    return Bool(any(each == mine for mine in one for each in other))
+def _holds_all(meter: Meter, one: Any, other: Any) -> bool:
+    return all(contains(one, item, meter) for item in other)
 
 
 # ---------------------------------------------------------------- texts
 
 
-def _slice(text: Any, start: Any, end: Any = None) -> Any:
-    first, last = int(start), len(text) if end is None else int(end)
-    if not 0 <= first <= last <= len(text):
-        raise ValueError(f"index out of range: {first}, {last}")
-    return Text(text[first:last])
+def _substring(_: Meter, text: str, start: int, end: int | None = None) -> str:
+    last = len(text) if end is None else end
+    if not 0 <= start <= len(text) or last > len(text) or (end is not None and end < start):
+        raise Failure(f"index out of range: {start if not 0 <= start <= len(text) else last}")
+    return text[start:last]
 
 
-def _split(text: Any, by: Any, most: Any = -1) -> Any:
-    if int(most) == 0:
-        return List([])
-    parts = text.split(by, int(most) - 1 if int(most) > 0 else -1) if by else list(text)
-    return List([Text(each) for each in parts])
+def _char_at(_: Meter, text: str, at: int) -> str:
+    if not 0 <= at <= len(text):
+        raise Failure(f"index out of range: {at}")
+    return text[at : at + 1]
 
 
-def _replace(text: Any, old: Any, new: Any, most: Any = -1) -> Any:
-    return Text(text.replace(old, new, int(most)))
+def _split(meter: Meter, text: str, by: str, most: int = -1) -> list[str]:
+    if most == 0:
+        return []
+    meter.copies(len(text) if not by else text.count(by))
+    if by:
+        return text.split(by, most - 1 if most > 0 else -1)
+    return list(text) if most < 0 or most >= len(text) else [*text[: most - 1], text[most - 1 :]]
 
 
-def _lower(text: Any) -> Any:
-    return Text("".join(each.lower() if each.isascii() else each for each in text))
+def _replace(meter: Meter, text: str, old: str, new: str, most: int = -1) -> str:
+    times = text.count(old) if most < 0 else min(most, text.count(old))
+    meter.copies(times * len(new))
+    return text.replace(old, new, most)
 
 
-def _upper(text: Any) -> Any:
-    return Text("".join(each.upper() if each.isascii() else each for each in text))
+def _join(_: Meter, items: Any, between: str = "") -> str:
+    return between.join(items)
 
 
-def _find(text: Any, pattern: Any) -> Any:
-    found = re2.search(str(pattern), str(text))
-    return Text(found[0] if found else "")
+def _ascii(change: Callable[[str], str]) -> Callable[[Meter, str], str]:
+    def changed(_: Meter, text: str) -> str:
+        return change(text) if text.isascii() else "".join(
+            change(letter) if letter.isascii() else letter for letter in text)
+
+    return changed
 
 
-def _find_all(text: Any, pattern: Any, most: Any = -1) -> Any:
-    found = [Text(each[0]) for each in re2.finditer(str(pattern), str(text))]
-    return List(found if int(most) < 0 else found[: int(most)])
+def _matches(_: Meter, text: str, pattern: str) -> bool:
+    return compiled(pattern).search(text) is not None
 
 
-def _matches(text: Any, pattern: Any) -> Any:
-    return Bool(re2.search(str(pattern), str(text)) is not None)
+def _find(_: Meter, text: str, pattern: str) -> str:
+    found = compiled(pattern).search(text)
+    return found[0] if found else ""
 
 
-# ---------------------------------------------------------------- quantities, addresses, URLs
+def _find_all(_: Meter, text: str, pattern: str, most: int = -1) -> list[str]:
+    matches = compiled(pattern).finditer(text)
+    return [match[0] for match in (matches if most < 0 else islice(matches, most))]
 
 
-def _quantity(text: Any) -> Quantity:
-    return Quantity.parse(str(text))
+def _quote(_: Meter, text: str) -> str:
+    return '"' + "".join(_QUOTED.get(letter, letter) for letter in text) + '"'
+
+
+_QUOTED = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v", "\\": r"\\",
+           '"': r"\""}  # fmt: skip
+
+
+def _size(_: Meter, value: Any) -> int:
+    if isinstance(value, int | float | bool) or value is None:
+        raise Failure(_NO_OVERLOAD)
+    return len(value)
+
+
+# ---------------------------------------------------------------- quantities and versions
+
+
+def _quantity(_: Meter, text: str) -> Quantity:
+    if len(text) > _LONGEST_NUMBER:
+        raise Failure("quantities must match the regular expression")
+    return Quantity.parse(text)
+
+
+def _is_quantity(meter: Meter, text: str) -> bool:
+    try:
+        _quantity(meter, text)
+    except (ValueError, Failure):
+        return False
+    return True
 
 
 def _amount(value: Any) -> Quantity:
     return value if isinstance(value, Quantity) else Quantity.parse(str(value))
 
 
-def _whole(value: Quantity) -> Any:
+def _whole(_: Meter, value: Quantity) -> int:
     if value.nano % 10**9:
-        raise ValueError("cannot convert value to integer")
-    return Int(value.nano // 10**9)
+        raise Failure("cannot convert value to integer")
+    found: int = whole(value.nano // 10**9, 0)
+    return found
 
 
-def _network(text: Any) -> Any:
-    if "/" not in str(text):
-        raise ValueError(f"network address parse error: {text}")
-    return ipaddress.ip_network(str(text), strict=False)
+def _compare(_: Meter, one: Any, other: Any) -> int:
+    return int(one > other) - int(one < other)
 
 
-def _contains_ip(network: Any, address: Any) -> Any:
-    found = ipaddress.ip_address(str(address))
-    return Bool(found.version == network.version and found in network)
+# ---------------------------------------------------------------- conversions
 
 
-def _contains_cidr(network: Any, other: Any) -> Any:
-    inner = _network(str(other))
-    return Bool(inner.version == network.version and inner.subnet_of(network))
+def _string(meter: Meter, value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else shown_text(meter, value)
 
 
-def _url(text: Any) -> "Url":
-    parts = _URL.fullmatch(str(text))
-    if parts is None:
-        raise ValueError(f"URL parse error during conversion from string: {text}")
-    return Url(str(text), *(parts[name] or "" for name in ("scheme", "host", "port", "path", "query")))
+def _int(_: Meter, value: Any) -> int:
+    match value:
+        case Timestamp():
+            return value.nanos // 10**9
+        case float() if not -(2.0**63) < value < 2.0**63:
+            raise Failure("integer overflow")
+        case str() if not re.fullmatch(r"[+-]?\d{1,32}", value):
+            raise Failure(f'strconv.ParseInt: parsing "{value[:256]}": invalid syntax')
+        case bool():
+            raise Failure(_NO_OVERLOAD)
+    found: int = whole(int(value), 0)
+    return found
 
 
-def _query(url: "Url") -> Any:
-    found: dict[str, list[Any]] = {}
-    for part in filter(None, url.query.split("&")):
-        name, _, value = part.partition("=")
-        found.setdefault(name, []).append(Text(value))
-    return Map({Text(name): List(values) for name, values in found.items()})
+def _uint(_: Meter, value: Any) -> UInt:
+    if isinstance(value, bool) or (isinstance(value, str) and not re.fullmatch(r"\d{1,32}", value)):
+        raise Failure(_NO_OVERLOAD if isinstance(value, bool) else f'strconv.ParseUint: parsing "{value[:256]}"')
+    if isinstance(value, float) and not math.isfinite(value):
+        raise Failure("unsigned integer overflow")
+    found: UInt = whole(int(value), UInt(0))
+    return found
 
 
-def _host(url: "Url") -> Any:
-    return Text(f"{url.host}:{url.port}" if url.port else url.host)
+def _double(_: Meter, value: Any) -> float:
+    if isinstance(value, str) and len(value) > _LONGEST_NUMBER:
+        raise Failure("strconv.ParseFloat: value out of range")
+    return float(value)
 
 
-def _string(value: Any) -> Any:
-    return Text(str(value)) if isinstance(value, Quantity | _Address) else base_functions["string"](value)
+def _bool(_: Meter, value: Any) -> bool:
+    match value:
+        case True | "1" | "t" | "T" | "true" | "TRUE" | "True":
+            return True
+        case False | "0" | "f" | "F" | "false" | "FALSE" | "False":
+            return False
+    raise Failure(f'type conversion error from "{kind_of(value)}" to "bool"')
 
 
-# ---------------------------------------------------------------- the tables
+def conversion(name: str) -> Callable[..., Any]:
+    """Of what has no implementation: a call that came through the checker always has one but for `authorizer`."""
 
-_OWN: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
-    "isSorted": (_is_sorted, (1,)), "sum": (_sum, (1,)), "min": (min, (1,)),
-    "max": (max, (1,)), "indexOf": (_index_of, (2, 3)), "lastIndexOf": (_last_index_of, (2, 3)),
-    "contains": (_contains, (2, 3)), "charAt": (lambda text, at: Text(text[int(at) : int(at) + 1]), (2,)),
-    "lowerAscii": (_lower, (1,)), "upperAscii": (_upper, (1,)), "replace": (_replace, (3, 4)),
-    "split": (_split, (2, 3)), "substring": (_slice, (2, 3)), "trim": (lambda text: Text(text.strip()), (1,)),
-    "join": (lambda items, by="": Text(str(by).join(items)), (1, 2)), "reverse": (lambda text: Text(text[::-1]), (1,)),
-    "find": (_find, (2,)), "findAll": (_find_all, (2, 3)), "matches": (_matches, (2,)), "string": (_string, (1,)),
-    "quantity": (_quantity, (1,)), "isQuantity": (_is(_quantity), (1,)),
-    "isGreaterThan": (lambda one, other: Bool(one > other), (2,)),
-    "isLessThan": (lambda one, other: Bool(one < other), (2,)),
-    "compareTo": (lambda one, other: Int((one > other) - (one < other)), (2,)),
-    "add": (lambda one, other: one + _amount(other), (2,)), "sub": (lambda one, other: one - _amount(other), (2,)),
-    "sign": (lambda value: Int((value.nano > 0) - (value.nano < 0)), (1,)),
-    "isInteger": (lambda value: Bool(value.nano % 10**9 == 0), (1,)), "asInteger": (_whole, (1,)),
-    "asApproximateFloat": (lambda value: Double(value.nano / 1e9), (1,)),
-    "ip": (lambda value: getattr(value, "network_address", None) or ipaddress.ip_address(str(value)), (1,)),
-    "isIP": (_is(ipaddress.ip_address), (1,)), "cidr": (_network, (1,)), "isCIDR": (_is(_network), (1,)),
-    "family": (lambda address: Int(address.version), (1,)),
-    "isLoopback": (lambda address: Bool(address.is_loopback), (1,)),
-    "isUnspecified": (lambda address: Bool(address.is_unspecified), (1,)),
-    "isLinkLocalMulticast": (
-        lambda address: Bool(address.is_multicast and address in ipaddress.ip_network("224.0.0.0/24")), (1,)),
-    "isLinkLocalUnicast": (lambda address: Bool(address.is_link_local), (1,)),
-    "isGlobalUnicast": (
-        lambda address: Bool(not (address.is_multicast or address.is_loopback or address.is_link_local
-                                  or address.is_unspecified)), (1,)),
-    "containsIP": (_contains_ip, (2,)), "containsCIDR": (_contains_cidr, (2,)),
-    "prefixLength": (lambda network: Int(network.prefixlen), (1,)),
-    "masked": (lambda network: network, (1,)),
-    "url": (_url, (1,)), "isURL": (_is(_url), (1,)), "getScheme": (lambda url: Text(url.scheme), (1,)),
-    "getHost": (_host, (1,)), "getHostname": (lambda url: Text(url.host), (1,)),
-    "getPort": (lambda url: Text(url.port), (1,)), "getEscapedPath": (lambda url: Text(url.path), (1,)),
-    "getQuery": (_query, (1,)),
-}  # fmt: skip
-_STANDARD = {
-    "size": (1,), "type": (1,), "endsWith": (2,), "startsWith": (2,), "has": (1,), "bool": (1,), "bytes": (1,),
-    "double": (1,), "duration": (1,), "int": (1,), "timestamp": (1,), "uint": (1,), "dyn": (1,),
-    **dict.fromkeys(("getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getFullYear", "getMonth", "getHours",
-                     "getMilliseconds", "getMinutes", "getSeconds"), (1, 2)),
-}  # fmt: skip
-OPTIONAL: dict[str, Callable[..., Any]] = {
-    "hasValue": lambda old: Bool(old.given), "value": lambda old: old.value,
-    "orValue": lambda old, other: old.value if old.given else other,
-}  # fmt: skip
-NAMESPACES = {"sets": ("contains", "equivalent", "intersects")}
-ARITY: dict[str, tuple[int, ...]] = {name: counts for name, (_, counts) in _OWN.items()} | _STANDARD
-FUNCTIONS: dict[str, Any] = {
-    **{name: function for name, (function, _) in _OWN.items()}, **OPTIONAL, "equivalent": _equivalent,
-    "intersects": _intersects, "dyn": lambda value: value, **{sign: _compared(name) for name, sign in _SIGNS.items()},
+    def missing(_: Meter, *__: Any) -> Any:
+        raise Failure(f"this server has no function '{name}'")
+
+    return missing
+
+
+def _named_format(_: Meter, name: str) -> Maybe:
+    return Maybe(True, name) if name.removesuffix("Prefix") in _FORMATS or name in _BY_NAME else Maybe(False)
+
+
+def _validated(_: Meter, name: str, text: str) -> Maybe:
+    if name in _BY_NAME:
+        good = fits(text, _BY_NAME[name])
+    else:
+        given = f"{text[:-1]}a" if name.endswith("Prefix") and text.endswith("-") else text
+        good = len(text) <= 317 and compiled(
+            f"^(?:{_FORMATS[name.removesuffix('Prefix')]})$").search(given) is not None
+    return Maybe(False) if good else Maybe(True, [f"does not match format {name}"])
+
+
+def _non_zero(_: Meter, value: Any) -> Maybe:
+    return Maybe(True, value) if value or isinstance(value, Timestamp | Duration) else Maybe(False)
+
+
+def _value(_: Meter, value: Maybe) -> Any:
+    if not value.given:
+        raise Failure("optional.none() dereference")
+    return value.value
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **TIME_FUNCTIONS, **NETWORK_FUNCTIONS, "isSorted": _is_sorted, "sum": _sum, "min": _extreme(min, "min"),
+    "max": _extreme(max, "max"), "indexOf": _index_of, "lastIndexOf": _last_index_of,
+    "sets.contains": _holds_all, "sets.equivalent": lambda meter, one, other: (
+        _holds_all(meter, one, other) and _holds_all(meter, other, one)),
+    "sets.intersects": lambda meter, one, other: any(contains(one, item, meter) for item in other),
+    "size": _size, "contains": lambda _, text, part: part in text,
+    "startsWith": lambda _, text, part: text.startswith(part),
+    "endsWith": lambda _, text, part: text.endswith(part), "charAt": _char_at, "lowerAscii": _ascii(str.lower),
+    "upperAscii": _ascii(str.upper), "replace": _replace, "split": _split, "substring": _substring,
+    "trim": lambda _, text: text.strip(), "join": _join, "matches": _matches, "find": _find, "findAll": _find_all,
+    "format": string_format, "strings.quote": _quote, "quantity": _quantity, "isQuantity": _is_quantity,
+    "sign": lambda _, value: int(value.nano > 0) - int(value.nano < 0), "asInteger": _whole,
+    "isInteger": lambda _, value: value.nano % 10**9 == 0 and abs(value.nano) < 2**63 * 10**9,
+    "asApproximateFloat": lambda _, value: value.nano / 1e9, "isGreaterThan": lambda _, one, other: one > other,
+    "isLessThan": lambda _, one, other: one < other, "compareTo": _compare,
+    "add": lambda _, one, other: one + _amount(other), "sub": lambda _, one, other: one - _amount(other),
+    "semver": lambda _, text, loose=False: Version.read(plain(text) if loose else text), "isSemver": is_version,
+    "major": lambda _, value: value[0], "minor": lambda _, value: value[1], "patch": lambda _, value: value[2],
+    "string": _string, "int": _int, "uint": _uint, "double": _double, "bool": _bool, "dyn": lambda _, value: value,
+    "bytes": lambda _, value: value.encode() if isinstance(value, str) else value,
+    "duration": lambda _, value: value if isinstance(value, Duration) else duration(value),
+    "timestamp": lambda _, value: value if isinstance(value, Timestamp) else timestamp(value) if isinstance(
+        value, str) else Timestamp(value * 10**9),
+    "type": lambda _, value: Kind(kind_of(value)), "format.named": _named_format, "validate": _validated,
+    "hasValue": lambda _, value: value.given, "value": _value,
+    "orValue": lambda _, value, other: value.value if value.given else other,
+    "or": lambda _, value, other: value if value.given else other, "optional.of": lambda _, value: Maybe(True, value),
+    "optional.none": lambda _: Maybe(False), "optional.ofNonZeroValue": _non_zero,
 }  # fmt: skip

@@ -69,7 +69,7 @@ class SimulatedState:
         values = self._cgroups.read_cpu(self._path(container_id))
         most = values.quota / values.period if values.quota and values.quota > 0 else cores
         self._burned[container_id] = self._cpu_usage(container_id)
-        self._burning[container_id] = (self._now(), min(cores, most))
+        self._burning[container_id] = (self._elapsed(), min(cores, most))
 
     def containers(self) -> tuple[ContainerStatus, ...]:
         return tuple(status for status, _, _ in self._containers.values())
@@ -122,8 +122,8 @@ class SimulatedState:
 
     def _cpu_usage(self, container_id: str) -> int:
         """Nanoseconds of CPU used so far."""
-        since, cores = self._burning.get(container_id, (self._now(), 0.0))
-        return self._burned.get(container_id, 0) + int((self._now() - since) * cores)
+        since, cores = self._burning.get(container_id, (self._elapsed(), 0.0))
+        return self._burned.get(container_id, 0) + int((self._elapsed() - since) * cores)
 
     def _change(self, container_id: str, **changes: Any) -> None:
         status, config, owner = self._containers[container_id]
@@ -135,6 +135,9 @@ class SimulatedState:
 
     def _inside(self, sandbox_id: str) -> list[str]:
         return [key for key, (_, _, owner) in self._containers.items() if owner == sandbox_id]
+
+    def _elapsed(self) -> int:
+        return int(self._clock.monotonic() * NANO)
 
     def _now(self) -> int:
         return int(self._clock.now().timestamp() * NANO)

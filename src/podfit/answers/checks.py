@@ -1,0 +1,33 @@
+"""The checks of a resize that a server of some release makes: those of `decide.resize_checks`, less or more."""
+
+from msgspec.structs import replace
+
+from podfit.answers.ages import Age
+from podfit.core.errors import ApiError
+from podfit.core.fields import forbidden, refusal
+from podfit.core.quantity import ZERO
+from podfit.decide.resize import lowers
+from podfit.decide.resize_checks import NODE_CHECKS, RESIZE_CHECKS, VALIDATION, Check, Resize
+
+
+def checks_of(age: Age) -> tuple[Check, ...]:
+    """Before 1.36 the node, not the API, refused what it can never hold."""
+    checks = RESIZE_CHECKS if age.checks_capacity else tuple(c for c in RESIZE_CHECKS if c not in NODE_CHECKS)
+    if age.lowers_memory:
+        return checks
+    return tuple(
+        part for check in checks
+        for part in ((check, replace(check, make=_memory_kept)) if check.name == VALIDATION else (check,)))
+
+
+def _memory_kept(resize: Resize) -> Resize | ApiError:
+    """1.33 refused to lower a memory limit unless its policy was RestartContainer."""
+    errors = []
+    pairs = zip(resize.new.spec.containers, resize.old.spec.containers, strict=True)
+    for index, (new, old) in enumerate(pairs):
+        limit, before = (container.resources.limits.get("memory", ZERO) for container in (new, old))
+        policies = {policy.resource_name: policy.restart_policy for policy in new.resize_policy}
+        if before and lowers(limit, before) and policies.get("memory") != "RestartContainer":
+            text = "memory limits cannot be decreased unless resizePolicy is RestartContainer"
+            errors.append(forbidden(f"spec.containers[{index}].resources.limits[memory]", text))
+    return refusal("Pod", resize.old.metadata.name, errors) if errors else resize

@@ -1,0 +1,55 @@
+"""What else there is to know about a plan: quotas, warnings, and what could not be read."""
+
+from collections.abc import Iterator, Sequence
+
+from podfit.answers.effects import doubts
+from podfit.answers.foreign_checks import may_refuse
+from podfit.answers.snapshot import Snapshot
+from podfit.answers.wish import Wish, apply
+from podfit.api.core.limits import ResourceQuota
+from podfit.api.core.pods import Pod, PodSpec
+from podfit.core.quantity import ZERO
+
+
+def notes(
+    snapshot: Snapshot, wishes: Sequence[tuple[Pod, Wish]], charged: Sequence[ResourceQuota], *, deferred: bool,
+    less_memory: bool, also_template: bool,
+) -> Iterator[str]:
+    """`charged` are the quotas as they stand after it, `less_memory`: a memory limit would be lowered."""
+    if snapshot.age.caveat:
+        yield snapshot.age.caveat
+    if less_memory and snapshot.usage is None:
+        yield from snapshot.no_usage
+    yield from _quota_notes(snapshot.quotas, charged)
+    typed = [(pod, wish) for pod, wish in wishes if not wish.undo]
+    yield from dict.fromkeys(text for pod, wish in typed for text in doubts(apply(wish, pod), pod))
+    yield from _policy_notes(snapshot)
+    template = snapshot.template if snapshot.pods and not also_template else None
+    if template is not None and any(_undone(template, wish) for _, wish in typed):
+        yield "the template is not changed: the next rollout goes back to its sizes"
+    yield from may_refuse(snapshot.foreign_checks, snapshot.pods)
+    if deferred and snapshot.room.problem:
+        yield f"whether this cluster makes room is not known: {snapshot.room.problem}"
+    yield from (f"not read: {line}" for line in snapshot.unread)
+
+
+def _policy_notes(snapshot: Snapshot) -> Iterator[str]:
+    """They decide about Guaranteed pods only."""
+    for name in sorted({pod.spec.node_name for pod in snapshot.pods if pod.status.qos_class == "Guaranteed"}):
+        policies = snapshot.policies.get(name)
+        if policies is not None and policies.problem:
+            yield (f"node {name} is taken for one without static CPU and memory managers, as its configuration was not "
+                   f"read: {policies.problem}")  # fmt: skip
+
+
+def _undone(template: PodSpec, wish: Wish) -> bool:
+    pod = Pod(spec=template)
+    return apply(wish, pod).spec != template
+
+
+def _quota_notes(before: Sequence[ResourceQuota], after: Sequence[ResourceQuota]) -> Iterator[str]:
+    for old, new in zip(before, after, strict=True):
+        for name, used in new.status.used.items():
+            was = old.status.used.get(name, ZERO)
+            if used != was:
+                yield f"quota {new.metadata.name}: {name} {was} → {used} of {new.status.hard[name]}"

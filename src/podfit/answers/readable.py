@@ -1,0 +1,41 @@
+"""Amounts for people, beside texts of the API and the node that have them in bytes and thousandths of a CPU."""
+
+import re
+from collections.abc import Iterator
+
+from podfit.core.quantity import Quantity
+
+KIBI = 1024
+_ROOM = re.compile(
+    r"(?<![a-z0-9./-])(?P<resource>[a-z0-9./-]{1,317}), "
+    r"requested: (?P<requested>[0-9]{1,25})(?:, used: (?P<used>[0-9]{1,25}))?, "
+    r"(?P<of>capacity|allocatable): (?P<whole>[0-9]{1,25})")
+_USAGE = re.compile(r"\((?P<limit>[0-9]{5,25})\) below current usage \((?P<usage>[0-9]{1,25})\)")
+
+
+def amounts_in(text: str) -> str:
+    """`memory requested 10Ti, allocatable 23.44Gi` for a text that has these in bytes; empty when there are none."""
+    return "; ".join(_amounts(text))
+
+
+def _amounts(text: str) -> Iterator[str]:
+    for found in _ROOM.finditer(text):
+        resource = found["resource"]
+        named = ((name.replace("whole", found["of"]), found[name]) for name in ("requested", "used", "whole"))
+        yield f"{resource} " + ", ".join(f"{name} {_shown(resource, amount)}" for name, amount in named if amount)
+    for found in _USAGE.finditer(text):
+        yield f"memory limit {readable(int(found['limit']))}, usage {readable(int(found['usage']))}"
+
+
+def _shown(resource: str, amount: str) -> str:
+    if resource == "cpu":
+        return str(Quantity.of_milli(int(amount)))
+    return readable(int(amount)) if resource in ("memory", "ephemeral-storage") else amount
+
+
+def readable(size: int) -> str:
+    """Bytes: `1Mi` of 1048576."""
+    for power, name in ((6, "Ei"), (5, "Pi"), (4, "Ti"), (3, "Gi"), (2, "Mi"), (1, "Ki")):
+        if size >= KIBI**power:
+            return f"{size / KIBI**power:.4g}{name}"
+    return f"{size} byte{'' if size == 1 else 's'}"

@@ -1,0 +1,144 @@
+"""What the scheduler would say of a pod without a node: the functions it decides with, on what the API tells."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TypeVar
+
+import msgspec
+
+from podfit.answers.kinds import BUDGETS, CLAIMS, CLASSES, NAMESPACES, NODES, PODS
+from podfit.api.base import ResourceList
+from podfit.api.core.claims import PersistentVolumeClaim
+from podfit.api.core.nodes import Node
+from podfit.api.core.pods import GATED, Pod
+from podfit.api.storage import StorageClass
+from podfit.client.resource import Resource
+from podfit.client.rest import Client
+from podfit.core.errors import ApiError
+from podfit.core.features import FeatureGates
+from podfit.decide.place import Placed, Unschedulable, place, refuse, replaced, survey
+from podfit.decide.placing.view import NodeView, Refusal, Resident
+from podfit.decide.preempt import Budget, Eviction, preempt, told
+from podfit.decide.volumes import Claims, claims_of
+
+ENDED = ("Succeeded", "Failed")
+T = TypeVar("T")
+NOTHING_HELD: Mapping[str, ResourceList] = MappingProxyType({})
+
+
+class ClusterState(msgspec.Struct, frozen=True, kw_only=True):
+    """What the scheduler looks at; `pods` are all that have not ended, `labels` those of the namespaces."""
+
+    nodes: tuple[Node, ...] = ()
+    pods: tuple[Pod, ...] = ()
+    labels: Mapping[str, Mapping[str, str]] = msgspec.field(default_factory=dict)
+    claims: tuple[PersistentVolumeClaim, ...] = ()
+    classes: tuple[StorageClass, ...] = ()
+    budgets: tuple[Budget, ...] = ()
+
+    def with_pod(self, pod: Pod) -> "ClusterState":
+        """One pod replaced, as after a resize of it."""
+        others = (each for each in self.pods if each.metadata.uid != pod.metadata.uid)
+        return msgspec.structs.replace(self, pods=(*others, pod))
+
+
+class Place(msgspec.Struct, frozen=True):
+    """`node` is where the pod would go, after `victims` were ended there; empty with the scheduler's text in `why`."""
+
+    node: str = ""
+    victims: tuple[str, ...] = ()
+    why: str = ""
+
+
+def waits_for_a_node(pod: Pod) -> bool:
+    return not pod.spec.node_name and pod.status.phase not in ENDED and not pod.metadata.deletion_timestamp
+
+
+async def read_cluster(client: Client, homeless: Sequence[Pod], unread: list[str]) -> ClusterState:
+    """For these pods. What may not be read is named in `unread`, and taken for absent."""
+
+    async def listed(kind: Resource[T]) -> tuple[T, ...]:
+        try:
+            return (await client.list(kind)).items
+        except ApiError as error:
+            if error.code == 404:
+                return ()
+            unread.append(f"{kind.info.resource} of the cluster, for the scheduler's answer: {error.message}")
+            return ()
+
+    async def none() -> tuple[()]:
+        return ()
+
+    if all(pod.spec.scheduling_gates for pod in homeless):
+        return ClusterState()
+    claimed = any(claims_of(pod) for pod in homeless)
+    nodes, pods, namespaces, budgets = await asyncio.gather(
+        listed(NODES), listed(PODS), listed(NAMESPACES), listed(BUDGETS))
+    claims, classes = await asyncio.gather(
+        listed(CLAIMS) if claimed else none(), listed(CLASSES) if claimed else none())
+    return ClusterState(
+        nodes=nodes, pods=tuple(pod for pod in pods if pod.status.phase not in ENDED), claims=claims, classes=classes,
+        budgets=tuple(map(Budget.of, budgets)),
+        labels={each.metadata.name: each.metadata.labels for each in namespaces})
+
+
+def scheduled(pod: Pod, cluster: ClusterState, gates: FeatureGates) -> Place:
+    """Where the pod would go as it stands."""
+    if pod.spec.scheduling_gates:
+        return Place(why=GATED)
+    subject, views = Resident.of(pod, gates=gates, placed=False), _views(cluster, gates)
+    verdict = place(subject, views, namespaces=cluster.labels, claims=_claims(cluster))
+    if isinstance(verdict, Placed):
+        return Place(verdict.node)
+    if not views or verdict.outright:
+        return Place(why=verdict.message)
+    outcome = preempt(subject, verdict, views, namespaces=cluster.labels, budgets=cluster.budgets)
+    if isinstance(outcome, Eviction):
+        names = (f"{each.pod.metadata.namespace}/{each.pod.metadata.name}" for each in outcome.victims)
+        return Place(outcome.node, tuple(names))
+    return Place(why=told(verdict, outcome))
+
+
+def kept_off(
+    pod: Pod, node: str, cluster: ClusterState, gates: FeatureGates, *, held: Mapping[str, ResourceList] = NOTHING_HELD
+) -> Refusal | None:
+    """Why the scheduler does not put the pod on this node; None when it may, or when the node is not known.
+
+    `held` is what its pods are to count for by uid, where that is not what the scheduler counts.
+    """
+    if pod.spec.scheduling_gates:
+        return Refusal("SchedulingGates", (GATED,), final=True)
+    subject, views = Resident.of(pod, gates=gates, placed=False), _views(cluster, gates)
+    view = next((each for each in views if each.name == node), None)
+    if view is None:
+        return None
+    if held:
+        view = view.with_residents(
+            msgspec.structs.replace(each, requests=held.get(each.uid, each.requests)) for each in view.residents)
+        views = replaced(views, view)
+    whole = place(subject, views, namespaces=cluster.labels, claims=_claims(cluster))
+    if isinstance(whole, Unschedulable) and whole.outright:
+        return whole.refusals[node]
+    return refuse(subject, view, views, survey(pod, views, cluster.labels), cluster.labels)
+
+
+def _views(cluster: ClusterState, gates: FeatureGates) -> list[NodeView]:
+    residents: dict[str, list[Resident]] = {}
+    nominated: dict[str, list[Resident]] = {}
+    for pod in cluster.pods:
+        if pod.spec.node_name:
+            residents.setdefault(pod.spec.node_name, []).append(Resident.of(pod, gates=gates))
+        elif pod.status.nominated_node_name:
+            nominated.setdefault(pod.status.nominated_node_name, []).append(Resident.of(pod, gates=gates, placed=False))
+    return [
+        NodeView.of(node, residents.get(name, ()), tuple(nominated.get(name, ())))
+        for node in cluster.nodes
+        for name in (node.metadata.name,)
+    ]
+
+
+def _claims(cluster: ClusterState) -> Claims:
+    claims = {(each.metadata.namespace, each.metadata.name): each for each in cluster.claims}
+    classes = {each.metadata.name: each for each in cluster.classes}
+    return Claims(lambda namespace, name: claims.get((namespace, name)), classes.get)

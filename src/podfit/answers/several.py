@@ -1,0 +1,120 @@
+"""Several targets in one question, each with a size and a namespace of its own: one snapshot, one plan."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from podfit.answers.drift import manifest_of
+from podfit.answers.plan import Plan, Request, plan_requests, requests_of
+from podfit.answers.snapshot import Reader, Snapshot
+from podfit.answers.target import POD, WORKLOADS, Target
+from podfit.answers.wish import Wish, WishError, from_template
+from podfit.api.core.pods import Pod
+from podfit.api.meta import ObjectMeta
+from podfit.client.rest import Client
+
+AT_ONCE = 8
+"""Targets that are read at the same time."""
+T = TypeVar("T")
+
+
+class _Object(Protocol):
+    @property
+    def metadata(self) -> ObjectMeta: ...
+
+
+Obj = TypeVar("Obj", bound=_Object)
+
+
+class Sized(msgspec.Struct, frozen=True):
+    """A target and what is wished for its pods."""
+
+    target: Target
+    namespace: str
+    wish: Wish
+
+
+def sized_in(documents: Sequence[Any], namespace: str) -> list[Sized]:
+    """The pods and workloads that the documents of a manifest name; other kinds are passed over.
+
+    `namespace` is for those that name none. Raises WishError: a document cannot be read, two are about the same
+    target, or none has a size.
+    """
+    kinds = {(kind.api_version, kind.kind): kind for kind in (POD, *WORKLOADS)}
+    found: dict[tuple[Target, str], Sized] = {}
+    for document in documents:
+        if not isinstance(document, dict):
+            raise WishError("a document is not an object")
+        kind = kinds.get((str(document.get("apiVersion")), str(document.get("kind"))))
+        if kind is None:
+            continue
+        meta = document.get("metadata")
+        meta = meta if isinstance(meta, dict) else {}
+        target, where = Target(kind, str(meta.get("name") or "")), str(meta.get("namespace") or namespace)
+        if not target.name:
+            raise WishError(f"a {kind.kind} has no metadata.name")
+        if (target, where) in found:
+            raise WishError(f"{target} in namespace {where} occurs twice")
+        found[target, where] = Sized(target, where, from_template(Pod(spec=manifest_of([document], target))))
+    if not found:
+        raise WishError("no document is a pod or a workload")
+    return list(found.values())
+
+
+async def plan_several(client: Client, asked: Sequence[Sized]) -> Plan:
+    """Raises ApiError for a target that cannot be read, WishError for a size that does not fit one."""
+    limit = asyncio.Semaphore(AT_ONCE)
+
+    async def read(each: Sized) -> Snapshot:
+        async with limit:
+            return await Reader(client, each.namespace).read(each.target, usage=True)
+
+    snapshots = await asyncio.gather(*map(read, asked))
+    requests: list[Request] = []
+    owners: dict[str, Target] = {}
+    for each, snapshot in zip(asked, snapshots, strict=True):
+        for pod in snapshot.pods:
+            other = owners.setdefault(pod.metadata.uid, each.target)
+            if other != each.target:
+                raise WishError(f"pod {pod.metadata.name} belongs to {other} and to {each.target}: plan one of them")
+        requests += requests_of(snapshot, each.wish)
+    return plan_requests(merged(snapshots), requests)
+
+
+def merged(snapshots: Sequence[Snapshot]) -> Snapshot:
+    """One snapshot of what several tell; what two tell of one object is taken from the first."""
+    first = snapshots[0]
+    usages = [snapshot.usage for snapshot in snapshots if snapshot.usage is not None]
+    clusters = (snapshot.cluster for snapshot in snapshots if snapshot.cluster is not None)
+    return replace(
+        first, namespace=", ".join(dict.fromkeys(snapshot.namespace for snapshot in snapshots)),
+        pods=_once(snapshot.pods for snapshot in snapshots),
+        neighbours=_once(snapshot.neighbours for snapshot in snapshots),
+        nodes={name: node for snapshot in reversed(snapshots) for name, node in snapshot.nodes.items()},
+        limit_ranges=_once(snapshot.limit_ranges for snapshot in snapshots),
+        quotas=_once(snapshot.quotas for snapshot in snapshots),
+        usage={name: used for usage in usages for name, used in usage.items()} if usages else None,
+        no_usage=_lines(snapshot.no_usage for snapshot in snapshots), template=None, owner_template=None,
+        unread=_lines(snapshot.unread for snapshot in snapshots),
+        policies={name: told for snapshot in reversed(snapshots) for name, told in snapshot.policies.items()},
+        unscheduled=_once(snapshot.unscheduled for snapshot in snapshots), cluster=next(clusters, None),
+        room=next((snapshot.room for snapshot in snapshots if snapshot.room.mode), first.room),
+        foreign_checks=first.foreign_checks, budgets=_lines(snapshot.budgets for snapshot in snapshots))
+
+
+def _once(groups: Iterable[Iterable[Obj]]) -> tuple[Obj, ...]:
+    by_uid: dict[str, Obj] = {}
+    for group in groups:
+        for obj in group:
+            by_uid.setdefault(obj.metadata.uid, obj)
+    return tuple(by_uid.values())
+
+
+def _lines(groups: Iterable[Iterable[T]]) -> tuple[T, ...]:
+    lines: list[T] = []
+    for group in groups:
+        lines += [line for line in group if line not in lines]
+    return tuple(lines)

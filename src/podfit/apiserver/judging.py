@@ -1,0 +1,39 @@
+"""Checks that may take long because a user says so: begun in the loop, done again beside it if it does."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import cache
+from typing import TypeVar
+
+from podfit.core.errors import ApiError
+from podfit.core.turns import Allowance, TooLong
+
+T = TypeVar("T")
+MOST = 20_000_000
+"""Units (`core.turns`) of one check: twice what the rules for an object may cost."""
+
+
+@cache
+def _beside() -> ThreadPoolExecutor:
+    """One at a time: what runs here takes turns with the loop, and every check of it ends by its own budget."""
+    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="judging")
+
+
+async def judged(check: Callable[[], T]) -> T:
+    """`check` changes nothing, so it can be done twice. Raises 413 for what takes too long there, too."""
+    try:
+        with Allowance():
+            return check()
+    except TooLong:
+        return await asyncio.get_running_loop().run_in_executor(_beside(), copy_context().run, _unhurried, check)
+
+
+def _unhurried(check: Callable[[], T]) -> T:
+    try:
+        with Allowance(MOST):
+            return check()
+    except TooLong:
+        text = "Request entity is too large: it takes too long to check against its schema"
+        raise ApiError(413, "RequestEntityTooLarge", text) from None

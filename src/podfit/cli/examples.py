@@ -1,0 +1,94 @@
+"""Examples and exit codes of every verb, for the end of its `--help`. `tests/cli/test_examples.py` runs them."""
+
+from typing import NamedTuple
+
+
+class Example(NamedTuple):
+    what: str
+    command: str
+
+
+EXAMPLES: dict[str, tuple[Example, ...]] = {
+    "up": (
+        Example("A cluster in the background; as root with a real node.", "podfit up --detach"),
+        Example("Three simulated nodes, no root.", "podfit up --detach --node simulated --nodes 3"),
+        Example("A second cluster.", "podfit up --detach --port 0 --data ~/two --kubeconfig ~/two/kubeconfig"),
+    ),
+    "apiserver": (
+        Example("The API alone, on a file.", "podfit apiserver --data ~/api --port 0"),
+        Example("On an etcd that others use as well.", "podfit apiserver --etcd-servers https://127.0.0.1:2379"),
+    ),
+    "controllers": (Example("Beside podfit apiserver --data ~/api.", "podfit controllers --data ~/api"),),
+    "scheduler": (Example("Beside podfit apiserver --data ~/api.", "podfit scheduler --data ~/api"),),
+    "kubelet": (
+        Example("Join this machine to a cluster; as root.",
+                "podfit kubelet --bootstrap-kubeconfig bootstrap.kubeconfig"),
+        Example("Again, with sizes from a file.", "podfit kubelet --config kubelet.yaml"),
+    ),
+    "down": (
+        Example("Stop the cluster and its containers.", "podfit down"),
+        Example("The one of another directory.", "podfit down --data ~/two"),
+    ),
+    "backup": (Example("All objects, while the cluster runs.", "podfit backup monday.backup"),),
+    "restore": (Example("Into a new directory.", "podfit restore monday.backup --data ~/again"),),
+    "status": (
+        Example("What runs on the usual directory.", "podfit status"),
+        Example("For a script.", "podfit status -o json"),
+    ),
+    "plan": (
+        Example("More CPU for a pod with one container.", "podfit plan pod/web --cpu 700m"),
+        Example("Request and limit; the kind and the name apart, as in kubectl.",
+                "podfit plan pod web --cpu 500m:1 --memory 256Mi"),
+        Example("Every pod of a workload.", "podfit plan deployment/shop --cpu 250m"),
+        Example("The sizes of a manifest.", "podfit plan pod/web -f pods.yaml"),
+    ),
+    "resize": (
+        Example("Until the node has done it.", "podfit resize pod/web --cpu 700m --wait"),
+        Example("Let the API server judge, and store nothing.", "podfit resize pod/web --cpu 700m --dry-run"),
+        Example("Back to the size before the first resize.", "podfit resize pod/web --undo"),
+    ),
+    "why": (
+        Example("What waits in the namespace.", "podfit why"),
+        Example("What waits in the cluster.", "podfit why -A"),
+        Example("Sizes of a pod, and what keeps a resize from being done.", "podfit why pod/web"),
+        Example("Who holds a node.", "podfit why node/simulated-1"),
+    ),
+    "top": (
+        Example("The pods of the namespace.", "podfit top"),
+        Example("Those with a label, largest share of their limit first.", "podfit top -l app=web --sort memory%"),
+    ),
+    "export": (
+        Example("Sizes as a patch for kustomize.", "podfit export deployment/shop"),
+        Example("Does what runs differ from a manifest?", "podfit export pod/web --drift -f pods.yaml"),
+    ),
+    "completion": (Example("For this shell.", "source <(podfit completion bash)"),),
+    "demo": (Example("About 20 seconds; as root with real containers.", "podfit demo"),),
+    "image load": (Example("An archive of `docker save`.", "podfit image load web.tar"),),
+    "token create": (
+        Example("For a machine that joins today.", "podfit token create --out bootstrap.kubeconfig"),
+        Example("For an hour.", "podfit token create --ttl 1 --description 'rack 4'"),
+    ),
+    "image list": (Example("With names in full.", "podfit image list"),),
+}  # fmt: skip
+
+USAGE, MACHINE, API = "2 wrong usage", "3 no usable kubeconfig", "4 the API answered with an error, or not at all"
+_CLUSTER = ("0 done", USAGE, "3 this machine lacks something")
+_API = (USAGE, MACHINE, API)
+EXIT_CODES: dict[str, tuple[str, ...]] = {
+    "down": ("0 nothing runs any more", "1 something was left behind", USAGE, "3 it cannot be stopped"),
+    "status": ("0 a cluster runs", "1 none does", USAGE, "3 the directory cannot be read"),
+    "plan": ("0 every pod can be resized now", "1 not every one, or no pod runs", *_API),
+    "resize": ("0 every pod has been resized", "1 not every one, or no pod runs", *_API),
+    "why": ("0 nothing waits or fails", "1 something does", *_API),
+    "top": ("0 shown", USAGE, MACHINE, f"{API}, or nobody tells what containers use"),
+    "token create": ("0 made", *_API),
+    "export": ("0 exported, or no drift", "1 drift, or no pod runs", *_API),
+}
+
+
+def epilogue(verb: str) -> str:
+    """The end of a verb's help."""
+    lines = ["Examples:"]
+    for example in EXAMPLES[verb]:
+        lines += [f"  # {example.what}", f"  {example.command}", ""]
+    return "\n".join((*lines, "Exit codes:", *(f"  {code}" for code in EXIT_CODES.get(verb, _CLUSTER)), ""))

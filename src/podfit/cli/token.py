@@ -1,0 +1,60 @@
+"""`podfit token`: what a machine needs to join a cluster."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from podfit.cli import exits, render
+from podfit.cli.asking import ContextName, Kubeconfig
+
+LONGEST_HOURS = 24 * 365
+
+
+def create(
+    *,
+    ttl: Annotated[float, Parameter(help="Hours until it is over.")] = 24.0,
+    description: Annotated[str, Parameter(help="What it is for.")] = "",
+    server: Annotated[
+        str, Parameter(help="URL of the API server for the machine. [default: the kubeconfig's, or what the cluster "
+                            "advertises if that is loopback]")
+    ] = "",
+    out: Annotated[Path | None, Parameter(help="Write it into this file, mode 0600. [default: stdout]")] = None,
+    context: ContextName = "",
+    kubeconfig: Kubeconfig = None,
+) -> int:
+    """Make a bootstrap token and print the kubeconfig that a machine joins with: podfit kubelet --bootstrap-kubeconfig.
+    """
+    from podfit.client import kubeconfig_edit
+    from podfit.client.kubeconfig import Access, find
+    from podfit.cluster.bootstrap import bootstrap_access, create_token
+    from podfit.cluster.errors import UsageError
+    from podfit.net.addresses import is_loopback_url
+    from podfit.net.files import write_atomic
+    from podfit.net.system import SystemClock
+
+    if not 0 < ttl <= LONGEST_HOURS:
+        raise UsageError(f"--ttl {ttl:g}: above 0 and at most {LONGEST_HOURS} hours")
+    access = find(os.environ, kubeconfig, context=context)
+
+    async def make() -> Access:
+        client = access.client(brief=True)
+        try:
+            token = await create_token(client, SystemClock(), seconds=ttl * 3600, description=description)
+            return await bootstrap_access(client, access, token, server=server)
+        finally:
+            await client.close()
+
+    joining = asyncio.run(make())
+    content = kubeconfig_edit.standalone("bootstrap", joining)
+    if out is not None:
+        write_atomic(out, content)
+    else:
+        render.line(content.decode().rstrip("\n"))
+    render.progress(f"join a machine:  podfit kubelet --bootstrap-kubeconfig {out or 'FILE'}   (good for {ttl:g} h)")
+    if is_loopback_url(joining.server):
+        render.progress(f"warning: {joining.server} is reached from this machine only; start the API server with "
+                        "--bind-address, or name it with --server")
+    return exits.DONE

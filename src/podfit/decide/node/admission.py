@@ -1,0 +1,56 @@
+"""New pods: admitted at their allocated size, or rejected (R-089, R-172).
+
+A batch is decided oldest first, each pod that is admitted counting at once for those that follow.
+"""
+
+from msgspec.structs import replace
+
+from podfit.api.core.pods import Pod
+from podfit.decide import fit
+from podfit.decide.fit import Deferred
+from podfit.decide.node.draft import Draft
+from podfit.decide.node.effects import Admitted, Answer, Preempting, Rejected, Unsaved
+from podfit.decide.node.state import TERMINAL
+from podfit.decide.overlay import PodResources
+
+
+def admit_all(draft: Draft, pods: tuple[Pod, ...]) -> list[Answer]:
+    """Room is kept for every pod of the batch that was allocated some before, whichever comes first."""
+    batch = sorted(pods, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.metadata.uid))
+    before = draft.state.allocated
+    for pod in batch:
+        if pod.metadata.uid in before:
+            draft.state = draft.state.with_pod(draft.state.entry(pod))
+    return [_admit(draft, pod, before.get(pod.metadata.uid)) for pod in batch]
+
+
+def _admit(draft: Draft, pod: Pod, before: PodResources | None) -> Answer:
+    """A pod that is over, or on its way out, is not asked whether it fits.
+
+    A pod that was allocated something before the kubelet was restarted keeps it, whatever its neighbours count for
+    (R-172): the last status of a neighbour may still show a size that it gave up, or a pod that ended, meanwhile. It is
+    admitted even while nothing can be persisted.
+    """
+    uid, unsaved = pod.metadata.uid, False
+    if pod.metadata.deletion_timestamp is None and pod.status.phase not in TERMINAL:
+        allocated = draft.state.allocated_pod(pod)
+        others = draft.state.others(uid) if before is None else []
+        verdict = fit.admit(allocated, draft.state.view, others)
+        if isinstance(verdict, Deferred):
+            return _refused(draft, pod, allocated, verdict)
+        unsaved = bool(draft.unsaved) and before is None
+        if not unsaved:
+            draft.occupy(allocated)
+            draft.allocate(allocated)
+    if unsaved:
+        return Unsaved(pod, draft.unsaved)
+    draft.release_reservation(uid)
+    draft.state = draft.state.with_pod(draft.state.entry(pod))
+    return Admitted(pod)
+
+
+def _refused(draft: Draft, pod: Pod, allocated: Pod, verdict: Deferred) -> Preempting | Rejected:
+    preempts = draft.preemption(allocated, verdict)
+    kept = {uid: entry for uid, entry in draft.state.pods.items() if uid != pod.metadata.uid}
+    draft.state = replace(draft.state, pods=kept)
+    return Preempting(pod, preempts) if preempts else Rejected(pod, verdict.reason, verdict.message)

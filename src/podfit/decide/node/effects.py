@@ -1,0 +1,115 @@
+"""What is to be done about an event: the effects of the node machine, carried out in their order.
+
+`Release` needs no durability. `Persist` comes before every effect that follows from it: when it fails, nothing of the
+step is true, and the caller takes the step again with `unsaved`.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from podfit.api.core.pods import Pod
+from podfit.decide.cpusets import CpuState
+from podfit.decide.critical import Preempts
+from podfit.decide.memory_blocks import MemoryState
+from podfit.decide.overlay import PodResources
+
+
+class Release(msgspec.Struct, frozen=True):
+    """Give back the CPUs and the memory that were set aside for these pods."""
+
+    uids: tuple[str, ...]
+
+
+class Persist(msgspec.Struct, frozen=True):
+    """Make these allocations durable, and with them the CPUs and the memory that are set aside."""
+
+    allocations: Mapping[str, PodResources]
+    cpus: CpuState | None = None
+    memory: MemoryState | None = None
+
+
+class Forget(msgspec.Struct, frozen=True):
+    """Drop the allocations of pods that are gone; durable with the next `Persist`."""
+
+    uids: tuple[str, ...]
+
+
+class Admitted(msgspec.Struct, frozen=True):
+    """Run the pod. `pod` is the allocated one."""
+
+    pod: Pod
+
+
+class Rejected(msgspec.Struct, frozen=True):
+    """The pod goes to phase Failed with this reason and `Pod was rejected: ` + message."""
+
+    pod: Pod
+    reason: str
+    message: str
+
+
+class Unsaved(msgspec.Struct, frozen=True):
+    """There is room, but the allocation could not be persisted; `message` says why. The pod was not taken in."""
+
+    pod: Pod
+    message: str
+
+
+class Preempting(msgspec.Struct, frozen=True):
+    """A critical pod that is not taken in yet: others are to end first, or are ending already."""
+
+    pod: Pod
+    preempts: Preempts
+
+
+Answer = Admitted | Rejected | Unsaved | Preempting
+"""One for each pod of `PodsAdded`, oldest first."""
+
+
+class Record(msgspec.Struct, frozen=True):
+    """Record an event about the pod; `type` is Normal or Warning."""
+
+    pod: Pod
+    type: str
+    reason: str
+    message: str
+
+
+class Sync(msgspec.Struct, frozen=True):
+    """Sync the pod of this UID now; one that waits for admission is to be added again."""
+
+    uid: str
+    trigger: str
+
+
+class End(msgspec.Struct, frozen=True):
+    """Have the pod of this UID end for the critical one `by`."""
+
+    uid: str
+    by: str
+
+
+class WakeUp(msgspec.Struct, frozen=True):
+    """Send `Retry("periodic_retry")` after so many seconds; replaces an earlier one."""
+
+    seconds: float
+
+
+class Count(msgspec.Struct, frozen=True):
+    """Add one to a metric of resizes: `infeasible`, `deferred_accepted` or `preemptions`, with its label's value."""
+
+    metric: str
+    label: str
+
+
+class Requested(msgspec.Struct, frozen=True):
+    """A resize was requested: count each request and limit that differs (R-186)."""
+
+    old: Pod
+    new: Pod
+
+
+Effect = (
+    Release | Persist | Forget | Answer | Record | Sync | End | WakeUp | Count | Requested
+)

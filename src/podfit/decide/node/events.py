@@ -1,0 +1,70 @@
+"""What happens to a node: the events of the node machine."""
+
+from collections.abc import Collection
+
+import msgspec
+
+from podfit.api.core.pods import Pod, PodStatus
+from podfit.decide.overlay import PodResources
+
+
+class PodsAdded(msgspec.Struct, frozen=True):
+    """New pods, to be admitted together, oldest first (R-089)."""
+
+    pods: tuple[Pod, ...]
+
+
+class PodsUpdated(msgspec.Struct, frozen=True):
+    """The API's pods changed. A new desired size replaces one that waits (R-110)."""
+
+    pods: tuple[Pod, ...]
+
+
+class PodsDeleted(msgspec.Struct, frozen=True):
+    """The API has these pods no more; their containers may still end. They count for nothing."""
+
+    uids: tuple[str, ...]
+
+
+class PodsRemoved(msgspec.Struct, frozen=True):
+    """Nothing of these pods is left on the node (R-099)."""
+
+    uids: tuple[str, ...]
+
+
+class StatusGenerated(msgspec.Struct, frozen=True):
+    """A pod's newest status: room comes free when it ended or holds less than before (R-100, R-101)."""
+
+    uid: str
+    status: PodStatus
+
+
+class SourcesReady(msgspec.Struct, frozen=True):
+    """Every pod of this node was added; resizes may be decided from now on (R-173)."""
+
+
+class Retry(msgspec.Struct, frozen=True):
+    """Room may have come free for a reason from outside; `trigger` is the metric's `retry_trigger`."""
+
+    trigger: str
+
+
+class SyncStarted(msgspec.Struct, frozen=True):
+    """A sync looks at the pod. `running` names the containers that run, `actuated` is what was last actuated."""
+
+    pod: Pod
+    running: Collection[str]
+    actuated: PodResources
+
+
+class ActuationEnded(msgspec.Struct, frozen=True):
+    """How a sync's actuation went; an empty `error` means that all was done or there was nothing to do."""
+
+    pod: Pod
+    error: str = ""
+
+
+Event = (
+    PodsAdded | PodsUpdated | PodsDeleted | PodsRemoved | StatusGenerated | SourcesReady | Retry | SyncStarted
+    | ActuationEnded
+)

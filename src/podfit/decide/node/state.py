@@ -1,0 +1,85 @@
+"""The state of the node machine: a frozen value that a kubelet keeps, and that a snapshot of any cluster becomes."""
+
+from collections.abc import Collection, Iterable, Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from podfit.api.core.pods import Pod
+from podfit.decide import cpusets, fit, memory_blocks
+from podfit.decide.fit import Neighbour, NodeView
+from podfit.decide.node.conditions import Conditions
+from podfit.decide.node.reservations import Reservations
+from podfit.decide.overlay import PodResources, overlay
+
+TERMINAL = ("Succeeded", "Failed")
+
+
+class PodEntry(msgspec.Struct, frozen=True):
+    """A pod of the node: as desired, with its newest status.
+
+    `counts` is what it counts for: its allocated form, status considered, so what it was promised or still holds,
+    whichever is more. `deleted`: the API has it no more; it counts for nothing while its containers end.
+    """
+
+    pod: Pod
+    counts: Neighbour
+    deleted: bool = False
+
+    @property
+    def active(self) -> bool:
+        return not self.deleted and self.pod.status.phase not in TERMINAL
+
+    @property
+    def terminating(self) -> bool:
+        return self.pod.metadata.deletion_timestamp is not None
+
+
+class NodeState(msgspec.Struct, frozen=True, kw_only=True):
+    """`pods` and `allocated` are by UID; `queue` are the UIDs of resizes that wait, in the order of the last pass.
+
+    `failing` are pods whose last actuation failed. `sources_ready`: every pod of the node was added, so that resizes
+    may be decided (R-173).
+    """
+
+    view: NodeView
+    pods: Mapping[str, PodEntry] = msgspec.field(default_factory=dict)
+    allocated: Mapping[str, PodResources] = msgspec.field(default_factory=dict)
+    queue: tuple[str, ...] = ()
+    reservations: Reservations = Reservations()
+    conditions: Conditions = Conditions()
+    failing: frozenset[str] = frozenset()
+    sources_ready: bool = False
+
+    def allocated_pod(self, pod: Pod) -> Pod:
+        """The pod at its allocated size; the same object when that is what it desires."""
+        return overlay(pod, self.allocated.get(pod.metadata.uid), self.view.gates)
+
+    def entry(self, pod: Pod) -> PodEntry:
+        return PodEntry(pod, fit.neighbour(self.allocated_pod(pod), self.view.gates))
+
+    def with_pod(self, entry: PodEntry) -> "NodeState":
+        return replace(self, pods={**self.pods, entry.pod.metadata.uid: entry})
+
+    def without_pods(self, uids: Collection[str]) -> "NodeState":
+        return replace(self, pods={uid: entry for uid, entry in self.pods.items() if uid not in uids},
+                       allocated={uid: kept for uid, kept in self.allocated.items() if uid not in uids})
+
+    def with_allocation(self, uid: str, resources: PodResources) -> "NodeState":
+        return replace(self, allocated={**self.allocated, uid: resources})
+
+    def others(self, uid: str, *, reserved: bool = True) -> list[Neighbour]:
+        """What every other pod holds, and what is `reserved` for critical ones."""
+        held = {other: entry.counts for other, entry in self.pods.items() if entry.active}
+        if reserved:
+            held |= self.reservations.held
+        return [counts for other, counts in held.items() if other != uid]
+
+
+def released(view: NodeView, uids: Iterable[str]) -> NodeView:
+    """The node without the CPUs and the memory that were set aside for these pods."""
+    cpus, memory = view.cpus, view.memory
+    for uid in uids:
+        cpus = cpusets.release(uid, cpus) if cpus is not None else None
+        memory = memory_blocks.release(uid, memory) if memory is not None else None
+    return view if cpus is view.cpus and memory is view.memory else replace(view, cpus=cpus, memory=memory)

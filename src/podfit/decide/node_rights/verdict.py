@@ -1,0 +1,19 @@
+"""The outcomes of a node's write; None stands for an admitted one."""
+
+import msgspec
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """Becomes 403 `RESOURCE "NAME" is forbidden: TEXT`."""
+
+    text: str
+
+
+class Missing(msgspec.Struct, frozen=True):
+    """Becomes 404 `KIND "NAME" not found`: an object that the decision depends on."""
+
+    kind: str
+    name: str
+
+
+Verdict = Refused | Missing | None

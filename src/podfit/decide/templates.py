@@ -1,0 +1,54 @@
+"""What makes pods, and from which template."""
+
+from typing import NamedTuple
+
+from podfit.api.apps.daemonsets import DaemonSet
+from podfit.api.apps.deployments import Deployment, ReplicaSet
+from podfit.api.apps.statefulsets import StatefulSet
+from podfit.api.base import Object
+from podfit.api.batch import CronJob, Job
+from podfit.api.core.pods import Pod
+from podfit.api.core.replication import ReplicationController
+from podfit.api.core.templates import PodTemplate, PodTemplateSpec
+from podfit.api.validation.pod_warnings import pod_warnings
+
+
+class Placed(NamedTuple):
+    """A template, its path in the object with a dot at its end, and the object's generation."""
+
+    template: PodTemplateSpec
+    path: str
+    generation: int
+
+
+_MAKE_PODS = frozenset(
+    (Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, ReplicationController, CronJob, PodTemplate)
+)
+
+
+def template_of(obj: Object) -> Placed | None:
+    """None for what makes no pods."""
+    if type(obj) not in _MAKE_PODS:
+        return None
+    match obj:
+        case Deployment() | ReplicaSet() | StatefulSet() | DaemonSet() | Job():
+            return Placed(obj.spec.template, "spec.template.", obj.metadata.generation)
+        case ReplicationController():
+            template = obj.spec.template
+            return None if template is None else Placed(template, "spec.template.", obj.metadata.generation)
+        case CronJob():
+            template = obj.spec.job_template.spec.template
+            return Placed(template, "spec.jobTemplate.spec.template.", obj.metadata.generation)
+        case PodTemplate():
+            return Placed(obj.template, "template.", obj.metadata.generation)
+    return None
+
+
+def warnings_of(new: Object, old: Object | None) -> list[str]:
+    """What a client is warned of in a new pod, or in a template that is new or whose object has another spec."""
+    if isinstance(new, Pod):
+        return list(pod_warnings(new.metadata, new.spec)) if old is None else []
+    placed, before = template_of(new), None if old is None else template_of(old)
+    if placed is None or (before is not None and before.generation == placed.generation):
+        return []
+    return list(pod_warnings(placed.template.metadata, placed.template.spec, placed.path))

@@ -1,0 +1,159 @@
+"""Pods that may have ended the kubelet: tried one at a time, or set aside (`decide.attempts`).
+
+    admitted before     its room is kept; its worker waits at a gate
+    new                 it waits to be admitted
+    set aside           status.reason SetAside, an event; tried again when its generation changes or it is deleted
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+from msgspec.structs import replace
+
+from podfit.api.core.container_status import ContainerState, ContainerStateWaiting
+from podfit.api.core.pods import Pod, PodStatus
+from podfit.core.clock import Timer
+from podfit.decide.attempts import Mark, Verdict, form_of
+from podfit.kubelet.pods.attempts import Attempts
+from podfit.kubelet.pods.status_writer import StatusWriter
+from podfit.kubelet.pods.toolbox import Toolbox
+from podfit.kubelet.static.annotations import is_static
+
+REASON = "SetAside"
+MESSAGE = (
+    "The kubelet ended twice while it worked on this pod, so the pod is not synced. "
+    "It is tried again when its spec changes")
+TRIAL_SECONDS = 30.0  # who has not ended the kubelet by then is not what ends it
+
+
+class Trials:
+    """`begin(uid)` is called when it is a pod's turn to be tried: the owner then calls `alone` and lets it go."""
+
+    def __init__(self, attempts: Attempts, begin: Callable[[str], None]) -> None:
+        self._attempts, self._begin = attempts, begin
+        self._waiting: dict[str, str] = {}  # forms by uid, in the order in which they are tried
+        self._aside: dict[str, str] = {}
+        self._writers: dict[str, asyncio.Task[None]] = {}
+        self._timers: dict[str, Timer] = {}
+        self._gates: dict[str, asyncio.Event] = {}
+        self._started = False
+
+    def recover(self) -> None:
+        """Read what the last kubelet left; before the first pod."""
+        self._attempts.recover()
+
+    def start(self) -> None:
+        """From now on pods are tried: all others have begun."""
+        self._started = True
+        self._next()
+
+    def holds(self, tools: Toolbox, pod: Pod) -> bool:
+        """Whether the pod has to wait for its trial, or until it changes. Tells of a pod that is set aside."""
+        uid, form = pod.metadata.uid, form_of(pod)
+        match self._attempts.of(uid, form):
+            case Verdict.RUN:
+                return False
+            case Verdict.TRY_ALONE:
+                self._waiting.setdefault(uid, form)
+                self._next()
+            case Verdict.SET_ASIDE:
+                if self._aside.get(uid) != form:
+                    self._aside[uid] = form
+                    self._tell(tools, pod)
+        return True
+
+    def changed(self, pod: Pod) -> None:
+        """A pod that was set aside is tried again in its new form."""
+        uid, form = pod.metadata.uid, form_of(pod)
+        if uid in self._aside and self._aside[uid] != form:
+            del self._aside[uid]
+            self._waiting[uid] = form
+            self._next()
+        elif uid in self._waiting:
+            self._waiting[uid] = form
+
+    def is_due(self, uid: str) -> bool:
+        """Whether the pod waits for its trial and nobody else is being tried."""
+        return uid in self._waiting and not self._attempts.busy
+
+    def gate(self, uid: str) -> asyncio.Event:
+        """Set once the pod may be worked on."""
+        return self._gates.setdefault(uid, asyncio.Event())
+
+    def begin(self, tools: Toolbox, pods: Iterable[Pod]) -> None:
+        """Work on pods that are free to run is about to begin. `durable` waits for the disk."""
+        pods = tuple(pods)
+        self._attempts.begin((pod.metadata.uid, form_of(pod)) for pod in pods)
+        for pod in pods:
+            self._limit(tools, pod.metadata.uid)
+
+    async def alone(self, tools: Toolbox, uid: str) -> None:
+        """Work on one pod is about to begin, and on no other."""
+        writer = self._writers.pop(uid, None)
+        if writer is not None:
+            writer.cancel()
+        self._attempts.begin([(uid, self._waiting.pop(uid, ""))], Mark.ALONE)
+        await self._attempts.durable()
+        self._limit(tools, uid)
+
+    async def durable(self) -> None:
+        await self._attempts.durable()
+
+    def done(self, uid: str) -> None:
+        """A turn of the pod is over."""
+        if self._attempts.has_begun(uid):
+            self._attempts.done(uid)
+            self._stop_timer(uid)
+            self._next()
+
+    def forget(self, uid: str) -> None:
+        """The pod is gone."""
+        self._waiting.pop(uid, None)
+        self._aside.pop(uid, None)
+        writer = self._writers.pop(uid, None)
+        if writer is not None:
+            writer.cancel()
+        self._attempts.done(uid)
+        self._stop_timer(uid)
+        gate = self._gates.pop(uid, None)
+        if gate is not None:
+            gate.set()
+        self._next()
+
+    def close(self) -> None:
+        for task in self._writers.values():
+            task.cancel()
+        for timer in self._timers.values():
+            timer.cancel()
+        self._attempts.close()
+
+    def _next(self) -> None:
+        if self._started and self._waiting and not self._attempts.busy:
+            self._begin(next(iter(self._waiting)))
+
+    def _limit(self, tools: Toolbox, uid: str) -> None:
+        self._stop_timer(uid)
+        self._timers[uid] = tools.clock.call_later(TRIAL_SECONDS, lambda: self.done(uid))
+
+    def _stop_timer(self, uid: str) -> None:
+        timer = self._timers.pop(uid, None)
+        if timer is not None:
+            timer.cancel()
+
+    def _tell(self, tools: Toolbox, pod: Pod) -> None:
+        tools.emit(pod, "Warning", REASON, MESSAGE, "")
+        if is_static(pod):  # the API has an image of it, which says nothing
+            return
+        writer = StatusWriter(tools.client, pod, clock=tools.clock)
+        writer.set(_status(pod))
+        self._writers[pod.metadata.uid] = asyncio.create_task(writer.run(), name=f"set aside {pod.metadata.uid}")
+
+
+def _status(pod: Pod) -> PodStatus:
+    """kubectl shows why a container waits before why its pod does."""
+    waits = ContainerState(waiting=ContainerStateWaiting(reason=REASON, message=MESSAGE))
+    shown = {
+        kind: tuple(replace(each, state=waits) if each.state.waiting is not None else each for each in statuses)
+        for kind, statuses in (("container_statuses", pod.status.container_statuses),
+                               ("init_container_statuses", pod.status.init_container_statuses))}
+    return replace(pod.status, reason=REASON, message=MESSAGE, **shown)

@@ -1,0 +1,171 @@
+"""Writes: options in queries and bodies, names and namespaces, with inputs that are in no recording.
+
+Known from upstream's code: `ValidateCreateOptions` and its siblings in `apimachinery/pkg/apis/meta/v1/validation`,
+`rest.EnsureObjectNamespaceMatchesRequestNamespace`, `handlers.UpdateResource`, `handlers.DeleteResource`,
+`rest.BeforeDelete`.
+"""
+
+from typing import Any
+
+import pytest
+
+from support.clock import FakeClock
+from support.rules import CONFIGMAPS, NAMESPACE, PODS, asked, configmap, made, pod
+from support.server import Server
+
+MERGE = "application/merge-patch+json"
+APPLY = "application/apply-patch+yaml"
+
+
+async def _begin(server: Server) -> None:
+    await server.namespace(NAMESPACE)
+    await made(server, CONFIGMAPS, configmap("a", data={"a": "1"}))
+    await made(server, PODS, pod("p"))
+
+
+LONG = "x" * 129
+
+
+@pytest.mark.parametrize(
+    ("query", "fields"),
+    [
+        ("dryRun=", ["dryRun"]), ("dryRun=all", ["dryRun"]), ("dryRun=All&dryRun=", ["dryRun"]),
+        ("dryRun=All&dryRun=All", []),
+        ("fieldValidation=strict", ["fieldValidation"]), ("fieldValidation=", []),
+        (f"fieldManager={LONG}", ["fieldManager"]),
+        ("fieldManager=a%0Ab", ["fieldManager"]), ("fieldManager=%E2%98%83", []),
+        (f"fieldValidation=x&dryRun=x&fieldManager={LONG}", ["fieldManager", "dryRun", "fieldValidation"]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH"])
+async def test_options_of_writes(server: Server, method: str, query: str, fields: list[str]) -> None:
+    await _begin(server)
+    path, body, kind = {
+        "POST": (CONFIGMAPS, configmap("b"), "application/json"),
+        "PUT": (f"{CONFIGMAPS}/a", configmap("a"), "application/json"),
+        "PATCH": (f"{CONFIGMAPS}/a", {}, MERGE),
+    }[method]  # fmt: skip
+    answer = await asked(server, method, f"{path}?{query}", body, content_type=kind)
+    assert (answer.code == 422, answer.fields) == (bool(fields), fields), answer.message
+    if fields:
+        kinds = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions"}
+        assert (answer.body["details"]["kind"], answer.body["details"]["group"]) == (kinds[method], "meta.k8s.io")
+
+
+@pytest.mark.parametrize(
+    ("kind", "query", "fields"),
+    [
+        (MERGE, "force=false", ["force"]), (MERGE, "force=", ["force"]), (APPLY, "", ["fieldManager"]),
+        (APPLY, "fieldManager=", ["fieldManager"]), (APPLY, "force=true", ["fieldManager"]),
+        (APPLY, f"fieldManager={LONG}&dryRun=x", ["fieldManager", "dryRun"]), (APPLY, "fieldManager=m&force=0", []),
+        (MERGE, "force=true&fieldValidation=x", ["force", "fieldValidation"]),
+        (APPLY, "dryRun=x", ["fieldManager", "dryRun"]),
+        (APPLY, "fieldManager=m&fieldValidation=warn", ["fieldValidation"]),
+    ],
+)  # fmt: skip
+async def test_options_of_patches(server: Server, kind: str, query: str, fields: list[str]) -> None:
+    await _begin(server)
+    body = {"apiVersion": "v1", "kind": "ConfigMap"}
+    answer = await asked(server, "PATCH", f"{CONFIGMAPS}/a?{query}", body, content_type=kind)
+    assert answer.fields == fields, answer.message
+    assert (answer.code == 422) is bool(fields)
+
+
+OPTIONS = "DeleteOptions"
+
+
+@pytest.mark.parametrize(
+    ("query", "body", "code", "fields"),
+    [
+        ("", b"null", 200, []), ("", b"[]", 400, []), ("", b"{", 400, []),
+        ("", {"kind": OPTIONS, "apiVersion": "x/v9"}, 200, []),
+        ("", {"kind": "Pod"}, 400, []), ("gracePeriodSeconds=", b"", 400, []), ("gracePeriodSeconds=-1", b"", 200, []),
+        ("gracePeriodSeconds=1.5", b"", 400, []), ("propagationPolicy=orphan", b"", 422, ["propagationPolicy"]),
+        ("propagationPolicy=Background&orphanDependents=0", b"", 422, ["propagationPolicy"]),
+        ("orphanDependents=false", b"", 200, []), ("dryRun=", b"", 422, ["dryRun"]),
+        ("", {"dryRun": [""]}, 422, ["dryRun"]),
+        ("", {"dryRun": ["x"], "propagationPolicy": "x"}, 422, ["propagationPolicy", "dryRun"]),
+        ("", {"preconditions": {"resourceVersion": "0"}}, 409, []), ("", {"preconditions": {"uid": ""}}, 409, []),
+        ("", {"preconditions": []}, 400, []), ("", {"gracePeriodSeconds": "1"}, 400, []),
+        ("resourceVersion=x", b"", 200, []),
+    ],
+)  # fmt: skip
+async def test_deletions(server: Server, query: str, body: Any, code: int, fields: list[str]) -> None:
+    await _begin(server)
+    answer = await asked(server, "DELETE", f"{CONFIGMAPS}/a?{query}", body)
+    assert (answer.code, answer.fields) == (code, fields), answer.message
+    gone = (await asked(server, "GET", f"{CONFIGMAPS}/a")).code == 404
+    assert gone is (code == 200)
+
+
+async def test_a_negative_grace_period_is_a_second(server: Server) -> None:
+    await _begin(server)
+    target = {"kind": "Node", "name": "n"}
+    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "p"}, "target": target}
+    assert (await asked(server, "POST", f"{PODS}/p/binding", binding)).code == 201
+    answer = await asked(server, "DELETE", f"{PODS}/p?gracePeriodSeconds=-5")
+    assert answer.body["metadata"]["deletionGracePeriodSeconds"] == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "code"),
+    [
+        ("POST", "/api/v1/namespaces", {"metadata": {"name": "n", "namespace": "x"}}, 201),
+        ("POST", "/api/v1/namespaces", {"kind": "Namespace", "metadata": {"name": "n", "namespace": NAMESPACE}}, 201),
+        ("PUT", f"/api/v1/namespaces/{NAMESPACE}", {"metadata": {"name": NAMESPACE, "namespace": "x"}}, 200),
+        ("POST", CONFIGMAPS, {"metadata": {"name": "b", "namespace": "x"}}, 400),
+        ("PUT", f"{CONFIGMAPS}/nope", {"metadata": {"name": "other"}}, 400),
+        ("PUT", f"{CONFIGMAPS}/nope", {"metadata": {"name": "nope", "namespace": "x"}}, 400),
+        ("PUT", f"{CONFIGMAPS}/nope", {"metadata": {"name": "nope"}}, 404), ("PUT", f"{CONFIGMAPS}/nope", {}, 400),
+        ("PUT", f"{PODS}/nope/status", {"metadata": {"name": "other"}}, 400), ("PUT", f"{CONFIGMAPS}/a", b"null", 400),
+    ],
+)  # fmt: skip
+async def test_names_and_namespaces(server: Server, method: str, path: str, body: Any, code: int) -> None:
+    await _begin(server)
+    answer = await asked(server, method, path, body)
+    assert answer.code == code, answer.message
+    if code in (200, 201):
+        assert "namespace" not in answer.body["metadata"]
+
+
+TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
+
+
+@pytest.mark.parametrize(("accept", "code"), [(TABLE, 406), (f"{TABLE},application/json", 201), ("", 201)])
+async def test_reviews_have_no_tables(server: Server, accept: str, code: int) -> None:
+    body = {"spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}}}
+    path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    assert (await asked(server, "POST", path, body, accept=accept)).code == code
+
+
+async def test_managed_fields_are_written_in_order(server: Server) -> None:
+    await _begin(server)
+    body = {"metadata": {"labels": {"z": "1", "a": "2"}}, "data": {"z": "1", "b": "2"}}
+    await asked(server, "PATCH", f"{CONFIGMAPS}/a?fieldManager=m", body, content_type=MERGE)
+    applied = configmap("a", data={"c": "1"}, annotations={"y": "1", "x": "2"})
+    answer = await asked(server, "PATCH", f"{CONFIGMAPS}/a?fieldManager=n", applied, content_type=APPLY)
+    entries = [entry["fieldsV1"] for entry in answer.body["metadata"]["managedFields"]]
+    assert len(entries) == 3
+    assert all(_is_sorted(entry) for entry in entries), entries
+
+
+def _is_sorted(tree: dict[str, Any]) -> bool:
+    return list(tree) == sorted(tree) and all(map(_is_sorted, tree.values()))
+
+
+async def test_history_is_gone_after_ten_minutes(server: Server) -> None:
+    await _begin(server)
+    seen = server.context.store.revision
+    clock = server.context.clock
+    assert isinstance(clock, FakeClock)
+    await clock.advance(300)
+    await made(server, CONFIGMAPS, configmap("later"))
+    assert server.context.store.compacted < seen
+    await clock.advance(300)
+    assert server.context.store.compacted >= seen
+
+
+async def test_the_page_of_keys_has_one_scheme(server: Server) -> None:
+    server.api.address = "https://127.0.0.1:6443"
+    answer = await asked(server, "GET", "/.well-known/openid-configuration")
+    assert answer.body["jwks_uri"] == "https://127.0.0.1:6443/openid/v1/jwks"

@@ -1,0 +1,69 @@
+"""What is stored and not acted on is told to who creates it, as a warning that kubectl shows."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from podfit.api.codec import convert
+from podfit.api.coordination import Lease
+from podfit.core.times import format_micro
+from support.clock import FakeClock
+from support.server import Server
+
+TEMPLATE: dict[str, Any] = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+ONCE: dict[str, Any] = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
+SELECTED = {"selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE}
+KINDS: dict[str, dict[str, Any]] = {
+    "/apis/apps/v1/deployments": SELECTED, "/apis/apps/v1/replicasets": SELECTED,
+    "/apis/apps/v1/daemonsets": SELECTED, "/apis/apps/v1/statefulsets": SELECTED | {"serviceName": "s"},
+    "/apis/batch/v1/jobs": {"template": ONCE},
+    "/apis/batch/v1/cronjobs": {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": ONCE}}},
+    "/api/v1/replicationcontrollers": {"selector": {"a": "b"}, "template": TEMPLATE},
+}  # fmt: skip
+
+
+async def create(server: Server, path: str, spec: dict[str, Any], name: str = "w") -> str:
+    """The warnings of the answer."""
+    base, _, resource = path.rpartition("/")
+    body = msgspec.json.encode({"metadata": {"name": name}, "spec": spec})
+    answer = await server.ask("POST", f"{base}/namespaces/default/{resource}", body)
+    assert answer.status == 201, await answer.read()
+    return answer.headers.get("warning", "")
+
+
+@pytest.mark.parametrize("path", KINDS)
+async def test_a_workload_without_a_controller_gets_a_warning(server: Server, path: str) -> None:
+    resource = path.rpartition("/")[2]
+    told = await create(server, path, KINDS[path])
+    assert told == f'299 - "no controller for {resource} runs in this cluster: no pods will be created"'
+
+
+async def test_beside_a_controller_manager_there_is_none_until_its_lease_ends(server: Server) -> None:
+    clock = server.context.clock
+    assert isinstance(clock, FakeClock)
+    await server.client.create(convert({
+        "metadata": {"name": "kube-controller-manager", "namespace": "kube-system"},
+        "spec": {"holderIdentity": "m", "leaseDurationSeconds": 15, "renewTime": format_micro(clock.now())},
+    }, Lease))  # fmt: skip
+    path = "/apis/apps/v1/deployments"
+    assert not await create(server, path, KINDS[path])
+    await clock.advance(16)
+    assert await create(server, path, KINDS[path], "late")
+
+
+async def test_a_template_and_a_pod_without_probes_get_none(server: Server) -> None:
+    body = msgspec.json.encode({"metadata": {"name": "t"}, "template": TEMPLATE})
+    answer = await server.ask("POST", "/api/v1/namespaces/default/podtemplates", body)
+    assert (answer.status, answer.headers.get("warning")) == (201, None)
+    assert not await create(server, "/api/v1/pods", TEMPLATE["spec"])
+
+
+async def test_a_pod_with_probes_is_told_that_they_count_as_passed(server: Server) -> None:
+    probe = {"exec": {"command": ["true"]}}
+    spec = {"containers": [
+        {"name": "a", "image": "i", "livenessProbe": probe, "readinessProbe": probe}, {"name": "b", "image": "i"},
+        {"name": "c", "image": "i", "startupProbe": probe}]}  # fmt: skip
+    told = await create(server, "/api/v1/pods", spec)
+    assert told == (
+        '299 - "podfit\'s kubelet does not run probes: they count as passed while the container runs (a, c)"')

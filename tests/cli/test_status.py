@@ -1,0 +1,112 @@
+"""`podfit up`, `status` and `down` of simulated clusters, as a user sees them: one that runs, one that was killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import yaml
+
+from podfit.cluster.layout import DataDir
+from podfit.kubelet.runtime.containerd import Places
+from support.terminal import podfit
+
+
+class Home:
+    """A user's home; its clusters are stopped at the end."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        kept = {name: value for name, value in os.environ.items() if name not in ("KUBECONFIG", "XDG_DATA_HOME")}
+        self._environment = kept | {"HOME": str(root)}
+        self._used: set[str] = set()
+
+    def __call__(self, *arguments: str, code: int = 0) -> str:
+        done = subprocess.run(
+            podfit(*arguments), env=self._environment, capture_output=True, text=True, timeout=90, check=False)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout
+
+    def up(self, name: str, *more: str) -> tuple[str, str]:
+        """What it says, and the data directory."""
+        data = str(self.root / name)
+        self._used.add(data)
+        return self("up", "--detach", "--node", "simulated", "--port", "0", "--data", data, *more), data
+
+    def close(self) -> None:
+        for data in self._used:
+            subprocess.run(podfit("down", "--data", data), env=self._environment, capture_output=True, check=False)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Home]:
+    made = Home(tmp_path)
+    yield made
+    made.close()
+
+
+def kill(data: str) -> None:
+    pid = json.loads(Path(data, "up.json").read_text())["pid"]
+    os.kill(pid, signal.SIGKILL)
+    with suppress(ProcessLookupError):
+        while True:
+            os.kill(pid, 0)
+
+
+def test_a_fresh_home_gets_a_current_context_and_nodes_are_told_once(home: Home) -> None:
+    said, data = home.up("one", "--nodes", "3")
+    assert said.count("simulated (as asked)") == 1
+    assert "simulated-1 to simulated-3" in said
+    assert "(the current context)" in said
+    assert home("why", "-A") == "no resize waits\n"
+    assert home("why") == "no resize waits in namespace default\n"
+    assert home("down", "--data", data).endswith(" and its simulated nodes\n")
+    assert yaml.safe_load((home.root / ".kube/config").read_text())["current-context"] == ""
+
+
+def test_another_current_context_stays(home: Home) -> None:
+    config = home.root / ".kube/config"
+    config.parent.mkdir()
+    config.write_text("{apiVersion: v1, kind: Config, current-context: production}")
+    said, _ = home.up("one")
+    assert "(current context unchanged)" in said
+    assert "next: kubectl --context podfit get nodes" in said
+    assert yaml.safe_load(config.read_text())["current-context"] == "production"
+
+
+def test_a_crash_is_told_and_so_are_other_clusters(home: Home) -> None:
+    _, first = home.up("one")
+    _, second = home.up("two", "--kubeconfig", str(home.root / "two.yaml"))
+    assert f"also      a cluster runs on {second}\n" in home("status", "--data", first)
+    kill(first)
+    told = home("status", "--data", first, code=1)
+    assert "crashed   podfit (pid " in told
+    assert f"clean up:  podfit down --data {first}" in told
+    found = json.loads(home("status", "--data", first, "-o", "json", code=1))
+    assert ("ended without being stopped" in found["crashed"], second in found["others"]) == (True, True)
+    home("down", "--data", first)
+    assert "crashed" not in home("status", "--data", first, code=1)
+
+
+def test_what_a_crash_left_is_listed(home: Home) -> None:
+    """A containerd of this directory, as its command line says."""
+    _, data = home.up("one")
+    kill(data)
+    config = str(Places(DataDir(Path(data)).containerd).config)
+    wait = "import sys; print(flush=True); sys.stdin.read()"
+    command = ["bash", "-c", 'exec -a containerd "$@"', "bash", sys.executable, "-c", wait, config]
+    left = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert left.stdout is not None
+        left.stdout.readline()
+        told = home("status", "--data", data, code=1)
+        assert f"left      processes: {left.pid} containerd" in told
+        assert f"start it again and take over what still runs:  podfit up --data {data}" in told
+    finally:
+        left.communicate()
+    assert "  left " not in home("status", "--data", data, code=1)

@@ -1,0 +1,121 @@
+"""A cluster whose disk is full: /readyz says so, deletions free it, and it starts again on the full disk."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from podfit.api.core.config import ConfigMap
+from podfit.api.meta import ObjectMeta
+from podfit.client.kubeconfig import load
+from podfit.client.rest import Client
+from podfit.core.errors import ApiError
+from podfit.kubelet.volumes.mounter import TmpfsMounter
+from podfit.net.processes import start_ticks
+from support.up import Up
+
+CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
+
+
+@pytest.fixture
+def up(tmp_path: Path) -> Iterator[Up]:
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount")
+    root = tmp_path / "data"
+    root.mkdir()
+    TmpfsMounter().tmpfs(root, size=48 << 20)
+    cluster = Up(root)
+    try:
+        yield cluster
+        assert cluster.down().code == 0
+    finally:
+        TmpfsMounter().unmount_below(root)
+
+
+def fill(root: Path) -> Path:
+    ballast = root / "ballast"
+    with ballast.open("ab", buffering=0) as file:
+        for size in (1 << 20, 4096):
+            try:
+                while file.write(b"x" * size):
+                    pass
+            except OSError:
+                continue
+    return ballast
+
+
+async def refusal(client: Client, method: str, path: str, **more: object) -> ApiError:
+    with pytest.raises(ApiError) as refused:
+        await client.request(method, path, **more)  # type: ignore[arg-type]
+    return refused.value
+
+
+async def make_until_full(client: Client, prefix: str) -> tuple[int, ApiError]:
+    for number in range(10_000):
+        meta = ObjectMeta(name=f"{prefix}-{number}", namespace="default")
+        try:
+            await client.create(ConfigMap(metadata=meta, data={"text": "x" * 20_000}))
+        except ApiError as error:
+            return number, error
+    raise AssertionError("the disk is not full yet")
+
+
+def kill(up: Up) -> None:
+    pid = up.state()["pid"]
+    began = start_ticks(pid)
+    os.kill(pid, signal.SIGKILL)
+    while start_ticks(pid) == began:
+        os.sched_yield()
+
+
+def test_a_full_disk_is_told_freed_and_survived(up: Up) -> None:
+    up.start(node="none")
+
+    async def fill_it() -> int:
+        client = load([up.kubeconfig]).client()
+        try:
+            await asyncio.gather(*(client.create(ConfigMap(
+                metadata=ObjectMeta(name=f"first-{number}", namespace="default"), data={"text": "x" * 5000},
+            )) for number in range(100)))
+            await asyncio.to_thread(fill, up.root)
+            made, error = await make_until_full(client, "a")
+            assert (error.code, error.reason) == (503, "ServiceUnavailable")
+            assert "the disk is full; objects can be deleted" in error.message
+            ready = await refusal(client, "GET", "/readyz")
+            assert "[-]store-writes failed: the disk is full" in ready.message
+            await client.request("GET", "/livez")
+            return made
+        finally:
+            await client.close()
+
+    made = asyncio.run(fill_it())
+    kill(up)
+    fill(up.root)
+    up.start(node="none")
+
+    async def free_it() -> None:
+        client = load([up.kubeconfig]).client()
+        try:
+            assert len((await client.list(ConfigMap, "default")).items) >= 100 + made
+            _, error = await make_until_full(client, "b")
+            assert error.code == 503
+            await client.request("DELETE", f"{CONFIGMAPS}/first-0")
+            await client.request("DELETE", CONFIGMAPS)
+            left = (await client.list(ConfigMap, "default")).items
+            assert {each.metadata.name for each in left} <= {"kube-root-ca.crt"}
+            (up.root / "ballast").unlink()
+            for _ in range(100):  # the first has the store look; until then it says what it knows
+                try:
+                    await client.request("GET", "/readyz")
+                    break
+                except ApiError:
+                    await asyncio.to_thread(os.sync)
+            await client.request("GET", "/readyz")
+            await client.create(ConfigMap(metadata=ObjectMeta(name="again", namespace="default")))
+        finally:
+            await client.close()
+
+    asyncio.run(free_it())

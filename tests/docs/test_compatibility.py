@@ -1,0 +1,108 @@
+"""What docs/compatibility.md says is missing or different, tried: a statement that is not true any more fails here."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from support.server import Server, running_server
+
+PAGE = re.sub(r"\s+", " ", (Path(__file__).parents[2] / "docs" / "compatibility.md").read_text())
+CORE, APPS = "/api/v1/namespaces/default", "/apis/apps/v1/namespaces/default"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+
+
+def definition(rule: str = "true", **spec: Any) -> dict[str, Any]:
+    schema = {"type": "object", "properties": {"spec": {"type": "object"}},
+              "x-kubernetes-validations": [{"rule": rule}]}  # fmt: skip
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"plural": "tins", "kind": "Tin"}
+    return {"metadata": {"name": "tins.example.org"}, "spec": {
+        "group": "example.org", "scope": "Namespaced", "names": names, "versions": [version], **spec}}
+
+
+HOOK_CLIENT = {"url": "https://127.0.0.1:9/x"}
+CONVERSION = {"strategy": "Webhook", "webhook": {"clientConfig": HOOK_CLIENT, "conversionReviewVersions": ["v1"]}}
+AUTHORIZER = {"metadata": {"name": "w"}, "webhooks": [{
+    "name": "a.example.org", "sideEffects": "None", "admissionReviewVersions": ["v1"], "clientConfig": HOOK_CLIENT,
+    "matchConditions": [{"name": "x", "expression": "authorizer.group('').resource('pods').check('get').allowed()"}]}]}
+
+STATEMENTS = [
+    ("definitions with conversion webhooks are refused", "POST", DEFINITIONS, definition(conversion=CONVERSION), 422),
+    ("`transformMapEntry` and the optional macros `optMap` and `optFlatMap` are unknown", "POST", DEFINITIONS,
+     definition("optional.of(1).optMap(x, x + 1).hasValue()"), 422),
+    ("CEL rules are type-checked", "POST", DEFINITIONS, definition("self.spec > 1"), 422),
+    ("`matchConditions` that name `authorizer` are refused", "POST", HOOKS, AUTHORIZER, 422),
+    ("nor are the kinds IPAddress and ServiceCIDR", "GET", "/apis/networking.k8s.io/v1/ipaddresses", None, 404),
+    ("nor are the kinds IPAddress and ServiceCIDR", "GET", "/apis/networking.k8s.io/v1/servicecidrs", None, 404),
+    ("ClusterTrustBundles and PodCertificateRequests are not served", "GET",
+     "/apis/certificates.k8s.io/v1beta1/clustertrustbundles", None, 404),
+    ("metrics.k8s.io is not served", "GET", "/apis/metrics.k8s.io/v1beta1", None, 404),
+    ("the kinds of flowcontrol are not there", "GET", "/apis/flowcontrol.apiserver.k8s.io/v1", None, 404),
+    ("`componentstatuses`, which", "GET", "/api/v1/componentstatuses", None, 404),
+    ("`services/proxy` is not there", "GET", f"{CORE}/services/x/proxy/", None, 404),
+    ("Of storage.k8s.io there are storage classes, CSI drivers", "GET",
+     "/apis/storage.k8s.io/v1/volumeattachments", None, 404),
+    ("`?watch` on a subresource is 405", "GET", f"{CORE}/pods/x/status?watch=1", None, 405),
+    ("`spec.host` and `status.podIPs` of pods are not selectable", "GET",
+     f"{CORE}/pods?fieldSelector=spec.host%3Dx", None, 400),
+    ("device classes are not served", "GET", "/apis/resource.k8s.io/v1/deviceclasses", None, 404),
+]  # fmt: skip
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> Any:
+    async with running_server(tmp_path) as made:
+        yield made
+
+
+async def ask(server: Server, method: str, path: str, body: Any) -> tuple[int, str]:
+    answer = await server.ask(method, path, msgspec.json.encode(body) if body is not None else b"")
+    return answer.status, (await answer.read()).decode()
+
+
+@pytest.mark.parametrize(("says", "method", "path", "body", "code"), STATEMENTS,
+                         ids=[f"{index}-{row[0][:30]}" for index, row in enumerate(STATEMENTS)])  # fmt: skip
+async def test_it_is_as_the_page_says(
+    server: Server, says: str, method: str, path: str, body: Any, code: int
+) -> None:
+    assert says in PAGE
+    got, text = await ask(server, method, path, body)
+    assert got == code, text
+
+
+async def test_workloads_are_kept_and_a_warning_says_that_nothing_follows(server: Server) -> None:
+    assert "no controller makes pods of them yet, which a warning says" in PAGE
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    body = {"metadata": {"name": "d"}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template}}
+    answer = await server.ask("POST", f"{APPS}/deployments", msgspec.json.encode(body))
+    assert (answer.status, "no controller for deployments" in answer.headers["warning"]) == (201, True)
+
+
+async def test_tokens_in_secrets_are_not_filled(server: Server) -> None:
+    assert "(`kubernetes.io/service-account-token`) are not filled" in PAGE
+    body = {"metadata": {"name": "t", "annotations": {"kubernetes.io/service-account.name": "default"}},
+            "type": "kubernetes.io/service-account-token"}  # fmt: skip
+    code, text = await ask(server, "POST", f"{CORE}/secrets", body)
+    assert (code, "data" in json.loads(text)) == (201, False)
+
+
+async def test_built_in_kinds_have_no_descriptions_and_custom_ones_three(server: Server) -> None:
+    assert "Built-in kinds have no descriptions in the OpenAPI documents" in PAGE
+    assert (await ask(server, "POST", DEFINITIONS, definition()))[0] == 201
+    _, text = await ask(server, "GET", "/openapi/v2", None)
+    kinds = json.loads(text)["definitions"]
+    assert "description" not in json.dumps(kinds["io.k8s.api.core.v1.Pod"])
+    described = [name for name, field in kinds["org.example.v1.Tin"]["properties"].items() if "description" in field]
+    assert sorted(described) == ["apiVersion", "kind", "metadata"]
+
+
+async def test_custom_groups_have_no_api_service(server: Server) -> None:
+    assert "Groups of custom resources have no APIService of their own" in PAGE
+    await ask(server, "POST", DEFINITIONS, definition())
+    _, text = await ask(server, "GET", "/apis/apiregistration.k8s.io/v1/apiservices", None)
+    assert "example.org" not in text

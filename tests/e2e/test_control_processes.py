@@ -1,0 +1,102 @@
+"""Controllers and scheduler as processes beside an API server: elected, asked for their health, and handing over."""
+
+import json
+import ssl
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from podfit.client.kubeconfig import load
+from podfit.net.tls import client_context
+from support.alone import ApiProcess
+from support.kubelet import joined
+from support.up import PODFIT, Up, manifest, running
+
+pytestmark = pytest.mark.kubectl
+SECONDS = 60.0
+
+
+class Part:
+    """`podfit controllers` or `podfit scheduler`."""
+
+    def __init__(self, api: ApiProcess, log: Path, verb: str) -> None:
+        self.log = log
+        with log.open("w") as file:
+            self.process = subprocess.Popen(
+                (PODFIT, verb, "--data", str(api.data), "--secure-port", "0"), stdout=file, stderr=file, text=True)
+
+    def said(self, text: str) -> str:
+        """The line with the text, once it was said."""
+        end = time.monotonic() + SECONDS
+        while not (lines := [line for line in self.log.read_text().splitlines() if text in line]):
+            assert self.process.poll() is None, self.log.read_text()
+            assert time.monotonic() < end, self.log.read_text()
+            time.sleep(0.02)
+        return lines[-1]
+
+    def end(self) -> int:
+        if self.process.poll() is None:
+            self.process.terminate()
+        return self.process.wait(30)
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Iterator[ApiProcess]:
+    made = ApiProcess(tmp_path / "api", "admin")
+    made.start()
+    made.await_ready()
+    yield made
+    made.stop()
+
+
+def _ask(url: str, tls: ssl.SSLContext) -> int:
+    try:
+        with urllib.request.urlopen(url, context=tls, timeout=10) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_the_parts_are_a_cluster_and_one_of_two_leads(api: ApiProcess, tmp_path: Path) -> None:
+    up = Up(api.data)
+    first = Part(api, tmp_path / "first.log", "controllers")
+    scheduler = Part(api, tmp_path / "scheduler.log", "scheduler")
+    parts = [first, scheduler]
+    try:
+        first.said("  leads ")
+        scheduler.said("  leads ")
+        second = Part(api, tmp_path / "second.log", "controllers")
+        parts.append(second)
+        server = second.said("  serves ").split()[1]
+        with joined(tmp_path / "node", api.kubeconfig):
+            up.apply(manifest("web"))
+            up.pod_when("web", running, "ran")
+
+        def tls(name: str) -> ssl.SSLContext:
+            access = load([api.data / f"{name}.kubeconfig"])
+            return client_context(certificate=access.certificate, key=access.key, verify=False)
+
+        nobody = client_context(verify=False)
+        assert [_ask(f"{server}/{page}", nobody) for page in ("healthz", "livez", "readyz")] == [200] * 3
+        assert _ask(f"{server}/metrics", nobody) == 401
+        assert _ask(f"{server}/metrics", tls("scheduler")) == 403
+        assert _ask(f"{server}/metrics", tls("admin")) == 200
+
+        assert "  leads " not in second.log.read_text()
+        assert first.end() == 0
+        second.said("  leads ")
+        up.ok("create", "namespace", "later")
+        up.ok("wait", "--for=create", "serviceaccount/default", "-n", "later",
+              "--timeout=30s")
+        theft = json.dumps({"spec": {"holderIdentity": "thief"}})
+        up.ok("patch", "lease", "kube-controller-manager", "-n", "kube-system", "--type=merge", "-p", theft)
+        assert second.process.wait(30) == 3
+        assert "no longer the leader: kube-controller-manager: thief holds it" in second.log.read_text()
+    finally:
+        for part in parts:
+            part.end()

@@ -1,0 +1,89 @@
+"""Several resizes planned together, on a real node: verdicts, order and restarts are what then happens."""
+
+import asyncio
+import socket
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from answers.shop import classes, play
+from answers.situations import busy
+from podfit.api.core.config import ServiceAccount
+from podfit.api.core.pods import Pod
+from podfit.client.kubeconfig import load
+from podfit.client.rest import Client
+from podfit.core.errors import ApiError
+from support.up import IMAGE, STAY, Up
+
+pytestmark = [pytest.mark.node, pytest.mark.xdist_group("node")]
+T = TypeVar("T")
+LOOK, QUIET, LONGEST = 0.05, 6, 1200
+
+
+class Real:
+    """`podfit up` with a real node, looked at until nothing changes for a while."""
+
+    def __init__(self, up: Up, runner: asyncio.Runner) -> None:
+        self._runner = runner
+        self.client: Client = self.run(_client(up.kubeconfig))
+        self.nodes = [socket.gethostname().lower()]
+        self.container: dict[str, Any] = {"image": IMAGE, "command": STAY}
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return self._runner.run(work)
+
+    def settle(self, namespace: str) -> None:
+        """Until the namespace has its account, and its pods have not changed for a while."""
+        quiet, seen = 0, ""
+        for _ in range(LONGEST):
+            now, rests = self.run(self._look(namespace))
+            quiet, seen = (quiet + 1, seen) if now == seen and rests else (0, now)
+            if quiet >= QUIET:
+                return
+            time.sleep(LOOK)
+        raise AssertionError(f"{namespace} never came to rest")
+
+    async def _look(self, namespace: str) -> tuple[str, bool]:
+        pods = (await self.client.list(Pod, namespace)).items
+        try:
+            await self.client.get(ServiceAccount, "default", namespace)
+        except ApiError:
+            return "", False
+        return " ".join(pod.metadata.resource_version for pod in pods), not any(map(busy, pods))
+
+
+async def _client(kubeconfig: Path) -> Client:
+    return load([kubeconfig]).client()
+
+
+def played(up: Up, seeds: range) -> list[str]:
+    with asyncio.Runner() as runner:
+        world = Real(up, runner)
+        try:
+            classes(world)
+            return [verdict for seed in seeds for verdict in play(seed, world)]
+        finally:
+            runner.run(world.client.close())
+
+
+def test_what_is_planned_together_happens_on_a_real_node(cluster_dir: Up) -> None:
+    cluster_dir.start()
+    assert played(cluster_dir, range(3))
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("first", [4000, 4050], ids=["4000-4049", "4050-4099"])
+def test_what_is_planned_together_happens_on_a_real_node_many_times(
+    cluster_dir: Up, first: int, figure: Callable[[str, object], None]
+) -> None:
+    """50 random situations with up to 12 pods on a node with containerd: several resizes in a planned order, then
+    departures given to both sides. Verdicts, texts, order and restarts of the plan equal what the node then does.
+    """
+    cluster_dir.start()
+    seen = played(cluster_dir, range(first, first + 50))
+    for verdict in sorted(set(seen)):
+        figure(verdict, seen.count(verdict))

@@ -1,0 +1,93 @@
+"""podfit's command line in a process whose event loop is measured and whose memory is limited.
+
+    python bounded_server.py SHARED MEMORY_BYTES up --node none …
+
+SHARED is a file that the measuring process reads: three numbers (`RECORD`), and after them where the loop's thread was
+when it had not turned for a while.
+"""
+
+import asyncio
+import mmap
+import resource
+import struct
+import sys
+import threading
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from support.turns import TICK_SECONDS, Turns
+
+RECORD = struct.Struct("<qqd")  # the round that was asked for, the round that is measured, the worst turn in seconds
+SIZE, WHERE = 16 * 1024, 64
+SUSPICIOUS_SECONDS = 0.06
+
+
+class Told(Turns):
+    """Writes what it measures where another process sees it, and begins anew when that process asks for it."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, shared: mmap.mmap) -> None:
+        super().__init__(loop)
+        self._shared = shared
+        self._round = 0
+        self.turned = time.monotonic()
+
+    def note(self) -> None:
+        super().note()
+        self.turned = time.monotonic()
+        asked, _, _ = RECORD.unpack_from(self._shared)
+        if asked != self._round:
+            self._round = asked
+            self.reset()
+            self.say_where("")
+        RECORD.pack_into(self._shared, 0, asked, self._round, self.worst)
+
+    def say_where(self, text: str) -> None:
+        self._shared[WHERE:SIZE] = text.encode()[-(SIZE - WHERE):].ljust(SIZE - WHERE, b"\0")
+
+
+def watch(told: Told, thread: int) -> None:
+    """Say where the loop's thread is when a turn is long; of the longest turn the latest place."""
+    longest = SUSPICIOUS_SECONDS
+    while True:
+        time.sleep(10 * TICK_SECONDS)
+        late = time.monotonic() - told.turned
+        frame = sys._current_frames().get(thread)
+        if late > longest and frame is not None:
+            longest = late
+            told.say_where("".join(traceback.format_stack(frame)[-12:]))
+        elif told.worst < SUSPICIOUS_SECONDS:
+            longest = SUSPICIOUS_SECONDS
+
+
+def main() -> None:
+    path, memory, *arguments = sys.argv[1:]
+    resource.setrlimit(resource.RLIMIT_AS, (int(memory), int(memory)))
+    import uvloop
+
+    from podfit.cluster import foreground
+
+    with Path(path).open("r+b") as file:
+        shared = mmap.mmap(file.fileno(), SIZE)
+    make = uvloop.new_event_loop
+
+    def measured_loop() -> Any:
+        loop = make()
+        told = Told(loop, shared)
+        loop.call_soon(told.start)
+        threading.Thread(target=watch, args=(told, threading.get_ident()), daemon=True).start()
+        return loop
+
+    uvloop.new_event_loop = measured_loop
+    foreground.SETTLE_SECONDS = 0.0  # looking through what the start has made is no attack's turn
+    sys.argv = ["podfit", *arguments]
+    from podfit.cli.app import main as podfit
+
+    podfit()
+
+
+if __name__ == "__main__":
+    main()
