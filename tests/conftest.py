@@ -10,6 +10,7 @@ unnoticed.
 `PODFIT_GOLDEN_DIR` names another folder of the shape of `tests/golden` to replay instead of it.
 """
 
+import asyncio
 import json
 import os
 import shutil
@@ -21,6 +22,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from podfit.testing.loop import ThreadsLoop
 from support import campaign, etcd, guest, leaks, machine
 
 pytest_plugins = ["support.conformance"]
@@ -104,6 +106,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.fail(f"CI has to run the {marker} tests: {reason}", pytrace=False)
         if reason:
             pytest.skip(f"{marker}: {reason}")
+
+
+def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """A test's clock waits for the threads of its loop."""
+    return {"threads": ThreadsLoop}
 
 
 def pytest_collection_finish() -> None:

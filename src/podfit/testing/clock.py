@@ -1,7 +1,8 @@
 """A clock that moves only when a test says so.
 
 `advance` goes from one moment at which something is due to the next. It fires the timers of that moment in the order in
-which they were set, and lets the event loop run until what they woke has come to rest. A test that advances an hour
+which they were set, and lets the event loop run until what they woke has come to rest, in threads too where the loop
+knows of them (`podfit.testing.loop.ThreadsLoop`). A test that advances an hour
 therefore sees exactly what an hour would have done, and pays only for the moments at which something happens.
 """
 
@@ -12,7 +13,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
-TURNS = 25  # loop turns granted to what a timer woke: one for each hop from task to task
+TURNS = 25  # loop turns granted to what a timer woke where the loop does not show its queue: one for each hop
+MOST_TURNS = 1000  # where it does: more means that a task never comes to rest
+THREAD_SECONDS = 5.0  # of real time for work in threads; what takes longer is meant to, such as a disk that hangs
 
 
 class VirtualTimer:
@@ -32,6 +35,7 @@ class VirtualClock:
         self._elapsed = 0.0
         self._timers: list[tuple[float, int, VirtualTimer]] = []  # the second number keeps their order
         self._order = itertools.count()
+        self._hanging: set[asyncio.Future[object]] = set()
 
     def jump(self, seconds: float) -> None:
         """The time of day is set, forward or back; what is measured goes on as before."""
@@ -85,10 +89,20 @@ class VirtualClock:
         return fired
 
     async def settle(self) -> None:
-        """Let the tasks that can run do so, without moving time. The loop's own queue, where it shows one, tells when
-        there is nothing left to run."""
-        waiting = getattr(asyncio.get_running_loop(), "_ready", None)
-        for _ in range(TURNS):
+        """Let the tasks that can run do so, without moving time, and wait for what they gave to threads."""
+        loop = asyncio.get_running_loop()
+        await self._turn(loop)
+        known: set[asyncio.Future[object]] = getattr(loop, "in_threads", set())
+        while in_threads := known - self._hanging:
+            ended, _ = await asyncio.wait(in_threads, timeout=THREAD_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            self._hanging |= set() if ended else in_threads
+            await self._turn(loop)
+
+    @staticmethod
+    async def _turn(loop: asyncio.AbstractEventLoop) -> None:
+        """Turn the loop until nothing is left to run, as far as its own queue tells."""
+        waiting = getattr(loop, "_ready", None)
+        for _ in range(TURNS if waiting is None else MOST_TURNS):
             await asyncio.sleep(0)
             if waiting is not None and not waiting:
                 return

@@ -1,7 +1,10 @@
-"""The event loop of a cluster in a test. Advancing time turns it tens of thousands of times, so a turn has to be cheap.
+"""Event loops for tests whose time is virtual.
 
-Work for an executor that does it at once is done at once, without a wake-up through a socket pair. While tasks can run,
-the sockets, which only foreign clients use, are looked at in every eighth turn.
+`ThreadsLoop` knows which work threads still do for it, so that a clock waits for them before it moves on.
+
+`TestLoop` is that of a cluster in a test. Advancing time turns it tens of thousands of times, so a turn has to be
+cheap: work for an executor that does it at once is done at once, without a wake-up through a socket pair, and while
+tasks can run, the sockets, which only foreign clients use, are looked at in every eighth turn.
 """
 
 import asyncio
@@ -29,7 +32,23 @@ class _Selector(selectors.DefaultSelector):
         return super().select(timeout)
 
 
-class TestLoop(asyncio.SelectorEventLoop):
+class ThreadsLoop(asyncio.SelectorEventLoop):
+    """`in_threads` is the work that was given to executors and has not ended."""
+
+    def __init__(self, selector: selectors.BaseSelector | None = None) -> None:
+        super().__init__(selector)
+        self.in_threads: set[asyncio.Future[Any]] = set()
+
+    def run_in_executor(
+        self, executor: Any, func: Callable[[Unpack[Ts]], T], *args: *Ts
+    ) -> asyncio.Future[T]:  # fmt: skip
+        work = super().run_in_executor(executor, func, *args)
+        self.in_threads.add(work)
+        work.add_done_callback(self.in_threads.discard)
+        return work
+
+
+class TestLoop(ThreadsLoop):
     __test__ = False
 
     def __init__(self) -> None:
