@@ -96,8 +96,14 @@ def test_only_clients_that_an_authority_handed_out_are_known(tmp_path: Path) -> 
     assert authority.knows(der(admin))
     assert not authority.knows(der(server))
     assert not authority.knows(der(other.client("admin", user="admin")))
-    late = Authority.load(tmp_path / "c", clock=FakeClock(SystemClock().now() - LEAF_LIFE - timedelta(days=1)))
-    assert not late.knows(der(late.client("admin", user="admin")))
+
+
+def test_a_client_is_known_while_its_certificate_is_in_its_time(tmp_path: Path, clock: FakeClock) -> None:
+    authority = Authority.load(tmp_path, clock=clock)
+    der = ssl.PEM_cert_to_DER_cert(authority.client("admin", user="admin").certificate.decode())
+    assert authority.knows(der)
+    clock.jump((LEAF_LIFE + timedelta(days=1)).total_seconds())
+    assert not authority.knows(der)
 
 
 async def test_a_certificate_near_its_end_is_renewed(tmp_path: Path, clock: FakeClock) -> None:

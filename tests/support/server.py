@@ -20,6 +20,7 @@ from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
 from podfit.decide.services import ServiceRanges
 from podfit.net.guard import answer
+from podfit.net.inline import InlineExecutor
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.memory import memory_store
 from podfit.store.protocol import Store
@@ -80,7 +81,7 @@ async def running_server(
     store: Store | None = None,
 ) -> AsyncIterator[Server]:
     """On an empty store, or on `store` as it is."""
-    empty, store = store is None, store or memory_store()
+    empty, store = store is None, store or memory_store(InlineExecutor)
     context = Context(
         store, clock or FakeClock(), gates or FeatureGates(), kubelet or (lambda _: None), legacy, services,
         ranges=ranges,
