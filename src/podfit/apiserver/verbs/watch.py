@@ -6,7 +6,7 @@ Bookmarks tell a client that has seen nothing for a while from where to continue
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -147,6 +147,11 @@ def _encode_event(info: ResourceInfo, kind: str, value: bytes, revision: int) ->
 _event, _large_event = lru_cache(MOST_SMALL)(_encode_event), lru_cache(stored.MOST_LARGE)(_encode_event)
 
 
+def _is_much(changes: Sequence[Change]) -> bool:
+    """Whether they are too many, or too large together, for one turn of the loop."""
+    return len(changes) > MOST_LINES or sum(len(change.record.value) for change in changes) > PIECE
+
+
 class WatchBody:
     """The stream of one watcher. A class, not a generator, so that it lets go of the store even if it is never read.
 
@@ -240,11 +245,12 @@ class WatchBody:
         size = count = 0
         try:
             while size < PIECE and count < MOST_LINES and (changes := self._changes.take()) is not None:
-                if len(changes) > MOST_LINES:
+                if len(changes) > 1 and _is_much(changes):
                     self._pending = self._writer.changes(changes)
                     break
-                found += self._writer.changes(changes)
-                size, count = sum(map(len, found)), count + len(changes)
+                lines = list(self._writer.changes(changes))
+                found += lines
+                size, count = size + sum(map(len, lines)), count + len(changes)
             if self._pending is None and (size >= PIECE or count >= MOST_LINES):
                 self._pending = iter(())  # there may be more, which has its turn
         except (StopAsyncIteration, StoreError) as error:
