@@ -41,6 +41,7 @@ lint: dev ## style, types, who imports whom
 
 ruff:
 	$(BIN)/ruff check
+	$(BIN)/ruff format --check
 
 mypy:
 	$(BIN)/mypy

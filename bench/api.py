@@ -35,25 +35,43 @@ MEMORY_GOAL = 60.0  # megabytes for 10,000 pods
 HEADER = ("request", "CPU", "goal", "", "per s", "goal", "peer", "p50", "p99", "client's CPU")
 CPU_GOALS = {"create": 300.0, "get": 60.0, "list of 1,000": 3000.0, "resize": 500.0}  # microseconds
 RATE_GOALS = {("create", 32): "3,000", ("get", 32): "15,000", ("list of 1,000", 8): "300", ("resize", 32): "2,000"}
-PEER = {("create", 8): "310", ("create", 32): "449", ("get", 8): "827", ("get", 32): "1,221",
-        ("list of 1,000", 8): "22", ("resize", 8): "237", ("resize", 32): "373"}  # fmt: skip
+PEER = {
+    ("create", 8): "310",
+    ("create", 32): "449",
+    ("get", 8): "827",
+    ("get", 32): "1,221",
+    ("list of 1,000", 8): "22",
+    ("resize", 8): "237",
+    ("resize", 32): "373",
+}
 
 
 def pod(name: str, *, node: str = "n1") -> bytes:
     """About 2.4 KB when it is stored, as a pod of a Deployment is."""
     requests = {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"cpu": "200m", "memory": "128Mi"}}
     containers = [
-        {"name": each, "image": f"registry.example/{each}:1.2.3", "command": ["/bin/serve", "--port=8080"],
-         "env": [{"name": f"SETTING_{number}", "value": f"value-{number}"} for number in range(4)],
-         "ports": [{"containerPort": 8080, "name": "http"}], "resources": requests}
+        {
+            "name": each,
+            "image": f"registry.example/{each}:1.2.3",
+            "command": ["/bin/serve", "--port=8080"],
+            "env": [{"name": f"SETTING_{number}", "value": f"value-{number}"} for number in range(4)],
+            "ports": [{"containerPort": 8080, "name": "http"}],
+            "resources": requests,
+        }
         for each in ("app",)
-    ]  # fmt: skip
-    return json.dumps({
-        "apiVersion": "v1", "kind": "Pod",
-        "metadata": {"name": name, "labels": {"app": "web", "pod-template-hash": "5d89bdb4f7"},
-                     "annotations": {"example.org/checksum": "0123456789abcdef" * 4}},
-        "spec": {"nodeName": node, "containers": containers, "terminationGracePeriodSeconds": 30},
-    }).encode()  # fmt: skip
+    ]
+    return json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": name,
+                "labels": {"app": "web", "pod-template-hash": "5d89bdb4f7"},
+                "annotations": {"example.org/checksum": "0123456789abcdef" * 4},
+            },
+            "spec": {"nodeName": node, "containers": containers, "terminationGracePeriodSeconds": 30},
+        }
+    ).encode()
 
 
 def resize(number: int) -> bytes:
@@ -89,8 +107,11 @@ async def serve(directory: Path, profile: bool) -> None:
     await api.start()
     admin = Client(Local(api.handler, Identity("admin", ("system:masters",))))
     await admin.create(ServiceAccount(metadata=ObjectMeta(name="default", namespace="default")))
-    https = HttpsServer(api.handler, server_context(authority.server("server", hosts=("127.0.0.1",))),
-                        clients=Trust(authority.certificate))  # fmt: skip
+    https = HttpsServer(
+        api.handler,
+        server_context(authority.server("server", hosts=("127.0.0.1",))),
+        clients=Trust(authority.certificate),
+    )
     print(await https.listen("127.0.0.1", 0), flush=True)
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -164,26 +185,38 @@ def lists(count: int) -> Iterator[bytes]:
 
 
 def resizes(count: int, *, start: int = 0) -> Iterator[bytes]:
-    return iter([encoded("PATCH", f"{PODS}/listed-{number % LISTED}/resize", resize(number // LISTED + start),
-                         STRATEGIC) for number in range(count)])  # fmt: skip
+    return iter(
+        [
+            encoded("PATCH", f"{PODS}/listed-{number % LISTED}/resize", resize(number // LISTED + start), STRATEGIC)
+            for number in range(count)
+        ]
+    )
 
 
 def row(name: str, connections: int, run: Run) -> tuple[str, ...]:
     cpu, key = 1e6 * run.server / run.requests, (name, connections)
     goal, milliseconds = CPU_GOALS[name], [1000 * each for each in run.latencies]
     return (
-        f"{name}, {connections} connections", f"{cpu:.0f} us", f"{goal:.0f}", judge(cpu, goal),
-        f"{run.requests / run.seconds:,.0f}", RATE_GOALS.get(key, ""), PEER.get(key, ""),
-        f"{percentile(milliseconds, 50):.1f} ms", f"{percentile(milliseconds, 99):.1f} ms",
+        f"{name}, {connections} connections",
+        f"{cpu:.0f} us",
+        f"{goal:.0f}",
+        judge(cpu, goal),
+        f"{run.requests / run.seconds:,.0f}",
+        RATE_GOALS.get(key, ""),
+        PEER.get(key, ""),
+        f"{percentile(milliseconds, 50):.1f} ms",
+        f"{percentile(milliseconds, 99):.1f} ms",
         f"{100 * run.own / run.seconds:.0f} %",
-    )  # fmt: skip
+    )
 
 
 def prepare(load: Load) -> None:
     """A node with room, and the pods that are read and resized."""
     status = b'{"status":{"allocatable":{"cpu":"9k","memory":"9Ti","pods":"99k"}}}'
-    requests = [encoded("POST", "/api/v1/nodes", b'{"metadata":{"name":"n1"}}'),
-                encoded("PATCH", "/api/v1/nodes/n1/status", status, STRATEGIC)]  # fmt: skip
+    requests = [
+        encoded("POST", "/api/v1/nodes", b'{"metadata":{"name":"n1"}}'),
+        encoded("PATCH", "/api/v1/nodes/n1/status", status, STRATEGIC),
+    ]
     load.run(iter(requests), connections=1)
     load.run(creations("listed", LISTED), connections=8)
 
@@ -196,16 +229,19 @@ def measure(load: Load, pid: int, requests: int) -> None:
     for connections in (8, 32):
         rows.append(row("get", connections, load.run(gets(2 * requests), connections=connections)))
         rows.append(row("list of 1,000", connections, load.run(lists(requests // 20), connections=connections)))
-        rows.append(row("resize", connections,
-                        load.run(resizes(requests, start=100 + connections), connections=connections)))  # fmt: skip
-        rows.append(row("create", connections, load.run(creations(f"c{connections}", requests),
-                                                        connections=connections)))  # fmt: skip
+        rows.append(
+            row("resize", connections, load.run(resizes(requests, start=100 + connections), connections=connections))
+        )
+        rows.append(
+            row("create", connections, load.run(creations(f"c{connections}", requests), connections=connections))
+        )
     table(rows)
     watch_rows(load)
 
 
 def watch_rows(load: Load) -> None:
     """A watcher's share of the CPU is what a hundred of them cost more than one."""
+
     def fan_out(watchers: int, start: int) -> FanOut:
         watching = encoded("GET", f"{PODS}?watch=1&resourceVersion={version(load)}")
         return load.fan_out(watching, list(resizes(EVENTS, start=start)), watchers=watchers)
@@ -213,19 +249,32 @@ def watch_rows(load: Load) -> None:
     fan_out(WATCHERS, 708)
     one, many = fan_out(1, 810), fan_out(WATCHERS, 911)
     each = 1e6 * (many.server - one.server) / (EVENTS * (WATCHERS - 1))
-    print(f"\nwatch, {WATCHERS} watchers, {EVENTS} resizes one after the other, milliseconds from sending the PATCH; "
-          f"{each:.1f} us of the server's CPU\n"
-          f"for each event and watcher, client's CPU {100 * many.own / many.seconds:.0f} %")
-    table([("receives", "p50", "goal", "", "peer", "p99", "with one watcher p50"),
-           *(_watch_row(name, which, one, many) for which, name in enumerate(WATCH_GOALS))])
+    print(
+        f"\nwatch, {WATCHERS} watchers, {EVENTS} resizes one after the other, milliseconds from sending the PATCH; "
+        f"{each:.1f} us of the server's CPU\n"
+        f"for each event and watcher, client's CPU {100 * many.own / many.seconds:.0f} %"
+    )
+    table(
+        [
+            ("receives", "p50", "goal", "", "peer", "p99", "with one watcher p50"),
+            *(_watch_row(name, which, one, many) for which, name in enumerate(WATCH_GOALS)),
+        ]
+    )
 
 
 def _watch_row(name: str, which: int, one: FanOut, many: FanOut) -> tuple[str, ...]:
     goal, peer = WATCH_GOALS[name]
     alone, found = ([1000 * each for each in run[which]] for run in (one, many))
     p50 = percentile(found, 50)
-    return (name, f"{p50:.1f}", f"{goal:.0f}", judge(p50, goal), peer, f"{percentile(found, 99):.1f}",
-            f"{percentile(alone, 50):.1f}")  # fmt: skip
+    return (
+        name,
+        f"{p50:.1f}",
+        f"{goal:.0f}",
+        judge(p50, goal),
+        peer,
+        f"{percentile(found, 99):.1f}",
+        f"{percentile(alone, 50):.1f}",
+    )
 
 
 def version(load: Load) -> str:
@@ -245,10 +294,19 @@ def weigh(load: Load, pid: int) -> None:
     grown = memory_of(pid) - before
     size = len(pod("stored-0"))
     print(f"\nmemory, proportional: pods of {size / 1000:.1f} KB as sent, {grown / STORED / 1000:.1f} KB each")
-    table([("megabytes", "", "goal", "", "peer"),
-           ("empty", f"{before / 1e6:.0f}", "", "", "271"),
-           (f"{STORED:,} pods more", f"{grown / 1e6:.0f}", f"{MEMORY_GOAL:.0f}", judge(grown / 1e6, MEMORY_GOAL),
-            "not measured")])  # fmt: skip
+    table(
+        [
+            ("megabytes", "", "goal", "", "peer"),
+            ("empty", f"{before / 1e6:.0f}", "", "", "271"),
+            (
+                f"{STORED:,} pods more",
+                f"{grown / 1e6:.0f}",
+                f"{MEMORY_GOAL:.0f}",
+                judge(grown / 1e6, MEMORY_GOAL),
+                "not measured",
+            ),
+        ]
+    )
 
 
 def profile(load: Load, pid: int, what: str, requests: int) -> None:

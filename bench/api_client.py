@@ -107,8 +107,9 @@ class Load:
                 if client.receive(self._buffer):
                     latencies.append(time.perf_counter() - client.sent)
                     busy -= not self._next(client, requests)
-        found = Run(len(latencies), time.perf_counter() - began, self._cpu() - server,
-                    time.process_time() - own, latencies)  # fmt: skip
+        found = Run(
+            len(latencies), time.perf_counter() - began, self._cpu() - server, time.process_time() - own, latencies
+        )
         poll.close()
         for client in clients.values():
             client.sock.close()

@@ -73,8 +73,10 @@ def main() -> None:
         ):
             cpu, clock = zip(*timed(command, rounds), strict=True)
             told = [
-                cell for middle, aim in ((percentile(cpu, 50), cpu_goal), (percentile(clock, 50), goal))
-                for cell in (f"{middle:.0f}", f"{aim:.0f}" if aim else "-", judge(middle, aim) if aim else "-")]
+                cell
+                for middle, aim in ((percentile(cpu, 50), cpu_goal), (percentile(clock, 50), goal))
+                for cell in (f"{middle:.0f}", f"{aim:.0f}" if aim else "-", judge(middle, aim) if aim else "-")
+            ]
             name = " ".join((Path(command[0]).name, *command[1 : -2 if "--kubeconfig" in command else None]))
             rows.append((name, *told[:4], f"{max(clock):.0f}", *told[4:]))
         table(rows)

@@ -16,8 +16,13 @@ from typing import Any
 
 from podfit.testing.cluster import Cluster
 
-POD: dict[str, Any] = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [
-    {"name": "app", "image": "i", "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}}]}}  # fmt: skip
+POD: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "spec": {
+        "containers": [{"name": "app", "image": "i", "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}}]
+    },
+}
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:

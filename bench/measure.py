@@ -24,8 +24,12 @@ def table(rows: Sequence[Sequence[str]]) -> None:
     """The first row is the header."""
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
     for row in rows:
-        print("  ".join(cell.rjust(width) if index else cell.ljust(width)
-                        for index, (cell, width) in enumerate(zip(row, widths, strict=True))))  # fmt: skip
+        print(
+            "  ".join(
+                cell.rjust(width) if index else cell.ljust(width)
+                for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+            )
+        )
 
 
 def judge(value: float, goal: float) -> str:
@@ -51,6 +55,17 @@ def data_directory() -> Iterator[Path]:
 def up(data: Path, *options: str) -> None:
     """Start a detached cluster on a real node and wait until it is ready."""
     kubeconfig = str(data / "bench.kubeconfig")
-    command = [PODFIT, "up", "--detach", "--data", str(data), "--port", "0", "--kubeconfig", kubeconfig,
-               "--eviction-hard", ""]
+    command = [
+        PODFIT,
+        "up",
+        "--detach",
+        "--data",
+        str(data),
+        "--port",
+        "0",
+        "--kubeconfig",
+        kubeconfig,
+        "--eviction-hard",
+        "",
+    ]
     subprocess.run([*command, *options], check=True, stdout=subprocess.DEVNULL)

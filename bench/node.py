@@ -109,7 +109,8 @@ class Bench:
         patch = {"spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": f"{cpu}m"}}}]}}
         began = time.perf_counter()
         sending = asyncio.gather(
-            *(self.client.patch(Pod, name, "default", patch, subresource="resize") for name in names))
+            *(self.client.patch(Pod, name, "default", patch, subresource="resize") for name in names)
+        )
         kernel = await self._arrivals(chosen, cpu * 100, began)
         await sending
         await self.statuses.wait()
@@ -186,12 +187,19 @@ async def costs(client: Client, cgroups: Cgroups, data: Path, state: Any, pods: 
         targets.append(await start_pod(client, cgroups, f"p{number}", cpu="10m"))
         starts.append(1000 * (time.perf_counter() - began))
     full = memory_kib(mine), memory_kib(everything())
-    print(f"pod start, one after the other: p50 {percentile(starts, 50):.0f} ms, p99 {percentile(starts, 99):.0f} ms",
-          flush=True)
-    print(f"idle with {pods} pods: podfit {await idle(mine):.1f} % of a CPU, with containerd and shims "
-          f"{await idle(everything()):.1f} %")
-    print(f"memory a pod: podfit {(full[0] - empty[0]) / pods:.0f} KiB, with shim and containerd "
-          f"{(full[1] - empty[1]) / pods:.0f} KiB", flush=True)
+    print(
+        f"pod start, one after the other: p50 {percentile(starts, 50):.0f} ms, p99 {percentile(starts, 99):.0f} ms",
+        flush=True,
+    )
+    print(
+        f"idle with {pods} pods: podfit {await idle(mine):.1f} % of a CPU, with containerd and shims "
+        f"{await idle(everything()):.1f} %"
+    )
+    print(
+        f"memory a pod: podfit {(full[0] - empty[0]) / pods:.0f} KiB, with shim and containerd "
+        f"{(full[1] - empty[1]) / pods:.0f} KiB",
+        flush=True,
+    )
     return targets
 
 
@@ -207,11 +215,19 @@ async def resizes(bench: Bench, runtime: CRIRuntime, count: int, rounds: int) ->
     low, reached, settled = (percentile(each, 50) for each in (bare, kernel, status))
     goal = 1.5 * low + 3
     return (
-        f"{count}", f"{low:.1f}", f"{percentile(bare, 99):.1f}", f"{reached:.1f}", f"{percentile(kernel, 99):.1f}",
-        f"{goal:.1f}", judge(reached, goal), f"{settled:.1f}", f"{percentile(status, 99):.1f}",
-        f"{reached + 10:.1f}", judge(settled, reached + 10),
+        f"{count}",
+        f"{low:.1f}",
+        f"{percentile(bare, 99):.1f}",
+        f"{reached:.1f}",
+        f"{percentile(kernel, 99):.1f}",
+        f"{goal:.1f}",
+        judge(reached, goal),
+        f"{settled:.1f}",
+        f"{percentile(status, 99):.1f}",
+        f"{reached + 10:.1f}",
+        judge(settled, reached + 10),
         f"{PEER['kernel']} / {PEER['status']}" if count == 1 else "not measured",
-    )  # fmt: skip
+    )
 
 
 async def run(data: Path, pods: int, rounds: int) -> None:

@@ -61,10 +61,17 @@ STEPS = (
 async def start_pod(client: Client, cgroups: Cgroups, name: str, *, cpu: str = "100m") -> Target:
     amounts = {"cpu": "200m", "memory": "64Mi"}
     spec = {
-        "hostNetwork": True, "terminationGracePeriodSeconds": 0,
-        "containers": [{"name": "c", "image": "busybox:1.36", "command": ["sleep", "100000"],
-                        "resources": {"requests": {"cpu": cpu, "memory": "32Mi"}, "limits": amounts}}],
-    }  # fmt: skip
+        "hostNetwork": True,
+        "terminationGracePeriodSeconds": 0,
+        "containers": [
+            {
+                "name": "c",
+                "image": "busybox:1.36",
+                "command": ["sleep", "100000"],
+                "resources": {"requests": {"cpu": cpu, "memory": "32Mi"}, "limits": amounts},
+            }
+        ],
+    }
     await client.create(convert({"metadata": {"name": name, "namespace": "default"}, "spec": spec}, Pod))
     while True:
         pod = await client.get(Pod, name, "default")
@@ -171,11 +178,21 @@ async def run(data: Path, rounds: int) -> None:
         kernel, status = [each[0] for each in times], [each[1] for each in times]
         goal, reached = 1.5 * low + 3, percentile(kernel, 50)
         settled = percentile(status, 50)
-        rows.append((
-            name, f"{low:.1f}", f"{reached:.1f}", f"{percentile(kernel, 99):.1f}", f"{goal:.1f}", judge(reached, goal),
-            f"{settled:.1f}", f"{percentile(status, 99):.1f}", f"{reached + 10:.1f}", judge(settled, reached + 10),
-            f"{PEER['kernel']} / {PEER['status']}",
-        ))  # fmt: skip
+        rows.append(
+            (
+                name,
+                f"{low:.1f}",
+                f"{reached:.1f}",
+                f"{percentile(kernel, 99):.1f}",
+                f"{goal:.1f}",
+                judge(reached, goal),
+                f"{settled:.1f}",
+                f"{percentile(status, 99):.1f}",
+                f"{reached + 10:.1f}",
+                judge(settled, reached + 10),
+                f"{PEER['kernel']} / {PEER['status']}",
+            )
+        )
     table(rows)
 
 

@@ -121,8 +121,17 @@ def main() -> None:
     rows = [("what", "first run", "goal", "warm p50", "goal", "", "peer")]
     for name in GOALS:
         median = percentile([each.reached[name] for each in warm], 50)
-        rows.append((name, f"{first.reached[name]:.0f} ms", f"{FIRST_RUN_GOALS[name]:.0f}", f"{median:.0f} ms",
-                     f"{GOALS[name]:.0f}", judge(median, GOALS[name]), PEER[name]))  # fmt: skip
+        rows.append(
+            (
+                name,
+                f"{first.reached[name]:.0f} ms",
+                f"{FIRST_RUN_GOALS[name]:.0f}",
+                f"{median:.0f} ms",
+                f"{GOALS[name]:.0f}",
+                judge(median, GOALS[name]),
+                PEER[name],
+            )
+        )
     idle = percentile([each.idle for each in warm], 50)
     rows.append(("idle memory", f"{first.idle:.0f} MB", "90", f"{idle:.0f} MB", "90", judge(idle, IDLE_GOAL), "577 MB"))
     table(rows)

@@ -54,44 +54,77 @@ def creates(prefix: str, count: int) -> Requests:
 
 def resizes(seed: int, count: int) -> Requests:
     for number in range(count):
-        yield ADMIN, request("PATCH", f"{PODS}/pod-{number % EXISTING}/resize", resize(seed + number // EXISTING),
-                             STRATEGIC)  # fmt: skip
+        yield (
+            ADMIN,
+            request("PATCH", f"{PODS}/pod-{number % EXISTING}/resize", resize(seed + number // EXISTING), STRATEGIC),
+        )
 
 
 def status(seed: int) -> bytes:
     """What a kubelet says of a pod that runs; `seed` makes each different."""
     cpu = {"requests": {"cpu": f"{100 + seed % 50}m", "memory": "64Mi"}, "limits": {"cpu": "200m", "memory": "128Mi"}}
     when = f"2026-01-02T03:{seed // 60 % 60:02}:{seed % 60:02}Z"
-    conditions = [{"type": each, "status": "True", "lastTransitionTime": when, "observedGeneration": 1}
-                  for each in ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")]
+    conditions = [
+        {"type": each, "status": "True", "lastTransitionTime": when, "observedGeneration": 1}
+        for each in ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
+    ]
     container = {
-        "name": "app", "image": "registry.example/app:1.2.3", "imageID": "sha256:" + "0" * 64, "ready": True,
-        "containerID": "containerd://" + "1" * 64, "restartCount": 0, "started": True, "resources": cpu,
-        "allocatedResources": cpu["requests"], "state": {"running": {"startedAt": when}},
-    }  # fmt: skip
-    return json.dumps({"status": {
-        "phase": "Running", "conditions": conditions, "containerStatuses": [container], "hostIP": "10.0.0.1",
-        "hostIPs": [{"ip": "10.0.0.1"}], "podIP": "10.1.0.1", "podIPs": [{"ip": "10.1.0.1"}], "startTime": when,
-        "qosClass": "Burstable", "observedGeneration": 1,
-    }}).encode()  # fmt: skip
+        "name": "app",
+        "image": "registry.example/app:1.2.3",
+        "imageID": "sha256:" + "0" * 64,
+        "ready": True,
+        "containerID": "containerd://" + "1" * 64,
+        "restartCount": 0,
+        "started": True,
+        "resources": cpu,
+        "allocatedResources": cpu["requests"],
+        "state": {"running": {"startedAt": when}},
+    }
+    return json.dumps(
+        {
+            "status": {
+                "phase": "Running",
+                "conditions": conditions,
+                "containerStatuses": [container],
+                "hostIP": "10.0.0.1",
+                "hostIPs": [{"ip": "10.0.0.1"}],
+                "podIP": "10.1.0.1",
+                "podIPs": [{"ip": "10.1.0.1"}],
+                "startTime": when,
+                "qosClass": "Burstable",
+                "observedGeneration": 1,
+            }
+        }
+    ).encode()
 
 
 def statuses(seed: int, count: int) -> Requests:
     for number in range(count):
-        yield KUBELET, request("PATCH", f"{PODS}/pod-{number % EXISTING}/status", status(seed + number // EXISTING),
-                               STRATEGIC)  # fmt: skip
+        yield (
+            KUBELET,
+            request("PATCH", f"{PODS}/pod-{number % EXISTING}/status", status(seed + number // EXISTING), STRATEGIC),
+        )
 
 
 def events(prefix: str, count: int) -> Requests:
     for number in range(count):
         body = {
-            "metadata": {"name": f"{prefix}.{number}", "namespace": "default"}, "type": "Normal", "reason": "Pulled",
-            "involvedObject": {"apiVersion": "v1", "kind": "Pod", "name": "pod-1", "namespace": "default",
-                               "uid": "2c7ad0a5-0d3c-4b1e-a8b9-1f0f5b8d3a11"},
-            "message": "Container image is present on the machine", "count": 1,
-            "firstTimestamp": "2026-01-02T03:04:05Z", "lastTimestamp": "2026-01-02T03:04:05Z",
+            "metadata": {"name": f"{prefix}.{number}", "namespace": "default"},
+            "type": "Normal",
+            "reason": "Pulled",
+            "involvedObject": {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "name": "pod-1",
+                "namespace": "default",
+                "uid": "2c7ad0a5-0d3c-4b1e-a8b9-1f0f5b8d3a11",
+            },
+            "message": "Container image is present on the machine",
+            "count": 1,
+            "firstTimestamp": "2026-01-02T03:04:05Z",
+            "lastTimestamp": "2026-01-02T03:04:05Z",
             "source": {"component": "kubelet", "host": "n1"},
-        }  # fmt: skip
+        }
         yield SCHEDULER, request("POST", EVENTS, json.dumps(body).encode())
 
 
@@ -145,9 +178,7 @@ async def run(options: argparse.Namespace) -> None:
         await store.close()
 
 
-async def measure(
-    api: ApiServer, name: str, make: Callable[[int, int], Requests], options: argparse.Namespace
-) -> None:
+async def measure(api: ApiServer, name: str, make: Callable[[int, int], Requests], options: argparse.Namespace) -> None:
     found = cProfile.Profile(time.thread_time)
     times: list[float] = []
     for number in range(options.rounds):

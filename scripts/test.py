@@ -36,8 +36,12 @@ SESSIONS = (
     Session("node", "node and not (guest or campaign)"),
     Session("guest", "guest and not campaign"),
     Session("servers", "(kubectl or etcd) and not (node or guest or campaign)", nice=5),
-    Session("rest", "not (node or guest or kubectl or etcd or campaign)", nice=10,
-            options=("-n", "auto", "-o", "timeout=300")),
+    Session(
+        "rest",
+        "not (node or guest or kubectl or etcd or campaign)",
+        nice=10,
+        options=("-n", "auto", "-o", "timeout=300"),
+    ),
 )
 
 
@@ -57,11 +61,30 @@ class Run:
         color = "--color=yes" if sys.stdout.isatty() else "--color=no"
         # In a group of its own a Ctrl-C does not reach it, so that it is interrupted once, and its processes by it.
         process = await asyncio.create_subprocess_exec(
-            "setpriv", "--pdeathsig", "INT", "nice", "-n", str(self.session.nice),
-            sys.executable, "-m", "pytest", color, "-m", self.session.marks,
-            "--basetemp", str(self.files), "-o", f"cache_dir={self.cache}", *self.session.options, *more,
-            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-            env=environment, process_group=0)
+            "setpriv",
+            "--pdeathsig",
+            "INT",
+            "nice",
+            "-n",
+            str(self.session.nice),
+            sys.executable,
+            "-m",
+            "pytest",
+            color,
+            "-m",
+            self.session.marks,
+            "--basetemp",
+            str(self.files),
+            "-o",
+            f"cache_dir={self.cache}",
+            *self.session.options,
+            *more,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env=environment,
+            process_group=0,
+        )
         assert process.stdout is not None
         reading = asyncio.create_task(self._listen(process.stdout))
         try:
@@ -106,8 +129,11 @@ async def main() -> int:
         for run in runs[1:]:
             tell(run)
         return 130
-    again = [Run(run.session._replace(options=()), Path(f"{run.files}-again"), at_once=True, cache=run.files)
-             for run in runs if run.code == SOME_FAILED]
+    again = [
+        Run(run.session._replace(options=()), Path(f"{run.files}-again"), at_once=True, cache=run.files)
+        for run in runs
+        if run.code == SOME_FAILED
+    ]
     for run in again:
         show(f"\n{run.session.name}: what failed, once more and alone\n".encode())
         await run.go("--last-failed", "-o", "timeout=300")

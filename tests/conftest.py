@@ -60,8 +60,11 @@ def missing_kubectl() -> str:
 
 
 REQUIREMENTS: dict[str, Callable[[], str]] = {
-    "node": missing_node, "kubectl": missing_kubectl, "guest": guest.missing_guest, "etcd": etcd.missing_etcd,
-}  # fmt: skip
+    "node": missing_node,
+    "kubectl": missing_kubectl,
+    "guest": guest.missing_guest,
+    "etcd": etcd.missing_etcd,
+}
 
 
 figure = campaign.figure

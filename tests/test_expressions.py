@@ -26,10 +26,7 @@ METHODS = ("match", "fullmatch", "search", "split", "sub", "findall", "finditer"
 PUMPED = 4000
 MOST_MS = 20.0  # linear ones take less than a millisecond, quadratic ones 100 and more
 ENDS = ("\0", "\n\0")
-GIVEN = {
-    ("podfit.api.validation.names", "form"),
-    ("podfit.api.validation.names", "f'({part}[./])*{part}'"),
-}
+GIVEN = {("podfit.api.validation.names", "form"), ("podfit.api.validation.names", "f'({part}[./])*{part}'")}
 """Those that a function is given; the constants that it is given are found by their names, `_…FORM`, or below."""
 OTHERS = {"podfit.api.validation.names": r"([a-z0-9]([-a-z0-9]*[a-z0-9])?[./])*[a-z0-9]([-a-z0-9]*[a-z0-9])?"}
 
@@ -152,12 +149,13 @@ def _member(members: list[Any]) -> str:
 
 def pumps(expression: Expression) -> Iterator[str]:
     pattern = expression.pattern.decode() if isinstance(expression.pattern, bytes) else expression.pattern
-    parsed = parser.parse(pattern, expression.flags & ~re.UNICODE if isinstance(expression.pattern, bytes)
-                          else expression.flags)
+    parsed = parser.parse(
+        pattern, expression.flags & ~re.UNICODE if isinstance(expression.pattern, bytes) else expression.flags
+    )
     samples = [sample(parsed, 1), sample(parsed, 2)]
     starts = dict.fromkeys(text[:length] for text in samples for length in range(min(len(text), 14) + 1))
     letters = dict.fromkeys([*"".join(samples), *"a0 .-/"])
-    pieces = dict.fromkeys([*letters, *(text[i:i + 2] for text in samples for i in range(len(text) - 1))])
+    pieces = dict.fromkeys([*letters, *(text[i : i + 2] for text in samples for i in range(len(text) - 1))])
     for start in starts:
         for piece in list(pieces)[:16]:
             for end in ENDS:
@@ -193,8 +191,6 @@ def test_no_expression_takes_more_than_linear_time(expression: Expression) -> No
     assert slow(expression) == ""
 
 
-@pytest.mark.parametrize("pattern", [
-    r"^\s*(\S+)\s+(in|notin)\s*\(\s*([^()]*)\)\s*$", r"\d+\.?\d*x", r"(\s*x?\s*)y",
-])
+@pytest.mark.parametrize("pattern", [r"^\s*(\S+)\s+(in|notin)\s*\(\s*([^()]*)\)\s*$", r"\d+\.?\d*x", r"(\s*x?\s*)y"])
 def test_a_slow_one_is_noticed(pattern: str) -> None:
     assert slow(Expression("x", pattern, 0, frozenset({"match"})))

@@ -55,10 +55,13 @@ def next_step(pod: Mapping[str, Any]) -> Step | None:
 def cpu_of(pod: Mapping[str, Any]) -> Sizes:
     """CPU requests and limits by container."""
     return {
-        each["name"]: {side: {"cpu": amounts["cpu"]} for side, amounts in each.get("resources", {}).items()
-                       if side in ("requests", "limits") and "cpu" in amounts}
+        each["name"]: {
+            side: {"cpu": amounts["cpu"]}
+            for side, amounts in each.get("resources", {}).items()
+            if side in ("requests", "limits") and "cpu" in amounts
+        }
         for each in pod["spec"]["containers"]
-    }  # fmt: skip
+    }
 
 
 def resized(container: Mapping[str, Any], cpu: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:

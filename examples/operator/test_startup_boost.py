@@ -22,10 +22,11 @@ def web(factor: str = "3", cpu: str = "500m") -> dict:
     amounts = {"cpu": cpu, "memory": "64Mi"}
     container = {"name": "app", "image": "web:1", "resources": {"requests": amounts, "limits": amounts}}
     return {
-        "apiVersion": "v1", "kind": "Pod",
+        "apiVersion": "v1",
+        "kind": "Pod",
         "metadata": {"name": "web", "namespace": "default", "annotations": {"boost.example.com/factor": factor}},
         "spec": {"readinessGates": [{"conditionType": WARM}], "containers": [container]},
-    }  # fmt: skip
+    }
 
 
 @pytest.fixture
@@ -111,7 +112,8 @@ def test_a_pod_that_was_ready_before_is_never_boosted(cluster: Cluster, api: kr8
 
 
 @pytest.mark.parametrize(
-    ("cpu", "factor", "more"), [("500m", 3, "1500m"), ("500m", 2, "1"), ("2", 1.5, "3"), ("1", 1.25, "1250m")])
+    ("cpu", "factor", "more"), [("500m", 3, "1500m"), ("500m", 2, "1"), ("2", 1.5, "3"), ("1", 1.25, "1250m")]
+)
 def test_amounts_are_written_as_the_api_writes_them(cpu: str, factor: float, more: str) -> None:
     assert times(cpu, factor) == more
 

@@ -31,11 +31,15 @@ class Conversation:
         node = {"metadata": {"name": "n1"}, "status": status}
         self.documents: dict[str, Any] = {
             "/version": {"major": "1", "minor": f"{minor}+", "gitVersion": f"v1.{minor}.4-vendor"},
-            NODE: node, "/api/v1/nodes": {"items": [node]}, "/api/v1/namespaces": {"items": []},
-            "/api/v1/pods": {"items": pods}, "/api/v1/namespaces/shop/limitranges": {"items": []},
+            NODE: node,
+            "/api/v1/nodes": {"items": [node]},
+            "/api/v1/namespaces": {"items": []},
+            "/api/v1/pods": {"items": pods},
+            "/api/v1/namespaces/shop/limitranges": {"items": []},
             "/api/v1/namespaces/shop": {"metadata": {"name": "shop"}},
-            "/api/v1/namespaces/shop/resourcequotas": {"items": []}, CONFIGZ: configz(),
-        } | {f"{PODS}/{pod['metadata']['name']}": pod for pod in pods}  # fmt: skip
+            "/api/v1/namespaces/shop/resourcequotas": {"items": []},
+            CONFIGZ: configz(),
+        } | {f"{PODS}/{pod['metadata']['name']}": pod for pod in pods}
 
     @property
     def client(self) -> Client:
@@ -81,8 +85,9 @@ def _status(code: int, message: str) -> Response:
     return Response(code, {}, msgspec.json.encode({"kind": "Status", "code": code, "message": message}))
 
 
-def pod(name: str = "web", *, cpu: str = "500m", memory: str = "256Mi", allocated: str = "", policy: str = "",
-        **more: Any) -> dict[str, Any]:
+def pod(
+    name: str = "web", *, cpu: str = "500m", memory: str = "256Mi", allocated: str = "", policy: str = "", **more: Any
+) -> dict[str, Any]:
     """A Guaranteed pod that runs on n1; `allocated` is the CPU that the node holds when it is not the desired one."""
     resources = {"requests": {"cpu": cpu, "memory": memory}, "limits": {"cpu": cpu, "memory": memory}}
     held = {"cpu": allocated or cpu, "memory": memory}
@@ -90,9 +95,11 @@ def pod(name: str = "web", *, cpu: str = "500m", memory: str = "256Mi", allocate
     if policy:
         container["resizePolicy"] = [{"resourceName": "memory", "restartPolicy": policy}]
     status = {
-        "name": "app", "state": {"running": {}}, "allocatedResources": held,
+        "name": "app",
+        "state": {"running": {}},
+        "allocatedResources": held,
         "resources": {"requests": held, "limits": held},
-    }  # fmt: skip
+    }
     return {
         "metadata": {"name": name, "namespace": "shop", "uid": name, "generation": 1},
         "spec": {"nodeName": "n1", "restartPolicy": "Always", "containers": [container], **more.pop("spec", {})},

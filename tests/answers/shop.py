@@ -74,12 +74,17 @@ class Shop:
         resources: dict[str, Any] = {"requests": amounts}
         if self.random.random() < 0.3:
             resources["limits"] = amounts
-        policy = [{"resourceName": each, "restartPolicy": pick(("NotRequired", "RestartContainer"))}
-                  for each in ("cpu", "memory")]  # fmt: skip
+        policy = [
+            {"resourceName": each, "restartPolicy": pick(("NotRequired", "RestartContainer"))}
+            for each in ("cpu", "memory")
+        ]
         container = {"name": "c", **self.world.container, "resources": resources, "resizePolicy": policy}
         spec: dict[str, Any] = {
-            "nodeName": node, "containers": [container], "automountServiceAccountToken": False,
-            "terminationGracePeriodSeconds": 0}
+            "nodeName": node,
+            "containers": [container],
+            "automountServiceAccountToken": False,
+            "terminationGracePeriodSeconds": 0,
+        }
         if self.random.random() < 0.4:
             spec["priorityClassName"] = pick(("low", "high"))
         pod = convert({"metadata": {"name": name, "namespace": self.namespace}, "spec": spec}, Pod)
@@ -101,8 +106,10 @@ class Shop:
     def wishes(self) -> dict[str, Wish]:
         pick = self.random.choice
         chosen = self.random.sample(self.names, self.random.randint(1, len(self.names)))
-        return {name: Wish({"cpu": Amount(Quantity.parse(pick(("50m", "500m", "1", "1500m", "2", "3", "9"))))})
-                for name in chosen}
+        return {
+            name: Wish({"cpu": Amount(Quantity.parse(pick(("50m", "500m", "1", "1500m", "2", "3", "9"))))})
+            for name in chosen
+        }
 
     def look(self) -> Snapshot:
         reader = Reader(self.client, self.namespace)
@@ -158,8 +165,11 @@ def resized(shop: Shop, where: str) -> Iterator[str]:
     shop.world.settle(shop.namespace)
     for planned in promised.pods:
         restarts = pods[planned.pod].status.container_statuses[0].restart_count
-        told = planned.verdict, planned.text if planned.verdict not in (FITS, UNCHANGED) else "", frozenset(
-            each.container for each in planned.restarts)
+        told = (
+            planned.verdict,
+            planned.text if planned.verdict not in (FITS, UNCHANGED) else "",
+            frozenset(each.container for each in planned.restarts),
+        )
         found = shop.became(planned.pod, restarts, refusals[planned.pod], changed=planned.verdict != UNCHANGED)
         assert told[:2] == found[:2], f"{where}: {planned}"
         if planned.verdict == FITS:

@@ -137,8 +137,10 @@ class Situation:
         document = self._pod(name)
         spec = document["spec"]
         if kind == "ended":
-            spec |= {"restartPolicy": "Never", "containers": [
-                {**self._container("c0"), "resizePolicy": [], **self.world.brief}]}
+            spec |= {
+                "restartPolicy": "Never",
+                "containers": [{**self._container("c0"), "resizePolicy": [], **self.world.brief}],
+            }
         else:
             del spec["nodeName"]
             spec |= {"schedulingGates": [{"name": "example.com/wait"}]} if kind == "gated" else {}
@@ -171,7 +173,10 @@ class Situation:
         pick = self.random.choice
         containers = [self._container(f"c{number}") for number in range(pick((1, 1, 2)))]
         spec: dict[str, Any] = {
-            "nodeName": self.world.node, "containers": containers, "automountServiceAccountToken": False}
+            "nodeName": self.world.node,
+            "containers": containers,
+            "automountServiceAccountToken": False,
+        }
         full = self.theme in FULL
         if full or self.random.random() < 0.5:
             spec["priorityClassName"] = "high" if name == self.names[0] else pick(("low", "high"))
@@ -184,15 +189,20 @@ class Situation:
     def _container(self, name: str) -> dict[str, Any]:
         pick = self.random.choice
         amounts = {"cpu": pick(("100m", "400m", "900m")), "memory": pick(("64Mi", "200Mi"))}
-        resources = pick((
-            {"requests": amounts},
-            {"requests": amounts, "limits": amounts},
-            {"requests": amounts, "limits": {"cpu": "1", "memory": "256Mi"}},
-            {"requests": {"cpu": amounts["cpu"]}, "limits": {"memory": "300Mi"}},
-            *(() if self.theme in FULL else ({},)),
-        ))  # fmt: skip
-        policy = [{"resourceName": each, "restartPolicy": pick(("NotRequired", "RestartContainer"))}
-                  for each in ("cpu", "memory") if self.random.random() < 0.5]  # fmt: skip
+        resources = pick(
+            (
+                {"requests": amounts},
+                {"requests": amounts, "limits": amounts},
+                {"requests": amounts, "limits": {"cpu": "1", "memory": "256Mi"}},
+                {"requests": {"cpu": amounts["cpu"]}, "limits": {"memory": "300Mi"}},
+                *(() if self.theme in FULL else ({},)),
+            )
+        )
+        policy = [
+            {"resourceName": each, "restartPolicy": pick(("NotRequired", "RestartContainer"))}
+            for each in ("cpu", "memory")
+            if self.random.random() < 0.5
+        ]
         heavy = self.world.heavy if self.theme == "near" else {}
         return {"name": name, **self.world.container, **heavy, "resources": resources, "resizePolicy": policy}
 

@@ -47,15 +47,16 @@ async def test_before_1_27_nothing_can_be_resized() -> None:
         (35, INFEASIBLE, "Node didn't have enough capacity: cpu, requested: 9000, capacity: 4000"),
         (27, INFEASIBLE, "Node didn't have enough capacity: cpu, requested: 9000, capacity: 4000"),
     ],
-)  # fmt: skip
+)
 async def test_beyond_the_node_is_refused_by_the_api_or_by_the_node(minor: int, verdict: str, text: str) -> None:
     answer = await planned(Conversation(minor, pod()), cpu="9")
     assert answer.pods[0].verdict == verdict
     assert answer.pods[0].text.removeprefix('pods "web" is forbidden: ') == text
 
 
-@pytest.mark.parametrize(("minor", "policy", "verdict"), [
-    (33, "", REFUSED), (33, "RestartContainer", FITS), (34, "", FITS), (36, "", FITS)])
+@pytest.mark.parametrize(
+    ("minor", "policy", "verdict"), [(33, "", REFUSED), (33, "RestartContainer", FITS), (34, "", FITS), (36, "", FITS)]
+)
 async def test_1_33_lowers_no_memory_limit_without_a_restart(minor: int, policy: str, verdict: str) -> None:
     answer = await planned(Conversation(minor, pod(policy=policy)), memory="128Mi")
     assert answer.pods[0].verdict == verdict
@@ -82,12 +83,21 @@ async def test_usage_says_whether_less_memory_is_safe(used: str, verdict: str) -
 
 async def test_who_waits_is_told_with_its_place_and_what_would_help() -> None:
     pending = {
-        "type": "PodResizePending", "status": "True", "reason": "Deferred", "message": "old text",
-        "lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 1,
-    }  # fmt: skip
+        "type": "PodResizePending",
+        "status": "True",
+        "reason": "Deferred",
+        "message": "old text",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+        "observedGeneration": 1,
+    }
     web = pod(cpu="2", allocated="500m", conditions=[pending], spec={"priority": 10})
-    older = pod("api", cpu="3", allocated="500m", spec={"priority": 10},
-                conditions=[pending | {"lastTransitionTime": "2025-12-31T00:00:00Z"}])  # fmt: skip
+    older = pod(
+        "api",
+        cpu="3",
+        allocated="500m",
+        spec={"priority": 10},
+        conditions=[pending | {"lastTransitionTime": "2025-12-31T00:00:00Z"}],
+    )
     conversation = Conversation(36, web, older, pod("batch", cpu="2500m"))
     found = await read(conversation)
     answer = why_pod(found.pods[0], found, NOW)
@@ -105,9 +115,16 @@ async def test_who_waits_is_told_with_its_place_and_what_would_help() -> None:
     assert any("4 cpu fuller" in note for note in node.notes)
 
 
-@pytest.mark.parametrize(("told", "state"), [
-    ("Deferred", "deferred"), ("Infeasible", "infeasible"), ("InProgress", "in progress"), ("Proposed", "not seen yet"),
-    ("", "settled")])
+@pytest.mark.parametrize(
+    ("told", "state"),
+    [
+        ("Deferred", "deferred"),
+        ("Infeasible", "infeasible"),
+        ("InProgress", "in progress"),
+        ("Proposed", "not seen yet"),
+        ("", "settled"),
+    ],
+)
 async def test_before_1_33_status_resize_is_read(told: str, state: str) -> None:
     found = await read(Conversation(30, pod(resize=told)))
     assert why_pod(found.pods[0], found, NOW).state == state
@@ -132,7 +149,8 @@ async def test_a_workload_is_its_pods_and_says_what_the_next_rollout_does() -> N
     conversation = Conversation(36, *labelled, pod("batch", cpu="2"))
     template = {"spec": labelled[0]["spec"]}
     conversation.documents["/apis/apps/v1/namespaces/shop/deployments/web"] = {
-        "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": template}}
+        "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": template}
+    }
     conversation.documents[PODS] = {"items": labelled}
     found = await Reader(conversation.client, "shop").read(parse_target("deploy/web", *WORKLOADS))
     answer = plan(found, Wish({"cpu": parse_amount("--cpu", "1300m")}))

@@ -35,9 +35,11 @@ class Shop:
         resources: dict[str, Any] = {"requests": {"cpu": cpu, "memory": request}}
         resources |= {"limits": {"memory": limit}} if limit else {}
         container = {
-            "name": "app", "image": "app:1", "resources": resources,
+            "name": "app",
+            "image": "app:1",
+            "resources": resources,
             "resizePolicy": [{"resourceName": "cpu", "restartPolicy": policy}],
-        }  # fmt: skip
+        }
         meta = {"name": name, "namespace": NAMESPACE, "labels": {"app": name}}
         document = {"metadata": meta, "spec": {"nodeName": "n1", "containers": [container]}}
         await self.client.create(convert(document, Pod))
@@ -53,8 +55,9 @@ class Shop:
     async def snapshot(self, *names: str) -> Snapshot:
         found = [await Reader(self.client, NAMESPACE).read(Target(POD, name)) for name in names]
         merged: dict[str, Any] = {"pods": tuple(pod for each in found for pod in each.pods)}
-        return Snapshot(age=found[0].age, namespace=NAMESPACE, neighbours=found[0].neighbours,
-                        nodes=found[0].nodes, **merged)  # fmt: skip
+        return Snapshot(
+            age=found[0].age, namespace=NAMESPACE, neighbours=found[0].neighbours, nodes=found[0].nodes, **merged
+        )
 
     async def resize(self, *names: str, wish: Wish, how: How, moves: float = 0) -> list[Deed]:
         """Carry it out while time moves on by `moves` seconds."""
@@ -162,7 +165,9 @@ async def test_undo_of_a_workload_leaves_a_pod_alone_that_was_not_resized(shop: 
     await shop.resize("a", wish=cpu("200m"), how=How(wait=True), moves=10)
     promised = plan(await shop.snapshot("a", "b"), Wish(undo=True))
     assert [(each.verdict, each.text) for each in promised.pods] == [
-        (FITS, ""), (UNCHANGED, "podfit did not resize it: there is no size to go back to")]
+        (FITS, ""),
+        (UNCHANGED, "podfit did not resize it: there is no size to go back to"),
+    ]
     deeds = await shop.resize("a", "b", wish=Wish(undo=True), how=How(wait=True), moves=10)
     assert [each.state for each in deeds] == ["done", "unchanged"]
 
@@ -192,17 +197,22 @@ async def test_a_restart_stays_within_the_disruption_budget(allowed: int, states
     document = canned(policy="RestartContainer") | {}
     document["metadata"]["labels"] = {"app": "web"}
     conversation = Conversation(36, document)
-    conversation.documents["/apis/policy/v1/namespaces/shop/poddisruptionbudgets"] = {"items": [{
-        "metadata": {"name": "web"}, "spec": {"selector": {"matchLabels": {"app": "web"}}},
-        "status": {"disruptionsAllowed": allowed}}]}  # fmt: skip
+    conversation.documents["/apis/policy/v1/namespaces/shop/poddisruptionbudgets"] = {
+        "items": [
+            {
+                "metadata": {"name": "web"},
+                "spec": {"selector": {"matchLabels": {"app": "web"}}},
+                "status": {"disruptionsAllowed": allowed},
+            }
+        ]
+    }
     conversation.documents[f"{PODS}/web/resize"] = document
     snapshot = await Reader(conversation.client, "shop").read(Target(POD, "web"))
     wish = Wish({"memory": Amount(Quantity.parse("512Mi"))})
     promised = plan(snapshot, wish)
     assert promised.pods[0].restarts
     clock = Node(Path("/nonexistent")).clock
-    deeds = [each async for each in carry_out(
-        conversation.client, snapshot, wish, promised, How(dry_run=True), clock)]  # fmt: skip
+    deeds = [each async for each in carry_out(conversation.client, snapshot, wish, promised, How(dry_run=True), clock)]
     assert [each.state for each in deeds] == states
 
 
@@ -213,8 +223,10 @@ async def test_before_1_32_the_pod_itself_is_patched(minor: int, path: str) -> N
     snapshot = await Reader(conversation.client, "shop").read(Target(POD, "web"))
     clock = Node(Path("/nonexistent")).clock
     wish = cpu("700m")
-    deeds = [each async for each in carry_out(
-        conversation.client, snapshot, wish, plan(snapshot, wish), How(dry_run=True), clock)]  # fmt: skip
+    deeds = [
+        each
+        async for each in carry_out(conversation.client, snapshot, wish, plan(snapshot, wish), How(dry_run=True), clock)
+    ]
     assert [each.state for each in deeds] == ["accepted"]
     assert conversation.asked[-1] == ("PATCH", path)
 

@@ -34,7 +34,8 @@ class Deed:
         container = {"name": "app", "image": "app:1", "resources": {"requests": amounts, "limits": amounts}}
         document = {
             "metadata": {"name": name, "namespace": "default"},
-            "spec": {"nodeName": "n1", "containers": [container], **spec}}
+            "spec": {"nodeName": "n1", "containers": [container], **spec},
+        }
         await self.client.create(convert(document, Pod))
         await self.rest()
 

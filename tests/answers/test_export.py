@@ -35,10 +35,25 @@ def snapshot(*pods: dict[str, Any], **more: Any) -> Snapshot:
 
 def test_a_kustomize_patch_names_its_workload_and_no_namespace() -> None:
     assert document(export(DEPLOYMENT, snapshot(pod(cpu="700m"))), Form.KUSTOMIZE) == {
-        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
-        "spec": {"template": {"spec": {"containers": [{"name": "app", "resources": {
-            "requests": {"cpu": "700m", "memory": "256Mi"}, "limits": {"cpu": "700m", "memory": "256Mi"}}}]}}},
-    }  # fmt: skip
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web"},
+        "spec": {
+            "template": {
+                "spec": {
+                    "containers": [
+                        {
+                            "name": "app",
+                            "resources": {
+                                "requests": {"cpu": "700m", "memory": "256Mi"},
+                                "limits": {"cpu": "700m", "memory": "256Mi"},
+                            },
+                        }
+                    ]
+                }
+            }
+        },
+    }
 
 
 def test_a_bare_patch_is_what_the_api_takes() -> None:
@@ -127,8 +142,12 @@ def test_kustomize_takes_the_patch(tmp_path: Path) -> None:
     free["spec"]["containers"][0]["resources"]["limits"] = {"memory": "256Mi"}
     free["status"]["containerStatuses"][0]["resources"]["limits"] = {"memory": "256Mi"}
     container = {"name": "app", "image": "i", "resources": SAID, "args": ["serve"]}
-    base = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
-            "spec": {"template": {"spec": {"containers": [container]}}}}  # fmt: skip
+    base = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web"},
+        "spec": {"template": {"spec": {"containers": [container]}}},
+    }
     overlay = {"namespace": "shop", "resources": ["base.yaml"], "patches": [{"path": "sizes.yaml"}]}
     sizes = document(export(DEPLOYMENT, snapshot(free)), Form.KUSTOMIZE)
     files = {"base": base, "sizes": sizes, "kustomization": overlay}
@@ -138,8 +157,9 @@ def test_kustomize_takes_the_patch(tmp_path: Path) -> None:
     assert built.code == 0, built.err
     made = yaml.safe_load(built.out)
     assert made["metadata"]["namespace"] == "shop"
-    assert made["spec"]["template"]["spec"]["containers"] == [container | {"resources": {
-        "requests": {"cpu": "700m", "memory": "256Mi"}, "limits": {"memory": "256Mi"}}}]
+    assert made["spec"]["template"]["spec"]["containers"] == [
+        container | {"resources": {"requests": {"cpu": "700m", "memory": "256Mi"}, "limits": {"memory": "256Mi"}}}
+    ]
     assert not drift(DEPLOYMENT, snapshot(free), manifest=manifest_of([made], DEPLOYMENT)).drifted
 
 

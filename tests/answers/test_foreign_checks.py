@@ -30,10 +30,17 @@ async def test_without_any_nothing_is_said() -> None:
     assert await lines({}) == []
 
 
-@pytest.mark.parametrize(("rules", "named"), [
-    ((rule("pods"),), False), ((rule("pods/*"),), True), ((rule("*/*"),), True), ((rule("pods/resize"),), True),
-    ((rule("pods/resize", operations=("CREATE",)),), False), ((rule("*"),), False),
-])
+@pytest.mark.parametrize(
+    ("rules", "named"),
+    [
+        ((rule("pods"),), False),
+        ((rule("pods/*"),), True),
+        ((rule("*/*"),), True),
+        ((rule("pods/resize"),), True),
+        ((rule("pods/resize", operations=("CREATE",)),), False),
+        ((rule("*"),), False),
+    ],
+)
 async def test_a_webhook_is_named_when_its_rules_cover_a_resize(
     rules: tuple[dict[str, Any], ...], *, named: bool
 ) -> None:
@@ -45,17 +52,20 @@ async def test_a_webhook_for_other_objects_is_not_named() -> None:
     selector = {"matchLabels": {"app": "other"}}
     hooks = [hook("m.example.com", rule("pods/resize")), hook("n.example.com", rule("*/*"), objectSelector=selector)]
     assert await lines({"mutatingwebhookconfigurations": hooks}) == [
-        "may still refuse: MutatingAdmissionWebhook m.example.com"]
+        "may still refuse: MutatingAdmissionWebhook m.example.com"
+    ]
 
 
 async def test_a_policy_is_named() -> None:
     policy = {"metadata": {"name": "sizes"}, "spec": {"matchConstraints": {"resourceRules": [rule("pods/resize")]}}}
     assert await lines({"validatingadmissionpolicies": [policy]}) == [
-        "may still refuse: ValidatingAdmissionPolicy sizes"]
+        "may still refuse: ValidatingAdmissionPolicy sizes"
+    ]
 
 
 async def test_what_may_not_be_read_may_refuse_as_well() -> None:
     (line,) = await lines({}, *KINDS)
     assert line == (
         "may still refuse: MutatingAdmissionWebhook, ValidatingAdmissionWebhook, ValidatingAdmissionPolicy "
-        "(you may not read which there are)")
+        "(you may not read which there are)"
+    )

@@ -1,5 +1,4 @@
-"""Several resizes planned together, on up to three simulated nodes: verdicts, order and restarts are what then happens.
-"""
+"""Several resizes planned together, on up to three simulated nodes: verdicts, order and restarts come true."""
 
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
@@ -71,10 +70,14 @@ def test_two_pods_that_trade_sizes(tmp_path: Path) -> None:
         cluster.settle()
         for name, cpu in (("a", "3"), ("b", "1")):
             resources = {"requests": {"cpu": cpu}}
-            spec = {"containers": [{"name": "c", "image": "busybox:1.36", "resources": resources}],
-                    "nodeName": world.nodes[0], "automountServiceAccountToken": False}
-            cluster.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec},
-                          namespace=shop.namespace)
+            spec = {
+                "containers": [{"name": "c", "image": "busybox:1.36", "resources": resources}],
+                "nodeName": world.nodes[0],
+                "automountServiceAccountToken": False,
+            }
+            cluster.apply(
+                {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}, namespace=shop.namespace
+            )
             shop.names.append(name)
         snapshot = shop.look()
         a, b = snapshot.pods

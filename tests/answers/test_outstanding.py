@@ -28,8 +28,7 @@ from podfit.core.times import parse_time
 NOW = parse_time("2026-01-01T00:14:00Z")
 FULL = "Node didn't have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000"
 BELOW = "memory limit (31457280) below current usage (41033728)"
-TOO_LOW = ("cannot decrease memory limits: "
-           f'[attempting to set pod {BELOW}, attempting to set container "app" {BELOW}]')  # fmt: skip
+TOO_LOW = f'cannot decrease memory limits: [attempting to set pod {BELOW}, attempting to set container "app" {BELOW}]'
 
 
 def condition(kind: str, reason: str = "", message: str = "") -> dict[str, Any]:
@@ -52,8 +51,10 @@ def deferred() -> Conversation:
 
 
 def used(conversation: Conversation, memory: str) -> Conversation:
-    item = {"metadata": {"namespace": "shop", "name": "web"}, "containers": [
-        {"name": "app", "usage": {"memory": memory}}]}  # fmt: skip
+    item = {
+        "metadata": {"namespace": "shop", "name": "web"},
+        "containers": [{"name": "app", "usage": {"memory": memory}}],
+    }
     conversation.documents[METRICS] = {"items": [item]}
     return conversation
 
@@ -114,9 +115,14 @@ async def test_a_limit_below_usage_fails_as_the_node_says_it() -> None:
 
 async def test_usage_is_asked_of_the_kubelet_where_there_is_no_metrics_server() -> None:
     conversation = Conversation(36, pod())
-    conversation.documents["/api/v1/nodes/n1/proxy/stats/summary"] = {"pods": [{
-        "podRef": {"namespace": "shop", "name": "web"},
-        "containers": [{"name": "app", "memory": {"workingSetBytes": 41033728}}]}]}  # fmt: skip
+    conversation.documents["/api/v1/nodes/n1/proxy/stats/summary"] = {
+        "pods": [
+            {
+                "podRef": {"namespace": "shop", "name": "web"},
+                "containers": [{"name": "app", "memory": {"workingSetBytes": 41033728}}],
+            }
+        ]
+    }
     found = await asked(conversation, memory="30Mi")
     assert (found.verdict, found.text) == (ERROR, TOO_LOW)
 
@@ -146,14 +152,18 @@ async def test_a_tiny_limit_above_what_is_used_lasts_until_the_next_start() -> N
     assert found.shrink == "app uses 58 % of the lower memory limit; started again with less than 6Mi it may not run"
     restarted = await asked(used(Conversation(36, pod(policy="RestartContainer")), "600Ki"), memory="1Mi")
     assert (restarted.verdict, restarted.text) == (
-        CRASH, 'container "app" may not start with a memory limit of 1Mi: less than 6Mi')
+        CRASH,
+        'container "app" may not start with a memory limit of 1Mi: less than 6Mi',
+    )
 
 
 async def test_a_restart_into_less_than_is_used() -> None:
     restarting = Conversation(36, pod(policy="RestartContainer"))
     found = await asked(used(restarting, "100Mi"), memory="64Mi")
-    assert (found.verdict, found.text) == (CRASH, (
-        'container "app" uses 100Mi of memory: restarted with a memory limit of 64Mi it may be killed (OOMKilled)'))
+    assert (found.verdict, found.text) == (
+        CRASH,
+        ('container "app" uses 100Mi of memory: restarted with a memory limit of 64Mi it may be killed (OOMKilled)'),
+    )
     assert (await asked(used(restarting, "20Mi"), memory="64Mi")).verdict == FITS
 
 
@@ -185,8 +195,11 @@ async def test_amounts_that_are_hardly_meant(memory: str, note: str) -> None:
         ({}, "9", "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: 0/1 nodes"),
         ({"schedulingGates": [{"name": "x/y"}]}, "100m", "Scheduling is blocked due to non-empty scheduling gates"),
         ({"nodeSelector": {"zone": "b"}}, "100m", "0/1 nodes are available: 1 node(s) didn't match Pod's node"),
-        ({"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]}, "100m",
-         '0/1 nodes are available: persistentvolumeclaim "data" not found. not found'),
+        (
+            {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]},
+            "100m",
+            '0/1 nodes are available: persistentvolumeclaim "data" not found. not found',
+        ),
     ],
 )
 async def test_a_pod_without_a_node_gets_the_schedulers_verdict(spec: dict[str, Any], cpu: str, text: str) -> None:
@@ -200,7 +213,8 @@ async def test_a_pod_without_a_node_gets_the_schedulers_verdict(spec: dict[str, 
 
 @pytest.mark.parametrize(
     ("allowed", "disrupted", "victim"),
-    [(0, {}, "shop/other"), (1, {}, "shop/kept"), (0, {"kept": "2026-01-01T00:00:00Z"}, "shop/kept")])
+    [(0, {}, "shop/other"), (1, {}, "shop/kept"), (0, {"kept": "2026-01-01T00:00:00Z"}, "shop/kept")],
+)
 async def test_victims_are_the_schedulers_where_budgets_protect(
     allowed: int, disrupted: dict[str, str], victim: str
 ) -> None:
@@ -209,9 +223,15 @@ async def test_victims_are_the_schedulers_where_budgets_protect(
     other = pod("other", cpu="2", spec={"priority": 2})
     kept["metadata"]["labels"] = {"app": "kept"}
     conversation = Conversation(36, unscheduled("web", "200m", priority=5), kept, other)
-    conversation.documents["/apis/policy/v1/poddisruptionbudgets"] = {"items": [{
-        "metadata": {"name": "keep", "namespace": "shop"}, "spec": {"selector": {"matchLabels": {"app": "kept"}}},
-        "status": {"disruptionsAllowed": allowed, "disruptedPods": disrupted}}]}  # fmt: skip
+    conversation.documents["/apis/policy/v1/poddisruptionbudgets"] = {
+        "items": [
+            {
+                "metadata": {"name": "keep", "namespace": "shop"},
+                "spec": {"selector": {"matchLabels": {"app": "kept"}}},
+                "status": {"disruptionsAllowed": allowed, "disruptedPods": disrupted},
+            }
+        ]
+    }
     found = await asked(conversation, cpu="2")
     assert (found.verdict, found.ends) == (FITS, (victim,))
 
@@ -258,14 +278,20 @@ async def test_a_pod_that_is_being_deleted() -> None:
 async def test_a_node_is_not_said_to_fit_who_is_kept_off_for_another_reason() -> None:
     waiting = pod("web", cpu="3", allocated="500m", conditions=[condition("PodResizePending", "Deferred", FULL)])
     conversation = Conversation(
-        36, waiting, pod("big", cpu="2"), unscheduled("gated", "100m", schedulingGates=[{"name": "x/y"}]),
-        unscheduled("elsewhere", "100m", nodeSelector={"zone": "b"}), unscheduled("small", "1"))
+        36,
+        waiting,
+        pod("big", cpu="2"),
+        unscheduled("gated", "100m", schedulingGates=[{"name": "x/y"}]),
+        unscheduled("elsewhere", "100m", nodeSelector={"zone": "b"}),
+        unscheduled("small", "1"),
+    )
     found = await Reader(conversation.client, "shop").read(Target(NODE, "n1"))
     why = why_node("n1", found, NOW)
     assert why.shut_out == ("shop/small",)
     assert {each.pod: each.because for each in why.kept_off} == {
         "shop/gated": "Scheduling is blocked due to non-empty scheduling gates",
-        "shop/elsewhere": "node(s) didn't match Pod's node affinity/selector"}
+        "shop/elsewhere": "node(s) didn't match Pod's node affinity/selector",
+    }
 
 
 async def test_a_pod_without_a_node_has_nothing_allocated() -> None:
@@ -280,14 +306,30 @@ async def test_a_pod_without_a_node_has_nothing_allocated() -> None:
 @pytest.mark.parametrize(
     ("status", "told"),
     [
-        ({"state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}}, "restartCount": 4,
-          "lastState": {"terminated": {"reason": "StartError", "exitCode": 128, "message": "runc: no memory"}}},
-         ('container "app": CrashLoopBackOff: back-off 10s; it ended with StartError (exit code 128): runc: no memory, '
-          "4 restarts")),
-        ({"state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}},
-         'container "app": ImagePullBackOff: no such image'),
-        ({"state": {"running": {}}, "lastState": {"terminated": {"reason": "OOMKilled", "exitCode": 137}},
-          "restartCount": 2}, 'container "app" was killed: OOMKilled, 2 restarts'),
+        (
+            {
+                "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}},
+                "restartCount": 4,
+                "lastState": {"terminated": {"reason": "StartError", "exitCode": 128, "message": "runc: no memory"}},
+            },
+            (
+                'container "app": CrashLoopBackOff: back-off 10s; it ended with StartError '
+                "(exit code 128): runc: no memory, "
+                "4 restarts"
+            ),
+        ),
+        (
+            {"state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}},
+            'container "app": ImagePullBackOff: no such image',
+        ),
+        (
+            {
+                "state": {"running": {}},
+                "lastState": {"terminated": {"reason": "OOMKilled", "exitCode": 137}},
+                "restartCount": 2,
+            },
+            'container "app" was killed: OOMKilled, 2 restarts',
+        ),
     ],
 )
 async def test_other_causes_stand_beside_the_resize(status: dict[str, Any], told: str) -> None:
@@ -301,11 +343,14 @@ async def test_other_causes_stand_beside_the_resize(status: dict[str, Any], told
 # ------------------------------------------------------------------ restarts
 
 
-@pytest.mark.parametrize(("amounts", "named"), [
-    ({"cpu": "300m"}, "cpu"), ({"memory": "300Mi"}, "memory"), ({"cpu": "300m", "memory": "300Mi"}, "cpu, memory")])
+@pytest.mark.parametrize(
+    ("amounts", "named"),
+    [({"cpu": "300m"}, "cpu"), ({"memory": "300Mi"}, "memory"), ({"cpu": "300m", "memory": "300Mi"}, "cpu, memory")],
+)
 async def test_a_restart_names_the_policies_of_what_changes(amounts: dict[str, str], named: str) -> None:
     both = pod()
     both["spec"]["containers"][0]["resizePolicy"] = [
-        {"resourceName": name, "restartPolicy": "RestartContainer"} for name in ("cpu", "memory")]
+        {"resourceName": name, "restartPolicy": "RestartContainer"} for name in ("cpu", "memory")
+    ]
     found = await asked(Conversation(36, both), **amounts)
     assert [each.why for each in found.restarts] == [f"resizePolicy {named}: RestartContainer"]

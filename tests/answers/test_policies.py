@@ -37,8 +37,11 @@ async def planned(conversation: Conversation, **amounts: str) -> Plan:
         ({"memoryManagerPolicy": "Static"}, {"memory": "300Mi"}, ON_MEMORY),
         ({"cpuManagerPolicy": "static"}, {"memory": "300Mi"}, ""),
         ({"memoryManagerPolicy": "Static"}, {"cpu": "700m"}, ""),
-        ({"cpuManagerPolicy": "static", "featureGates": {"InPlacePodVerticalScalingExclusiveCPUs": True}},
-         {"cpu": "700m"}, ""),
+        (
+            {"cpuManagerPolicy": "static", "featureGates": {"InPlacePodVerticalScalingExclusiveCPUs": True}},
+            {"cpu": "700m"},
+            "",
+        ),
         ({"cpuManagerPolicy": None, "memorySwap": None}, {"cpu": "700m"}, ""),
     ],
 )
@@ -92,11 +95,14 @@ async def test_a_configuration_that_is_none_is_not_guessed_at() -> None:
         assert any("its configuration cannot be read" in note for note in (await planned(conversation, cpu="1")).notes)
 
 
-@pytest.mark.parametrize(("told", "known"), [
-    ({"MemoryQoS": True, "SomethingElse": True}, {"MemoryQoS": True}),
-    ({"InPlacePodVerticalScaling": False}, {}),  # locked since 1.35
-    ({"PodLevelResources": False}, {}),  # not without what needs it
-])
+@pytest.mark.parametrize(
+    ("told", "known"),
+    [
+        ({"MemoryQoS": True, "SomethingElse": True}, {"MemoryQoS": True}),
+        ({"InPlacePodVerticalScaling": False}, {}),  # locked since 1.35
+        ({"PodLevelResources": False}, {}),  # not without what needs it
+    ],
+)
 def test_gates_that_a_kubelet_was_told(told: dict[str, bool], known: dict[str, bool]) -> None:
     policies = policies_of(configz(featureGates=told))
     assert policies.on(FeatureGates()) == FeatureGates(known)
@@ -105,8 +111,11 @@ def test_gates_that_a_kubelet_was_told(told: dict[str, bool], known: dict[str, b
 
 def crowded(*, priority: int, others: int = 0) -> Conversation:
     return Conversation(
-        36, pod(spec={"priority": priority}), pod("small", cpu="500m"),
-        pod("batch", cpu="2500m", spec={"priority": others}))
+        36,
+        pod(spec={"priority": priority}),
+        pod("small", cpu="500m"),
+        pod("batch", cpu="2500m", spec={"priority": others}),
+    )
 
 
 async def test_a_critical_pod_has_others_end_and_the_plan_says_whom() -> None:
@@ -119,8 +128,12 @@ async def test_a_critical_pod_has_others_end_and_the_plan_says_whom() -> None:
 
 async def test_why_names_whom_the_node_ends() -> None:
     pending = {
-        "type": "PodResizePending", "status": "True", "reason": "Deferred",
-        "lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 1}
+        "type": "PodResizePending",
+        "status": "True",
+        "reason": "Deferred",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+        "observedGeneration": 1,
+    }
     web = pod(cpu="3", allocated="500m", spec={"priority": CRITICAL}, conditions=[pending])
     found = await read(Conversation(36, web, pod("batch", cpu="2500m")))
     assert why_pod(found.pods[0], found, NOW).ends == ("shop/batch",)
@@ -132,7 +145,9 @@ async def test_room_that_a_critical_pod_waits_for_is_not_given_to_the_next() -> 
     conversation.documents |= {
         "/api/v1/namespaces/shop/pods": {"items": labelled},
         "/apis/apps/v1/namespaces/shop/deployments/web": {
-            "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": {"spec": labelled[0]["spec"]}}}}
+            "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": {"spec": labelled[0]["spec"]}}
+        },
+    }
     found = await Reader(conversation.client, "shop").read(parse_target("deploy/web", *WORKLOADS))
     answer = plan(found, Wish({"cpu": parse_amount("--cpu", "1600m")}))
     assert [(each.verdict, each.ends) for each in answer.pods] == [(DEFERRED, ("shop/batch",)), (DEFERRED, ())]

@@ -46,7 +46,9 @@ class Cgroups(FakeCgroups):
     def memory_usage(self, path: str) -> int:
         running = sum(
             box.sandbox.uid in path and status.state is ContainerState.RUNNING
-            for sandbox, status, _ in self._runtime.containers.values() for box in (self._runtime.boxes[sandbox],))
+            for sandbox, status, _ in self._runtime.containers.values()
+            for box in (self._runtime.boxes[sandbox],)
+        )
         return self.usage * running
 
 
@@ -75,9 +77,13 @@ class Fake:
         """With the usage that the fake machine has: of every container alike."""
         found = await Reader(self.client, namespace, self._node.clock).read(Target(POD, name), usage=True)
         used = self._node.cgroups.usage
-        return replace(found, usage={
-            (pod.metadata.namespace, pod.metadata.name): {each.name: used for each in pod.spec.containers}
-            for pod in found.pods})  # fmt: skip
+        return replace(
+            found,
+            usage={
+                (pod.metadata.namespace, pod.metadata.name): {each.name: used for each in pod.spec.containers}
+                for pod in found.pods
+            },
+        )
 
     async def use(self, memory: int) -> None:
         self._node.cgroups.usage = self._node.runtime.needs = memory
@@ -133,7 +139,8 @@ def controllers(seed: int, node: Node, server: Server) -> Iterator[Coroutine[Any
         yield told.run()
         yield keep_notice(client, node.clock, "preempt" if mode == "preempt" else "shrink")
         yield RoomController(
-            client, recorder=told, clock=node.clock, gates=server.context.gates, evict=mode == "preempt").run()
+            client, recorder=told, clock=node.clock, gates=server.context.gates, evict=mode == "preempt"
+        ).run()
 
 
 def played(seeds: Iterable[int], directory: Path) -> list[str]:
@@ -153,9 +160,7 @@ def test_what_is_promised_happens(tmp_path: Path) -> None:
 
 @pytest.mark.campaign
 @pytest.mark.timeout(900)
-def test_what_is_promised_happens_five_hundred_times(
-    tmp_path: Path, figure: Callable[[str, object], None]
-) -> None:
+def test_what_is_promised_happens_five_hundred_times(tmp_path: Path, figure: Callable[[str, object], None]) -> None:
     """500 random situations on a simulated runtime: a plan's verdict, text, restarts and order are what a resize then
     does.
     """

@@ -12,12 +12,17 @@ NODE = "Node didn't have enough capacity: {}, requested: {}, capacity: {}"
     [
         (NODE.format("memory", 10995116277760, 25171644416), "memory requested 10Ti, capacity 23.44Gi"),
         (NODE.format("cpu", 3000, 2500), "cpu requested 3, capacity 2500m"),
-        ("Node didn't have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000",
-         "cpu requested 3, used 2, capacity 4"),
-        ("insufficient allocatable resources: memory, requested: 2147483648, allocatable: 1073741824",
-         "memory requested 2Gi, allocatable 1Gi"),
+        (
+            "Node didn't have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000",
+            "cpu requested 3, used 2, capacity 4",
+        ),
+        (
+            "insufficient allocatable resources: memory, requested: 2147483648, allocatable: 1073741824",
+            "memory requested 2Gi, allocatable 1Gi",
+        ),
         ("limits: ... (31457280) below current usage (41033728)", "memory limit 30Mi, usage 39.13Mi"),
-        ("no room", ""), ("(12) below current usage (13)", ""),
+        ("no room", ""),
+        ("(12) below current usage (13)", ""),
         ("memory, requested: " + "9" * 5000 + ", capacity: 1", ""),
     ],
 )

@@ -42,7 +42,9 @@ async def test_a_deployment_keeps_its_pods(shop: Workshop) -> None:
     assert (told.verdict, told.good) == (STORED, True)
     assert "no rollout: replicaset/web-abc gets the same template" in told.text
     assert [(each.side, each.before, each.after) for each in told.changes] == [
-        ("requests", "500m", "700m"), ("limits", "500m", "700m")]
+        ("requests", "500m", "700m"),
+        ("limits", "500m", "700m"),
+    ]
     assert shop.writes == [], "a plan writes nothing"
     assert (await done(shop)).state == "done"
     assert shop.sizes("deployments") == shop.sizes("replicasets", "web-abc") == GROWN
@@ -201,8 +203,12 @@ async def test_without_the_right_to_see_replica_sets_it_would_be_a_rollout() -> 
         ("statefulsets", {"updateStrategy": {"type": "OnDelete"}}, STORED, "OnDelete"),
         ("statefulsets", {"updateStrategy": {"rollingUpdate": {"partition": 2}}}, STORED, "partition 2 holds all pods"),
         ("statefulsets", {"updateStrategy": {"rollingUpdate": {"partition": 1}}}, ROLLS_OUT, "from ordinal 1 on"),
-        ("statefulsets", {"updateStrategy": {"rollingUpdate": {"partition": 2}}, "ordinals": {"start": 1}}, ROLLS_OUT,
-         "from ordinal 2 on"),
+        (
+            "statefulsets",
+            {"updateStrategy": {"rollingUpdate": {"partition": 2}}, "ordinals": {"start": 1}},
+            ROLLS_OUT,
+            "from ordinal 2 on",
+        ),
         ("daemonsets", {}, ROLLS_OUT, "a rollout replaces every pod"),
         ("daemonsets", {"updateStrategy": {"type": "OnDelete"}}, STORED, "OnDelete"),
         ("replicasets", {}, STORED, "a ReplicaSet never replaces pods"),
@@ -250,7 +256,9 @@ async def test_a_pod_of_the_whole_has_a_template_of_the_whole() -> None:
     shop = Workshop(36, pod("web-1", spec={"resources": level}))
     shop.add_deployment(template=template(resources=level))
     shop.at("replicasets", "web-abc")["spec"]["template"]["spec"]["resources"] = {
-        "requests": {"cpu": "1"}, "limits": {"cpu": "1"}}
+        "requests": {"cpu": "1"},
+        "limits": {"cpu": "1"},
+    }
     assert (await done(shop, wish=Wish({"cpu": parse_amount("--cpu", "2")}))).state == "done"
     for kind, name in (("deployments", "web"), ("replicasets", "web-abc")):
         assert shop.at(kind, name)["spec"]["template"]["spec"]["resources"]["limits"] == {"cpu": "2"}

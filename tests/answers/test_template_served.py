@@ -24,8 +24,7 @@ def add(cluster: Cluster, kind: str, name: str, labels: dict[str, str], owner: s
     if owner:
         above, _, its = owner.partition("/")
         uid = cluster.get(APPS, above, its)["metadata"]["uid"]
-        meta["ownerReferences"] = [
-            {"apiVersion": APPS, "kind": above, "name": its, "uid": uid, "controller": True}]
+        meta["ownerReferences"] = [{"apiVersion": APPS, "kind": above, "name": its, "uid": uid, "controller": True}]
     cluster.apply({"apiVersion": "v1" if kind == "Pod" else APPS, "kind": kind, "metadata": meta, "spec": spec})
 
 
@@ -33,7 +32,9 @@ def add(cluster: Cluster, kind: str, name: str, labels: dict[str, str], owner: s
 def shop(cluster: Cluster) -> Cluster:
     """What a Deployment's controller would have made, made by hand."""
     for kind, name, labels, owner in (
-        ("Deployment", "web", LABELS, ""), ("ReplicaSet", "web-abc", HASHED, "Deployment/web")):
+        ("Deployment", "web", LABELS, ""),
+        ("ReplicaSet", "web-abc", HASHED, "Deployment/web"),
+    ):
         add(cluster, kind, name, labels, owner, replicas=1, selector={"matchLabels": labels}, template=template(labels))
     add(cluster, "Pod", "web-abc-1", HASHED, "ReplicaSet/web-abc", **template(HASHED)["spec"])
     return cluster
@@ -41,9 +42,14 @@ def shop(cluster: Cluster) -> Cluster:
 
 def say(cluster: Cluster, **status: int) -> None:
     """What the controller would write into the Deployment's status."""
-    cluster._runner.run(cluster.client.request(
-        "PATCH", f"/apis/{APPS}/namespaces/default/deployments/web/status", json.dumps({"status": status}).encode(),
-        content_type="application/merge-patch+json"))
+    cluster._runner.run(
+        cluster.client.request(
+            "PATCH",
+            f"/apis/{APPS}/namespaces/default/deployments/web/status",
+            json.dumps({"status": status}).encode(),
+            content_type="application/merge-patch+json",
+        )
+    )
 
 
 def cpu(cluster: Cluster, kind: str, name: str) -> str:

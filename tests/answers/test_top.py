@@ -35,12 +35,15 @@ def counters(seconds: float, *, at: int, memory: int = 1 << 20) -> str:
     return (
         "# TYPE container_cpu_usage_seconds_total counter\n"
         f"container_cpu_usage_seconds_total{labels} {seconds} {at}\n"
-        f"container_memory_working_set_bytes{labels} {memory} {at}\nresource_scrape_error 0\n")
+        f"container_memory_working_set_bytes{labels} {memory} {at}\nresource_scrape_error 0\n"
+    )
 
 
 def quota(periods: int, throttled: int, *, labels: str = 'container="app",id="/k",namespace="shop",pod="web"') -> str:
-    return (f"container_cpu_cfs_periods_total{{{labels}}} {periods} 1\n"
-            f"container_cpu_cfs_throttled_periods_total{{{labels}}} {throttled} 1\n")
+    return (
+        f"container_cpu_cfs_periods_total{{{labels}}} {periods} 1\n"
+        f"container_cpu_cfs_throttled_periods_total{{{labels}}} {throttled} 1\n"
+    )
 
 
 def reader(conversation: Conversation, **options: Any) -> TopReader:
@@ -84,8 +87,9 @@ async def test_counters_of_the_kubelet_are_read_twice() -> None:
     assert (found.source, found.rows[0].cpu.used, found.rows[0].memory.used) == ("metrics/resource", "500m", "1Mi")
 
 
-@pytest.mark.parametrize(("second", "what"), [
-    (counters(10, at=1000), "not measured again"), (counters(1, at=9000), "began anew")])
+@pytest.mark.parametrize(
+    ("second", "what"), [(counters(10, at=1000), "not measured again"), (counters(1, at=9000), "began anew")]
+)
 async def test_a_rate_that_cannot_be_known_is_not_told(second: str, what: str) -> None:
     conversation = Conversation(36, pod())
     conversation.documents[f"{PROXY}/metrics/resource"] = [counters(10, at=1000), second]
@@ -97,7 +101,10 @@ async def test_a_rate_that_cannot_be_known_is_not_told(second: str, what: str) -
 async def test_asked_again_the_last_reading_is_the_first() -> None:
     conversation = Conversation(36, pod())
     conversation.documents[f"{PROXY}/metrics/resource"] = [
-        counters(10, at=1000), counters(10.5, at=2000), counters(12.5, at=4000)]
+        counters(10, at=1000),
+        counters(10.5, at=2000),
+        counters(12.5, at=4000),
+    ]
     conversation.documents[f"{PROXY}/metrics/cadvisor"] = [quota(100, 50), quota(200, 60), quota(10, 1)]
     asking = reader(conversation)
     seen = [top(await asking.read(WEB)).rows[0] for _ in range(3)]
@@ -105,11 +112,14 @@ async def test_asked_again_the_last_reading_is_the_first() -> None:
     assert [each.throttled for each in seen] == [0.5, 0.1, 0.1], "since the start, since then, since a new start"
 
 
-@pytest.mark.parametrize(("answer", "why", "fix"), [
-    (None, "metrics.k8s.io is not served here", True),
-    (503, "its metrics-server is down", False),
-    (403, "metrics.k8s.io was not read: pods is forbidden", False),
-])
+@pytest.mark.parametrize(
+    ("answer", "why", "fix"),
+    [
+        (None, "metrics.k8s.io is not served here", True),
+        (503, "its metrics-server is down", False),
+        (403, "metrics.k8s.io was not read: pods is forbidden", False),
+    ],
+)
 async def test_usage_that_nobody_tells_is_missing_with_its_reason(answer: int | None, why: str, *, fix: bool) -> None:
     conversation = Conversation(36, pod(), forbidden=(METRICS,) if answer == 403 else ())
     if answer == 503:
@@ -132,8 +142,10 @@ async def test_kubelets_that_may_not_be_asked_are_named_once() -> None:
 async def test_throttling_is_not_available_where_nothing_is_counted() -> None:
     conversation = Conversation(36, pod())
     conversation.documents |= {METRICS: {"items": [metrics()]}}
-    assert "throttling is not available on n1: its kubelet serves no /metrics/cadvisor" in (
-        await shown(conversation)).missing
+    assert (
+        "throttling is not available on n1: its kubelet serves no /metrics/cadvisor"
+        in (await shown(conversation)).missing
+    )
     conversation.documents[f"{PROXY}/metrics/cadvisor"] = "other_metric 1\n"
     found = await shown(conversation)
     assert found.rows[0].throttled is None
@@ -156,7 +168,7 @@ def with_vpa(*, created: str = "2026-01-01T00:00:00Z", name: str = "web", cpu: s
         "metadata": {"name": name, "namespace": "shop", "creationTimestamp": created},
         "spec": {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "updatePolicy": None},
         "status": {"recommendation": {"containerRecommendations": [recommended]}},
-    }  # fmt: skip
+    }
 
 
 async def test_what_a_vpa_recommends_for_pods_of_its_target() -> None:
@@ -166,7 +178,8 @@ async def test_what_a_vpa_recommends_for_pods_of_its_target() -> None:
     selector = {"matchLabels": {"app": "web"}}
     conversation.documents |= {
         DEPLOYMENT: {"spec": {"selector": selector}},
-        VPAS: {"items": [with_vpa(created="2026-02-01T00:00:00Z", name="young", cpu="2"), with_vpa()]}}
+        VPAS: {"items": [with_vpa(created="2026-02-01T00:00:00Z", name="young", cpu="2"), with_vpa()]},
+    }
     row = (await shown(conversation)).rows[0]
     assert (row.vpa, row.cpu.recommended, row.cpu.lower, row.cpu.upper) == ("web", "300m", "100m", "1")
     assert (row.memory.recommended, row.memory.lower) == ("100Mi", "")
@@ -186,15 +199,19 @@ async def test_vpas_whose_pods_are_not_known_are_named() -> None:
     assert any("not read: verticalpodautoscalers: pods is forbidden" in each for each in refused.notes)
 
 
-@pytest.mark.parametrize(("order", "first"), [
-    ("name", "a"), ("cpu", "b"), ("memory", "c"), ("cpu%", "c"), ("memory%", "b"), ("throttled", "a")])
+@pytest.mark.parametrize(
+    ("order", "first"),
+    [("name", "a"), ("cpu", "b"), ("memory", "c"), ("cpu%", "c"), ("memory%", "b"), ("throttled", "a")],
+)
 async def test_order(order: Any, first: str) -> None:
     pods = [pod("a"), pod("b", cpu="4", memory="100Mi"), pod("c", cpu="100m", memory="1Gi"), pod("d")]
     conversation = Conversation(36, *pods)
     labels = 'container="app",id="/k",namespace="shop",pod="a"'
     conversation.documents |= {
-        PODS: {"items": pods}, f"{PROXY}/metrics/cadvisor": quota(10, 1, labels=labels),
-        METRICS: {"items": [metrics("1m", "1Mi", "a"), metrics("1", "90Mi", "b"), metrics("90m", "100Mi", "c")]}}
+        PODS: {"items": pods},
+        f"{PROXY}/metrics/cadvisor": quota(10, 1, labels=labels),
+        METRICS: {"items": [metrics("1m", "1Mi", "a"), metrics("1", "90Mi", "b"), metrics("90m", "100Mi", "c")]},
+    }
     found: Found = await reader(conversation).read(None)
     rows = top(found, order).rows
     assert rows[0].pod == first
@@ -214,18 +231,24 @@ async def test_only_running_containers_of_running_pods_are_shown() -> None:
 async def test_a_workload_and_what_it_lacks() -> None:
     conversation = Conversation(36, pod())
     selector = {"matchLabels": {"app": "web"}}
-    conversation.documents |= {
-        DEPLOYMENT: {"spec": {"selector": selector, "template": {}}}, PODS: {"items": [pod()]}}
+    conversation.documents |= {DEPLOYMENT: {"spec": {"selector": selector, "template": {}}}, PODS: {"items": [pod()]}}
     target = parse_target("deploy/web", *WORKLOADS)
     assert [row.pod for row in top(await reader(conversation).read(target)).rows] == ["web"]
     with pytest.raises(ApiError, match="does not serve deployments"):
         await reader(Conversation(36)).read(target)
 
 
-@pytest.mark.parametrize(("line", "expected"), [
-    ('a{x="1",y="b\\"c\\\\"} 2.5 17', [({"x": "1", "y": 'b"c\\'}, 2.5, 17)]),
-    ("a 3", [({}, 3.0, 0)]), ('a{x="}"} 1', [({"x": "}"}, 1.0, 0)]),
-    ('a{x="1', []), ("a{} nothing", []), ("ab 1", []), ("# TYPE a gauge", []),
-])
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ('a{x="1",y="b\\"c\\\\"} 2.5 17', [({"x": "1", "y": 'b"c\\'}, 2.5, 17)]),
+        ("a 3", [({}, 3.0, 0)]),
+        ('a{x="}"} 1', [({"x": "}"}, 1.0, 0)]),
+        ('a{x="1', []),
+        ("a{} nothing", []),
+        ("ab 1", []),
+        ("# TYPE a gauge", []),
+    ],
+)
 def test_lines_of_the_text_format(line: str, expected: list[Any]) -> None:
     assert [(dict(each.labels), each.value, each.time) for each in samples(line, ("a",))] == expected

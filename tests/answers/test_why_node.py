@@ -12,8 +12,12 @@ from podfit.core.times import parse_time
 
 NOW = parse_time("2026-01-01T00:14:00Z")
 PENDING = {
-    "type": "PodResizePending", "status": "True", "message": "told by the node",
-    "lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 1}
+    "type": "PodResizePending",
+    "status": "True",
+    "message": "told by the node",
+    "lastTransitionTime": "2026-01-01T00:00:00Z",
+    "observedGeneration": 1,
+}
 DEFERRED, INFEASIBLE = ({**PENDING, "reason": reason} for reason in ("Deferred", "Infeasible"))
 
 
@@ -33,7 +37,9 @@ async def asked(*pods: dict[str, Any], **more: Any) -> NodeWhy:
 async def test_who_holds_it_by_each_resource() -> None:
     found = await asked(pod("web", memory="1Gi"), pod("big", cpu="2", spec={"priority": 7}))
     assert [(each.pod, each.amount, each.priority) for each in found.holders] == [
-        ("shop/big", "2 cpu", 7), ("shop/web", "500m cpu", 0)]
+        ("shop/big", "2 cpu", 7),
+        ("shop/web", "500m cpu", 0),
+    ]
     assert [each.pod for each in found.memory_holders] == ["shop/web", "shop/big"]
     assert [(each.pod, each.why) for each in found.members] == [("shop/web", ""), ("shop/big", "")]
     assert (found.waiting, found.nominated, found.shut_out, found.notes) == ((), (), (), ())
@@ -43,9 +49,14 @@ async def test_every_resize_that_is_not_done_those_in_the_queue_first() -> None:
     found = await asked(
         pod("never", cpu="3", allocated="500m", conditions=[INFEASIBLE]),
         pod("busy", conditions=[{"type": "PodResizeInProgress", "status": "True"}]),
-        pod("web", cpu="3", allocated="500m", conditions=[DEFERRED]), pod("big", cpu="2"))
+        pod("web", cpu="3", allocated="500m", conditions=[DEFERRED]),
+        pod("big", cpu="2"),
+    )
     assert [(each.pod, each.state, each.position) for each in found.waiting] == [
-        ("web", "deferred", 1), ("never", "infeasible", 0), ("busy", "in progress", 0)]
+        ("web", "deferred", 1),
+        ("never", "infeasible", 0),
+        ("busy", "in progress", 0),
+    ]
     whys = {each.pod: each.why for each in found.members}
     assert whys["shop/web"] == "its waiting resize counts already"
     assert (whys["shop/big"], whys["shop/busy"]) == ("", "")
@@ -55,8 +66,13 @@ async def test_whom_the_scheduler_keeps_away() -> None:
     waiting = pod("web", cpu="3", allocated="500m", conditions=[DEFERRED])
     elsewhere = unscheduled("elsewhere", "500m", nodeSelector={"zone": "b"})
     found = await asked(
-        waiting, pod("big", cpu="2"), unscheduled("small", "1"), unscheduled("large", "3"), elsewhere,
-        unscheduled("chosen", "100m", node="n1"))
+        waiting,
+        pod("big", cpu="2"),
+        unscheduled("small", "1"),
+        unscheduled("large", "3"),
+        elsewhere,
+        unscheduled("chosen", "100m", node="n1"),
+    )
     assert found.shut_out == ("shop/small", "shop/chosen")
     assert found.nominated == ("shop/chosen",)
     assert any("2500m cpu fuller" in note for note in found.notes)

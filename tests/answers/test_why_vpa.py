@@ -16,8 +16,13 @@ LIMITS = "/api/v1/namespaces/shop/limitranges"
 
 def recommended(**more: Any) -> dict[str, Any]:
     return {
-        "containerName": "app", "target": {"cpu": "700m", "memory": "256Mi"}, "lowerBound": {"cpu": "600m"},
-        "upperBound": {"cpu": "1"}, "uncappedTarget": {"cpu": "700m", "memory": "256Mi"}, **more}
+        "containerName": "app",
+        "target": {"cpu": "700m", "memory": "256Mi"},
+        "lowerBound": {"cpu": "600m"},
+        "upperBound": {"cpu": "1"},
+        "uncappedTarget": {"cpu": "700m", "memory": "256Mi"},
+        **more,
+    }
 
 
 def vpa(mode: str = "", policy: dict[str, Any] | None = None, **status: Any) -> dict[str, Any]:
@@ -28,10 +33,13 @@ def vpa(mode: str = "", policy: dict[str, Any] | None = None, **status: Any) -> 
         spec["resourcePolicy"] = {"containerPolicies": [{"containerName": "*", **policy}]}
     written = [
         {"manager": "kubectl", "time": "2026-01-01T00:59:00Z", "subresource": None},
-        {"manager": "recommender", "time": "2026-01-01T00:50:00Z", "subresource": "status"}]
+        {"manager": "recommender", "time": "2026-01-01T00:50:00Z", "subresource": "status"},
+    ]
     return {
-        "metadata": {"name": "web", "namespace": "shop", "managedFields": written}, "spec": spec,
-        "status": {"recommendation": {"containerRecommendations": [recommended()]}, **status}}
+        "metadata": {"name": "web", "namespace": "shop", "managedFields": written},
+        "spec": spec,
+        "status": {"recommendation": {"containerRecommendations": [recommended()]}, **status},
+    }
 
 
 def cluster(document: dict[str, Any], *pods: dict[str, Any], minor: int = 36, **more: Any) -> Conversation:
@@ -40,8 +48,10 @@ def cluster(document: dict[str, Any], *pods: dict[str, Any], minor: int = 36, **
         each["metadata"]["labels"] = {"app": "web"}
     conversation = Conversation(minor, *shown, **more)
     conversation.documents |= {
-        f"{VPAS}/web": document, PODS: {"items": [*shown, pod("other"), pod("old", phase="Succeeded")]},
-        DEPLOYMENT: {"spec": {"selector": {"matchLabels": {"app": "web"}}}}}
+        f"{VPAS}/web": document,
+        PODS: {"items": [*shown, pod("other"), pod("old", phase="Succeeded")]},
+        DEPLOYMENT: {"spec": {"selector": {"matchLabels": {"app": "web"}}}},
+    }
     return conversation
 
 
@@ -54,12 +64,18 @@ async def test_the_chain_of_a_number(minor: int) -> None:
     conversation = cluster(vpa("InPlaceOrRecreate"), minor=minor)
     found = await asked(conversation)
     assert (found.target, found.mode, found.updated, found.age) == (
-        "Deployment/web", "InPlaceOrRecreate", "2026-01-01T00:50:00Z", 600)
+        "Deployment/web",
+        "InPlaceOrRecreate",
+        "2026-01-01T00:50:00Z",
+        600,
+    )
     cpu, memory = found.chains
     assert (cpu.uncapped, cpu.target, cpu.lower, cpu.upper, cpu.capped) == ("700m", "700m", "600m", "1", "")
     assert (memory.resource, memory.lower) == ("memory", "")
     assert [(each.pod, each.resource, each.request, each.stands) for each in found.stands] == [
-        ("web-1", "cpu", "500m", BELOW), ("web-2", "cpu", "500m", BELOW)]
+        ("web-1", "cpu", "500m", BELOW),
+        ("web-2", "cpu", "500m", BELOW),
+    ]
     assert (found.good, found.pods) == (False, 2)
     assert bool(found.notes) == (minor < 33), "in-place resize is alpha there"
     assert {method for method, _ in conversation.asked} == {"GET"}
@@ -101,7 +117,7 @@ DEFERRED = {"type": "PodResizePending", "status": "True", "reason": "Deferred", 
         (vpa(), (pod("web-1", cpu="650m"), pod("web-2", cpu="650m")), "unless the pod is older than 12 hours"),
         (vpa(), (pod("web-1", cpu="3"), pod("web-2", cpu="3")), "has not come to it yet"),
     ],
-)  # fmt: skip
+)
 async def test_why_a_pod_differs(document: dict[str, Any], pods: tuple[dict[str, Any], ...], why: str) -> None:
     assert why in (await asked(cluster(document, *pods))).stands[0].why
 
@@ -111,10 +127,14 @@ async def test_pods_within_the_bounds_are_where_they_may_be() -> None:
     assert ([each.stands for each in found.stands], found.good) == ([WITHIN], True)
 
 
-@pytest.mark.parametrize(("limit", "why"), [
-    ({"max": {"cpu": "600m"}}, "LimitRange small allows a container 600m at most"),
-    ({"min": {"cpu": "2"}}, "LimitRange small asks of a container 2 at least"),
-    ({"max": {"cpu": "2"}}, "has not come to it yet")])
+@pytest.mark.parametrize(
+    ("limit", "why"),
+    [
+        ({"max": {"cpu": "600m"}}, "LimitRange small allows a container 600m at most"),
+        ({"min": {"cpu": "2"}}, "LimitRange small asks of a container 2 at least"),
+        ({"max": {"cpu": "2"}}, "has not come to it yet"),
+    ],
+)
 async def test_a_limit_range_is_obeyed(limit: dict[str, Any], why: str) -> None:
     conversation = cluster(vpa())
     document = {"metadata": {"name": "small"}, "spec": {"limits": [{"type": "Container", **limit}]}}
@@ -124,9 +144,15 @@ async def test_a_limit_range_is_obeyed(limit: dict[str, Any], why: str) -> None:
 
 async def test_without_a_recommendation_its_conditions_speak() -> None:
     conditions = [
-        {"type": "NoPodsMatched", "status": "True", "reason": "Selector", "message": "none",
-         "lastTransitionTime": "2026-01-01T00:00:00Z"},
-        {"type": "RecommendationProvided", "status": "False"}]
+        {
+            "type": "NoPodsMatched",
+            "status": "True",
+            "reason": "Selector",
+            "message": "none",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        },
+        {"type": "RecommendationProvided", "status": "False"},
+    ]
     document = vpa(recommendation=None, conditions=conditions)
     document["metadata"]["managedFields"] = None
     found = await asked(cluster(document))

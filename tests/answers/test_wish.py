@@ -3,16 +3,7 @@
 import msgspec
 import pytest
 
-from podfit.answers.wish import (
-    BEFORE,
-    Wish,
-    WishError,
-    apply,
-    from_template,
-    parse_amount,
-    remembered,
-    with_template,
-)
+from podfit.answers.wish import BEFORE, Wish, WishError, apply, from_template, parse_amount, remembered, with_template
 from podfit.api.codec import convert
 from podfit.api.core.limits import LimitRange
 from podfit.api.core.pods import Pod, PodSpec

@@ -39,16 +39,26 @@ class Workshop(Conversation):
 
     def add_deployment(self, **spec: Any) -> None:
         selector = {"matchLabels": LABELS}
-        self.add("deployments", {
-            "metadata": {"name": "web", "uid": "d", "generation": 1, "resourceVersion": "7"},
-            "spec": {"replicas": 2, "selector": selector, "template": template(), **spec},
-            "status": {"observedGeneration": 1, "replicas": 2, "updatedReplicas": 2}})
+        self.add(
+            "deployments",
+            {
+                "metadata": {"name": "web", "uid": "d", "generation": 1, "resourceVersion": "7"},
+                "spec": {"replicas": 2, "selector": selector, "template": template(), **spec},
+                "status": {"observedGeneration": 1, "replicas": 2, "updatedReplicas": 2},
+            },
+        )
         hashed = template()
         hashed["metadata"]["labels"]["pod-template-hash"] = "abc"
-        self.add("replicasets", {
-            "metadata": {"name": "web-abc", "ownerReferences": [
-                {"kind": "Deployment", "name": "web", "uid": "d", "controller": True}]},
-            "spec": {"replicas": 2, "selector": selector, "template": hashed}})
+        self.add(
+            "replicasets",
+            {
+                "metadata": {
+                    "name": "web-abc",
+                    "ownerReferences": [{"kind": "Deployment", "name": "web", "uid": "d", "controller": True}],
+                },
+                "spec": {"replicas": 2, "selector": selector, "template": hashed},
+            },
+        )
 
     def at(self, kind: str, name: str = "web") -> dict[str, Any]:
         found: dict[str, Any] = self.documents[f"{APPS}/{kind}/{name}"]
@@ -59,8 +69,9 @@ class Workshop(Conversation):
         return found
 
     async def send(self, request: Request) -> Response:
-        self.documents[f"{APPS}/replicasets"] = {"items": [
-            each for path, each in self.documents.items() if path.startswith(f"{APPS}/replicasets/")]}
+        self.documents[f"{APPS}/replicasets"] = {
+            "items": [each for path, each in self.documents.items() if path.startswith(f"{APPS}/replicasets/")]
+        }
         if request.method != "PATCH" or request.path in self.forbidden or request.path not in self.documents:
             return await super().send(request)
         patch = msgspec.json.decode(request.body)

@@ -43,12 +43,15 @@ def test_names(attribute: str, name: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        b'{"spec":{"containers":{}}}', b'{"spec":{"containers":[{"resources":{"requests":{"cpu":"x"}}}]}}',
-        b'{"metadata":{"generation":"1"}}', b'{"metadata":{"creationTimestamp":"yesterday"}}',
-        b'{"metadata":{"creationTimestamp":"2026-01-01T00:00:00Z\\n"}}', b"[]",
+        b'{"spec":{"containers":{}}}',
+        b'{"spec":{"containers":[{"resources":{"requests":{"cpu":"x"}}}]}}',
+        b'{"metadata":{"generation":"1"}}',
+        b'{"metadata":{"creationTimestamp":"yesterday"}}',
+        b'{"metadata":{"creationTimestamp":"2026-01-01T00:00:00Z\\n"}}',
+        b"[]",
         b'{"spec":{"containers":[{"resources":{"requests":{"cpu":true}}}]}}',
     ],
-)  # fmt: skip
+)
 def test_what_does_not_fit_is_refused(text: bytes) -> None:
     with pytest.raises(msgspec.ValidationError):
         decode(text, Pod)

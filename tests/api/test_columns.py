@@ -67,10 +67,12 @@ INIT_DONE = (of("i", ended(), ready=True), of("s", RUNNING, **UP))
         (lives(init=(of("i", ended(1, "Error")),), phase="Pending"), "Init:Error"),
         (lives(init=(of("i", waiting("ImagePullBackOff")),), phase="Pending"), "Init:ImagePullBackOff"),
         (lives(phase="Failed", reason="Evicted"), "Evicted"),
-        (lives(phase="Pending", conditions=(PodCondition(type="PodScheduled", reason="SchedulingGated"),)),
-         "SchedulingGated"),
+        (
+            lives(phase="Pending", conditions=(PodCondition(type="PodScheduled", reason="SchedulingGated"),)),
+            "SchedulingGated",
+        ),
     ],
-)  # fmt: skip
+)
 def test_status_of_a_pod(given: Pod, status: str) -> None:
     assert pod_status(given) == status
 
@@ -85,10 +87,12 @@ def test_a_pod_that_is_going_is_terminating_until_it_is_over() -> None:
 
 def test_pod_row() -> None:
     given = lives(
-        of("a", RUNNING, restart_count=2, last_state=ended(1), **UP), of("b", waiting("ContainerCreating")),
+        of("a", RUNNING, restart_count=2, last_state=ended(1), **UP),
+        of("b", waiting("ContainerCreating")),
         init=(of("i", ended(), restart_count=7), of("s", RUNNING, restart_count=1, **UP)),
-        conditions=(PodCondition(type="x/y", status="True"),), pod_ips=(PodIP(ip="10.0.0.1"),),
-    )  # fmt: skip
+        conditions=(PodCondition(type="x/y", status="True"),),
+        pod_ips=(PodIP(ip="10.0.0.1"),),
+    )
     spec = msgspec.structs.replace(
         given.spec,
         node_name="n1",
@@ -112,18 +116,31 @@ def test_node_row() -> None:
         ),
     )
     assert node_row(node, NOW) == [
-        "n1", "NotReady,SchedulingDisabled", "worker", "24h", "v1.36.2", "10.0.0.9", "<none>", "Debian", "<unknown>",
+        "n1",
+        "NotReady,SchedulingDisabled",
+        "worker",
+        "24h",
+        "v1.36.2",
+        "10.0.0.9",
+        "<none>",
+        "Debian",
         "<unknown>",
-    ]  # fmt: skip
+        "<unknown>",
+    ]
 
 
 def test_event_row_counts_a_series() -> None:
     event = Event(
-        metadata=ObjectMeta(name="e"), type="Normal", reason="Pulled", message="done\n", count=1,
-        event_time="2026-01-01T23:50:00.000000Z", involved_object=ObjectReference(kind="Pod", name="p"),
+        metadata=ObjectMeta(name="e"),
+        type="Normal",
+        reason="Pulled",
+        message="done\n",
+        count=1,
+        event_time="2026-01-01T23:50:00.000000Z",
+        involved_object=ObjectReference(kind="Pod", name="p"),
         source=EventSource(component="kubelet", host="n1"),
         series=EventSeries(count=4, last_observed_time="2026-01-01T23:59:00.000000Z"),
-    )  # fmt: skip
+    )
     assert event_row(event, NOW) == ["60s", "Normal", "Pulled", "pod/p", "", "kubelet, n1", "done", "10m", 4, "e"]
 
 
@@ -132,8 +149,11 @@ def test_quota_and_binding_rows() -> None:
     status = ResourceQuotaStatus(hard=hard, used=amounts({"pods": "1", "requests.storage": "1Gi"}))
     quota = ResourceQuota(metadata=ObjectMeta(name="q"), status=status)
     assert quota_row(quota, NOW) == ["q", "pods: 1/30, requests.storage: 1Gi/9Gi", "limits.cpu: 0/4", "<unknown>"]
-    subjects = (Subject(kind="User", name="u"), Subject(kind="User", name="v"), Subject(kind="ServiceAccount", name="s",
-                namespace="n"))  # fmt: skip
+    subjects = (
+        Subject(kind="User", name="u"),
+        Subject(kind="User", name="v"),
+        Subject(kind="ServiceAccount", name="s", namespace="n"),
+    )
     binding = RoleBinding(metadata=ObjectMeta(name="b"), role_ref=RoleRef(kind="Role", name="r"), subjects=subjects)
     assert binding_row(binding, NOW) == ["b", "Role/r", "<unknown>", "u, v", "", "n/s"]
 

@@ -44,9 +44,7 @@ def placed(manifest: Any, kind: type[Object]) -> Any:
     if isinstance(defaulted, Pod) and not defaulted.spec.service_account_name:  # which admission gives it
         defaulted = msgspec.structs.replace(
             defaulted,
-            spec=msgspec.structs.replace(
-                defaulted.spec, service_account_name="default", service_account="default"
-            ),
+            spec=msgspec.structs.replace(defaulted.spec, service_account_name="default", service_account="default"),
         )
     if isinstance(defaulted, Job):
         meta = msgspec.structs.replace(defaulted.metadata, uid=UID)
@@ -109,10 +107,17 @@ def test_pod_change(case: golden.Case) -> None:
 
 
 OTHERS = {
-    "put-immutable", "put-immutable-unset", "immutable-secret-type", "immutable-rolebinding-roleref",
-    "immutable-deployment-selector", "immutable-deployment-selector-and-template", "immutable-statefulset-selector",
-    "immutable-daemonset-selector", "immutable-job-completions", "immutable-pdb-selector-ok",
-}  # fmt: skip
+    "put-immutable",
+    "put-immutable-unset",
+    "immutable-secret-type",
+    "immutable-rolebinding-roleref",
+    "immutable-deployment-selector",
+    "immutable-deployment-selector-and-template",
+    "immutable-statefulset-selector",
+    "immutable-daemonset-selector",
+    "immutable-job-completions",
+    "immutable-pdb-selector-ok",
+}
 
 
 @golden.parametrize("api/validation.json", lambda case: case["id"] in OTHERS)

@@ -74,18 +74,27 @@ def test_what_of_a_job_may_change(old: Job, new: Job, fields: list[str]) -> None
             ["spec.successPolicy.rules[0].succeededIndexes"],
         ),
         (
-            {"completionMode": "Indexed", "completions": 3,
-             "successPolicy": {"rules": [{"succeededIndexes": "0-1", "succeededCount": 3}]}},
+            {
+                "completionMode": "Indexed",
+                "completions": 3,
+                "successPolicy": {"rules": [{"succeededIndexes": "0-1", "succeededCount": 3}]},
+            },
             ["spec.successPolicy.rules[0].succeededCount"],
         ),
         (
-            {"podFailurePolicy": {"rules": [
-                {"action": "FailIndex", "onExitCodes": {"operator": "In", "values": [3, 0]}}]}},
-            ["spec.podFailurePolicy.rules[0].action", "spec.podFailurePolicy.rules[0].onExitCodes.values[1]",
-             "spec.podFailurePolicy.rules[0].onExitCodes.values"],
+            {
+                "podFailurePolicy": {
+                    "rules": [{"action": "FailIndex", "onExitCodes": {"operator": "In", "values": [3, 0]}}]
+                }
+            },
+            [
+                "spec.podFailurePolicy.rules[0].action",
+                "spec.podFailurePolicy.rules[0].onExitCodes.values[1]",
+                "spec.podFailurePolicy.rules[0].onExitCodes.values",
+            ],
         ),
     ],
-)  # fmt: skip
+)
 def test_policies(spec: dict[str, Any], expected: list[str]) -> None:
     assert [each.field for each in validate_create(job(**spec))] == expected
 
@@ -97,8 +106,16 @@ def status(*conditions: str, **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
-        ({}, status("SuccessCriteriaMet", "Complete", startTime="2026-01-01T00:00:00Z",
-                    completionTime="2026-01-01T00:01:00Z"), []),
+        (
+            {},
+            status(
+                "SuccessCriteriaMet",
+                "Complete",
+                startTime="2026-01-01T00:00:00Z",
+                completionTime="2026-01-01T00:01:00Z",
+            ),
+            [],
+        ),
         ({}, status("Complete"), ["status.conditions", "status.completionTime", "status.startTime"]),
         ({}, status("Failed", startTime="2026-01-01T00:00:00Z"), ["status.conditions"]),
         ({"failed": 2}, {"failed": 1}, ["status.failed"]),
@@ -106,10 +123,13 @@ def status(*conditions: str, **more: Any) -> dict[str, Any]:
         ({}, {"ready": 1}, ["status.ready"]),
         ({}, {"completedIndexes": "0"}, ["status.completedIndexes"]),
         (status("FailureTarget"), {}, ["status.conditions"]),
-        ({}, {"uncountedTerminatedPods": {"failed": ["a"], "succeeded": ["a", ""]}},
-         ["status.uncountedTerminatedPods.succeeded[1]", "status.uncountedTerminatedPods.failed[0]"]),
+        (
+            {},
+            {"uncountedTerminatedPods": {"failed": ["a"], "succeeded": ["a", ""]}},
+            ["status.uncountedTerminatedPods.succeeded[1]", "status.uncountedTerminatedPods.failed[0]"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_statuses(before: dict[str, Any], after: dict[str, Any], expected: list[str]) -> None:
     errors = validate_status(job(status=after), job(status=before))
     assert [each.field for each in errors] == expected, problems(errors)
@@ -118,10 +138,15 @@ def test_statuses(before: dict[str, Any], after: dict[str, Any], expected: list[
 @pytest.mark.parametrize(
     ("zone", "text"),
     [
-        ("Europe/Berlin", ""), ("Etc/UTC", ""), ("local", "must be an explicit time zone"), ("", "nil or non-empty"),
-        ("../x", "unknown time zone ../x"), ("Mars/X", "unknown time zone Mars/X"), ("Europe", "unknown time zone"),
+        ("Europe/Berlin", ""),
+        ("Etc/UTC", ""),
+        ("local", "must be an explicit time zone"),
+        ("", "nil or non-empty"),
+        ("../x", "unknown time zone ../x"),
+        ("Mars/X", "unknown time zone Mars/X"),
+        ("Europe", "unknown time zone"),
     ],
-)  # fmt: skip
+)
 def test_zones(zone: str, text: str) -> None:
     template = {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}}}
     spec = {"schedule": "@daily", "timeZone": zone, "jobTemplate": template}

@@ -28,28 +28,52 @@ def container(**fields: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("spec", "texts"),
     [
-        ({"nodeSelector": {BETA: "a"}},
-         [f'nodeSelector[{BETA}]: deprecated since v1.17; use "topology.kubernetes.io/zone" instead']),
-        ({"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}]},
-         ["topologySpreadConstraints[0].labelSelector: a null labelSelector results in matching no pod"]),
-        ({"affinity": {"podAntiAffinity": {SOON: [TERM]}}},
-         [f"affinity.podAntiAffinity.{SOON}[0].labelSelector: a null labelSelector results in matching no pod"]),
+        (
+            {"nodeSelector": {BETA: "a"}},
+            [f'nodeSelector[{BETA}]: deprecated since v1.17; use "topology.kubernetes.io/zone" instead'],
+        ),
+        (
+            {"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}]},
+            ["topologySpreadConstraints[0].labelSelector: a null labelSelector results in matching no pod"],
+        ),
+        (
+            {"affinity": {"podAntiAffinity": {SOON: [TERM]}}},
+            [f"affinity.podAntiAffinity.{SOON}[0].labelSelector: a null labelSelector results in matching no pod"],
+        ),
         ({"hostAliases": [{"ip": "::1"}, {"ip": "::1"}]}, ['hostAliases[1].ip: duplicate ip "::1"']),
-        ({"hostAliases": [{"ip": "0::1"}]},
-         ['hostAliases[0].ip: IPv6 address "0::1" should be in RFC 5952 canonical format ("::1")']),
-        ({"imagePullSecrets": [{"name": "a"}, {"name": "a"}, {"name": ""}]},
-         ['imagePullSecrets[1].name: duplicate name "a"', 'imagePullSecrets[2].name: invalid empty name ""']),
-        ({"terminationGracePeriodSeconds": -3},
-         ["terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1"]),
-        ({"volumes": [{"name": "v", "projected": {"sources": [{}]}}]},
-         ['volume "v" (Projected) has no sources provided']),
-        ({"volumes": [{"name": "v", "configMap": {"name": "m", "items": [
-            {"key": "a", "path": "x"}, {"key": "b", "path": "x/y"}]}}]},
-         ['volume "v" (ConfigMap "m"): overlapping paths: "x/y" with "x"']),
-        ({"volumes": [{"name": "v", "gitRepo": {"repository": "r"}}]},
-         ["volumes[0].gitRepo: deprecated in v1.11, and disabled by default in v1.33+"]),
+        (
+            {"hostAliases": [{"ip": "0::1"}]},
+            ['hostAliases[0].ip: IPv6 address "0::1" should be in RFC 5952 canonical format ("::1")'],
+        ),
+        (
+            {"imagePullSecrets": [{"name": "a"}, {"name": "a"}, {"name": ""}]},
+            ['imagePullSecrets[1].name: duplicate name "a"', 'imagePullSecrets[2].name: invalid empty name ""'],
+        ),
+        (
+            {"terminationGracePeriodSeconds": -3},
+            ["terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1"],
+        ),
+        (
+            {"volumes": [{"name": "v", "projected": {"sources": [{}]}}]},
+            ['volume "v" (Projected) has no sources provided'],
+        ),
+        (
+            {
+                "volumes": [
+                    {
+                        "name": "v",
+                        "configMap": {"name": "m", "items": [{"key": "a", "path": "x"}, {"key": "b", "path": "x/y"}]},
+                    }
+                ]
+            },
+            ['volume "v" (ConfigMap "m"): overlapping paths: "x/y" with "x"'],
+        ),
+        (
+            {"volumes": [{"name": "v", "gitRepo": {"repository": "r"}}]},
+            ["volumes[0].gitRepo: deprecated in v1.11, and disabled by default in v1.33+"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_pods(spec: dict[str, Any], texts: list[str]) -> None:
     assert warned(**spec) == texts
 
@@ -60,18 +84,31 @@ HIDES = 'hides previous definition of "A", which may be dropped when using apply
 @pytest.mark.parametrize(
     ("fields", "texts"),
     [
-        ({"resources": {"requests": {"memory": "1500m"}}},
-         ['resources.requests[memory]: fractional byte value "1500m" is invalid, must be an integer']),
+        (
+            {"resources": {"requests": {"memory": "1500m"}}},
+            ['resources.requests[memory]: fractional byte value "1500m" is invalid, must be an integer'],
+        ),
         ({"env": [{"name": "A", "value": "1"}, {"name": "A", "value": "$(A)2"}]}, []),
         ({"env": [{"name": "A", "value": "1"}, {"name": "A", "value": "$(A)"}]}, [f"env[1]: {HIDES}"]),
-        ({"ports": [{"containerPort": 80, "hostIP": "1.2.3.4"}]},
-         ["ports[0]: hostIP set without hostPort: {Name: HostPort:0 ContainerPort:80 Protocol:TCP HostIP:1.2.3.4}"]),
-        ({"ports": [{"containerPort": 80, "hostPort": 1}, {"containerPort": 80, "hostPort": 1, "hostIP": "1.2.3.4"}]},
-         ["ports[1]: dangerously ambiguous port definition with spec.containers[0].ports[0]"]),
-        ({"ports": [{"containerPort": 80, "hostPort": 1}, {"containerPort": 80}]},
-         ["ports[1]: overlapping port definition with spec.containers[0].ports[0]"]),
+        (
+            {"ports": [{"containerPort": 80, "hostIP": "1.2.3.4"}]},
+            ["ports[0]: hostIP set without hostPort: {Name: HostPort:0 ContainerPort:80 Protocol:TCP HostIP:1.2.3.4}"],
+        ),
+        (
+            {
+                "ports": [
+                    {"containerPort": 80, "hostPort": 1},
+                    {"containerPort": 80, "hostPort": 1, "hostIP": "1.2.3.4"},
+                ]
+            },
+            ["ports[1]: dangerously ambiguous port definition with spec.containers[0].ports[0]"],
+        ),
+        (
+            {"ports": [{"containerPort": 80, "hostPort": 1}, {"containerPort": 80}]},
+            ["ports[1]: overlapping port definition with spec.containers[0].ports[0]"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_containers(fields: dict[str, Any], texts: list[str]) -> None:
     assert container(**fields) == texts
 

@@ -11,9 +11,12 @@ from podfit.api.validation.kinds import validate_create
 
 RULE = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
 GOOD = {
-    "name": "a.b.c", "clientConfig": {"url": "https://h/p"}, "rules": [RULE], "sideEffects": "None",
+    "name": "a.b.c",
+    "clientConfig": {"url": "https://h/p"},
+    "rules": [RULE],
+    "sideEffects": "None",
     "admissionReviewVersions": ["v1"],
-}  # fmt: skip
+}
 OPERATIONS = '"*", "CONNECT", "CREATE", "DELETE", "UPDATE"'
 OTHER = "present, must not specify other"
 QUALIFIED = (
@@ -50,60 +53,108 @@ def test_a_good_one_passes() -> None:
     ("wrong", "texts"),
     [
         ({"name": ""}, ["name: Required value"]),
-        ({"name": "a.b"},
-         ['name: Invalid value: "a.b": should be a domain with at least three segments separated by dots']),
+        (
+            {"name": "a.b"},
+            ['name: Invalid value: "a.b": should be a domain with at least three segments separated by dots'],
+        ),
         ({"sideEffects": None}, ["sideEffects: Required value: must specify one of None, NoneOnDryRun"]),
-        ({"sideEffects": "Some"},
-         ['sideEffects: Unsupported value: "Some": supported values: "None", "NoneOnDryRun"']),
+        ({"sideEffects": "Some"}, ['sideEffects: Unsupported value: "Some": supported values: "None", "NoneOnDryRun"']),
         ({"failurePolicy": "Maybe"}, ['failurePolicy: Unsupported value: "Maybe": supported values: "Fail", "Ignore"']),
         ({"matchPolicy": "Near"}, ['matchPolicy: Unsupported value: "Near": supported values: "Equivalent", "Exact"']),
-        ({"reinvocationPolicy": "x"},
-         ['reinvocationPolicy: Unsupported value: "x": supported values: "IfNeeded", "Never"']),
-        ({"timeoutSeconds": 31},
-         ["timeoutSeconds: Invalid value: 31: the timeout value must be between 1 and 30 seconds"]),
-        ({"admissionReviewVersions": []},
-         ["admissionReviewVersions: Required value: must specify one of v1, v1beta1"]),
-        ({"admissionReviewVersions": ["v7"]},
-         ['admissionReviewVersions: Invalid value: ["v7"]: must include at least one of v1, v1beta1']),
+        (
+            {"reinvocationPolicy": "x"},
+            ['reinvocationPolicy: Unsupported value: "x": supported values: "IfNeeded", "Never"'],
+        ),
+        (
+            {"timeoutSeconds": 31},
+            ["timeoutSeconds: Invalid value: 31: the timeout value must be between 1 and 30 seconds"],
+        ),
+        ({"admissionReviewVersions": []}, ["admissionReviewVersions: Required value: must specify one of v1, v1beta1"]),
+        (
+            {"admissionReviewVersions": ["v7"]},
+            ['admissionReviewVersions: Invalid value: ["v7"]: must include at least one of v1, v1beta1'],
+        ),
         ({"clientConfig": {}}, ["clientConfig: Required value: exactly one of url or service is required"]),
-        ({"clientConfig": {"url": "http://h/"}},
-         [f'clientConfig.url: Invalid value: "http": \'https\' is the only allowed URL scheme; {HTTPS}']),
-        ({"clientConfig": {"url": "https://"}},
-         [f'clientConfig.url: Invalid value: "": host must be specified; {HTTPS}']),
-        ({"clientConfig": {"url": "https://u@h/?q=1#f"}},
-         ['clientConfig.url: Invalid value: "u": user information is not permitted in the URL',
-          'clientConfig.url: Invalid value: "f": fragments are not permitted in the URL',
-          'clientConfig.url: Invalid value: "q=1": query parameters are not permitted in the URL']),
-        ({"clientConfig": {"service": {"path": "p", "port": 0}}},
-         ["clientConfig.service.name: Required value: service name is required",
-          "clientConfig.service.namespace: Required value: service namespace is required",
-          "clientConfig.service.port: Invalid value: 0: port is not valid: must be between 1 and 65535, inclusive",
-          'clientConfig.service.path: Invalid value: "p": must start with a \'/\'']),
-        (ruled(operations=["READ"]),
-         [f'rules[0].operations: Unsupported value: "READ": supported values: {OPERATIONS}']),
-        (ruled(operations=["*", "CREATE"]),
-         [f'rules[0].operations: Invalid value: ["*","CREATE"]: if \'*\' is {OTHER} operations']),
+        (
+            {"clientConfig": {"url": "http://h/"}},
+            [f"clientConfig.url: Invalid value: \"http\": 'https' is the only allowed URL scheme; {HTTPS}"],
+        ),
+        (
+            {"clientConfig": {"url": "https://"}},
+            [f'clientConfig.url: Invalid value: "": host must be specified; {HTTPS}'],
+        ),
+        (
+            {"clientConfig": {"url": "https://u@h/?q=1#f"}},
+            [
+                'clientConfig.url: Invalid value: "u": user information is not permitted in the URL',
+                'clientConfig.url: Invalid value: "f": fragments are not permitted in the URL',
+                'clientConfig.url: Invalid value: "q=1": query parameters are not permitted in the URL',
+            ],
+        ),
+        (
+            {"clientConfig": {"service": {"path": "p", "port": 0}}},
+            [
+                "clientConfig.service.name: Required value: service name is required",
+                "clientConfig.service.namespace: Required value: service namespace is required",
+                (
+                    "clientConfig.service.port: Invalid value: 0: port is not valid: "
+                    "must be between 1 and 65535, inclusive"
+                ),
+                "clientConfig.service.path: Invalid value: \"p\": must start with a '/'",
+            ],
+        ),
+        (
+            ruled(operations=["READ"]),
+            [f'rules[0].operations: Unsupported value: "READ": supported values: {OPERATIONS}'],
+        ),
+        (
+            ruled(operations=["*", "CREATE"]),
+            [f'rules[0].operations: Invalid value: ["*","CREATE"]: if \'*\' is {OTHER} operations'],
+        ),
         (ruled(resources=[]), ["rules[0].resources: Required value"]),
-        (ruled(resources=["*/*", "pods"]),
-         [f'rules[0].resources: Invalid value: ["*/*","pods"]: if \'*/*\' is {OTHER} resources']),
-        (ruled(scope="Here"),
-         ['rules[0].scope: Unsupported value: "Here": supported values: "*", "Cluster", "Namespaced"']),
-        ({"matchConditions": [{"name": "x", "expression": "x == 1"}, {"name": "x", "expression": " "}]},
-         [(f"{uncompiled('x == 1')}ERROR: <input>:1:1: undeclared reference to 'x' (in container '')"
-         "\n | x == 1\n | ^"), "matchConditions[1].expression: Required value",
-          'matchConditions[1].name: Duplicate value: "x"']),
-        ({"matchConditions": [{"expression": f"{AUTHORIZER}.allowed()"}]},
-         [f"{uncompiled(f'{AUTHORIZER}.allowed()')}".removesuffix("compilation failed: ")
-         + "this server has no authorizer for conditions",
-          "matchConditions[0].name: Required value"]),
-        ({"matchConditions": [{"name": "a b", "expression": "request.user == 1"}]},
-         [(f"{uncompiled('request.user == 1')}ERROR: <input>:1:8: undefined field 'user'"
-          "\n | request.user == 1\n | .......^"),
-          f'matchConditions[0].name: Invalid value: "a b": {QUALIFIED}']),
-        ({"matchConditions": [{"name": f"n{each}", "expression": "true"} for each in range(65)]},
-         ["matchConditions: Too many: 65: must have at most 64 items"]),
+        (
+            ruled(resources=["*/*", "pods"]),
+            [f'rules[0].resources: Invalid value: ["*/*","pods"]: if \'*/*\' is {OTHER} resources'],
+        ),
+        (
+            ruled(scope="Here"),
+            ['rules[0].scope: Unsupported value: "Here": supported values: "*", "Cluster", "Namespaced"'],
+        ),
+        (
+            {"matchConditions": [{"name": "x", "expression": "x == 1"}, {"name": "x", "expression": " "}]},
+            [
+                (
+                    f"{uncompiled('x == 1')}ERROR: <input>:1:1: undeclared reference to 'x' (in container '')"
+                    "\n | x == 1\n | ^"
+                ),
+                "matchConditions[1].expression: Required value",
+                'matchConditions[1].name: Duplicate value: "x"',
+            ],
+        ),
+        (
+            {"matchConditions": [{"expression": f"{AUTHORIZER}.allowed()"}]},
+            [
+                f"{uncompiled(f'{AUTHORIZER}.allowed()')}".removesuffix("compilation failed: ")
+                + "this server has no authorizer for conditions",
+                "matchConditions[0].name: Required value",
+            ],
+        ),
+        (
+            {"matchConditions": [{"name": "a b", "expression": "request.user == 1"}]},
+            [
+                (
+                    f"{uncompiled('request.user == 1')}ERROR: <input>:1:8: undefined field 'user'"
+                    "\n | request.user == 1\n | .......^"
+                ),
+                f'matchConditions[0].name: Invalid value: "a b": {QUALIFIED}',
+            ],
+        ),
+        (
+            {"matchConditions": [{"name": f"n{each}", "expression": "true"} for each in range(65)]},
+            ["matchConditions: Too many: 65: must have at most 64 items"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_faults(wrong: dict[str, Any], texts: list[str]) -> None:
     assert problems(GOOD | wrong) == texts
 

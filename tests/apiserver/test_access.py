@@ -28,7 +28,6 @@ from support.server import Server, document, running_server
 MAPS = "/api/v1/namespaces/default/configmaps"
 
 
-
 @pytest.mark.parametrize(
     ("method", "path", "what", "verb", "resource", "where"),
     [
@@ -91,12 +90,18 @@ async def test_rules(server: Server, rules: dict[str, Any], method: str, path: s
         ({"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": "dev"}, JANE, True),
         ({"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": "system:authenticated"}, JANE, True),
         ({"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": "jane"}, JANE, False),
-        ({"kind": "ServiceAccount", "name": "bot", "namespace": "default"},
-         Identity("system:serviceaccount:default:bot"), True),
-        ({"kind": "ServiceAccount", "name": "bot", "namespace": "default"},
-         Identity("system:serviceaccount:other:bot"), False),
+        (
+            {"kind": "ServiceAccount", "name": "bot", "namespace": "default"},
+            Identity("system:serviceaccount:default:bot"),
+            True,
+        ),
+        (
+            {"kind": "ServiceAccount", "name": "bot", "namespace": "default"},
+            Identity("system:serviceaccount:other:bot"),
+            False,
+        ),
     ],
-)  # fmt: skip
+)
 async def test_subjects(server: Server, subject: dict[str, str], who: Identity, allowed: bool) -> None:
     await grant(server, rule("list", "pods"), subject=subject)
     assert ((await send(server, "GET", PODS, who=who))[0] == 200) is allowed
@@ -132,9 +137,10 @@ async def test_r_012_resizing_is_a_right_of_its_own(server: Server, resources: s
 async def test_r_013_default_roles_may_not_resize(server: Server, role: str) -> None:
     await pod(server)
     body = {
-        "metadata": {"name": "b"}, "subjects": [{"kind": "User", "name": "jane"}],
+        "metadata": {"name": "b"},
+        "subjects": [{"kind": "User", "name": "jane"}],
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
-    }  # fmt: skip
+    }
     assert (await send(server, "POST", f"{RBAC}/namespaces/default/rolebindings", body))[0] == 201
     label = {"metadata": {"labels": {"a": "b"}}}
     assert (await send(server, "PATCH", f"{PODS}/p", label, who=JANE, kind=MERGE_PATCH))[0] == 200
@@ -142,9 +148,10 @@ async def test_r_013_default_roles_may_not_resize(server: Server, role: str) -> 
 
 
 ADMIN_OF_DEFAULT = {
-    "metadata": {"name": "admins"}, "subjects": [{"kind": "User", "name": "jane"}],
+    "metadata": {"name": "admins"},
+    "subjects": [{"kind": "User", "name": "jane"}],
     "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(
@@ -204,16 +211,25 @@ async def test_default_roles_and_bindings_get_back_what_they_lack_and_keep_what_
 
 @pytest.mark.parametrize(
     ("path", "status"),
-    [("/healthz", 200), ("/livez", 200), ("/readyz", 200), ("/readyz/ping", 403), ("/version", 200), ("/api", 403),
-     ("/metrics", 403), (PODS, 403), ("/openapi/v3", 403), ("/healthzz", 403)],
-)  # fmt: skip
+    [
+        ("/healthz", 200),
+        ("/livez", 200),
+        ("/readyz", 200),
+        ("/readyz/ping", 403),
+        ("/version", 200),
+        ("/api", 403),
+        ("/metrics", 403),
+        (PODS, 403),
+        ("/openapi/v3", 403),
+        ("/healthzz", 403),
+    ],
+)
 async def test_what_nobody_may_see(server: Server, path: str, status: int) -> None:
     assert (await send(server, "GET", path, who=None))[0] == status
 
 
 @pytest.mark.parametrize(
-    "header",
-    ["Bearer x", "Bearer", "bearer a.b.c", "Bearer " + "x" * 5000, "Bearer eyJhbGciOiJub25lIn0.e30."],
+    "header", ["Bearer x", "Bearer", "bearer a.b.c", "Bearer " + "x" * 5000, "Bearer eyJhbGciOiJub25lIn0.e30."]
 )
 async def test_wrong_credentials_are_refused_even_where_none_are_needed(server: Server, header: str) -> None:
     got = await server.ask("GET", "/healthz", identity=None, authorization=header)
@@ -271,8 +287,16 @@ async def test_a_token_for_someone_else_is_none_for_the_server(server: Server) -
     assert await welcome(server, await token(server, audiences=["vault", ISSUER]))
 
 
-@pytest.mark.parametrize("spec", [{"expirationSeconds": 5}, {"expirationSeconds": "x"}, {"audiences": "a"},
-                                  {"boundObjectRef": {"kind": "ConfigMap"}}, {"boundObjectRef": 7}])  # fmt: skip
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"expirationSeconds": 5},
+        {"expirationSeconds": "x"},
+        {"audiences": "a"},
+        {"boundObjectRef": {"kind": "ConfigMap"}},
+        {"boundObjectRef": 7},
+    ],
+)
 async def test_token_requests_that_make_no_sense(server: Server, spec: dict[str, Any]) -> None:
     path = "/api/v1/namespaces/default/serviceaccounts/default/token"
     assert (await send(server, "POST", path, {"spec": spec}))[0] in (400, 422)
@@ -310,20 +334,24 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused_even_what_anybod
         ("GET", "/api/v1/pods", False),
         ("GET", "/api/v1/pods?fieldSelector=spec.nodeName=n2", False),
         ("GET", "/api/v1/pods?fieldSelector=spec.nodeName!=n1", False),
-        ("GET", f"{PODS}/mine", True), ("GET", f"{PODS}/other", False),
-        ("DELETE", f"{PODS}/mine?gracePeriodSeconds=0", True), ("DELETE", f"{PODS}/other", False),
+        ("GET", f"{PODS}/mine", True),
+        ("GET", f"{PODS}/other", False),
+        ("DELETE", f"{PODS}/mine?gracePeriodSeconds=0", True),
+        ("DELETE", f"{PODS}/other", False),
         ("GET", "/api/v1/namespaces/default/configmaps/used", True),
         ("GET", "/api/v1/namespaces/default/configmaps/private", False),
         ("GET", "/api/v1/namespaces/default/secrets/used", True),
         ("GET", "/api/v1/namespaces/default/secrets/private", False),
         ("GET", "/api/v1/namespaces/default/secrets", False),
         ("DELETE", "/api/v1/namespaces/default/configmaps/used", False),
-        ("GET", "/api/v1/nodes/n1", True), ("GET", "/api/v1/nodes/n2", False),
+        ("GET", "/api/v1/nodes/n1", True),
+        ("GET", "/api/v1/nodes/n2", False),
         ("GET", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n1", True),
         ("GET", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n2", False),
-        ("GET", "/api/v1/namespaces", False), ("GET", f"{RBAC}/clusterroles", False),
+        ("GET", "/api/v1/namespaces", False),
+        ("GET", f"{RBAC}/clusterroles", False),
     ],
-)  # fmt: skip
+)
 async def test_what_a_kubelet_may_see(server: Server, method: str, path: str, allowed: bool) -> None:
     volumes = [{"name": "m", "configMap": {"name": "used"}}]
     env = [{"name": "S", "valueFrom": {"secretKeyRef": {"name": "used", "key": "k"}}}]

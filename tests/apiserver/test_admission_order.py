@@ -12,11 +12,13 @@ from podfit.decide.resize_checks import NODE_CHECKS, RESIZE_CHECKS, VALIDATING_W
 
 DOCS = Path(__file__).parents[2] / "docs" / "apiserver.md"
 OURS = {  # where a class is not called as upstream's plugin
-    "CertificateAdmission": "CertificateApproval", "ServiceAccountAdmission": "ServiceAccount",
+    "CertificateAdmission": "CertificateApproval",
+    "ServiceAccountAdmission": "ServiceAccount",
     "PriorityAdmission": "Priority",
-    "DefaultTolerations": "DefaultTolerationSeconds", "StorageInUseProtection": "StorageObjectInUseProtection",
+    "DefaultTolerations": "DefaultTolerationSeconds",
+    "StorageInUseProtection": "StorageObjectInUseProtection",
     "RuntimeClassAdmission": "RuntimeClass",
-}  # fmt: skip
+}
 
 
 def test_plugins_run_in_the_order_of_the_documentation() -> None:
@@ -35,7 +37,11 @@ def test_the_checks_of_a_resize_are_those_of_the_documentation_in_their_order() 
 
 def test_the_chain_refuses_in_the_order_of_the_list() -> None:
     chain, names = (*BUILT_IN, *LAST), [check.name for check in RESIZE_CHECKS]
-    plugins = {LimitRanger: "LimitRanger", NodeChecks: NODE_CHECKS[0].name, ValidatingWebhooks: VALIDATING_WEBHOOKS,
-               QuotaAdmission: "ResourceQuota"}
+    plugins = {
+        LimitRanger: "LimitRanger",
+        NodeChecks: NODE_CHECKS[0].name,
+        ValidatingWebhooks: VALIDATING_WEBHOOKS,
+        QuotaAdmission: "ResourceQuota",
+    }
     assert [plugins[plugin] for plugin in chain if plugin in plugins] == sorted(plugins.values(), key=names.index)
     assert chain.index(MutatingWebhooks) < chain.index(ValidatingWebhooks)

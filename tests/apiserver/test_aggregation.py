@@ -24,10 +24,13 @@ GROUP = "metrics.k8s.io"
 PATH = f"/apis/{GROUP}/v1beta1"
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 RESOURCES = {
-    "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{GROUP}/v1beta1",
-    "resources": [{"name": "pods", "singularName": "", "namespaced": True, "kind": "PodMetrics",
-                   "verbs": ["get", "list"]}],
-}  # fmt: skip
+    "kind": "APIResourceList",
+    "apiVersion": "v1",
+    "groupVersion": f"{GROUP}/v1beta1",
+    "resources": [
+        {"name": "pods", "singularName": "", "namespaced": True, "kind": "PodMetrics", "verbs": ["get", "list"]}
+    ],
+}
 
 
 @dataclass
@@ -68,8 +71,14 @@ async def server(tmp_path: Path, backend: Backend, clock: FakeClock) -> AsyncIte
 
 def registration(name: str = "m") -> APIService:
     service = {"namespace": "kube-system", "name": name}
-    spec = {"group": GROUP, "version": "v1beta1", "service": service, "groupPriorityMinimum": 100,
-            "versionPriority": 100, "insecureSkipTLSVerify": True}  # fmt: skip
+    spec = {
+        "group": GROUP,
+        "version": "v1beta1",
+        "service": service,
+        "groupPriorityMinimum": 100,
+        "versionPriority": 100,
+        "insecureSkipTLSVerify": True,
+    }
     return convert({"metadata": {"name": f"v1beta1.{GROUP}"}, "spec": spec}, APIService)
 
 
@@ -92,9 +101,12 @@ async def test_requests_are_passed_on_with_the_name_of_the_user(server: Server, 
     await server.client.create(registration())
     await available(server, "True")
     answer = await server.ask(
-        "GET", f"{PATH}/namespaces/default/pods?limit=1", identity=Identity("eve", ("system:masters", "b")),
-        authorization="Bearer secret", x_remote_user="mallory",
-    )  # fmt: skip
+        "GET",
+        f"{PATH}/namespaces/default/pods?limit=1",
+        identity=Identity("eve", ("system:masters", "b")),
+        authorization="Bearer secret",
+        x_remote_user="mallory",
+    )
     assert document(await answer.read())["kind"] == "PodMetricsList"
     got = backend.asked[-1]
     groups = "system:masters,b,system:authenticated"

@@ -32,9 +32,13 @@ def applied(live: Applied | None, who: str, *, force: bool = False, kind: type =
     info = info_for(kind)
     given = {"apiVersion": "v1", "kind": info.kind, "metadata": {"name": "p"}, **members}
     one = Application(
-        document=given, manager=who, subresource="", reset={"f:status": {}} if info.has_status else {}, force=force,
+        document=given,
+        manager=who,
+        subresource="",
+        reset={"f:status": {}} if info.has_status else {},
+        force=force,
         now=NOW,
-    )  # fmt: skip
+    )
     return one.to(info, live.document if live else None, live.entries if live else ())
 
 
@@ -154,12 +158,18 @@ def test_items_that_claim_the_same_keys_are_kept_until_one_is_applied() -> None:
     ("members", "why"),
     [
         ({"bogus": 1}, ".bogus: field not declared in schema"),
-        ({"spec": {"containers": [{"name": "c", "imag": "x"}]}},
-         '.spec.containers[name="c"].imag: field not declared in schema'),
-        ({"spec": {"containers": [{"name": "c"}, {"name": "c"}]}},
-         '.spec.containers: duplicate entries for key [name="c"]'),
-        ({"spec": container(ports=[{"containerPort": 1}, {"containerPort": 1, "protocol": "TCP"}])},
-         'ports: duplicate entries for key [containerPort=1,protocol="TCP"]'),
+        (
+            {"spec": {"containers": [{"name": "c", "imag": "x"}]}},
+            '.spec.containers[name="c"].imag: field not declared in schema',
+        ),
+        (
+            {"spec": {"containers": [{"name": "c"}, {"name": "c"}]}},
+            '.spec.containers: duplicate entries for key [name="c"]',
+        ),
+        (
+            {"spec": container(ports=[{"containerPort": 1}, {"containerPort": 1, "protocol": "TCP"}])},
+            'ports: duplicate entries for key [containerPort=1,protocol="TCP"]',
+        ),
         ({"metadata": {"finalizers": ["a", "a"]}}, '.metadata.finalizers: duplicate entries for key [="a"]'),
         ({"spec": {"containers": {}}}, ".spec.containers: expected list, got dict"),
         ({"spec": {"containers": ["c"]}}, ".spec.containers[0]: expected map, got str"),
@@ -168,7 +178,7 @@ def test_items_that_claim_the_same_keys_are_kept_until_one_is_applied() -> None:
         ({"metadata": {"labels": {"a": 5}}}, "Expected `str`, got `int`"),
         ({"a": 1, "b": 2}, "errors:\n  .a: field not declared in schema\n  .b: field not declared in schema"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_applied(members: dict[str, Any], why: str) -> None:
     with pytest.raises(ApiError) as refused:
         applied(None, "a", **members)
@@ -235,12 +245,18 @@ def config_map(**data: str) -> dict[str, Any]:
 
 
 async def test_creation_by_apply_takes_the_right_to_create(server: Server) -> None:
-    patch_only = Role(metadata=ObjectMeta(name="r", namespace="default"),
-                      rules=(PolicyRule(verbs=("patch",), api_groups=("",), resources=("configmaps",)),))  # fmt: skip
+    patch_only = Role(
+        metadata=ObjectMeta(name="r", namespace="default"),
+        rules=(PolicyRule(verbs=("patch",), api_groups=("",), resources=("configmaps",)),),
+    )
     await server.client.create(patch_only)
-    await server.client.create(RoleBinding(
-        metadata=ObjectMeta(name="r", namespace="default"), subjects=(Subject(kind="User", name="jane"),),
-        role_ref=RoleRef(kind="Role", name="r", api_group="rbac.authorization.k8s.io")))  # fmt: skip
+    await server.client.create(
+        RoleBinding(
+            metadata=ObjectMeta(name="r", namespace="default"),
+            subjects=(Subject(kind="User", name="jane"),),
+            role_ref=RoleRef(kind="Role", name="r", api_group="rbac.authorization.k8s.io"),
+        )
+    )
     jane = Identity("jane", ("system:authenticated",))
     status, refused = await ask(server, f"{MAPS}/a?fieldManager=m", config_map(k="1"), identity=jane)
     assert status == 403
@@ -271,11 +287,18 @@ async def test_identity_belongs_to_the_server(server: Server) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [b"{null: 1}", b"[1]", b"apiVersion: [1]\nkind: {a: 1}", b"apiVersion: v1\nkind: ConfigMap\nmetadata: 5",
-     b"apiVersion: v1\nkind: ConfigMap\nmetadata: {labels: {~: a}}", b"{a",
-     b"apiVersion: v1\nkind: ConfigMap\ndata: {a: .nan}",
-     b"apiVersion: v1\nkind: ConfigMap\nmetadata: {finalizers: [{a: b}, {a: b}]}", b"\xff\xfe"],
-)  # fmt: skip
+    [
+        b"{null: 1}",
+        b"[1]",
+        b"apiVersion: [1]\nkind: {a: 1}",
+        b"apiVersion: v1\nkind: ConfigMap\nmetadata: 5",
+        b"apiVersion: v1\nkind: ConfigMap\nmetadata: {labels: {~: a}}",
+        b"{a",
+        b"apiVersion: v1\nkind: ConfigMap\ndata: {a: .nan}",
+        b"apiVersion: v1\nkind: ConfigMap\nmetadata: {finalizers: [{a: b}, {a: b}]}",
+        b"\xff\xfe",
+    ],
+)
 async def test_a_document_that_is_no_object_is_the_clients_mistake(server: Server, body: bytes) -> None:
     for _ in ("new", "there already"):
         answer = await server.ask("PATCH", f"{MAPS}/a?fieldManager=m", body, content_type=APPLY)

@@ -38,7 +38,7 @@ class Audited:
 
     async def ask(
         self, method: str, path: str, body: bytes = b"", who: Identity = ADMIN, *, headers: dict[str, str] | None = None
-    ) -> bytes:  # fmt: skip
+    ) -> bytes:
         path, _, text = path.partition("?")
         query = {name: (value,) for name, _, value in (each.partition("=") for each in text.split("&") if each)}
         sent = {"content-type": "application/json", "user-agent": "test/1"} | (headers or {})
@@ -68,10 +68,13 @@ async def test_who_asked_for_what_and_what_came_of_it(tmp_path: Path) -> None:
     assert "hunter2" not in text
     assert "aHVudGVyMw" not in text
     assert (created["kind"], created["apiVersion"], created["level"], created["stage"]) == (
-        "Event", "audit.k8s.io/v1", "Metadata", "ResponseComplete")
+        "Event",
+        "audit.k8s.io/v1",
+        "Metadata",
+        "ResponseComplete",
+    )
     assert created["verb"] == "create"
-    assert created["objectRef"] == {
-        "resource": "secrets", "namespace": "default", "apiVersion": "v1"}
+    assert created["objectRef"] == {"resource": "secrets", "namespace": "default", "apiVersion": "v1"}
     assert created["responseStatus"] == {"metadata": {}, "code": 201}
     assert created["sourceIPs"] == ["10.0.0.1"]
     assert created["userAgent"] == "test/1"
@@ -79,7 +82,11 @@ async def test_who_asked_for_what_and_what_came_of_it(tmp_path: Path) -> None:
     assert read["auditID"] != created["auditID"]
     assert refused["auditID"] == "mine"
     assert refused["user"] == {
-        "username": "jane", "uid": "u-1", "groups": ["system:authenticated"], "extra": {"team": ["a", "b"]}}
+        "username": "jane",
+        "uid": "u-1",
+        "groups": ["system:authenticated"],
+        "extra": {"team": ["a", "b"]},
+    }
     assert (refused["responseStatus"]["code"], refused["responseStatus"]["reason"]) == (403, "Forbidden")
     assert (version["verb"], version["requestURI"], "objectRef" in version) == ("get", "/version", False)
     assert created["requestReceivedTimestamp"] <= created["stageTimestamp"]
@@ -101,9 +108,10 @@ async def test_bodies_where_the_policy_wants_them(tmp_path: Path) -> None:
     rules = policy(
         {"level": "None", "users": ["jane"]},
         {"level": "Request", "resources": [{"resources": ["configmaps"]}], "verbs": ["create"]},
-        {"level": "RequestResponse", "resources": [{"resources": ["configmaps"]}]}, {"level": "Metadata"},
+        {"level": "RequestResponse", "resources": [{"resources": ["configmaps"]}]},
+        {"level": "Metadata"},
         omitStages=["RequestReceived"],
-    )  # fmt: skip
+    )
     async with audited(tmp_path, rules) as made:
         await made.ask("POST", MAPS, b'{"metadata":{"name":"m"},"data":{"k":"v"}}')
         await made.ask("GET", f"{MAPS}/m")
@@ -172,18 +180,27 @@ async def test_a_full_disk_stops_nobody_and_is_said(
         ({"resources": [{}]}, Asked("u", (), "get", resource="pods"), "Metadata"),
         ({"resources": [{"group": "apps"}]}, Asked("u", (), "get", resource="pods"), "None"),
         ({"resources": [{"resources": ["pods"]}]}, Asked("u", (), "get", resource="pods", subresource="log"), "None"),
-        ({"resources": [{"resources": ["pods/*"]}]}, Asked("u", (), "get", resource="pods", subresource="log"),
-         "Metadata"),
-        ({"resources": [{"resources": ["*/log"]}]}, Asked("u", (), "get", resource="pods", subresource="log"),
-         "Metadata"),
-        ({"resources": [{"resources": ["pods"], "resourceNames": ["a"]}]},
-         Asked("u", (), "get", resource="pods", name="b"), "None"),
+        (
+            {"resources": [{"resources": ["pods/*"]}]},
+            Asked("u", (), "get", resource="pods", subresource="log"),
+            "Metadata",
+        ),
+        (
+            {"resources": [{"resources": ["*/log"]}]},
+            Asked("u", (), "get", resource="pods", subresource="log"),
+            "Metadata",
+        ),
+        (
+            {"resources": [{"resources": ["pods"], "resourceNames": ["a"]}]},
+            Asked("u", (), "get", resource="pods", name="b"),
+            "None",
+        ),
         ({"nonResourceURLs": ["/healthz*"]}, Asked("u", (), "get", path="/healthz/ping"), "Metadata"),
         ({"nonResourceURLs": ["/metrics"]}, Asked("u", (), "get", path="/healthz"), "None"),
         ({"nonResourceURLs": ["/metrics"]}, Asked("u", (), "get", resource="pods"), "None"),
         ({"resources": [{}]}, Asked("u", (), "get", path="/healthz"), "None"),
     ],
-)  # fmt: skip
+)
 def test_rules(rule: dict[str, Any], asked: Asked, level: str) -> None:
     assert recorded(policy({"level": "Metadata"} | rule), asked).level == level
 
@@ -191,12 +208,15 @@ def test_rules(rule: dict[str, Any], asked: Asked, level: str) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("rules: []", "records nothing"), ("rules: [{level: Loud}]", "'Loud' is none of"), ("[", "policy.yaml"),
+        ("rules: []", "records nothing"),
+        ("rules: [{level: Loud}]", "'Loud' is none of"),
+        ("[", "policy.yaml"),
         ("kind: Pod\nrules: [{level: None}]", "not audit.k8s.io/v1 Policy"),
         ("rules: [{level: Metadata, resources: [{}], nonResourceURLs: [/]}]", "not both"),
-        ("omitStages: [Never]\nrules: [{level: Metadata}]", "'Never' is none of"), ("rules: 3", "rules"),
+        ("omitStages: [Never]\nrules: [{level: Metadata}]", "'Never' is none of"),
+        ("rules: 3", "rules"),
     ],
-)  # fmt: skip
+)
 def test_a_bad_policy_says_what_is_wrong(tmp_path: Path, text: str, why: str) -> None:
     file = tmp_path / "policy.yaml"
     file.write_text(text)

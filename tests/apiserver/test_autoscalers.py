@@ -14,22 +14,35 @@ from support.golden import cases
 from support.replay import Replay, comparable, differences
 from support.server import Server, document
 
-FIRST, SECOND = (
-    f"/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers" for version in ("v1", "v2")
-)
+FIRST, SECOND = (f"/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers" for version in ("v1", "v2"))
 REF = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 MERGE = "application/merge-patch+json"
 METRICS: list[dict[str, Any]] = [
-    {"type": "Pods", "pods": {"metric": {"name": "m", "selector": {"matchLabels": {"a": "b"}}},
-                              "target": {"type": "AverageValue", "averageValue": "10"}}},
-    {"type": "Object", "object": {"describedObject": REF, "metric": {"name": "o"},
-                                  "target": {"type": "Value", "value": "5"}}},
-    {"type": "External", "external": {"metric": {"name": "e"},
-                                      "target": {"type": "AverageValue", "averageValue": "3"}}},
-    {"type": "ContainerResource", "containerResource": {
-        "name": "memory", "container": "c", "target": {"type": "AverageValue", "averageValue": "1Gi"}}},
+    {
+        "type": "Pods",
+        "pods": {
+            "metric": {"name": "m", "selector": {"matchLabels": {"a": "b"}}},
+            "target": {"type": "AverageValue", "averageValue": "10"},
+        },
+    },
+    {
+        "type": "Object",
+        "object": {"describedObject": REF, "metric": {"name": "o"}, "target": {"type": "Value", "value": "5"}},
+    },
+    {
+        "type": "External",
+        "external": {"metric": {"name": "e"}, "target": {"type": "AverageValue", "averageValue": "3"}},
+    },
+    {
+        "type": "ContainerResource",
+        "containerResource": {
+            "name": "memory",
+            "container": "c",
+            "target": {"type": "AverageValue", "averageValue": "1Gi"},
+        },
+    },
     {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}},
-]  # fmt: skip
+]
 
 
 async def send(server: Server, method: str, path: str, body: Any = None, kind: str = "application/json") -> Any:
@@ -39,13 +52,14 @@ async def send(server: Server, method: str, path: str, body: Any = None, kind: s
 
 def test_nothing_is_lost_on_the_way_to_the_first_version_and_back() -> None:
     status = {
-        "desiredReplicas": 2, "currentReplicas": 1,
+        "desiredReplicas": 2,
+        "currentReplicas": 1,
         "conditions": [{"type": "AbleToScale", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}],
         "currentMetrics": [
             {"type": "Pods", "pods": {"metric": {"name": "m"}, "current": {"averageValue": "7"}}},
             {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 40}}},
         ],
-    }  # fmt: skip
+    }
     behavior = {"scaleDown": {"stabilizationWindowSeconds": 9, "tolerance": "100m"}}
     spec = {"scaleTargetRef": REF, "maxReplicas": 5, "metrics": METRICS, "behavior": behavior}
     whole = apply_defaults(
@@ -83,8 +97,10 @@ async def test_each_version_reads_what_the_other_wrote(server: Server) -> None:
     assert sorted(each["type"] for each in second["spec"]["metrics"]) == sorted(each["type"] for each in METRICS)
     listed = await send(server, "GET", FIRST)
     assert (listed["kind"], listed["apiVersion"], len(listed["items"])) == (
-        "HorizontalPodAutoscalerList", "autoscaling/v1", 1,
-    )  # fmt: skip
+        "HorizontalPodAutoscalerList",
+        "autoscaling/v1",
+        1,
+    )
 
 
 async def test_a_watch_of_one_version_sees_writes_of_the_other(server: Server) -> None:

@@ -28,7 +28,9 @@ GROUP = "metrics.k8s.io"
 APISERVICE = f"/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.{GROUP}"
 MOMENT = 0.001
 UNTRUSTED = ": tls: failed to verify certificate: x509: certificate signed by unknown authority"
-FAILED = f'Internal error occurred: failed calling webhook "v.example.com": failed to call webhook: Post "https://{NAME}:'
+FAILED = (
+    f'Internal error occurred: failed calling webhook "v.example.com": failed to call webhook: Post "https://{NAME}:'
+)
 
 
 @pytest.fixture
@@ -73,8 +75,12 @@ async def test_pods_are_found_by_the_selector_and_the_port_by_its_name(
 ) -> None:
     hooks, place = hook
     ports = [{"name": "web", "containerPort": place.port}]
-    ready = {"phase": "Running", "podIP": place.host, "podIPs": [{"ip": place.host}],
-             "conditions": [{"type": "Ready", "status": "True"}]}  # fmt: skip
+    ready = {
+        "phase": "Running",
+        "podIP": place.host,
+        "podIPs": [{"ip": place.host}],
+        "conditions": [{"type": "Ready", "status": "True"}],
+    }
     wanted = spec(container("c", {"cpu": "1", "memory": "1Gi"}, {"cpu": "2", "memory": "2Gi"}, ports=ports))
     await stored(server, wanted, status=ready, labels={"app": "hook"})
     targets = [{"name": "https", "port": 8443, "targetPort": "web"}]
@@ -173,7 +179,7 @@ class Metrics:
 
 async def _pieces(body: bytes) -> AsyncIterator[bytes]:
     for start in range(0, len(body), 10):
-        yield body[start:start + 10]
+        yield body[start : start + 10]
 
 
 async def condition(server: Server, reason: str) -> Any:
@@ -188,8 +194,14 @@ async def condition(server: Server, reason: str) -> Any:
 
 
 def registration(**spec: Any) -> dict[str, Any]:
-    wanted = {"group": GROUP, "version": "v1beta1", "groupPriorityMinimum": 100, "versionPriority": 100,
-              "service": {"namespace": "default", "name": "m"}, **spec}  # fmt: skip
+    wanted = {
+        "group": GROUP,
+        "version": "v1beta1",
+        "groupPriorityMinimum": 100,
+        "versionPriority": 100,
+        "service": {"namespace": "default", "name": "m"},
+        **spec,
+    }
     return {"metadata": {"name": f"v1beta1.{GROUP}"}, "spec": wanted}
 
 
@@ -208,10 +220,10 @@ async def test_what_an_api_service_is_told_to_lack_and_that_it_comes(server: Ser
         await made(server, SLICES, endpoint_slice("m", place.host, port=closed))
         url = f"https://{place.host}:{closed}/apis/{GROUP}/v1beta1"
         assert (await condition(server, "FailedDiscoveryCheck")).message == (
-            f"failing or missing response from {url}: dial tcp {place.host}:{closed}: connect: connection refused")
+            f"failing or missing response from {url}: dial tcp {place.host}:{closed}: connect: connection refused"
+        )
         assert (await server.ask("GET", f"/apis/{GROUP}/v1beta1/pods")).status == 503
-        code, _ = await send(
-            server, "PUT", f"{SLICES}/m-1", endpoint_slice("m", place.host, port=place.port))
+        code, _ = await send(server, "PUT", f"{SLICES}/m-1", endpoint_slice("m", place.host, port=place.port))
         assert code == 200
         assert (await condition(server, "Passed")).message == "all checks passed"
         await send(server, "DELETE", f"{SLICES}/m-1")
@@ -229,8 +241,13 @@ async def test_a_backend_is_told_who_asks(server: Server, tmp_path: Path) -> Non
         await made(server, APISERVICE.rpartition("/")[0], registration(insecureSkipTLSVerify=True))
         await condition(server, "Passed")
         answer = await server.ask(
-            "GET", f"/apis/{GROUP}/v1beta1/pods?limit=1", identity=eve, authorization="Bearer secret",
-            x_remote_user="mallory", accept_encoding="gzip")
+            "GET",
+            f"/apis/{GROUP}/v1beta1/pods?limit=1",
+            identity=eve,
+            authorization="Bearer secret",
+            x_remote_user="mallory",
+            accept_encoding="gzip",
+        )
         assert document(await answer.read())["kind"] == "PodMetricsList"
     headers = metrics.asked[-1].headers
     assert metrics.asked[-1].query == {"limit": ("1",)}
@@ -271,8 +288,16 @@ async def test_what_a_backend_says_of_its_connection_is_not_passed_on(server: Se
         await condition(server, "Passed")
         path = f"/apis/{GROUP}/v1beta1"
         answer = await server.ask(
-            "GET", f"{path}/pods", connection="X-Secret", x_secret="1", te="trailers", proxy_authorization="a",
-            x_mine="1", x_remote_group="system:masters", x_remote_extra_a="b")
+            "GET",
+            f"{path}/pods",
+            connection="X-Secret",
+            x_secret="1",
+            te="trailers",
+            proxy_authorization="a",
+            x_mine="1",
+            x_remote_group="system:masters",
+            x_remote_extra_a="b",
+        )
         assert {"keep-alive", "proxy-authenticate", "upgrade", "x-kept"} & set(answer.headers) == {"x-kept"}
         moved = await server.ask("GET", f"{path}/moved")
         assert (moved.status, "location" in moved.headers) == (502, False)

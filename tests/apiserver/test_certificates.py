@@ -17,8 +17,7 @@ NO = {"type": "Denied", "status": "True"}
 
 
 async def made(server: Server, who: Identity | None = None, **spec: Any) -> Any:
-    code, found = await send(
-        server, "POST", REQUESTS, body("r", PEM, MINE, **spec), who=who or ADMIN)
+    code, found = await send(server, "POST", REQUESTS, body("r", PEM, MINE, **spec), who=who or ADMIN)
     assert code == 201, found
     return found
 

@@ -90,9 +90,15 @@ async def test_a_token_is_good_in_its_time_only(server: Server, seconds: float) 
 
 def event(name: str, when: str) -> Event:
     about = {"kind": "Pod", "name": "p", "namespace": "default"}
-    return convert({
-        "metadata": {"name": name, "namespace": "default"}, "involvedObject": about, "firstTimestamp": when,
-        "lastTimestamp": when}, Event)
+    return convert(
+        {
+            "metadata": {"name": name, "namespace": "default"},
+            "involvedObject": about,
+            "firstTimestamp": when,
+            "lastTimestamp": when,
+        },
+        Event,
+    )
 
 
 async def _names(server: Server) -> list[str]:

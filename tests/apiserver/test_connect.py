@@ -58,9 +58,13 @@ async def test_a_log_comes_from_the_kubelet_as_it_is_written(tmp_path: Path) -> 
     asked = kubelet.asked[0]
     assert (asked.method, asked.path) == ("GET", "/containerLogs/default/p/c")
     assert {name: values[0] for name, values in asked.query.items()} == {
-        "follow": "true", "tailLines": "5", "timestamps": "true", "limitBytes": "9", "sinceSeconds": "3",
+        "follow": "true",
+        "tailLines": "5",
+        "timestamps": "true",
+        "limitBytes": "9",
+        "sinceSeconds": "3",
         "previous": "false",
-    }  # fmt: skip
+    }
 
 
 CHOICES = "a container name must be specified for pod p, choose one of: [a b] or one of the init containers: [i]"
@@ -76,8 +80,11 @@ WRONG = 'PodLogOptions "p" is invalid:'
         ("container=a&tailLines=-1", 422, f"{WRONG} tailLines: Invalid value: -1: must be greater than or equal to 0"),
         ("container=a&limitBytes=0", 422, f"{WRONG} limitBytes: Invalid value: 0: must be greater than 0"),
         ("container=a&sinceSeconds=x", 400, 'strconv.ParseInt: parsing "x": invalid syntax'),
-        ("container=a&sinceSeconds=9223372036854775808", 400,
-         'strconv.ParseInt: parsing "9223372036854775808": value out of range'),
+        (
+            "container=a&sinceSeconds=9223372036854775808",
+            400,
+            'strconv.ParseInt: parsing "9223372036854775808": value out of range',
+        ),
         (f"container=a&tailLines={NINES}", 400, f'strconv.ParseInt: parsing "{NINES}": value out of range'),
         ("container=a", 503, "node n1 cannot be reached from this API server"),
     ],
@@ -141,5 +148,7 @@ async def test_a_node_that_refuses_without_end_is_not_listened_to(tmp_path: Path
         await pod(server)
         answer = await server.ask("GET", f"{PODS}/p/log")
         assert (answer.status, document(await answer.read())["message"]) == (
-            500, f"the node refused with 500: the answer is larger than {LONGEST_REFUSAL} bytes")
+            500,
+            f"the node refused with 500: the answer is larger than {LONGEST_REFUSAL} bytes",
+        )
     assert sent == LONGEST_REFUSAL // 4096 + 1

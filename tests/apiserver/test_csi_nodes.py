@@ -17,8 +17,12 @@ def driver(name: str = "d.example.com", node_id: str = "i-1", **more: Any) -> di
 
 
 def csi_node(*drivers: dict[str, Any]) -> dict[str, Any]:
-    return {"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": "n1"},
-            "spec": {"drivers": drivers}}  # fmt: skip
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSINode",
+        "metadata": {"name": "n1"},
+        "spec": {"drivers": drivers},
+    }
 
 
 async def test_a_node_without_drivers_says_so(server: Server) -> None:
@@ -48,27 +52,31 @@ async def test_the_table_counts_drivers(server: Server) -> None:
 LABEL = "a lowercase RFC 1123 subdomain must consist of"
 
 
-@pytest.mark.parametrize(("drivers", "problem"), [
-    ([driver("")], "spec.drivers[0].name: Required value"),
-    ([driver("a" * 64)], "spec.drivers[0].name: Too long: may not be more than 63"),
-    ([driver("no_driver")], f'spec.drivers[0].name: Invalid value: "no_driver": {LABEL}'),
-    ([driver(node_id="")], "spec.drivers[0].nodeID: Required value"),
-    ([driver(node_id="i" * 193)], "must be 192 characters or less"),
-    ([driver(allocatable={"count": -1})], "allocatable.count: Invalid value: -1: must be greater than or equal"),
-    ([driver(), driver()], 'spec.drivers[1].name: Duplicate value: "d.example.com"'),
-    ([driver(topologyKeys=["a", "a"])], 'spec.drivers[0]: Duplicate value: "a"'),
-    ([driver(topologyKeys=["a b"])], "spec.drivers[0]: Invalid value: [\"a b\"]: name part must consist of"),
-    ([driver(topologyKeys=[""])], "spec.drivers[0]: Required value"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("drivers", "problem"),
+    [
+        ([driver("")], "spec.drivers[0].name: Required value"),
+        ([driver("a" * 64)], "spec.drivers[0].name: Too long: may not be more than 63"),
+        ([driver("no_driver")], f'spec.drivers[0].name: Invalid value: "no_driver": {LABEL}'),
+        ([driver(node_id="")], "spec.drivers[0].nodeID: Required value"),
+        ([driver(node_id="i" * 193)], "must be 192 characters or less"),
+        ([driver(allocatable={"count": -1})], "allocatable.count: Invalid value: -1: must be greater than or equal"),
+        ([driver(), driver()], 'spec.drivers[1].name: Duplicate value: "d.example.com"'),
+        ([driver(topologyKeys=["a", "a"])], 'spec.drivers[0]: Duplicate value: "a"'),
+        ([driver(topologyKeys=["a b"])], 'spec.drivers[0]: Invalid value: ["a b"]: name part must consist of'),
+        ([driver(topologyKeys=[""])], "spec.drivers[0]: Required value"),
+    ],
+)
 async def test_what_makes_no_sense(server: Server, drivers: list[dict[str, Any]], problem: str) -> None:
     status, refused = await send(server, "POST", NODES, csi_node(*drivers))
     assert status == 422
     assert problem in refused["message"]
 
 
-@pytest.mark.parametrize(("change", "status"), [
-    (driver(allocatable={"count": 5}), 200), (driver(node_id="i-2"), 422), (driver(topologyKeys=[]), 422),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [(driver(allocatable={"count": 5}), 200), (driver(node_id="i-2"), 422), (driver(topologyKeys=[]), 422)],
+)
 async def test_a_registered_driver_changes_only_how_many_volumes_it_attaches(
     server: Server, change: dict[str, Any], status: int
 ) -> None:

@@ -29,11 +29,16 @@ SPEC = {"type": "object", "properties": {"size": {"type": "integer"}, "mode": {"
 def definition(*, kind: str = "Foo", versions: list[dict[str, Any]] | None = None, **more: Any) -> dict[str, Any]:
     plural = f"{kind.lower()}s"
     return {
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
         "metadata": {"name": f"{plural}.example.com"},
-        "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": plural, "kind": kind, **more},
-                 "versions": versions or [version()]},
-    }  # fmt: skip
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": plural, "kind": kind, **more},
+            "versions": versions or [version()],
+        },
+    }
 
 
 def version(
@@ -66,10 +71,14 @@ async def test_a_kind_is_served_from_the_answer_to_its_definition_on(server: Ser
     await send(server, "POST", FOOS, foo(size=1), 201)
     listed = await send(server, "GET", "/apis/example.com/v1/foos")
     assert (listed["kind"], listed["items"][0]["kind"], listed["items"][0]["spec"]) == (
-        "FooList", "Foo", {"size": 1, "mode": "slow"})  # fmt: skip
+        "FooList",
+        "Foo",
+        {"size": 1, "mode": "slow"},
+    )
     found = await send(server, "GET", "/apis/example.com/v1")
     assert [(each["name"], each["shortNames"], each["categories"]) for each in found["resources"]] == [
-        ("foos", ["fo"], ["all"])]  # fmt: skip
+        ("foos", ["fo"], ["all"])
+    ]
     groups = await send(server, "GET", "/apis")
     assert groups["groups"][-1]["name"] == "example.com"
 
@@ -182,8 +191,9 @@ async def test_names_belong_to_who_asked_first(server: Server) -> None:
     await send(server, "POST", DEFINITIONS, definition(shortNames=["fo"]), 201)
     await send(server, "POST", DEFINITIONS, definition(kind="Bar", shortNames=["fo"]), 201)
     second = await send(server, "GET", f"{DEFINITIONS}/bars.example.com")
-    conditions = {each["type"]: (each["status"], each["reason"], each["message"])
-                  for each in second["status"]["conditions"]}  # fmt: skip
+    conditions = {
+        each["type"]: (each["status"], each["reason"], each["message"]) for each in second["status"]["conditions"]
+    }
     assert conditions == {
         "NamesAccepted": ("False", "ShortNamesConflict", '"fo" is already in use'),
         "Established": ("False", "NotAccepted", "not all names are accepted"),
@@ -209,12 +219,15 @@ async def test_every_version_shows_the_same_objects_by_its_own_schema(server: Se
     assert not isinstance(watch.body, bytes)
     lines = [json.loads(await anext(aiter(watch.body))) for _ in range(2)]
     assert [(each["type"], each["object"]["apiVersion"], each["object"]["spec"]["size"]) for each in lines] == [
-        ("ADDED", "example.com/v1beta1", 1), ("MODIFIED", "example.com/v1beta1", 2)]  # fmt: skip
+        ("ADDED", "example.com/v1beta1", 1),
+        ("MODIFIED", "example.com/v1beta1", 2),
+    ]
     found = await send(server, "GET", "/apis/example.com")
     assert [each["version"] for each in found["versions"]] == ["v1", "v1beta1"]
     refused = await send(server, "POST", path, foo(), 400)
     assert refused["message"] == (
-        "the API version in the data (example.com/v1) does not match the expected API version (example.com/v1beta1)")
+        "the API version in the data (example.com/v1) does not match the expected API version (example.com/v1beta1)"
+    )
 
 
 async def test_a_default_that_comes_later_is_seen_in_older_objects(server: Server) -> None:
@@ -295,7 +308,7 @@ async def test_what_an_update_does_not_touch_may_stay_wrong(server: Server) -> N
         ({"scope": "Galaxy"}, 'spec.scope: Unsupported value: "Galaxy": supported values: "Cluster", "Namespaced"'),
         ({"group": "x.k8s.io"}, "see https://github.com/kubernetes/enhancements/pull/1111"),
     ],
-)  # fmt: skip
+)
 async def test_refused_definitions(server: Server, change: dict[str, Any], message: str) -> None:
     wrong = definition()
     wrong["spec"] |= change

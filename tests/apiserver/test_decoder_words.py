@@ -16,21 +16,29 @@ START = "json: cannot unmarshal "
 @pytest.mark.parametrize(
     ("document", "text"),
     [
-        ({"spec": {"containers": [{"command": [{}]}]}},
-         "object into Go struct field Container.spec.containers.command of type string"),
-        ({"spec": {"containers": [{"command": "x"}]}},
-         "string into Go struct field Container.spec.containers.command of type []string"),
+        (
+            {"spec": {"containers": [{"command": [{}]}]}},
+            "object into Go struct field Container.spec.containers.command of type string",
+        ),
+        (
+            {"spec": {"containers": [{"command": "x"}]}},
+            "string into Go struct field Container.spec.containers.command of type []string",
+        ),
         ({"spec": {"containers": ["x"]}}, "string into Go struct field PodSpec.spec.containers of type v1.Container"),
         ({"spec": {"nodeSelector": {"a": 1}}}, "number into Go struct field PodSpec.spec.nodeSelector of type string"),
         ({"spec": {"priority": "x"}}, "string into Go struct field PodSpec.spec.priority of type int32"),
         ({"spec": {"priority": 1.5}}, "number 1.5 into Go struct field PodSpec.spec.priority of type int32"),
-        ({"spec": {"terminationGracePeriodSeconds": "x"}},
-         "string into Go struct field PodSpec.spec.terminationGracePeriodSeconds of type int64"),
+        (
+            {"spec": {"terminationGracePeriodSeconds": "x"}},
+            "string into Go struct field PodSpec.spec.terminationGracePeriodSeconds of type int64",
+        ),
         ({"spec": {"containers": [{"resources": {"limits": 5}}]}}, ""),
-        ({"metadata": {"finalizers": {}}},
-         "object into Go struct field ObjectMeta.metadata.finalizers of type []string"),
+        (
+            {"metadata": {"finalizers": {}}},
+            "object into Go struct field ObjectMeta.metadata.finalizers of type []string",
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_decoder_names_struct_path_and_type(document: dict[str, Any], text: str) -> None:
     with pytest.raises(ApiError) as refused:
         typed(document, Pod)

@@ -31,8 +31,10 @@ async def test_both_forms_name_every_kind_and_every_subresource(server: Server) 
             for version in item["versions"]:
                 group_version = "/".join(filter(None, (item["metadata"].get("name"), version["version"])))
                 for each in version["resources"]:
-                    names = [each["resource"], *[f"{each['resource']}/{sub['subresource']}"
-                                                 for sub in each.get("subresources", ())]]  # fmt: skip
+                    names = [
+                        each["resource"],
+                        *[f"{each['resource']}/{sub['subresource']}" for sub in each.get("subresources", ())],
+                    ]
                     aggregated |= {(group_version, name) for name in names}
     assert plain == aggregated
     assert ("v1", "pods/resize") in plain
@@ -50,11 +52,15 @@ async def test_the_aggregated_form_says_that_it_is(server: Server) -> None:
 async def test_what_kubectl_needs_to_know_of_a_pod(server: Server) -> None:
     listed = {each["name"]: each for each in (await get(server, "/api/v1"))["resources"]}
     assert listed["pods"] == {
-        "name": "pods", "singularName": "pod", "namespaced": True, "kind": "Pod", "shortNames": ["po"],
+        "name": "pods",
+        "singularName": "pod",
+        "namespaced": True,
+        "kind": "Pod",
+        "shortNames": ["po"],
         "categories": ["all"],
         "verbs": ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
         "storageVersionHash": "xPOwRZ+Yhw8=",
-    }  # fmt: skip
+    }
     assert listed["pods/resize"]["verbs"] == ["get", "patch", "update"]
     assert listed["serviceaccounts/token"]["group"] == "authentication.k8s.io"
 
@@ -104,7 +110,7 @@ async def test_requests_are_counted(server: Server) -> None:
     text = (await (await server.ask("GET", "/metrics")).read()).decode()
     series = 'group="",resource="pods",scope="resource",subresource="",verb="get",version="v1"'
     assert f'apiserver_request_total{{code="404",{series}}} 1.0' in text
-    assert f'apiserver_request_duration_seconds_count{{{series}}} 1.0' in text
+    assert f"apiserver_request_duration_seconds_count{{{series}}} 1.0" in text
     assert 'apiserver_flowcontrol_current_executing_requests{priority_level="workload-low"} 0.0' in text
 
 
@@ -141,17 +147,30 @@ async def test_the_root_lists_paths_that_are_there(server: Server) -> None:
 @pytest.mark.parametrize(
     ("path", "code", "text"),
     [
-        ("/livez?verbose", 200,
-         "[+]ping ok\n[+]log ok\n[+]store ok\n[+]bootstrap ok\nlivez check passed\n"),
-        ("/readyz", 500, ("[+]ping ok\n[+]log ok\n[+]store ok\n[+]bootstrap ok\n"
-         "[+]store-writes ok\n[-]shutdown failed: the server is about to stop\nreadyz check failed\n")),
-        ("/readyz?exclude=shutdown", 200, "ok"), ("/readyz/ping", 200, "ok"), ("/readyz/shutdown", 500, None),
-        ("/livez/shutdown", 404, None), ("/livez?exclude=store&verbose&exclude=nope", 200,
-         ("[+]ping ok\n[+]log ok\n[+]store excluded: ok\n[+]bootstrap ok\n"
-         'warn: some health checks cannot be excluded: no matches for "nope"\nlivez check passed\n')),
+        ("/livez?verbose", 200, "[+]ping ok\n[+]log ok\n[+]store ok\n[+]bootstrap ok\nlivez check passed\n"),
+        (
+            "/readyz",
+            500,
+            (
+                "[+]ping ok\n[+]log ok\n[+]store ok\n[+]bootstrap ok\n"
+                "[+]store-writes ok\n[-]shutdown failed: the server is about to stop\nreadyz check failed\n"
+            ),
+        ),
+        ("/readyz?exclude=shutdown", 200, "ok"),
+        ("/readyz/ping", 200, "ok"),
+        ("/readyz/shutdown", 500, None),
+        ("/livez/shutdown", 404, None),
+        (
+            "/livez?exclude=store&verbose&exclude=nope",
+            200,
+            (
+                "[+]ping ok\n[+]log ok\n[+]store excluded: ok\n[+]bootstrap ok\n"
+                'warn: some health checks cannot be excluded: no matches for "nope"\nlivez check passed\n'
+            ),
+        ),
         ("/api/v1/nodes", 200, None),
     ],
-)  # fmt: skip
+)
 async def test_a_server_that_is_about_to_stop_says_so_and_answers(
     server: Server, path: str, code: int, text: str | None
 ) -> None:

@@ -106,12 +106,15 @@ async def test_many_at_once_lose_nothing(server: Server) -> None:
 @pytest.mark.parametrize(
     ("call", "method", "path", "body"),
     [
-        ("get", "GET", f"{MAPS}/a", None), ("list", "GET", MAPS, None), ("list", "GET", f"{MAPS}?watch=1", None),
+        ("get", "GET", f"{MAPS}/a", None),
+        ("list", "GET", MAPS, None),
+        ("list", "GET", f"{MAPS}?watch=1", None),
         ("create", "POST", MAPS, {"metadata": {"name": "b"}}),
         ("update", "PUT", f"{MAPS}/a", {"metadata": {"name": "a"}, "data": {"k": "1"}}),
-        ("delete", "DELETE", f"{MAPS}/a", None), ("delete", "DELETE", MAPS, None),
+        ("delete", "DELETE", f"{MAPS}/a", None),
+        ("delete", "DELETE", MAPS, None),
     ],
-)  # fmt: skip
+)
 async def test_what_the_store_cannot_do_is_worth_another_try(
     server: Server, monkeypatch: pytest.MonkeyPatch, call: str, method: str, path: str, body: Any
 ) -> None:

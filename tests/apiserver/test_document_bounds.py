@@ -45,8 +45,15 @@ def test_marks_inside_of_strings_are_no_values() -> None:
     check_encoded(json.dumps({"a": ",[{" * 400_000}).encode(), 1000)
 
 
-@pytest.mark.parametrize("body", [b"[" + b"[]," * 900_000 + b"[]]", b"[" + b"1," * 1_400_000 + b"1]",
-                                  b'["' + b'\\"' * 1_400_000, b'{"a":"' + b"," * 3_000_000 + b'"}'])  # fmt: skip
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" + b"[]," * 900_000 + b"[]]",
+        b"[" + b"1," * 1_400_000 + b"1]",
+        b'["' + b'\\"' * 1_400_000,
+        b'{"a":"' + b"," * 3_000_000 + b'"}',
+    ],
+)
 def test_a_document_of_three_megabytes_is_refused_or_read_in_time(body: bytes) -> None:
     def read() -> None:
         with suppress(ApiError):
@@ -61,11 +68,24 @@ def test_members_that_come_twice_are_counted_once() -> None:
     assert len(parse_json(body)[1]) == 20_000
 
 
-@pytest.mark.parametrize(("text", "value"), [
-    ("1:59", "1:59"), ("1:59" + ":59" * 50_000, "1:59" + ":59" * 50_000), ("1:30.5", "1:30.5"),
-    ("12", 12), ("-0x1f", -31),
-    ("0b11", 3), ("017", 15), ("1_000", 1000), ("1.5", 1.5), ("1e3", 1000), ("1.0e+3", 1000.0), ("+5", 5), (".5", 0.5),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1:59", "1:59"),
+        ("1:59" + ":59" * 50_000, "1:59" + ":59" * 50_000),
+        ("1:30.5", "1:30.5"),
+        ("12", 12),
+        ("-0x1f", -31),
+        ("0b11", 3),
+        ("017", 15),
+        ("1_000", 1000),
+        ("1.5", 1.5),
+        ("1e3", 1000),
+        ("1.0e+3", 1000.0),
+        ("+5", 5),
+        (".5", 0.5),
+    ],
+)
 def test_numbers_of_yaml(text: str, value: Any) -> None:
     assert parse_yaml(f"a: {text}".encode()) == {"a": value}
 
@@ -78,8 +98,12 @@ async def test_an_object_of_a_built_in_kind_has_fewer(tmp_path: Path) -> None:
         for kind in ("merge-patch", "strategic-merge-patch"):
             answer = await server.ask("PATCH", f"{MAPS}/big", more, content_type=f"application/{kind}+json")
             assert answer.status == 413
-        answer = await server.ask("PATCH", f"{MAPS}/big?fieldManager=m", json.dumps(config(MOST_BUILT_IN)).encode(),
-                                  content_type="application/apply-patch+yaml")  # fmt: skip
+        answer = await server.ask(
+            "PATCH",
+            f"{MAPS}/big?fieldManager=m",
+            json.dumps(config(MOST_BUILT_IN)).encode(),
+            content_type="application/apply-patch+yaml",
+        )
         assert answer.status == 413
 
 
@@ -103,8 +127,9 @@ async def test_large_yaml_becomes_json(tmp_path: Path) -> None:
     body = f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: big\ndata:\n{lines}".encode()
     async with running_server(tmp_path) as server:
         assert (await server.ask("POST", MAPS, body, content_type="application/yaml")).status == 201
-        answer = await server.ask("PATCH", f"{MAPS}/big?fieldManager=m&force=true", body,
-                                  content_type="application/apply-patch+yaml")  # fmt: skip
+        answer = await server.ask(
+            "PATCH", f"{MAPS}/big?fieldManager=m&force=true", body, content_type="application/apply-patch+yaml"
+        )
         assert answer.status == 200
         assert (await server.ask("POST", MAPS, body + b"\tx", content_type="application/yaml")).status == 400
 
@@ -136,7 +161,8 @@ async def test_patches_of_a_pod_do_not_add_up_to_more(tmp_path: Path) -> None:
             finalizers = [f"a.b/{step}-{number}" for number in range(MOST_OF_POD - 10)]
             body = json.dumps({"metadata": {"finalizers": finalizers}}).encode()
             answer = await server.ask(
-                "PATCH", f"{PODS}/big", body, content_type="application/strategic-merge-patch+json")
+                "PATCH", f"{PODS}/big", body, content_type="application/strategic-merge-patch+json"
+            )
             statuses.append(answer.status)
         assert statuses[0] == 200
         assert statuses[-1] == 413
@@ -144,9 +170,15 @@ async def test_patches_of_a_pod_do_not_add_up_to_more(tmp_path: Path) -> None:
 
 async def test_a_custom_resource_has_more(tmp_path: Path) -> None:
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    definition = {"metadata": {"name": "bags.example.com"}, "spec": {
-        "group": "example.com", "scope": "Namespaced", "names": {"plural": "bags", "kind": "Bag"},
-        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}]}}
+    definition = {
+        "metadata": {"name": "bags.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "bags", "kind": "Bag"},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
+        },
+    }
     definitions, bags = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "/apis/example.com/v1/namespaces"
     async with running_server(tmp_path) as server:
         assert (await server.ask("POST", definitions, json.dumps(definition).encode())).status == 201

@@ -33,8 +33,11 @@ IDENTITY: dict[str, Any] = {"identity": {}}
 
 def configuration(directory: Path, *providers: dict[str, Any], resources: tuple[str, ...] = ("secrets",)) -> Path:
     path = directory / "encryption.yaml"
-    document = {"kind": "EncryptionConfiguration", "apiVersion": "apiserver.config.k8s.io/v1",
-                "resources": [{"resources": resources, "providers": providers}]}  # fmt: skip
+    document = {
+        "kind": "EncryptionConfiguration",
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "resources": [{"resources": resources, "providers": providers}],
+    }
     path.write_text(json.dumps(document))
     return path
 
@@ -99,8 +102,12 @@ async def test_keys_rotate_by_replacing_what_is_there_with_itself(raw: LoggedSto
     async with server(raw, tmp_path, IDENTITY) as running:
         await running.client.create(secret())
     assert base64.b64encode(HIDDEN) in await stored(raw)
-    steps = [((AES_ONE, IDENTITY), b":one:"), ((AES_BOTH,), b":two:"), ((AES_TWO,), b":two:"),
-             ((IDENTITY, AES_TWO), b"")]  # fmt: skip
+    steps = [
+        ((AES_ONE, IDENTITY), b":one:"),
+        ((AES_BOTH,), b":two:"),
+        ((AES_TWO,), b":two:"),
+        ((IDENTITY, AES_TWO), b""),
+    ]
     for providers, name in steps:
         async with server(raw, tmp_path, *providers) as running:
             found = await running.client.get(Secret, "a", "default")
@@ -126,8 +133,11 @@ async def test_without_the_key_the_object_is_named(
     async with server(raw, tmp_path, AES_ONE) as running:
         await running.client.create(secret())
     async with server(raw, tmp_path, *providers) as running:
-        for asking in (running.client.get(Secret, "a", "default"), running.client.list(Secret, "default"),
-                       running.client.patch(Secret, "a", "default", {"data": {}})):  # fmt: skip
+        for asking in (
+            running.client.get(Secret, "a", "default"),
+            running.client.list(Secret, "default"),
+            running.client.patch(Secret, "a", "default", {"data": {}}),
+        ):
             with pytest.raises(ApiError) as refused:
                 await asking
             assert (refused.value.code, refused.value.reason) == (500, "InternalError")

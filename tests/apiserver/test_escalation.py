@@ -48,12 +48,14 @@ async def test_a_role_that_was_bound_first_cannot_gather_afterwards(limited: Ser
     method, kind, body = CHANGES[way]
     assert (await send(limited, "POST", ROLES, role(), who=JANE))[0] == 201
     binding = {
-        "metadata": {"name": "agg"}, "subjects": [{"kind": "User", "apiGroup": GROUP, "name": "jane"}],
+        "metadata": {"name": "agg"},
+        "subjects": [{"kind": "User", "apiGroup": GROUP, "name": "jane"}],
         "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": "agg"},
-    }  # fmt: skip
+    }
     assert (await send(limited, "POST", f"{RBAC}/clusterrolebindings", binding, who=JANE))[0] == 201
     status, refused = await send(
-        limited, method, f"{ROLES}/agg" + ("?fieldManager=m" if way == "apply" else ""), body, who=JANE, kind=kind)
+        limited, method, f"{ROLES}/agg" + ("?fieldManager=m" if way == "apply" else ""), body, who=JANE, kind=kind
+    )
     assert (status, refused["message"].partition(": ")[2]) == (403, NEEDS_ALL)
     assert (await send(limited, "GET", f"{ROLES}/agg"))[1].get("aggregationRule") is None
 
@@ -64,9 +66,9 @@ async def test_a_role_made_by_apply_is_judged_as_one_that_is_created(limited: Se
     assert (status, refused["message"].partition(": ")[2]) == (403, NEEDS_ALL)
 
 
-@pytest.mark.parametrize("change", [
-    {"aggregationRule": None}, {"metadata": {"labels": {"a": "b"}}},
-], ids=["removed", "labelled"])  # fmt: skip
+@pytest.mark.parametrize(
+    "change", [{"aggregationRule": None}, {"metadata": {"labels": {"a": "b"}}}], ids=["removed", "labelled"]
+)
 async def test_a_role_that_gathers_already_is_not_changed_either(limited: Server, change: dict[str, Any]) -> None:
     assert (await send(limited, "POST", ROLES, role(aggregationRule=GATHERING)))[0] == 201
     status, refused = await send(limited, "PATCH", f"{ROLES}/agg", change, who=JANE, kind=MERGE_PATCH)
@@ -81,17 +83,29 @@ async def test_an_aggregated_role_gets_no_rules_beyond_those_held(limited: Serve
     assert "is attempting to grant RBAC permissions not currently held" in refused["message"]
 
 
-@pytest.mark.parametrize(("held", "status"), [
-    ([rule("*", "*", "*"), {"verbs": ["*"], "nonResourceURLs": ["*"]}], 201),
-    ([rule("*", "clusterroles", "*")], 201),
-    ([rule("get list create update patch delete", "*", "*")], 403),
-    ([{"verbs": ["*"], "nonResourceURLs": ["*"]}], 403),
-    ([rule("escalate", "clusterroles", GROUP)], 201),
-    ([rule("escalate", "clusterroles", GROUP, resourceNames=["agg"])], 403),
-    ([rule("escalate", "roles", GROUP)], 403),
-    ([rule("bind", "clusterroles", GROUP)], 403),
-], ids=["everything", "any verb of roles", "six verbs of all", "only paths", "escalate", "escalate by name",
-    "escalate of roles", "bind"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("held", "status"),
+    [
+        ([rule("*", "*", "*"), {"verbs": ["*"], "nonResourceURLs": ["*"]}], 201),
+        ([rule("*", "clusterroles", "*")], 201),
+        ([rule("get list create update patch delete", "*", "*")], 403),
+        ([{"verbs": ["*"], "nonResourceURLs": ["*"]}], 403),
+        ([rule("escalate", "clusterroles", GROUP)], 201),
+        ([rule("escalate", "clusterroles", GROUP, resourceNames=["agg"])], 403),
+        ([rule("escalate", "roles", GROUP)], 403),
+        ([rule("bind", "clusterroles", GROUP)], 403),
+    ],
+    ids=[
+        "everything",
+        "any verb of roles",
+        "six verbs of all",
+        "only paths",
+        "escalate",
+        "escalate by name",
+        "escalate of roles",
+        "bind",
+    ],
+)
 async def test_who_may_aggregate(server: Server, held: list[dict[str, Any]], status: int) -> None:
     """A POST has no name in its URL, so a right that is limited to names does not cover it."""
     await grant(server, WRITES_ROLES, *held, kind="ClusterRole")
@@ -106,12 +120,15 @@ async def test_escalate_may_be_limited_to_a_role_that_is_changed(server: Server,
     assert (await send(server, "PATCH", f"{ROLES}/agg", change, who=JANE, kind=MERGE_PATCH))[0] == status
 
 
-@pytest.mark.parametrize(("change", "status"), [
-    ({"finalizers": ["example.com/x"]}, 200),
-    ({"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}]}, 200),
-    ({"finalizers": ["example.com/x"], "labels": {f"{GROUP}/aggregate-to-view": "true"}}, 403),
-    ({"annotations": {"a": "b"}}, 403),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"finalizers": ["example.com/x"]}, 200),
+        ({"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}]}, 200),
+        ({"finalizers": ["example.com/x"], "labels": {f"{GROUP}/aggregate-to-view": "true"}}, 403),
+        ({"annotations": {"a": "b"}}, 403),
+    ],
+)
 async def test_the_garbage_collector_needs_no_rights_of_the_role(
     limited: Server, change: dict[str, Any], status: int
 ) -> None:
@@ -122,7 +139,8 @@ async def test_the_garbage_collector_needs_no_rights_of_the_role(
 async def test_a_binding_to_a_role_that_does_not_exist_yet_is_refused(limited: Server) -> None:
     """Else it would give whatever that role is made to give later."""
     binding = {
-        "metadata": {"name": "early"}, "subjects": [{"kind": "User", "apiGroup": GROUP, "name": "jane"}],
+        "metadata": {"name": "early"},
+        "subjects": [{"kind": "User", "apiGroup": GROUP, "name": "jane"}],
         "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": "later"},
-    }  # fmt: skip
+    }
     assert (await send(limited, "POST", f"{RBAC}/clusterrolebindings", binding, who=JANE))[0] == 404

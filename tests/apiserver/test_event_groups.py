@@ -17,10 +17,16 @@ PATH = "/apis/events.k8s.io/v1/namespaces/default/events"
 
 def event(name: str, **fields: Any) -> Event:
     body = {
-        "metadata": {"name": name, "namespace": "default"}, "eventTime": "2026-01-01T00:00:00.000000Z",
-        "reportingController": "x.y/z", "reportingInstance": "i", "action": "a", "reason": "r", "type": "Normal",
-        "regarding": {"kind": "Pod", "namespace": "default", "name": "p"}, "note": "n",
-    }  # fmt: skip
+        "metadata": {"name": name, "namespace": "default"},
+        "eventTime": "2026-01-01T00:00:00.000000Z",
+        "reportingController": "x.y/z",
+        "reportingInstance": "i",
+        "action": "a",
+        "reason": "r",
+        "type": "Normal",
+        "regarding": {"kind": "Pod", "namespace": "default", "name": "p"},
+        "note": "n",
+    }
     return convert(body | fields, Event)
 
 
@@ -56,8 +62,13 @@ async def test_only_the_series_goes_on(server: Server) -> None:
 
 
 def test_nothing_is_lost_on_the_way() -> None:
-    full = event("e", series={"count": 3, "lastObservedTime": "2026-01-01T00:00:01.000000Z"}, deprecatedCount=4,
-                 related={"kind": "Node", "name": "n"}, deprecatedSource={"component": "c"})  # fmt: skip
+    full = event(
+        "e",
+        series={"count": 3, "lastObservedTime": "2026-01-01T00:00:01.000000Z"},
+        deprecatedCount=4,
+        related={"kind": "Node", "name": "n"},
+        deprecatedSource={"component": "c"},
+    )
     assert from_core(to_core(full)) == full
 
 
@@ -69,7 +80,7 @@ def test_nothing_is_lost_on_the_way() -> None:
         ({"action": ""}, "action: Required value"),
         ({"reason": "x" * 129}, "can have at most 128 characters"),
         ({"note": "x" * 1025}, "message: Invalid value"),
-        ({"deprecatedCount": 1}, "count: Invalid value: \"\": needs to be unset"),
+        ({"deprecatedCount": 1}, 'count: Invalid value: "": needs to be unset'),
     ],
 )
 async def test_bad_events(server: Server, change: dict[str, Any], text: str) -> None:

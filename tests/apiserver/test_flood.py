@@ -158,8 +158,11 @@ async def test_streams_are_counted_until_they_are_closed() -> None:
 @asynccontextmanager
 async def served(server: Server, directory: Path) -> AsyncIterator[tuple[int, Authority]]:
     authority = Authority.load(directory / "pki", clock=SystemClock())
-    https = HttpsServer(server.api.handler, server_context(authority.server("server", hosts=("127.0.0.1",))),
-                        clients=Trust(authority.certificate))  # fmt: skip
+    https = HttpsServer(
+        server.api.handler,
+        server_context(authority.server("server", hosts=("127.0.0.1",))),
+        clients=Trust(authority.certificate),
+    )
     port = await https.listen("127.0.0.1", 0)
     try:
         yield port, authority
@@ -169,8 +172,12 @@ async def served(server: Server, directory: Path) -> AsyncIterator[tuple[int, Au
 
 def client(port: int, authority: Authority, user: str, *groups: str) -> Client:
     pair = authority.client(user.rpartition(":")[2], user=user, groups=groups)
-    access = Access(server=f"https://127.0.0.1:{port}", authorities=authority.certificate,
-                    certificate=pair.certificate, key=pair.key)  # fmt: skip
+    access = Access(
+        server=f"https://127.0.0.1:{port}",
+        authorities=authority.certificate,
+        certificate=pair.certificate,
+        key=pair.key,
+    )
     return access.client()
 
 
@@ -189,18 +196,27 @@ async def patches(kubelet: Client) -> float:
 
 async def prepared(server: Server) -> None:
     await server.client.create(Node(metadata=ObjectMeta(name="n1")))
-    pod = {"metadata": {"name": "p", "namespace": "default"},
-           "spec": {"nodeName": "n1", "containers": [{"name": "c", "image": "i"}]}}  # fmt: skip
+    pod = {
+        "metadata": {"name": "p", "namespace": "default"},
+        "spec": {"nodeName": "n1", "containers": [{"name": "c", "image": "i"}]},
+    }
     await server.client.create(convert(pod, Pod))
     for number in range(20):
-        await server.client.create(ConfigMap(metadata=ObjectMeta(name=f"m{number}", namespace="default"),
-                                             data={"k": "x" * 500}))  # fmt: skip
+        await server.client.create(
+            ConfigMap(metadata=ObjectMeta(name=f"m{number}", namespace="default"), data={"k": "x" * 500})
+        )
     rules = {"rules": [{"verbs": ["list"], "apiGroups": [""], "resources": ["configmaps"]}]}
     await server.client.create(convert({"metadata": {"name": "reader"}} | rules, ClusterRole))
-    await server.client.create(convert(
-        {"metadata": {"name": "reader"}, "subjects": [{"kind": "User", "name": "jane"}],
-         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reader"}},
-        ClusterRoleBinding))  # fmt: skip
+    await server.client.create(
+        convert(
+            {
+                "metadata": {"name": "reader"},
+                "subjects": [{"kind": "User", "name": "jane"}],
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reader"},
+            },
+            ClusterRoleBinding,
+        )
+    )
 
 
 @pytest.mark.timeout(60)
@@ -216,8 +232,14 @@ async def test_a_flood_does_not_starve_the_kubelet(tmp_path: Path) -> None:
         for path, text in zip(paths, (authority.certificate, jane.certificate, jane.key), strict=True):
             path.write_bytes(text)
         flood = await asyncio.create_subprocess_exec(
-            sys.executable, str(FLOOD), str(port), *map(str, paths), str(CONNECTIONS),
-            "/api/v1/namespaces/default/configmaps", stdout=asyncio.subprocess.PIPE)  # fmt: skip
+            sys.executable,
+            str(FLOOD),
+            str(port),
+            *map(str, paths),
+            str(CONNECTIONS),
+            "/api/v1/namespaces/default/configmaps",
+            stdout=asyncio.subprocess.PIPE,
+        )
         try:
             assert flood.stdout is not None
             assert await flood.stdout.readline() == b"flooding\n"

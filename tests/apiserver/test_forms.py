@@ -31,8 +31,10 @@ async def test_metadata_of_an_object(server: Server, version: str) -> None:
     whole = await made(server)
     _, found = await send(server, "GET", f"{MAPS}/a", accept=accept("PartialObjectMetadata", version))
     assert found == {
-        "kind": "PartialObjectMetadata", "apiVersion": f"meta.k8s.io/{version}", "metadata": whole["metadata"],
-    }  # fmt: skip
+        "kind": "PartialObjectMetadata",
+        "apiVersion": f"meta.k8s.io/{version}",
+        "metadata": whole["metadata"],
+    }
 
 
 async def test_metadata_of_a_list(server: Server) -> None:
@@ -59,12 +61,18 @@ async def test_a_watch_of_metadata(server: Server) -> None:
 @pytest.mark.parametrize(
     ("path", "form", "text"),
     [
-        (MAPS, PARTIAL,
-         "you requested PartialObjectMetadata, but the requested object is a list (*core.ConfigMapList)"),
-        (f"{MAPS}/a", f"{PARTIAL_LIST},application/json",
-         "you requested PartialObjectMetadataList, but the requested object is not a list (*core.ConfigMap)"),
+        (
+            MAPS,
+            PARTIAL,
+            "you requested PartialObjectMetadata, but the requested object is a list (*core.ConfigMapList)",
+        ),
+        (
+            f"{MAPS}/a",
+            f"{PARTIAL_LIST},application/json",
+            "you requested PartialObjectMetadataList, but the requested object is not a list (*core.ConfigMap)",
+        ),
     ],
-)  # fmt: skip
+)
 async def test_a_list_is_no_object(server: Server, path: str, form: str, text: str) -> None:
     await made(server)
     code, refused = await send(server, "GET", path, accept=form)

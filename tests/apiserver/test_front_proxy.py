@@ -28,21 +28,26 @@ def proxy(authority: str, clients: str, name: str = "front-proxy-client") -> Fro
 def test_who_asks_has_a_header_for_each_value() -> None:
     identity = Identity("eve", ("a", "b,c"), extra={"example.org/key": ("x", "y"), "plain": ("z",)})
     assert remote_headers(identity) == (
-        ("X-Remote-User", "eve"), ("X-Remote-Group", "a"), ("X-Remote-Group", "b,c"),
-        ("X-Remote-Extra-example.org%2Fkey", "x"), ("X-Remote-Extra-example.org%2Fkey", "y"),
+        ("X-Remote-User", "eve"),
+        ("X-Remote-Group", "a"),
+        ("X-Remote-Group", "b,c"),
+        ("X-Remote-Extra-example.org%2Fkey", "x"),
+        ("X-Remote-Extra-example.org%2Fkey", "y"),
         ("X-Remote-Extra-plain", "z"),
-    )  # fmt: skip
+    )
 
 
 def test_several_servers_are_believed(authorities: tuple[str, ...]) -> None:
     a, b, c = (each.strip() + "\n" for each in authorities)
     first = told(proxy(a, b), {})
     assert first == {
-        "client-ca-file": b, "requestheader-client-ca-file": a,
+        "client-ca-file": b,
+        "requestheader-client-ca-file": a,
         "requestheader-allowed-names": '["front-proxy-client"]',
-        "requestheader-username-headers": '["X-Remote-User"]', "requestheader-group-headers": '["X-Remote-Group"]',
+        "requestheader-username-headers": '["X-Remote-User"]',
+        "requestheader-group-headers": '["X-Remote-Group"]',
         "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
-    }  # fmt: skip
+    }
     assert told(proxy(a, b), first) == first
     both = told(proxy(c, b + c, "other"), first | {"more": "stays", "requestheader-group-headers": "nonsense"})
     assert both["requestheader-client-ca-file"] == a + c

@@ -63,9 +63,15 @@ def _cases(document: dict[str, Any], number: int, examples: int) -> list[Sent]:
     schema, random = schemathesis.openapi.from_dict(document), Random(number)
     found: list[Sent] = []
     for result in schema.get_all_operations():
+
         @seed(number)
-        @settings(max_examples=examples, database=None, phases=[Phase.generate], deadline=None,
-                  suppress_health_check=list(HealthCheck))  # fmt: skip
+        @settings(
+            max_examples=examples,
+            database=None,
+            phases=[Phase.generate],
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        )
         @given(result.ok().as_strategy())  # type: ignore[union-attr]  # our documents are valid
         def collect(case: Any) -> None:
             for parameter, known in THERE.items():

@@ -38,26 +38,44 @@ _QUOTED = "code and reason agree; upstream quotes the whole patched object and i
 
 MOMENTS = 100
 DEVIATIONS = {
-    "get-rv-abc": _FAULT, "binding-no-name": _FAULT, "binding-bad-kind": _FAULT, "ephemeral-log-node-absent": _FAULT,
-    "list-continue-old-rv": _COMPACTED, "list-rv-1-exact-compacted-or-not": _COMPACTED,
-    "watch-too-old-410": _COMPACTED, "watch-too-old-410-table": _COMPACTED, "watch-too-old-410-bookmarks": _COMPACTED,
-    "ephemeral-exec-container-bad": _STREAMS, "ephemeral-portforward": _STREAMS,
+    "get-rv-abc": _FAULT,
+    "binding-no-name": _FAULT,
+    "binding-bad-kind": _FAULT,
+    "ephemeral-log-node-absent": _FAULT,
+    "list-continue-old-rv": _COMPACTED,
+    "list-rv-1-exact-compacted-or-not": _COMPACTED,
+    "watch-too-old-410": _COMPACTED,
+    "watch-too-old-410-table": _COMPACTED,
+    "watch-too-old-410-bookmarks": _COMPACTED,
+    "ephemeral-exec-container-bad": _STREAMS,
+    "ephemeral-portforward": _STREAMS,
     "log-unscheduled-exec": _STREAMS,
-    "table-list-jobs": _RECORDED_ON, "table-get-jobs": _RECORDED_ON,
-    "table-list-apiservices": _RECORDED_ON, "table-list-persistentvolumes": _RECORDED_ON,
+    "table-list-jobs": _RECORDED_ON,
+    "table-get-jobs": _RECORDED_ON,
+    "table-list-apiservices": _RECORDED_ON,
+    "table-list-persistentvolumes": _RECORDED_ON,
     "table-get-persistentvolumes": _RECORDED_ON,
-    "table-list-nodes": _RECORDED_ON, "table-list-resourcequotas": _RECORDED_ON, "namespace-delete": _RECORDED_ON,
-    "namespace-get-terminating": _RECORDED_ON, "namespace-delete-again": _RECORDED_ON,
-    "table-list-roles": _EMPTY, "table-list-clusterroles": _EMPTY,
-    "user-version": _VERSION, "sa-version": _VERSION, "node-version": _VERSION, "token-ok-api": _VERSION,
+    "table-list-nodes": _RECORDED_ON,
+    "table-list-resourcequotas": _RECORDED_ON,
+    "namespace-delete": _RECORDED_ON,
+    "namespace-get-terminating": _RECORDED_ON,
+    "namespace-delete-again": _RECORDED_ON,
+    "table-list-roles": _EMPTY,
+    "table-list-clusterroles": _EMPTY,
+    "user-version": _VERSION,
+    "sa-version": _VERSION,
+    "node-version": _VERSION,
+    "token-ok-api": _VERSION,
     "table-list-daemonsets": "upstream's tables lack the annotation that counts templates, its objects have it",
-}  # fmt: skip
+}
 
 OWN_TEXT = {
     "create-delete-wrong-kind": _OWN,
     "create-delete-precond-rv": "the recorded message names that server's revisions",
-    "mp-wrong-type": _QUOTED, "mp-number-string": _QUOTED, "jp-wrong-type": _QUOTED,
-}  # fmt: skip
+    "mp-wrong-type": _QUOTED,
+    "mp-number-string": _QUOTED,
+    "jp-wrong-type": _QUOTED,
+}
 """Refusals that agree by code and reason."""
 
 _WHOLE = {"observedGeneration": 1, "desiredHealthy": 1, "currentHealthy": 1, "expectedPods": 1}

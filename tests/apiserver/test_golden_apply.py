@@ -17,8 +17,10 @@ DATED = ("cr-get",)  # who scales a custom resource is dated here, as everybody 
 
 @pytest.mark.row("R-003")
 @parametrize(
-    "api/apply.json*", lambda case: served(case) and case["id"] not in DATED,
-    whole=lambda case: case["expect"]["code"] not in (415, 500))
+    "api/apply.json*",
+    lambda case: served(case) and case["id"] not in DATED,
+    whole=lambda case: case["expect"]["code"] not in (415, 500),
+)
 async def test_apply_answers_as_recorded(server: Server, case: Case) -> None:
     replay = Replay(server)
     await replay.prepare(case)

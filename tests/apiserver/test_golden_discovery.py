@@ -13,12 +13,16 @@ from support.server import Server
 
 _OWN = "the page says what this server is"
 DEVIATIONS = {
-    "version": _OWN, "path-": _OWN, "path-livez-verbose": _OWN, "path-readyz-verbose": _OWN,
+    "version": _OWN,
+    "path-": _OWN,
+    "path-livez-verbose": _OWN,
+    "path-readyz-verbose": _OWN,
     "path-.well-known-openid-configuration": "tokens are signed with an elliptic curve",
     "path-openapi-v3-nope": "a 404 has a text here as elsewhere",
-    "api-v1": "nodes/proxy is only read", "aggregated-api-v2": "nodes/proxy is only read",
+    "api-v1": "nodes/proxy is only read",
+    "aggregated-api-v2": "nodes/proxy is only read",
     "aggregated-kubectl-accept-api": "nodes/proxy is only read",
-}  # fmt: skip
+}
 
 GROUPS = {info.group for info in resources()}
 NAMES = {info.resource for info in resources()} | {

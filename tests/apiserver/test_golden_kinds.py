@@ -17,9 +17,18 @@ from support.replay import Replay, comparable, differences, served
 from support.server import Server, running_server
 
 RESOURCES = (
-    "services", "endpoints", "endpointslices", "persistentvolumeclaims", "persistentvolumes", "storageclasses",
-    "csidrivers", "runtimeclasses", "events.k8s.io", "networking.k8s.io", "certificatesigningrequests",
-)  # fmt: skip
+    "services",
+    "endpoints",
+    "endpointslices",
+    "persistentvolumeclaims",
+    "persistentvolumes",
+    "storageclasses",
+    "csidrivers",
+    "runtimeclasses",
+    "events.k8s.io",
+    "networking.k8s.io",
+    "certificatesigningrequests",
+)
 GO_DIFF = "\n@@"
 ITS_RANGE = ServiceRanges(ip_network("10.96.0.0/16"))
 

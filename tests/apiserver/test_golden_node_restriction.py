@@ -17,11 +17,15 @@ from support.server import Server
 _TAINTED = "TaintNodesByCondition is left out: no controller would take the taint away"
 _BOUND = "no controller binds claims and volumes"
 DEVIATIONS = {
-    "nr-node-create-kubelet-prefixes": _TAINTED, "nr-node-create-label-lookalike": _TAINTED,
-    "nr-node-create-with-owner": _TAINTED, "nr-node-create-with-status": _TAINTED,
+    "nr-node-create-kubelet-prefixes": _TAINTED,
+    "nr-node-create-label-lookalike": _TAINTED,
+    "nr-node-create-with-owner": _TAINTED,
+    "nr-node-create-with-status": _TAINTED,
     "nr-configmap-get-root-ca": "the recorded certificate is that cluster's",
-    "nr-pvc-get-referenced": _BOUND, "nr-pv-get-referenced": _BOUND, "nr-pvc-status-conditions": _BOUND,
-}  # fmt: skip
+    "nr-pvc-get-referenced": _BOUND,
+    "nr-pv-get-referenced": _BOUND,
+    "nr-pvc-status-conditions": _BOUND,
+}
 _UID = re.compile(r'k:\{"uid":"[0-9a-f-]{36}"\}')
 
 
@@ -38,9 +42,10 @@ async def test_node_restriction(server: Server, case: Case) -> None:
         assert not list(differences(comparable(_anonymous(expect["body"])), comparable(got)))
 
 
-@pytest.mark.parametrize("case", [
-    pytest.param(case, id=case["id"]) for case in cases("api/noderestriction.json*") if case["id"] in DEVIATIONS
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, id=case["id"]) for case in cases("api/noderestriction.json*") if case["id"] in DEVIATIONS],
+)
 async def test_what_deviates_is_allowed_alike(server: Server, case: Case) -> None:
     expect, code, text = await _answered(server, case)
     assert code == expect["code"], text

@@ -9,7 +9,8 @@ from support.replay import Replay, served
 from support.server import Server
 
 OWN_WARNINGS = re.compile(
-    r"""299 - "(no controller for \w+ runs in this cluster|podfit's kubelet does not run probes): [^"]*"(, )?""")
+    r"""299 - "(no controller for \w+ runs in this cluster|podfit's kubelet does not run probes): [^"]*"(, )?"""
+)
 """What upstream has no reason to say: it runs controllers and probes."""
 
 DEVIATIONS: dict[str, str] = {}

@@ -18,15 +18,19 @@ _SCANNER = "code and reason agree; upstream quotes its scanner"
 _QUOTED = "code and reason agree; upstream quotes the whole patched object, we quote the patch"
 _FAULT = "upstream answers 500 to what is the client's mistake"
 OWN_TEXT = {
-    "body-yaml-malformed": _SCANNER, "content-type-proto-bad": _SCANNER,
-    "strict-patch-merge": _QUOTED, "strict-patch-json": _QUOTED,
+    "body-yaml-malformed": _SCANNER,
+    "content-type-proto-bad": _SCANNER,
+    "strict-patch-merge": _QUOTED,
+    "strict-patch-json": _QUOTED,
     "put-uid-mismatch": "code and reason agree; the key in the text is the one of our store",
     "method-connect-get-exec": "code and reason agree; exec is not served as a GET",
     "immutable-job-template": "code and reason agree; upstream prints its inner form of the pod",
     "configmap-key-dotdot": "code and reason agree; upstream looks at keys in no order, ours are sorted",
-}  # fmt: skip
+}
 DEVIATIONS = {
-    "apply-unknown-field": _FAULT, "put-rv-bad": _FAULT, "put-rv-negative": _FAULT,
+    "apply-unknown-field": _FAULT,
+    "put-rv-bad": _FAULT,
+    "put-rv-negative": _FAULT,
     "body-413": "the limit of a body is enforced where it is received, before the answer is made",
     "path-trailing-slash": "the recorded cluster's controllers had made what is listed",
     "path-api-v1-slash": "the list of what is served",
@@ -34,7 +38,7 @@ DEVIATIONS = {
     "method-post-root": "the index lists what is served",
     "pod-preemption-policy-bad": "refused by what the field may be before the priority is looked at: 422, not 403",
     "lease-time": "a time without microseconds is taken",
-}  # fmt: skip
+}
 
 
 def _ours(case: Case) -> bool:

@@ -16,17 +16,16 @@ from support.golden import Case, parametrize
 from support.server import Server, document
 
 NAME, NAMESPACE = "pod1", "golden"
-NODES = {
-    "gnode": ("InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers"),
-    "oldnode": (),
-}
+NODES = {"gnode": ("InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers"), "oldnode": ()}
 """The nodes that the cases are bound to, and the features that they declare; both have 4 CPU and 8Gi."""
 # The message quotes Go's JSON decoder or Go's print of a Struct: code, reason and field are compared, the text is ours.
 OWN_TEXT = (
     'patch: Invalid value: "{\\"apiVersion\\"',  # the whole patched object, in an order of Go's maps
-    "json: cannot unmarshal", "unexpected end of JSON input", "pod updates may not change fields other than",
+    "json: cannot unmarshal",
+    "unexpected end of JSON input",
+    "pod updates may not change fields other than",
     "415: Unsupported Media Type",
-)  # fmt: skip
+)
 
 
 def _filled(value: Any, uid: str, *, live: str = "{live}") -> Any:
@@ -125,9 +124,22 @@ def _put(document: Any, path: str, value: Any) -> None:
 
 
 GROUPS = (
-    "valid", "qos", "removal", "other-resource", "other-field", "patch-type", "policy", "init", "pod-level",
-    "resize-policy-create", "main-endpoint", "concurrency", "field-validation", "state", "value",
-)  # fmt: skip
+    "valid",
+    "qos",
+    "removal",
+    "other-resource",
+    "other-field",
+    "patch-type",
+    "policy",
+    "init",
+    "pod-level",
+    "resize-policy-create",
+    "main-endpoint",
+    "concurrency",
+    "field-validation",
+    "state",
+    "value",
+)
 
 
 def _replayed(case: Case) -> bool:
@@ -179,9 +191,11 @@ def _compare_pod(got: dict[str, Any], expect: dict[str, Any]) -> None:
     for each in (*expect.get("containers", []), *expect.get("initContainers", [])):
         mine = containers[each["name"]]
         assert {key: mine.get(key) for key in each} == each
-    for where, names in ((meta, ("generation", "labels", "annotations", "finalizers")),
-                         (status, ("qosClass", "phase", "observedGeneration")),
-                         (spec, ("nodeName", "terminationGracePeriodSeconds", "schedulerName"))):  # fmt: skip
+    for where, names in (
+        (meta, ("generation", "labels", "annotations", "finalizers")),
+        (status, ("qosClass", "phase", "observedGeneration")),
+        (spec, ("nodeName", "terminationGracePeriodSeconds", "schedulerName")),
+    ):
         assert {name: where.get(name) for name in names if name in expect} == {
             name: expect[name] for name in names if name in expect
         }

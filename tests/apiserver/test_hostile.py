@@ -26,13 +26,15 @@ def nested(levels: int) -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("method", "path", "kind", "around"),
     [
-        ("POST", MAPS, "application/json", '{"metadata":{"name":"b"},"x":%s}'), ("POST", MAPS, YAML, "%s"),
-        ("POST", MAPS, YAML, "{metadata: {name: b}, x: %s}"), ("PATCH", f"{MAPS}/a", MERGE_PATCH, '{"x":%s}'),
+        ("POST", MAPS, "application/json", '{"metadata":{"name":"b"},"x":%s}'),
+        ("POST", MAPS, YAML, "%s"),
+        ("POST", MAPS, YAML, "{metadata: {name: b}, x: %s}"),
+        ("PATCH", f"{MAPS}/a", MERGE_PATCH, '{"x":%s}'),
         ("PATCH", f"{MAPS}/a", STRATEGIC_PATCH, '{"metadata":{"x":%s}}'),
         ("PATCH", f"{MAPS}/a", JSON_PATCH, '[{"op":"add","path":"/x","value":%s}]'),
         ("DELETE", f"{MAPS}/a", "application/json", '{"x":%s}'),
     ],
-)  # fmt: skip
+)
 async def test_deep_documents_are_refused(
     server: Server, method: str, path: str, kind: str, around: str, levels: int
 ) -> None:
@@ -56,10 +58,12 @@ async def test_a_patch_cannot_dig_deeper_step_by_step(server: Server) -> None:
         "a0: &a0 x\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)),
         "a0: &a0 {k: v}\n" + "".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, 12)),
         "a0: &a0 x\n" + "".join(f"a{n}: &a{n} [[[*a{n - 1}]]]\n" for n in range(1, 60)),
-        "&a [*a]", "&a {b: *a}", "*a",
+        "&a [*a]",
+        "&a {b: *a}",
+        "*a",
     ],
     ids=["width", "merged width", "depth", "itself in a list", "itself in a map", "nothing"],
-)  # fmt: skip
+)
 async def test_what_aliases_multiply_is_counted(server: Server, text: str) -> None:
     assert (await server.ask("POST", MAPS, text.encode(), content_type=YAML)).status in (400, 413)
 
@@ -103,13 +107,26 @@ async def test_a_strange_time_spoils_no_table_and_keeps_no_event(server: Server,
     clock = server.context.clock
     assert isinstance(clock, FakeClock)
     event: dict[str, Any] = {
-        "metadata": {"name": "e"}, "involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"},
-        "lastTimestamp": time, "firstTimestamp": time,
-    }  # fmt: skip
+        "metadata": {"name": "e"},
+        "involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"},
+        "lastTimestamp": time,
+        "firstTimestamp": time,
+    }
     terminated = {"exitCode": 1, "startedAt": time, "finishedAt": time}
-    status = {"startTime": time, "containerStatuses": [{
-        "name": "c", "image": "i", "imageID": "", "ready": False, "restartCount": 1,
-        "state": {"terminated": terminated}, "lastState": {"terminated": terminated}}]}  # fmt: skip
+    status = {
+        "startTime": time,
+        "containerStatuses": [
+            {
+                "name": "c",
+                "image": "i",
+                "imageID": "",
+                "ready": False,
+                "restartCount": 1,
+                "state": {"terminated": terminated},
+                "lastState": {"terminated": terminated},
+            }
+        ],
+    }
     await server.ask("POST", EVENTS, json.dumps(event).encode())
     await server.ask("POST", PODS, POD)
     await server.ask("PATCH", f"{PODS}/p/status", json.dumps({"status": status}).encode(), content_type=MERGE_PATCH)
@@ -135,10 +152,11 @@ async def test_an_object_is_stored_as_what_it_is(server: Server, said: dict[str,
     """Readers rely on how a stored object begins, so one that lied about its kind would spoil every list it is in."""
     name = {"metadata": {"name": "a"}}
     requests = [
-        ("POST", MAPS, name | said, "application/json"), ("POST", MAPS, name, "application/json"),
+        ("POST", MAPS, name | said, "application/json"),
+        ("POST", MAPS, name, "application/json"),
         ("PUT", f"{MAPS}/a", name | said | {"data": {"k": "1"}}, "application/json"),
         *(("PATCH", f"{MAPS}/a", said | {"data": {"k": kind}}, kind) for kind in (MERGE_PATCH, STRATEGIC_PATCH)),
-    ]  # fmt: skip
+    ]
     for method, path, body, kind in requests:
         await server.ask(method, path, json.dumps(body).encode(), content_type=kind)
     found = document(await (await server.ask("GET", MAPS)).read())

@@ -25,7 +25,7 @@ from support.resizing import (
     send,
     spec,
     stored,
-)  # fmt: skip
+)
 from support.server import Server, running_server
 
 BOUND = {**BURSTABLE, "nodeName": "n"}
@@ -46,10 +46,15 @@ async def report(server: Server, allocated: str, *conditions: dict[str, Any], se
     """The node's word on the pod."""
     amounts = {"cpu": allocated, "memory": "1Gi"}
     status = {
-        "name": "c", "image": "x", "imageID": "", "ready": True, "restartCount": 0,
-        "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}, "allocatedResources": amounts,
+        "name": "c",
+        "image": "x",
+        "imageID": "",
+        "ready": True,
+        "restartCount": 0,
+        "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}},
+        "allocatedResources": amounts,
         "resources": {"requests": amounts, "limits": {"cpu": "2", "memory": "2Gi"}},
-    }  # fmt: skip
+    }
     whole = {"containerStatuses": [status], "conditions": list(conditions), "observedGeneration": seen, **more}
     code, answer = await send(server, "PATCH", f"{POD}/status", {"status": whole}, MERGE_PATCH, who=NODE)
     assert code == 200, answer
@@ -162,8 +167,11 @@ async def test_the_pod_itself_takes_a_resize_from_who_may_resize(legacy: Server,
     rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
     rules = [{"verbs": ["get", "patch"], "apiGroups": [""], "resources": rights.split()}]
     await send(legacy, "POST", f"{rbac}/roles", {"metadata": {"name": "r"}, "rules": rules})
-    binding = {"metadata": {"name": "b"}, "roleRef": {"kind": "Role", "name": "r"},
-               "subjects": [{"kind": "User", "name": "jane"}]}  # fmt: skip
+    binding = {
+        "metadata": {"name": "b"},
+        "roleRef": {"kind": "Role", "name": "r"},
+        "subjects": [{"kind": "User", "name": "jane"}],
+    }
     await send(legacy, "POST", f"{rbac}/rolebindings", binding)
     got, answer = await send(legacy, "PATCH", POD, asking(c="1500m"), STRATEGIC_PATCH, who=Identity("jane"))
     assert got == code, answer

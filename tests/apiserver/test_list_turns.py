@@ -17,9 +17,11 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 PARTIAL = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 
 
-@pytest.mark.parametrize("asked", [
-    ("GET", LABELS, ""), ("GET", FIELDS, ""), ("GET", "", TABLE), ("GET", "", PARTIAL), ("DELETE", LABELS, "")
-], ids=["labels", "fields", "table", "metadata", "deletecollection"])  # fmt: skip
+@pytest.mark.parametrize(
+    "asked",
+    [("GET", LABELS, ""), ("GET", FIELDS, ""), ("GET", "", TABLE), ("GET", "", PARTIAL), ("DELETE", LABELS, "")],
+    ids=["labels", "fields", "table", "metadata", "deletecollection"],
+)
 async def test_no_turn_is_long(tmp_path: Path, asked: tuple[str, str, str]) -> None:
     """On code that did all in one turn, labels and fields took more than 100 ms of CPU at each try."""
     method, query, accept = asked

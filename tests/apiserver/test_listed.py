@@ -17,8 +17,10 @@ HEAD = b'{"kind":"ConfigMapList","apiVersion":"v1","metadata":{},"items":['
 
 def records(count: int, size: int = 10) -> list[Record]:
     start = b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{'
-    return [Record(f"/{each}", start + b'"name":"%d"},"data":{"k":"%s"}}' % (each, b"x" * size), 1, each + 1)
-            for each in range(count)]  # fmt: skip
+    return [
+        Record(f"/{each}", start + b'"name":"%d"},"data":{"k":"%s"}}' % (each, b"x" * size), 1, each + 1)
+        for each in range(count)
+    ]
 
 
 async def listing(server: Server, query: str = "") -> dict[str, Any]:

@@ -15,10 +15,21 @@ from support.server import Server, document, running_server
 
 PODS = "/api/v1/namespaces/default/pods"
 POD: dict[str, Any] = {
-    "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "labels": {"app": "x"}},
-    "spec": {"containers": [{"name": "c", "image": "busybox", "env": [{"name": "A", "value": "1"}],
-                             "resources": {"requests": {"cpu": "100m"}}}], "tolerations": [{"key": "t"}]},
-}  # fmt: skip
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "a", "labels": {"app": "x"}},
+    "spec": {
+        "containers": [
+            {
+                "name": "c",
+                "image": "busybox",
+                "env": [{"name": "A", "value": "1"}],
+                "resources": {"requests": {"cpu": "100m"}},
+            }
+        ],
+        "tolerations": [{"key": "t"}],
+    },
+}
 
 
 @pytest.mark.parametrize(
@@ -83,17 +94,21 @@ async def test_a_body_of_another_kind_is_unsupported(server: Server, kind: str) 
     [
         ("application/vnd.kubernetes.protobuf,application/json", 200),
         ("application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json", 200),
-        ("", 200), ("*/*", 200), ("application/*;q=0.8", 406),
-        ("application/vnd.kubernetes.protobuf", 406), ("text/html", 406), (";;,", 200),
+        ("", 200),
+        ("*/*", 200),
+        ("application/*;q=0.8", 406),
+        ("application/vnd.kubernetes.protobuf", 406),
+        ("text/html", 406),
+        (";;,", 200),
     ],
-)  # fmt: skip
+)
 async def test_the_first_form_that_the_server_has_is_taken(server: Server, accept: str, status: int) -> None:
     assert (await server.ask("GET", PODS, accept=accept)).status == status
 
 
 @pytest.mark.parametrize(
-    ("path", "kind"),
-    [("", "Table"), ("/status", "Table"), ("/resize", "Pod"), ("/ephemeralcontainers", "Pod")])
+    ("path", "kind"), [("", "Table"), ("/status", "Table"), ("/resize", "Pod"), ("/ephemeralcontainers", "Pod")]
+)
 async def test_some_subresources_have_no_table(server: Server, path: str, kind: str) -> None:
     """So `kubectl get pod --subresource=resize` prints a name and an age."""
     assert (await server.ask("POST", PODS, json.dumps(POD).encode())).status == 201
@@ -123,9 +138,26 @@ def values() -> st.SearchStrategy[Any]:
     )
     scalars = st.one_of(st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(allow_nan=False), words)
     names = st.sampled_from(
-        ["metadata", "spec", "name", "containers", "resources", "requests", "cpu", "$patch", "op", "path", "value",
-         "env", "$setElementOrder/containers", "$deleteFromPrimitiveList/finalizers", "$retainKeys", "labels", "x"]
-    )  # fmt: skip
+        [
+            "metadata",
+            "spec",
+            "name",
+            "containers",
+            "resources",
+            "requests",
+            "cpu",
+            "$patch",
+            "op",
+            "path",
+            "value",
+            "env",
+            "$setElementOrder/containers",
+            "$deleteFromPrimitiveList/finalizers",
+            "$retainKeys",
+            "labels",
+            "x",
+        ]
+    )
     return st.recursive(
         scalars,
         lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(names, inner, max_size=4)),
@@ -164,16 +196,35 @@ OPERATIONS = st.lists(
 )
 REQUESTS = st.one_of(
     st.tuples(st.just("POST"), st.just(PODS), st.just("application/json"), BENT),
-    st.tuples(st.just("PUT"), st.sampled_from([f"{PODS}/a", f"{PODS}/a/status", f"{PODS}/a/resize"]),
-              st.just("application/json"), BENT),
-    st.tuples(st.just("PATCH"), st.sampled_from([f"{PODS}/a", f"{PODS}/a/status", f"{PODS}/a/resize"]),
-              st.sampled_from([MERGE_PATCH, STRATEGIC_PATCH]), st.one_of(values(), BENT)),
+    st.tuples(
+        st.just("PUT"),
+        st.sampled_from([f"{PODS}/a", f"{PODS}/a/status", f"{PODS}/a/resize"]),
+        st.just("application/json"),
+        BENT,
+    ),
+    st.tuples(
+        st.just("PATCH"),
+        st.sampled_from([f"{PODS}/a", f"{PODS}/a/status", f"{PODS}/a/resize"]),
+        st.sampled_from([MERGE_PATCH, STRATEGIC_PATCH]),
+        st.one_of(values(), BENT),
+    ),
     st.tuples(st.just("PATCH"), st.just(f"{PODS}/a"), st.just(JSON_PATCH), st.one_of(OPERATIONS, values())),
-    st.tuples(st.just("POST"), st.sampled_from([f"{PODS}/a/binding", "/api/v1/namespaces", "/api/v1/nodes",
-              "/api/v1/namespaces/default/serviceaccounts/default/token", "/api/v1/namespaces/default/events"]),
-              st.just("application/json"), values()),
+    st.tuples(
+        st.just("POST"),
+        st.sampled_from(
+            [
+                f"{PODS}/a/binding",
+                "/api/v1/namespaces",
+                "/api/v1/nodes",
+                "/api/v1/namespaces/default/serviceaccounts/default/token",
+                "/api/v1/namespaces/default/events",
+            ]
+        ),
+        st.just("application/json"),
+        values(),
+    ),
     st.tuples(st.just("DELETE"), st.just(f"{PODS}/nobody"), st.just("application/json"), values()),
-)  # fmt: skip
+)
 
 
 async def _send(requests: list[tuple[str, str, str, Any]]) -> list[tuple[int, bytes]]:
@@ -214,15 +265,52 @@ def test_no_bytes_make_the_server_fail(body: bytes) -> None:
 @settings(max_examples=150, deadline=None)
 @given(
     st.dictionaries(
-        st.sampled_from(["watch", "limit", "continue", "resourceVersion", "labelSelector", "fieldSelector",
-                         "resourceVersionMatch", "timeoutSeconds", "sendInitialEvents", "fieldValidation", "dryRun",
-                         "gracePeriodSeconds", "includeObject", "container", "tailLines"]),
-        st.sampled_from(["", "0", "1", "-1", "true", "a", "a=b", "a in (b", "a>1", "!a,b notin (c)", "Exact", "²",
-                         "NotOlderThan", "9" * 30, "metadata.name=a", "spec.nodeName!=x", "eyJydiI6MX0", ",", "a==="]),
+        st.sampled_from(
+            [
+                "watch",
+                "limit",
+                "continue",
+                "resourceVersion",
+                "labelSelector",
+                "fieldSelector",
+                "resourceVersionMatch",
+                "timeoutSeconds",
+                "sendInitialEvents",
+                "fieldValidation",
+                "dryRun",
+                "gracePeriodSeconds",
+                "includeObject",
+                "container",
+                "tailLines",
+            ]
+        ),
+        st.sampled_from(
+            [
+                "",
+                "0",
+                "1",
+                "-1",
+                "true",
+                "a",
+                "a=b",
+                "a in (b",
+                "a>1",
+                "!a,b notin (c)",
+                "Exact",
+                "²",
+                "NotOlderThan",
+                "9" * 30,
+                "metadata.name=a",
+                "spec.nodeName!=x",
+                "eyJydiI6MX0",
+                ",",
+                "a===",
+            ]
+        ),
     ),
     st.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]),
     st.sampled_from([PODS, f"{PODS}/b", f"{PODS}/b/log", "/api/v1/nodes", "/api", "/version", "/healthz", "/x"]),
-)  # fmt: skip
+)
 def test_no_query_makes_the_server_fail(query: dict[str, str], method: str, path: str) -> None:
     async def send() -> int:
         with tempfile.TemporaryDirectory() as folder:

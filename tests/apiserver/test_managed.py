@@ -37,26 +37,45 @@ async def config_map(server: Server, **data: str) -> Any:
 
 
 async def test_a_creator_owns_what_it_wrote_and_what_became_of_it(server: Server) -> None:
-    spec = {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}},
-                            "ports": [{"containerPort": 80}]}], "tolerations": [{"operator": "Exists"}]}  # fmt: skip
+    spec = {
+        "containers": [
+            {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}, "ports": [{"containerPort": 80}]}
+        ],
+        "tolerations": [{"operator": "Exists"}],
+    }
     made = await send(server, "POST", PODS, {"metadata": {"name": "p"}, "spec": spec})
     assert owners(made) == {
         "kubectl": {
             "f:spec": {
                 "f:containers": {
                     AS_WRITTEN: {
-                        ".": {}, "f:image": {}, "f:imagePullPolicy": {}, "f:name": {},
-                        "f:ports": {".": {}, 'k:{"containerPort":80,"protocol":"TCP"}': {
-                            ".": {}, "f:containerPort": {}, "f:protocol": {}}},
+                        ".": {},
+                        "f:image": {},
+                        "f:imagePullPolicy": {},
+                        "f:name": {},
+                        "f:ports": {
+                            ".": {},
+                            'k:{"containerPort":80,"protocol":"TCP"}': {
+                                ".": {},
+                                "f:containerPort": {},
+                                "f:protocol": {},
+                            },
+                        },
                         "f:resources": {".": {}, "f:requests": {".": {}, "f:cpu": {}}},
-                        "f:terminationMessagePath": {}, "f:terminationMessagePolicy": {},
-                    },
+                        "f:terminationMessagePath": {},
+                        "f:terminationMessagePolicy": {},
+                    }
                 },
-                "f:dnsPolicy": {}, "f:enableServiceLinks": {}, "f:restartPolicy": {}, "f:schedulerName": {},
-                "f:securityContext": {}, "f:terminationGracePeriodSeconds": {}, "f:tolerations": {},
+                "f:dnsPolicy": {},
+                "f:enableServiceLinks": {},
+                "f:restartPolicy": {},
+                "f:schedulerName": {},
+                "f:securityContext": {},
+                "f:terminationGracePeriodSeconds": {},
+                "f:tolerations": {},
             }
         }
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.row("R-011")

@@ -14,20 +14,27 @@ GROWS = f"quantity(object.{CPU}).isGreaterThan(quantity(oldObject.{CPU}))"
 
 
 def conditions(*expressions: str, **more: Any) -> dict[str, Any]:
-    return {"matchConditions": [
-        {"name": f"c{number}", "expression": each} for number, each in enumerate(expressions)], **more}
+    return {
+        "matchConditions": [{"name": f"c{number}", "expression": each} for number, each in enumerate(expressions)],
+        **more,
+    }
 
 
 @pytest.mark.parametrize("kind", ["mutating", "validating"])
 @pytest.mark.parametrize(
     ("expressions", "calls"),
     [
-        ((TRUE, TRUE), 1), ((TRUE, FALSE), 0), ((ERROR, FALSE), 0), ((GROWS,), 1), ((f"!({GROWS})",), 0),
+        ((TRUE, TRUE), 1),
+        ((TRUE, FALSE), 0),
+        ((ERROR, FALSE), 0),
+        ((GROWS,), 1),
+        ((f"!({GROWS})",), 0),
         (("request.subResource == 'resize' && request.operation == 'UPDATE'",), 1),
         (("request.userInfo.groups.exists(g, g == 'system:masters')", "request.resource.resource == 'pods'"), 1),
-        (("has(request.dryRun) && request.dryRun",), 0), (("request.namespace.startsWith('kube-')",), 0),
+        (("has(request.dryRun) && request.dryRun",), 0),
+        (("request.namespace.startsWith('kube-')",), 0),
     ],
-)  # fmt: skip
+)
 async def test_all_conditions_have_to_hold(
     server: Server, hooks: Hooks, kind: str, expressions: tuple[str, ...], calls: int
 ) -> None:

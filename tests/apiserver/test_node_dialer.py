@@ -94,18 +94,23 @@ async def test_a_kubelet_is_asked_as_the_api_servers_own_client(server: Server, 
 
 
 @pytest.mark.usefixtures("loopback")
-@pytest.mark.parametrize(("hosts", "own", "why"), [
-    (("192.0.2.7",), True, "tls: failed to verify certificate: x509: "),
-    ((HOST,), False, "tls: failed to verify certificate: x509: certificate signed by unknown authority"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("hosts", "own", "why"),
+    [
+        (("192.0.2.7",), True, "tls: failed to verify certificate: x509: "),
+        ((HOST,), False, "tls: failed to verify certificate: x509: certificate signed by unknown authority"),
+    ],
+)
 async def test_who_is_not_the_node_is_told_nothing(
     server: Server, tmp_path: Path, hosts: tuple[str, ...], own: bool, why: str
 ) -> None:
     authority = Authority.load(tmp_path / "pki", clock=SystemClock())
     signer = authority if own else Authority.load(tmp_path / "other", clock=SystemClock())
     seen: list[Request] = []
-    async with kubelet(signer.server("n1", hosts=hosts), authority, seen) as port, \
-            connections(server, authority) as found:  # fmt: skip
+    async with (
+        kubelet(signer.server("n1", hosts=hosts), authority, seen) as port,
+        connections(server, authority) as found,
+    ):
         await node(server, port)
         assert (await problem(found)).startswith(f'node "n1" cannot be reached at https://{HOST}:{port}: {why}')
     assert seen == []
@@ -125,18 +130,22 @@ async def test_a_kubelet_without_a_certificate_is_not_asked_and_the_error_says_w
         waiting = body("csr-1", pem, "kubernetes.io/kubelet-serving", ("digital signature", "server auth"))
         await who.request("POST", REQUESTS, json.dumps(waiting).encode())
         assert await problem(found) == (
-            f"{failed}; its serving certificate is not approved yet, see:  kubectl describe csr csr-1")
+            f"{failed}; its serving certificate is not approved yet, see:  kubectl describe csr csr-1"
+        )
     assert seen == []
 
 
-@pytest.mark.parametrize(("port", "addresses", "why"), [
-    (0, (("InternalIP", "192.0.2.7"),), "its kubelet listens nowhere"),
-    (10250, (("Hostname", "n1"),), "no preferred addresses found; known addresses: [{Hostname n1}]"),
-    (10250, (("InternalIP", "127.0.0.1"),), "the address 127.0.0.1 is not allowed"),
-    (10250, (("InternalIP", "169.254.169.254"),), "the address 169.254.169.254 is not allowed"),
-    (10250, (("InternalIP", "::ffff:127.0.0.1"),), "the address ::ffff:127.0.0.1 is not allowed"),
-    (10250, (("InternalIP", "evil.example.com/"),), "the address evil.example.com/ is not allowed"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("port", "addresses", "why"),
+    [
+        (0, (("InternalIP", "192.0.2.7"),), "its kubelet listens nowhere"),
+        (10250, (("Hostname", "n1"),), "no preferred addresses found; known addresses: [{Hostname n1}]"),
+        (10250, (("InternalIP", "127.0.0.1"),), "the address 127.0.0.1 is not allowed"),
+        (10250, (("InternalIP", "169.254.169.254"),), "the address 169.254.169.254 is not allowed"),
+        (10250, (("InternalIP", "::ffff:127.0.0.1"),), "the address ::ffff:127.0.0.1 is not allowed"),
+        (10250, (("InternalIP", "evil.example.com/"),), "the address evil.example.com/ is not allowed"),
+    ],
+)
 async def test_where_nobody_is_asked(server: Server, tmp_path: Path, port: int, addresses: Any, why: str) -> None:
     authority = Authority.load(tmp_path / "pki", clock=SystemClock())
     async with connections(server, authority) as found:
@@ -153,10 +162,13 @@ async def test_a_node_that_moves_is_found_again(server: Server, tmp_path: Path) 
         async with kubelet(pair, authority, seen) as first:
             await node(server, first)
             assert (await ask(found)).status == 200
-        status = {"addresses": [{"type": "InternalIP", "address": HOST}],
-                  "daemonEndpoints": {"kubeletEndpoint": {"Port": second}}}
-        code, _ = await send(server, "PATCH", "/api/v1/nodes/n1/status", {"status": status},
-                             kind="application/merge-patch+json")
+        status = {
+            "addresses": [{"type": "InternalIP", "address": HOST}],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": second}},
+        }
+        code, _ = await send(
+            server, "PATCH", "/api/v1/nodes/n1/status", {"status": status}, kind="application/merge-patch+json"
+        )
         assert code == 200
         assert (await ask(found)).status == 200
         assert len(found._dialer._clients) == 1

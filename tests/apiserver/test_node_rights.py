@@ -72,8 +72,11 @@ async def test_a_mirror_pod_gives_its_node_nothing(server: Server, clients: Cert
     await node_world(server)
     path = "/api/v1/namespaces/default/configmaps/c3"
     assert (await clients.node("n1", "GET", path))[0] == 403
-    spec = {"nodeName": "n1", "containers": [{"name": "c", "image": "i"}],
-            "volumes": [{"name": "v", "configMap": {"name": "c3"}}]}  # fmt: skip
+    spec = {
+        "nodeName": "n1",
+        "containers": [{"name": "c", "image": "i"}],
+        "volumes": [{"name": "v", "configMap": {"name": "c3"}}],
+    }
     meta = {"name": "odd", "annotations": {"kubernetes.io/config.mirror": "x"}}
     assert (await server.ask("POST", PODS, _json({"metadata": meta, "spec": spec}))).status == 201
     assert (await clients.node("n1", "GET", path))[0] == 403
@@ -83,21 +86,35 @@ async def test_a_right_to_an_audience_lifts_its_restriction(server: Server, clie
     uids = await node_world(server)
     rule = next(rule for rule in RULES if rule.id == "token-audience")
     body = filled(rule.body, uids)
-    role = {"metadata": {"name": "bank"}, "rules": [{
-        "verbs": ["request-serviceaccounts-token-audience"], "apiGroups": [""], "resources": ["bank"],
-        "resourceNames": ["default"]}]}  # fmt: skip
-    binding = {"metadata": {"name": "bank"}, "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": "bank"},
-               "subjects": [{"kind": "User", "apiGroup": GROUP, "name": "system:node:n1"}]}  # fmt: skip
+    role = {
+        "metadata": {"name": "bank"},
+        "rules": [
+            {
+                "verbs": ["request-serviceaccounts-token-audience"],
+                "apiGroups": [""],
+                "resources": ["bank"],
+                "resourceNames": ["default"],
+            }
+        ],
+    }
+    binding = {
+        "metadata": {"name": "bank"},
+        "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": "bank"},
+        "subjects": [{"kind": "User", "apiGroup": GROUP, "name": "system:node:n1"}],
+    }
     for resource, made in (("clusterroles", role), ("clusterrolebindings", binding)):
         assert (await server.ask("POST", f"/apis/{GROUP}/v1/{resource}", _json(made))).status == 201
     assert (await clients.node("n1", rule.method, rule.path, body))[0] == 201
 
 
-@pytest.mark.parametrize(("user", "groups", "text"), [
-    ("system:node:", ("system:nodes",), 'unknown node for user "system:node:"'),
-    ("system:node:n1", (), "cannot create resource"),
-    ("n1", ("system:nodes",), "cannot create resource"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("user", "groups", "text"),
+    [
+        ("system:node:", ("system:nodes",), 'unknown node for user "system:node:"'),
+        ("system:node:n1", (), "cannot create resource"),
+        ("n1", ("system:nodes",), "cannot create resource"),
+    ],
+)
 async def test_who_is_no_node(clients: Certified, user: str, groups: tuple[str, ...], text: str) -> None:
     code, answer = await clients.send(user, groups, "POST", NODES, {"metadata": {"name": "n1"}})
     assert code == 403
@@ -108,14 +125,23 @@ async def test_a_node_without_a_name_writes_nothing_whatever_roles_it_has(server
     await _nodes_are_administrators(server)
     code, answer = await clients.send("system:node:", ("system:nodes",), "POST", NODES, {"metadata": {"name": "n1"}})
     assert (code, answer["message"]) == (
-        403, 'nodes "n1" is forbidden: could not determine node from user "system:node:"')
+        403,
+        'nodes "n1" is forbidden: could not determine node from user "system:node:"',
+    )
 
 
-@pytest.mark.parametrize(("path", "method", "text"), [
-    (f"{PODS}/mine/resize", "PATCH", "unexpected pod subresource \"resize\", only 'status' and 'eviction' are allowed"),
-    (f"{PODS}/mine", "PATCH", 'unexpected operation "UPDATE", node "n1" can only create and delete mirror pods'),
-    ("/api/v1/namespaces/default/persistentvolumeclaims/claim1", "PATCH", "may only update PVC status"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("path", "method", "text"),
+    [
+        (
+            f"{PODS}/mine/resize",
+            "PATCH",
+            "unexpected pod subresource \"resize\", only 'status' and 'eviction' are allowed",
+        ),
+        (f"{PODS}/mine", "PATCH", 'unexpected operation "UPDATE", node "n1" can only create and delete mirror pods'),
+        ("/api/v1/namespaces/default/persistentvolumeclaims/claim1", "PATCH", "may only update PVC status"),
+    ],
+)
 async def test_what_roles_give_a_node_admission_still_refuses(
     server: Server, clients: Certified, path: str, method: str, text: str
 ) -> None:

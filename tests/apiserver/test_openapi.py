@@ -44,10 +44,15 @@ def _schemas(kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
 @pytest.mark.parametrize(
     "kind",
     [
-        "v2", "api/v1", "apis/apps/v1", "apis/autoscaling/v2", "apis/batch/v1", "apis/policy/v1",
+        "v2",
+        "api/v1",
+        "apis/apps/v1",
+        "apis/autoscaling/v2",
+        "apis/batch/v1",
+        "apis/policy/v1",
         "apis/discovery.k8s.io/v1",
     ],
-)  # fmt: skip
+)
 def test_schemas_are_those_of_upstream(kind: str) -> None:
     mine, theirs = _schemas(kind)
     compared = 0
@@ -90,9 +95,13 @@ def _pairs(message: Any) -> list[tuple[int, Any]]:
 
 @pytest.mark.parametrize(
     ("accept", "status", "kind"),
-    [("", 200, "application/json"), ("application/json, */*", 200, "application/json"), ("text/html", 406, ""),
-     (f"text/html, {KUBECTL}", 200, "application/com.github.proto-openapi.spec.v2.v1.0+protobuf")],
-)  # fmt: skip
+    [
+        ("", 200, "application/json"),
+        ("application/json, */*", 200, "application/json"),
+        ("text/html", 406, ""),
+        (f"text/html, {KUBECTL}", 200, "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"),
+    ],
+)
 async def test_version_2_comes_in_the_first_form_that_is_accepted(
     server: Server, accept: str, status: int, kind: str
 ) -> None:
@@ -116,12 +125,26 @@ METHODS = ("get", "post", "put", "patch", "delete")
 DEFINITION = {
     "metadata": {"name": "waffles.x.example"},
     "spec": {
-        "group": "x.example", "scope": "Namespaced", "names": {"plural": "waffles", "kind": "Waffle"},
-        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {
-            "type": "object", "description": "anything", "x-kubernetes-preserve-unknown-fields": True,
-            "properties": {"spec": {"type": "object"}}}}}],
+        "group": "x.example",
+        "scope": "Namespaced",
+        "names": {"plural": "waffles", "kind": "Waffle"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "description": "anything",
+                        "x-kubernetes-preserve-unknown-fields": True,
+                        "properties": {"spec": {"type": "object"}},
+                    }
+                },
+            }
+        ],
     },
-}  # fmt: skip
+}
 
 
 async def _documents(server: Server) -> list[dict[str, Any]]:
@@ -158,14 +181,25 @@ async def test_query_parameters_are_those_of_upstream(server: Server) -> None:
 
     pods, pod = "/api/v1/namespaces/{namespace}/pods", "/api/v1/namespaces/{namespace}/pods/{name}"
     assert names(pods, "get") == [
-        "allowWatchBookmarks", "continue", "fieldSelector", "labelSelector", "limit", "resourceVersion",
-        "resourceVersionMatch", "sendInitialEvents", "timeoutSeconds", "watch",
-    ]  # fmt: skip
+        "allowWatchBookmarks",
+        "continue",
+        "fieldSelector",
+        "labelSelector",
+        "limit",
+        "resourceVersion",
+        "resourceVersionMatch",
+        "sendInitialEvents",
+        "timeoutSeconds",
+        "watch",
+    ]
     assert names(pod, "patch") == ["dryRun", "fieldManager", "fieldValidation", "force"]
     assert names(pod, "delete") == [
-        "dryRun", "gracePeriodSeconds", "ignoreStoreReadErrorWithClusterBreakingPotential", "orphanDependents",
+        "dryRun",
+        "gracePeriodSeconds",
+        "ignoreStoreReadErrorWithClusterBreakingPotential",
+        "orphanDependents",
         "propagationPolicy",
-    ]  # fmt: skip
+    ]
     assert names(pod, "get") == []
     assert "tailLines" in names(f"{pod}/log", "get")
     assert [each["name"] for each in paths[pod]["parameters"]] == ["name", "namespace", "pretty"]

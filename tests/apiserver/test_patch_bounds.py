@@ -30,8 +30,10 @@ def test_copies_are_bounded_by_what_they_add() -> None:
 
 def test_a_copy_is_no_second_name_of_what_was_copied() -> None:
     patch = [
-        {"op": "add", "path": "/a/x", "value": 1}, {"op": "copy", "from": "/a", "path": "/b"},
-        {"op": "add", "path": "/a/y", "value": 2}, {"op": "add", "path": "/b/z", "value": 3},
+        {"op": "add", "path": "/a/x", "value": 1},
+        {"op": "copy", "from": "/a", "path": "/b"},
+        {"op": "add", "path": "/a/y", "value": 2},
+        {"op": "add", "path": "/b/z", "value": 3},
     ]
     assert jsonpatch.apply({"a": {}}, patch) == {"a": {"x": 1, "y": 2}, "b": {"x": 1, "z": 3}}
 
@@ -54,13 +56,16 @@ def test_pointers_deeper_than_any_document(path: str) -> None:
     assert cpu_ms(refused) < 100
 
 
-@pytest.mark.parametrize(("document", "patch"), [
-    ({"a": [0] * 100_000}, [{"op": "add", "path": "/a/-", "value": 1}] * 10_000),
-    ({"a": [0] * 100_000}, [{"op": "replace", "path": "/a/5", "value": 1}] * 10_000),
-    ({"a": {str(i): 0 for i in range(100_000)}}, [{"op": "add", "path": "/a/x", "value": 1}] * 10_000),
-    ({"a": {str(i): 0 for i in range(100_000)}}, [{"op": "test", "path": "/a/7", "value": 0}] * 10_000),
-    ({"a": {str(i): 0 for i in range(100_000)}}, [{"op": "remove", "path": f"/a/{i}"} for i in range(10_000)]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("document", "patch"),
+    [
+        ({"a": [0] * 100_000}, [{"op": "add", "path": "/a/-", "value": 1}] * 10_000),
+        ({"a": [0] * 100_000}, [{"op": "replace", "path": "/a/5", "value": 1}] * 10_000),
+        ({"a": {str(i): 0 for i in range(100_000)}}, [{"op": "add", "path": "/a/x", "value": 1}] * 10_000),
+        ({"a": {str(i): 0 for i in range(100_000)}}, [{"op": "test", "path": "/a/7", "value": 0}] * 10_000),
+        ({"a": {str(i): 0 for i in range(100_000)}}, [{"op": "remove", "path": f"/a/{i}"} for i in range(10_000)]),
+    ],
+)
 def test_ten_thousand_operations_on_something_large(document: Any, patch: Any) -> None:
     assert cpu_ms(lambda: jsonpatch.apply(document, patch)) < 100
 
@@ -68,8 +73,10 @@ def test_ten_thousand_operations_on_something_large(document: Any, patch: Any) -
 def test_neither_document_nor_patch_is_changed() -> None:
     document = {"a": [1, {"b": [2]}]}
     patch = [
-        {"op": "add", "path": "/c", "value": {"d": []}}, {"op": "add", "path": "/c/d/-", "value": 1},
-        {"op": "move", "from": "/a/1", "path": "/e"}, {"op": "add", "path": "/e/b/0", "value": 5},
+        {"op": "add", "path": "/c", "value": {"d": []}},
+        {"op": "add", "path": "/c/d/-", "value": 1},
+        {"op": "move", "from": "/a/1", "path": "/e"},
+        {"op": "add", "path": "/e/b/0", "value": 5},
     ]
     before = copy.deepcopy((document, patch))
     assert jsonpatch.apply(document, patch) == {"a": [1], "c": {"d": [1]}, "e": {"b": [5, 2]}}
@@ -81,15 +88,19 @@ NAMED = [{"name": f"c{number}", "image": "x"} for number in range(MANY)]
 SCALARS = [f"example.com/{number}" for number in range(MANY)]
 
 
-@pytest.mark.parametrize(("document", "patch"), [
-    ({"spec": {"containers": NAMED}}, {"spec": {"containers": NAMED[::-1]}}),
-    ({"spec": {"containers": NAMED}}, {"spec": {"containers": [{"$patch": "delete", **each} for each in NAMED]}}),
-    ({"spec": {"containers": NAMED}}, {"spec": {"$setElementOrder/containers": NAMED[::-1]}}),
-    ({"metadata": {"finalizers": SCALARS}}, {"metadata": {"finalizers": [*SCALARS[::2], *SCALARS[::-2]]}}),
-    ({"metadata": {"finalizers": SCALARS}}, {"metadata": {"$deleteFromPrimitiveList/finalizers": SCALARS[::-1]}}),
-    ({"metadata": {"finalizers": SCALARS}}, {"metadata": {"$setElementOrder/finalizers": SCALARS[::-3]}}),
-    ({"metadata": {"labels": dict.fromkeys(SCALARS, "")}}, {"metadata": {"labels": {"$retainKeys": SCALARS}}}),
-], ids=["merge", "delete", "order", "unite", "take out", "order of scalars", "retain"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("document", "patch"),
+    [
+        ({"spec": {"containers": NAMED}}, {"spec": {"containers": NAMED[::-1]}}),
+        ({"spec": {"containers": NAMED}}, {"spec": {"containers": [{"$patch": "delete", **each} for each in NAMED]}}),
+        ({"spec": {"containers": NAMED}}, {"spec": {"$setElementOrder/containers": NAMED[::-1]}}),
+        ({"metadata": {"finalizers": SCALARS}}, {"metadata": {"finalizers": [*SCALARS[::2], *SCALARS[::-2]]}}),
+        ({"metadata": {"finalizers": SCALARS}}, {"metadata": {"$deleteFromPrimitiveList/finalizers": SCALARS[::-1]}}),
+        ({"metadata": {"finalizers": SCALARS}}, {"metadata": {"$setElementOrder/finalizers": SCALARS[::-3]}}),
+        ({"metadata": {"labels": dict.fromkeys(SCALARS, "")}}, {"metadata": {"labels": {"$retainKeys": SCALARS}}}),
+    ],
+    ids=["merge", "delete", "order", "unite", "take out", "order of scalars", "retain"],
+)
 def test_strategic_merges_of_long_lists(document: Any, patch: Any) -> None:
     assert cpu_ms(lambda: strategic.apply(document, patch, Pod), most=200) < 200
 

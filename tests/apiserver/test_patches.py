@@ -38,13 +38,15 @@ def op(kind: str, path: str, **more: Json) -> Json:
         ({"a": 1}, [op("add", "/a", value=2)], {"a": 2}),
         ({"a": [1, 3]}, [op("add", "/a/1", value=2)], {"a": [1, 2, 3]}),
         ({"a": [1]}, [op("add", "/a/-", value=2)], {"a": [1, 2]}),
-        ({"a": 1}, [op("replace", "", value=[])], []), ({"a": 1}, [op("replace", "", value=2)], {"a": 1}),
+        ({"a": 1}, [op("replace", "", value=[])], []),
+        ({"a": 1}, [op("replace", "", value=2)], {"a": 1}),
         ({"a": [1, 2]}, [op("replace", "/a/-1", value=3), op("add", "/a/-1", value=4)], {"a": [1, 3, 4]}),
         ({"a": [1, 2]}, [op("remove", "/a/+0"), op("add", "/a/01", value=3)], {"a": [2, 3]}),
         ({"a": [1, 2]}, [op("move", "/a/-", **{"from": "/a/0"})], {"a": [2, 1]}),
         ({"a": 1}, [op("copy", "/b", **{"from": "/absent"})], {"a": 1, "b": None}),
         ({"a": {"b": 1}}, [op("test", "", value={"a": {"b": 1}}), op("replace", "x/a/b", value=2)], {"a": {"b": 2}}),
-        ({"~1": 1}, [op("test", "/~01", value=1), op("add", "/~01", value=2)], {"~1": 2}), ({"a": 1}, [], {"a": 1}),
+        ({"~1": 1}, [op("test", "/~01", value=1), op("add", "/~01", value=2)], {"~1": 2}),
+        ({"a": 1}, [], {"a": 1}),
         ({"a": 1, "b": 2}, [op("remove", "/a")], {"b": 2}),
         ({"a": [1, 2, 3]}, [op("remove", "/a/1")], {"a": [1, 3]}),
         ({"a": {"b": 1}}, [op("replace", "/a/b", value=None)], {"a": {"b": None}}),
@@ -63,18 +65,41 @@ def test_json_patch(document: Json, operations: Json, expected: Json) -> None:
 @pytest.mark.parametrize(
     "operation",
     [
-        op("remove", "/absent"), op("replace", "/list/9", value=1), op("add", "/absent/x", value=1),
-        op("add", "/list/9", value=1), op("add", "/list/0x1", value=1), op("remove", "/list/-"), op("remove", ""),
-        op("test", "/one", value=2), op("move", "/one/deep", **{"from": "/one"}), op("copy", "/x"), op("jump", "/one"),
-        {"op": "add"}, op("add", "one", value=1), {}, None, op("remove", "/list/\u0661"), op("add", "", value={}),
-        op("test", "/one", value=1.0), op("test", "/one", value=True), op("test", "/one", value="1"),
+        op("remove", "/absent"),
+        op("replace", "/list/9", value=1),
+        op("add", "/absent/x", value=1),
+        op("add", "/list/9", value=1),
+        op("add", "/list/0x1", value=1),
+        op("remove", "/list/-"),
+        op("remove", ""),
+        op("test", "/one", value=2),
+        op("move", "/one/deep", **{"from": "/one"}),
+        op("copy", "/x"),
+        op("jump", "/one"),
+        {"op": "add"},
+        op("add", "one", value=1),
+        {},
+        None,
+        op("remove", "/list/\u0661"),
+        op("add", "", value={}),
+        op("test", "/one", value=1.0),
+        op("test", "/one", value=True),
+        op("test", "/one", value="1"),
         op("test", "/one"),
-        op("test", "", value={"list": [1, 2]}), op("test", "/list", value=[1, 2.0]), op("replace", "/list/-3", value=1),
-        op("replace", "/list/2", value=1), op("add", "/list/-4", value=1), op("move", "/two", **{"from": "/absent"}),
-        op("copy", "/two", **{"from": ""}), op("copy", "/two", **{"from": "/one/deep"}), op("Add", "/one", value=1),
-        op("add", "/one/x", value=1), {"op": "add", "path": ["one"], "value": 1}, op("remove", "/list/1e0"),
+        op("test", "", value={"list": [1, 2]}),
+        op("test", "/list", value=[1, 2.0]),
+        op("replace", "/list/-3", value=1),
+        op("replace", "/list/2", value=1),
+        op("add", "/list/-4", value=1),
+        op("move", "/two", **{"from": "/absent"}),
+        op("copy", "/two", **{"from": ""}),
+        op("copy", "/two", **{"from": "/one/deep"}),
+        op("Add", "/one", value=1),
+        op("add", "/one/x", value=1),
+        {"op": "add", "path": ["one"], "value": 1},
+        op("remove", "/list/1e0"),
     ],
-)  # fmt: skip
+)
 def test_a_json_patch_that_does_not_fit_is_unprocessable(operation: Json) -> None:
     with pytest.raises(ApiError) as refused:
         jsonpatch.apply({"one": 1, "list": [1, 2]}, [operation])
@@ -138,37 +163,67 @@ A, B, C = ({"name": name, "image": name * 2} for name in "abc")
         # a resize, as kubectl sends it
         (
             _pod({**A, "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}),
-            {"spec": {"$setElementOrder/containers": [{"name": "a"}],
-                      "containers": [{"name": "a", "resources": {"requests": {"cpu": "2"}}}]}},
+            {
+                "spec": {
+                    "$setElementOrder/containers": [{"name": "a"}],
+                    "containers": [{"name": "a", "resources": {"requests": {"cpu": "2"}}}],
+                }
+            },
             _pod({**A, "resources": {"requests": {"cpu": "2", "memory": "1Gi"}}}),
         ),
         # the order that the client wants, with and without items
-        (_pod(A, B, C), {"spec": {"$setElementOrder/containers": [{"name": "c"}, {"name": "a"}, {"name": "b"}]}},
-         _pod(C, A, B)),
-        (_pod(A, B), {"spec": {"$setElementOrder/containers": [{"name": "b"}, {"name": "c"}, {"name": "a"}],
-                               "containers": [C]}}, _pod(B, C, A)),
+        (
+            _pod(A, B, C),
+            {"spec": {"$setElementOrder/containers": [{"name": "c"}, {"name": "a"}, {"name": "b"}]}},
+            _pod(C, A, B),
+        ),
+        (
+            _pod(A, B),
+            {"spec": {"$setElementOrder/containers": [{"name": "b"}, {"name": "c"}, {"name": "a"}], "containers": [C]}},
+            _pod(B, C, A),
+        ),
         # maps merge, null removes; directives of a map
-        ({"metadata": {"labels": {"a": "1", "b": "2"}}}, {"metadata": {"labels": {"b": None, "c": "3"}}},
-         {"metadata": {"labels": {"a": "1", "c": "3"}}}),
-        ({"metadata": {"labels": {"a": "1"}}}, {"metadata": {"labels": {"$patch": "replace", "c": "3"}}},
-         {"metadata": {"labels": {"c": "3"}}}),
-        ({"metadata": {"labels": {"a": "1"}}}, {"metadata": {"labels": {"$patch": "delete"}}},
-         {"metadata": {"labels": {}}}),
+        (
+            {"metadata": {"labels": {"a": "1", "b": "2"}}},
+            {"metadata": {"labels": {"b": None, "c": "3"}}},
+            {"metadata": {"labels": {"a": "1", "c": "3"}}},
+        ),
+        (
+            {"metadata": {"labels": {"a": "1"}}},
+            {"metadata": {"labels": {"$patch": "replace", "c": "3"}}},
+            {"metadata": {"labels": {"c": "3"}}},
+        ),
+        (
+            {"metadata": {"labels": {"a": "1"}}},
+            {"metadata": {"labels": {"$patch": "delete"}}},
+            {"metadata": {"labels": {}}},
+        ),
         # scalars: united, taken out; lists without a key are replaced
-        ({"metadata": {"finalizers": ["x", "y"]}}, {"metadata": {"finalizers": ["z", "x"]}},
-         {"metadata": {"finalizers": ["z", "x", "y"]}}),
-        ({"metadata": {"finalizers": ["x", "y"]}}, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["x", "q"]}},
-         {"metadata": {"finalizers": ["y"]}}),
-        (_pod({"name": "a", "command": ["x", "y"]}), _pod({"name": "a", "command": ["z"]}),
-         _pod({"name": "a", "command": ["z"]})),
+        (
+            {"metadata": {"finalizers": ["x", "y"]}},
+            {"metadata": {"finalizers": ["z", "x"]}},
+            {"metadata": {"finalizers": ["z", "x", "y"]}},
+        ),
+        (
+            {"metadata": {"finalizers": ["x", "y"]}},
+            {"metadata": {"$deleteFromPrimitiveList/finalizers": ["x", "q"]}},
+            {"metadata": {"finalizers": ["y"]}},
+        ),
+        (
+            _pod({"name": "a", "command": ["x", "y"]}),
+            _pod({"name": "a", "command": ["z"]}),
+            _pod({"name": "a", "command": ["z"]}),
+        ),
         # a union keeps only what the patch names
-        (_pod(volumes=[{"name": "v", "emptyDir": {}}]),
-         {"spec": {"volumes": [{"name": "v", "$retainKeys": ["name", "hostPath"], "hostPath": {"path": "/x"}}]}},
-         _pod(volumes=[{"name": "v", "hostPath": {"path": "/x"}}])),
+        (
+            _pod(volumes=[{"name": "v", "emptyDir": {}}]),
+            {"spec": {"volumes": [{"name": "v", "$retainKeys": ["name", "hostPath"], "hostPath": {"path": "/x"}}]}},
+            _pod(volumes=[{"name": "v", "hostPath": {"path": "/x"}}]),
+        ),
         # tolerations have no key to merge by
         (_pod(tolerations=[{"key": "a"}]), _pod(tolerations=[{"key": "b"}]), _pod(tolerations=[{"key": "b"}])),
     ],
-)  # fmt: skip
+)
 def test_strategic_merge(document: Json, patch: Json, expected: Json) -> None:
     assert strategic.apply(document, patch, Pod) == expected
 
@@ -186,13 +241,19 @@ def test_the_merge_key_is_the_one_of_the_kind() -> None:
 @pytest.mark.parametrize(
     "patch",
     [
-        [], "x",
-        _pod({"image": "no name"}), _pod({"name": {"x": None}}), _pod({"name": []}), _pod("a"),
+        [],
+        "x",
+        _pod({"image": "no name"}),
+        _pod({"name": {"x": None}}),
+        _pod({"name": []}),
+        _pod("a"),
         {"spec": {"$patch": "explode"}},
-        {"spec": {"$retainKeys": "a"}}, {"spec": {"$setElementOrder/containers": 1}},
-        {"metadata": {"$deleteFromPrimitiveList": ["x"]}}, {"spec": {"$setElementOrder/containers": [{"image": "x"}]}},
+        {"spec": {"$retainKeys": "a"}},
+        {"spec": {"$setElementOrder/containers": 1}},
+        {"metadata": {"$deleteFromPrimitiveList": ["x"]}},
+        {"spec": {"$setElementOrder/containers": [{"image": "x"}]}},
     ],
-)  # fmt: skip
+)
 def test_a_strategic_patch_that_makes_no_sense_is_a_bad_request(patch: Json) -> None:
     with pytest.raises(ApiError) as refused:
         strategic.apply({**_pod(A), "metadata": {"finalizers": ["x"]}}, patch, Pod)

@@ -66,9 +66,10 @@ async def test_ephemeral_containers_and_images_by_every_patch(server: Server) ->
     await label(server, enforce="baseline")
     image = {"spec": {"containers": [{"name": "a", "image": "j"}]}}
     for body, kind in (
-        (image, STRATEGIC_PATCH), ({"spec": manifest(image="j", **PRIVILEGED)["spec"]}, MERGE_PATCH),
+        (image, STRATEGIC_PATCH),
+        ({"spec": manifest(image="j", **PRIVILEGED)["spec"]}, MERGE_PATCH),
         ([{"op": "replace", "path": "/spec/containers/0/image", "value": "j"}], "application/json-patch+json"),
-    ):  # fmt: skip
+    ):
         code, _, answer = await ask(server, "PATCH", f"{PODS}/p", body, kind)
         assert (code, answer["message"]) == (403, f'pods "p" is forbidden: {VIOLATES}'), kind
     guest = {"spec": {"ephemeralContainers": [{"name": "e", "image": "i"}]}}
@@ -79,7 +80,9 @@ async def test_ephemeral_containers_and_images_by_every_patch(server: Server) ->
 async def test_bad_labels_that_are_there_can_stay_and_count_as_restricted(server: Server) -> None:
     code, _, answer = await label(server, enforce="strict", audit_version="x")
     assert (code, [cause["field"] for cause in answer["details"]["causes"]]) == (
-        422, [f"metadata.labels[{LABEL}enforce]", f"metadata.labels[{LABEL}audit-version]"])  # fmt: skip
+        422,
+        [f"metadata.labels[{LABEL}enforce]", f"metadata.labels[{LABEL}audit-version]"],
+    )
     record = await server.context.store.get("/registry/namespaces/default")
     assert record is not None
     value = json.loads(record.value)
@@ -126,8 +129,15 @@ async def test_others_are_answered_while_a_large_pod_is_checked(server: Server) 
     await label(server, enforce="restricted")
     containers = [{"name": f"c{number}", "image": "i"} for number in range(2000)]
     pod = codec.convert(manifest() | {"spec": {"containers": containers}}, Pod)
-    attributes = Attributes(operation="CREATE", info=info_for(Pod), subresource="", namespace="default", name="p",
-                            identity=ADMIN, dry_run=False)  # fmt: skip
+    attributes = Attributes(
+        operation="CREATE",
+        info=info_for(Pod),
+        subresource="",
+        namespace="default",
+        name="p",
+        identity=ADMIN,
+        dry_run=False,
+    )
     with pytest.raises(ApiError, match="violates PodSecurity"):
         await _overtaken(server, PodSecurity(server.context).validate(attributes, pod))
 
@@ -138,10 +148,13 @@ async def test_so_many_existing_pods_are_looked_at_while_others_are_answered(ser
     assert code == 200
     checked = f"the first {MOST_PODS} of {MOST_PODS + 7} existing pods"
     violating = 'existing pods in namespace \\"default\\" violate the new PodSecurity enforce level'
-    assert warning == ", ".join((
-        f'299 - "new PodSecurity enforce level only checked against {checked}"',
-        f'299 - "{violating} \\"baseline:latest\\""',
-        f'299 - "p00000 (and {MOST_PODS - 1} other pods): privileged"'))  # fmt: skip
+    assert warning == ", ".join(
+        (
+            f'299 - "new PodSecurity enforce level only checked against {checked}"',
+            f'299 - "{violating} \\"baseline:latest\\""',
+            f'299 - "p00000 (and {MOST_PODS - 1} other pods): privileged"',
+        )
+    )
 
 
 async def test_existing_pods_are_looked_at_for_a_second(server: Server) -> None:
@@ -158,8 +171,16 @@ async def test_existing_pods_are_looked_at_for_a_second(server: Server) -> None:
     old = await server.context.find(Namespace, "default")
     assert old is not None
     new = codec.convert({"metadata": {"name": "default", "labels": {LABEL + "enforce": "baseline"}}}, Namespace)
-    attributes = Attributes(operation="UPDATE", info=info_for(Namespace), subresource="", namespace="",
-                            name="default", identity=ADMIN, dry_run=False, old=old)  # fmt: skip
+    attributes = Attributes(
+        operation="UPDATE",
+        info=info_for(Namespace),
+        subresource="",
+        namespace="",
+        name="default",
+        identity=ADMIN,
+        dry_run=False,
+        old=old,
+    )
     await plugin.validate(attributes, new)
     told = attributes.rounds.warnings[0]
     assert told == "new PodSecurity enforce level only checked against the first 2 of 100 existing pods"
@@ -168,8 +189,9 @@ async def test_existing_pods_are_looked_at_for_a_second(server: Server) -> None:
 async def test_the_audit_log_says_what_was_enforced_and_what_would_not_pass(tmp_path: Path) -> None:
     async with audited(tmp_path) as made:
         labels = {LABEL + "enforce": "privileged", LABEL + "audit": "baseline"}
-        await made.ask("PATCH", SPACE, json.dumps({"metadata": {"labels": labels}}).encode(),
-                       headers={"content-type": MERGE_PATCH})  # fmt: skip
+        await made.ask(
+            "PATCH", SPACE, json.dumps({"metadata": {"labels": labels}}).encode(), headers={"content-type": MERGE_PATCH}
+        )
         await made.ask("POST", PODS, json.dumps(manifest(**PRIVILEGED)).encode())
         events = {line["verb"]: line.get("annotations") for line in await made.lines()}
     assert events["patch"] is None

@@ -40,8 +40,10 @@ class Client:
 
     def seen(self) -> list[list[str]]:
         """The names of the objects in each piece."""
-        return [[document(line)["object"]["metadata"].get("name", "") for line in piece.splitlines()]
-                for piece in self.written]  # fmt: skip
+        return [
+            [document(line)["object"]["metadata"].get("name", "") for line in piece.splitlines()]
+            for piece in self.written
+        ]
 
 
 @asynccontextmanager

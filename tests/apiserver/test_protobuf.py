@@ -52,7 +52,7 @@ def test_what_kubectl_sends(command: str) -> None:
         (part(1, part(1, b"a") + part(1, b"b")), {"metadata": {"name": "b"}}),
         (part(15, b"later") + part(14, 1) + bytes([13 << 3 | 5]) + b"1234" + bytes([13 << 3 | 1]) + b"12345678", {}),
     ],
-)  # fmt: skip
+)
 def test_absence_and_zero(raw: bytes, wanted: dict[str, Any]) -> None:
     assert protobuf.decode(enveloped("v1", "ConfigMap", raw)) == {"apiVersion": "v1", "kind": "ConfigMap", **wanted}
 
@@ -60,9 +60,13 @@ def test_absence_and_zero(raw: bytes, wanted: dict[str, Any]) -> None:
 def test_delete_options_of_every_group() -> None:
     raw = part(1, 0) + part(2, part(1, b"u")) + part(4, b"Orphan") + part(5, b"All")
     assert protobuf.decode(enveloped("scheduling.k8s.io/v1", "DeleteOptions", raw)) == {
-        "apiVersion": "scheduling.k8s.io/v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0,
-        "preconditions": {"uid": "u"}, "propagationPolicy": "Orphan", "dryRun": ["All"],
-    }  # fmt: skip
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "DeleteOptions",
+        "gracePeriodSeconds": 0,
+        "preconditions": {"uid": "u"},
+        "propagationPolicy": "Orphan",
+        "dryRun": ["All"],
+    }
 
 
 @pytest.mark.parametrize(

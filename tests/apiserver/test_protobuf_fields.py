@@ -48,23 +48,33 @@ def definition(*schema: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("schema", "wanted"),
     [
-        (part(5, b"object") + part(29, part(1, b"a") + part(2, part(5, b"string"))),
-         {"type": "object", "properties": {"a": {"type": "string"}}}),
+        (
+            part(5, b"object") + part(29, part(1, b"a") + part(2, part(5, b"string"))),
+            {"type": "object", "properties": {"a": {"type": "string"}}},
+        ),
         (part(2, b"s") + part(3, b"#/r"), {"$schema": "s", "$ref": "#/r"}),
         (double(9, 5) + double(11, -0.5) + part(13, 0), {"maximum": 5, "minimum": -0.5, "maxLength": 0}),
-        (part(8, part(1, b'{"a":[1]}')) + part(20, part(1, b"1")) + part(20, part(1, b'"b"')),
-         {"default": {"a": [1]}, "enum": [1, "b"]}),
+        (
+            part(8, part(1, b'{"a":[1]}')) + part(20, part(1, b"1")) + part(20, part(1, b'"b"')),
+            {"default": {"a": [1]}, "enum": [1, "b"]},
+        ),
         (part(24, part(1, part(5, b"integer"))), {"items": {"type": "integer"}}),
         (part(24, part(2, part(5, b"integer")) + part(2, b"")), {"items": [{"type": "integer"}, {}]}),
-        (part(30, part(1, 0)), {"additionalProperties": False}), (part(30, part(1, 1)), {"additionalProperties": True}),
+        (part(30, part(1, 0)), {"additionalProperties": False}),
+        (part(30, part(1, 1)), {"additionalProperties": True}),
         (part(30, part(1, 1) + part(2, part(37, 1))), {"additionalProperties": {"nullable": True}}),
         (part(32, part(1, b"k") + part(2, part(2, b"x") + part(2, b"y"))), {"dependencies": {"k": ["x", "y"]}}),
-        (part(28, part(38, 1)) + part(42, b"map") + part(41, b"name"),
-         {"not": {"x-kubernetes-preserve-unknown-fields": True}, "x-kubernetes-list-type": "map",
-          "x-kubernetes-list-map-keys": ["name"]}),
+        (
+            part(28, part(38, 1)) + part(42, b"map") + part(41, b"name"),
+            {
+                "not": {"x-kubernetes-preserve-unknown-fields": True},
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["name"],
+            },
+        ),
         (part(44, part(1, b"self") + part(2, b"m")), {"x-kubernetes-validations": [{"rule": "self", "message": "m"}]}),
     ],
-)  # fmt: skip
+)
 def test_schemas(schema: bytes, wanted: dict[str, Any]) -> None:
     """By the numbers of apiextensions' generated.proto, which kubectl does not have in it."""
     (version,) = protobuf.decode(definition(schema))["spec"]["versions"]
@@ -76,9 +86,13 @@ def test_api_services() -> None:
     spec = part(1, service) + part(2, b"g.io") + part(3, b"v1") + part(5, b"\x00") + part(7, 100) + part(8, 15)
     read = protobuf.decode(enveloped("apiregistration.k8s.io/v1", "APIService", part(2, spec)))
     assert read["spec"] == {
-        "service": {"namespace": "ns", "name": "n", "port": 444}, "group": "g.io", "version": "v1", "caBundle": "AA==",
-        "groupPriorityMinimum": 100, "versionPriority": 15,
-    }  # fmt: skip
+        "service": {"namespace": "ns", "name": "n", "port": 444},
+        "group": "g.io",
+        "version": "v1",
+        "caBundle": "AA==",
+        "groupPriorityMinimum": 100,
+        "versionPriority": 15,
+    }
 
 
 @pytest.mark.parametrize("value", [float("inf"), float("nan")])
@@ -112,21 +126,32 @@ def test_what_resizes_a_pod() -> None:
     sizes = {"limits": {"cpu": "100m"}, "requests": {"cpu": "100m"}}
     policies = [{"resourceName": "cpu", "restartPolicy": "NotRequired"}]
     assert protobuf.decode(enveloped("v1", "Pod", part(2, spec) + part(3, status))) == {
-        "apiVersion": "v1", "kind": "Pod",
+        "apiVersion": "v1",
+        "kind": "Pod",
         "spec": {
             "containers": [{"name": "c", "resources": sizes, "resizePolicy": policies}],
-            "ephemeralContainers": [{"name": "e", "resizePolicy": policies}], "resources": sizes,
+            "ephemeralContainers": [{"name": "e", "resizePolicy": policies}],
+            "resources": sizes,
         },
         "status": {
-            "conditions": [{
-                "type": "PodResizePending", "status": "True", "lastProbeTime": "1970-01-01T00:01:00Z",
-                "lastTransitionTime": "1970-01-01T00:00:00Z", "reason": "Deferred", "message": "m",
-                "observedGeneration": 3,
-            }],
+            "conditions": [
+                {
+                    "type": "PodResizePending",
+                    "status": "True",
+                    "lastProbeTime": "1970-01-01T00:01:00Z",
+                    "lastTransitionTime": "1970-01-01T00:00:00Z",
+                    "reason": "Deferred",
+                    "message": "m",
+                    "observedGeneration": 3,
+                }
+            ],
             "containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "100m"}, "resources": sizes}],
-            "resize": "Deferred", "observedGeneration": 3, "allocatedResources": {"cpu": "100m"}, "resources": sizes,
+            "resize": "Deferred",
+            "observedGeneration": 3,
+            "allocatedResources": {"cpu": "100m"},
+            "resources": sizes,
         },
-    }  # fmt: skip
+    }
     node = protobuf.decode(enveloped("v1", "Node", part(3, part(14, b"F") + part(14, b"G"))))
     assert node["status"] == {"declaredFeatures": ["F", "G"]}
 

@@ -45,8 +45,8 @@ class Disturbed(StoreLayer):
         return await super().create(key, value, along=along)
 
     async def update(
-        self, key: str, value: bytes, *, expected: int, freeing: bool = False, along: Sequence[Companion] = (),
-    ) -> Record:  # fmt: skip
+        self, key: str, value: bytes, *, expected: int, freeing: bool = False, along: Sequence[Companion] = ()
+    ) -> Record:
         self._disturb(key)
         if "/pods/" in key and self._chances.random() < 0.2:
             raise RevisionConflict(await self.get(key))
@@ -95,10 +95,15 @@ async def test_writes_at_once_never_exceed_a_quota_nor_leave_a_charge(tmp_path: 
         made = [number for number, (code, _) in enumerate(await asyncio.gather(*creating)) if code == 201]
         assert 0 < len(made) <= 12
         resizing = [
-            send(server, "PATCH", f"{NAMESPACE}/pods/p{number}/resize", bigger(f"{chances.randrange(1, 6)}00m"),
-                 "application/strategic-merge-patch+json")
+            send(
+                server,
+                "PATCH",
+                f"{NAMESPACE}/pods/p{number}/resize",
+                bigger(f"{chances.randrange(1, 6)}00m"),
+                "application/strategic-merge-patch+json",
+            )
             for number in made
-        ]  # fmt: skip
+        ]
         assert 200 in {code for code, _ in await asyncio.gather(*resizing)}
         charged = await used(server)
         assert charged == await counted(server)
@@ -175,8 +180,11 @@ async def test_a_service_that_becomes_a_node_port_is_charged(server: Server) -> 
 
 
 def claim(name: str, storage: str) -> dict[str, Any]:
-    spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "gold",
-            "resources": {"requests": {"storage": storage}}}
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "gold",
+        "resources": {"requests": {"storage": storage}},
+    }
     return {"metadata": {"name": name}, "spec": spec}
 
 
@@ -191,12 +199,17 @@ async def test_claims_are_charged_in_whole_bytes_and_by_class(server: Server) ->
 
 async def test_custom_resources_are_counted(server: Server) -> None:
     names = {"plural": "tins", "singular": "tin", "kind": "Tin"}
-    version = {"name": "v1", "served": True, "storage": True,
-               "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}
-    definition = {"metadata": {"name": "tins.example.org"}, "spec": {
-        "group": "example.org", "names": names, "scope": "Namespaced", "versions": [version]}}
-    code, body = await send(
-        server, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+    }
+    definition = {
+        "metadata": {"name": "tins.example.org"},
+        "spec": {"group": "example.org", "names": names, "scope": "Namespaced", "versions": [version]},
+    }
+    code, body = await send(server, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
     assert code == 201, body
     await quota(server, {"count/tins.example.org": "1"})
     path, tin = "/apis/example.org/v1/namespaces/default/tins", {"apiVersion": "example.org/v1", "kind": "Tin"}

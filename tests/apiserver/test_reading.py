@@ -119,14 +119,20 @@ async def test_versions_of_a_list(server: Server) -> None:
 @pytest.mark.parametrize(
     ("selector", "expected"),
     [
-        ("labelSelector=colour=red", ["a"]), ("labelSelector=colour==red", ["a"]),
-        ("labelSelector=colour!=red", ["b", "c"]), ("labelSelector=colour", ["a", "b"]),
-        ("labelSelector=!colour", ["c"]), ("labelSelector=colour in (red,blue)", ["a", "b"]),
-        ("labelSelector=colour notin (red)", ["b", "c"]), ("labelSelector=colour=red,size=1", []),
-        ("fieldSelector=metadata.name=b", ["b"]), ("fieldSelector=metadata.name!=b", ["a", "c"]),
-        ("fieldSelector=metadata.namespace=other", []), ("labelSelector=colour&fieldSelector=metadata.name=a", ["a"]),
+        ("labelSelector=colour=red", ["a"]),
+        ("labelSelector=colour==red", ["a"]),
+        ("labelSelector=colour!=red", ["b", "c"]),
+        ("labelSelector=colour", ["a", "b"]),
+        ("labelSelector=!colour", ["c"]),
+        ("labelSelector=colour in (red,blue)", ["a", "b"]),
+        ("labelSelector=colour notin (red)", ["b", "c"]),
+        ("labelSelector=colour=red,size=1", []),
+        ("fieldSelector=metadata.name=b", ["b"]),
+        ("fieldSelector=metadata.name!=b", ["a", "c"]),
+        ("fieldSelector=metadata.namespace=other", []),
+        ("labelSelector=colour&fieldSelector=metadata.name=a", ["a"]),
     ],
-)  # fmt: skip
+)
 async def test_selectors(server: Server, selector: str, expected: list[str]) -> None:
     await put(server, "a", colour="red")
     await put(server, "b", colour="blue")

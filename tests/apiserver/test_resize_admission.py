@@ -68,8 +68,9 @@ class TestLimitRange:
         code, found = await resize(server, asking(c="2"))
         assert code == 200
         assert found["spec"]["containers"][0]["resources"] == {
-            "limits": {"memory": "2Gi"}, "requests": {"cpu": "2", "memory": "1Gi"},
-        }  # fmt: skip
+            "limits": {"memory": "2Gi"},
+            "requests": {"cpu": "2", "memory": "1Gi"},
+        }
         assert "annotations" not in found["metadata"]
 
     @pytest.mark.row("R-060")
@@ -101,10 +102,15 @@ async def used(server: Server) -> str:
 async def reported(server: Server, allocated: str, actual: str, *conditions: Mapping[str, Any]) -> None:
     """What the node says of the container: its promise, what the runtime enforces, and how the resize goes."""
     container = {
-        "name": "c", "image": "x", "imageID": "", "ready": True, "restartCount": 0,
-        "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}, "allocatedResources": {"cpu": allocated},
+        "name": "c",
+        "image": "x",
+        "imageID": "",
+        "ready": True,
+        "restartCount": 0,
+        "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}},
+        "allocatedResources": {"cpu": allocated},
         "resources": {"requests": {"cpu": actual}},
-    }  # fmt: skip
+    }
     status = {"phase": "Running", "containerStatuses": [container], "conditions": list(conditions)}
     code, body = await send(server, "PATCH", f"{POD}/status", {"status": status}, MERGE_PATCH)
     assert code == 200, body
@@ -206,7 +212,7 @@ class TestNode:
         code, body = await resize(server, grown("c", cpu="2100m", memory="3Gi"))
         assert code == 403
         assert body["message"] == (
-            "pods \"p\" is forbidden: node didn't have enough allocatable resources: "
+            'pods "p" is forbidden: node didn\'t have enough allocatable resources: '
             "cpu, requested: 2100, allocatable: 2000; memory, requested: 3221225472, allocatable: 2147483648"
         )
         assert body["details"]["causes"] == [{"reason": "NodeCapacity"}]
@@ -238,10 +244,15 @@ class TestNode:
         [
             (grown("i", "initContainers", cpu="900m"), "InPlacePodVerticalScalingInitContainers"),
             ({"spec": {"resources": {"requests": {"cpu": "1500m"}}}}, "InPlacePodLevelResourcesVerticalScaling"),
-            ({"spec": grown("i", "initContainers", cpu="900m")["spec"] | {"resources": {"requests": {"cpu": "1500m"}}}},
-             "InPlacePodLevelResourcesVerticalScaling, InPlacePodVerticalScalingInitContainers"),
+            (
+                {
+                    "spec": grown("i", "initContainers", cpu="900m")["spec"]
+                    | {"resources": {"requests": {"cpu": "1500m"}}}
+                },
+                "InPlacePodLevelResourcesVerticalScaling, InPlacePodVerticalScalingInitContainers",
+            ),
         ],
-    )  # fmt: skip
+    )
     async def test_a_node_has_to_declare_what_a_resize_needs(
         self, server: Server, patch: dict[str, Any], features: str
     ) -> None:

@@ -20,7 +20,7 @@ from support.resizing import (
     send,
     spec,
     stored,
-)  # fmt: skip
+)
 from support.server import Server
 
 GREW = spec(container("c", {"cpu": "1500m", "memory": "1Gi"}, {"cpu": "2", "memory": "2Gi"}))["containers"]
@@ -111,9 +111,11 @@ async def test_the_main_endpoint_does_not_resize(server: Server) -> None:
 async def test_what_is_not_a_resize_is_dropped_silently(server: Server) -> None:
     pod = await stored(server, labels={"a": "b"})
     pod["metadata"] |= {
-        "labels": {"x": "y"}, "annotations": {"x": "y"}, "finalizers": ["a.b/c"],
+        "labels": {"x": "y"},
+        "annotations": {"x": "y"},
+        "finalizers": ["a.b/c"],
         "ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u"}],
-    }  # fmt: skip
+    }
     pod["spec"]["containers"][0] |= {"image": "other"}
     pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "1500m"
     pod["status"] = {"phase": "Failed"}
@@ -156,8 +158,9 @@ async def test_a_limit_brings_its_request(server: Server) -> None:
     code, found = await resize(server, patch)
     assert code == 200
     assert found["spec"]["containers"][0]["resources"] == {
-        "limits": {"cpu": "2"}, "requests": {"cpu": "2", "memory": "1Gi"},
-    }  # fmt: skip
+        "limits": {"cpu": "2"},
+        "requests": {"cpu": "2", "memory": "1Gi"},
+    }
 
 
 @pytest.mark.row("R-017")
@@ -193,8 +196,14 @@ async def test_the_family_of_a_suffix_stays(server: Server) -> None:
 @pytest.mark.row("R-048", "R-049")
 async def test_every_fault_is_named_once_with_a_cause_each(server: Server) -> None:
     await stored(server, spec(container("a", {"cpu": "1"}), container("b", {"cpu": "1"})))
-    first, second = ({"name": name, "resizePolicy": [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}],
-                      "resources": {"requests": {"cpu": "-1"}}} for name in "ab")  # fmt: skip
+    first, second = (
+        {
+            "name": name,
+            "resizePolicy": [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}],
+            "resources": {"requests": {"cpu": "-1"}},
+        }
+        for name in "ab"
+    )
     code, body = await resize(server, {"spec": {"containers": [first, second]}})
     negative = 'Invalid value: "-1": must be greater than or equal to 0'
     only = "Forbidden: only cpu and memory resources are mutable"

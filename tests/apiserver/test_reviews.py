@@ -42,9 +42,10 @@ async def test_a_path_and_a_binding_of_a_role_that_is_not_there(server: Server) 
     assert (await may(server, JANE, nonResourceAttributes={"path": "/version", "verb": "get"}))["allowed"] is True
     assert (await may(server, JANE, nonResourceAttributes={"path": "/metrics", "verb": "get"}))["allowed"] is False
     body = {
-        "metadata": {"name": "b"}, "subjects": [{"kind": "User", "name": "jane"}],
+        "metadata": {"name": "b"},
+        "subjects": [{"kind": "User", "name": "jane"}],
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "nope"},
-    }  # fmt: skip
+    }
     assert (await send(server, "POST", f"{RBAC}/namespaces/default/rolebindings", body))[0] == 201
     asked = {"verb": "list", "resource": "pods", "namespace": "default"}
     answer = await may(server, JANE, resourceAttributes=asked)
@@ -71,8 +72,10 @@ async def test_a_node_may_list_what_a_selector_confines_to_it(
 async def test_a_selector_by_name_counts_as_that_object(server: Server) -> None:
     await grant(server, rule("list watch", "configmaps", resourceNames=["mine"]))
     maps = "/api/v1/namespaces/default/configmaps"
-    codes = [(await send(server, "GET", f"{maps}{query}", who=JANE))[0]
-             for query in ("?fieldSelector=metadata.name=mine", "?fieldSelector=metadata.name=other", "")]  # fmt: skip
+    codes = [
+        (await send(server, "GET", f"{maps}{query}", who=JANE))[0]
+        for query in ("?fieldSelector=metadata.name=mine", "?fieldSelector=metadata.name=other", "")
+    ]
     assert codes == [200, 403, 403]
 
 
@@ -134,9 +137,10 @@ async def test_what_is_wrong_with_a_token_is_said(server: Server) -> None:
 @pytest.mark.parametrize("kind", ["Secret", "Node", "Pod"])
 async def test_a_token_ends_with_what_it_is_bound_to(server: Server, kind: str) -> None:
     made: dict[str, tuple[str, dict[str, Any]]] = {
-        "Secret": ("/api/v1/namespaces/default/secrets", {}), "Node": ("/api/v1/nodes", {}),
+        "Secret": ("/api/v1/namespaces/default/secrets", {}),
+        "Node": ("/api/v1/nodes", {}),
         "Pod": (PODS, {"spec": {"containers": [{"name": "c", "image": "i"}]}}),
-    }  # fmt: skip
+    }
     path, body = made[kind]
     assert (await send(server, "POST", path, {"metadata": {"name": "x"}, **body}))[0] == 201
     token = await issued(server, boundObjectRef={"kind": kind, "apiVersion": "v1", "name": "x"})
@@ -158,8 +162,7 @@ async def test_a_pod_of_another_account_and_one_of_another_uid(server: Server) -
 
 
 NOT_FOUND = (
-    'audience "bank" not found in pod spec volume, '
-    "system:node:n1 is not authorized to request tokens for this audience"
+    'audience "bank" not found in pod spec volume, system:node:n1 is not authorized to request tokens for this audience'
 )
 
 
@@ -220,35 +223,62 @@ async def test_a_bootstrap_token_is_a_bootstrapper(server: Server) -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [{"usage-bootstrap-authentication": "false"}, {"expiration": "2020-01-01T00:00:00Z"}, {"expiration": "soon"},
-     {"token-id": "fedcba"}, {"kind": "Opaque"}],
-)  # fmt: skip
+    [
+        {"usage-bootstrap-authentication": "false"},
+        {"expiration": "2020-01-01T00:00:00Z"},
+        {"expiration": "soon"},
+        {"token-id": "fedcba"},
+        {"kind": "Opaque"},
+    ],
+)
 async def test_bootstrap_tokens_that_are_none(server: Server, data: dict[str, str]) -> None:
     token = await bootstrap_token(server, **data)
     got = await server.ask("GET", "/api", identity=None, authorization=f"Bearer {token}")
     assert got.status == 401
 
 
-BOT = Identity("system:serviceaccount:default:bot", ("system:serviceaccounts",), "",
-               {"authentication.kubernetes.io/node-name": ("n1",)})  # fmt: skip
+BOT = Identity(
+    "system:serviceaccount:default:bot",
+    ("system:serviceaccounts",),
+    "",
+    {"authentication.kubernetes.io/node-name": ("n1",)},
+)
 API = "authentication.k8s.io"
 
 
 @pytest.mark.parametrize(
     ("rules", "other", "status"),
     [
-        ([rule("impersonate-on:associated-node:list", "pods"), rule("impersonate:associated-node", "nodes", API)],
-         {"user": "system:node:n1"}, 200),
-        ([rule("impersonate-on:associated-node:list", "pods"), rule("impersonate:associated-node", "nodes", API)],
-         {"user": "system:node:n2"}, 403),
-        ([rule("impersonate-on:arbitrary-node:list", "pods"),
-          rule("impersonate:arbitrary-node", "nodes", API, resourceNames=["n1"])], {"user": "system:node:n1"}, 200),
-        ([rule("impersonate-on:user-info:list", "pods"), rule("impersonate:user-info", "*", API)],
-         {"user": "joe", "group": "system:masters"}, 403),
-        ([rule("impersonate-on:user-info:list", "pods"), rule("impersonate:user-info", "*", API)],
-         {"user": "system:serviceaccount:default:x"}, 403),
+        (
+            [rule("impersonate-on:associated-node:list", "pods"), rule("impersonate:associated-node", "nodes", API)],
+            {"user": "system:node:n1"},
+            200,
+        ),
+        (
+            [rule("impersonate-on:associated-node:list", "pods"), rule("impersonate:associated-node", "nodes", API)],
+            {"user": "system:node:n2"},
+            403,
+        ),
+        (
+            [
+                rule("impersonate-on:arbitrary-node:list", "pods"),
+                rule("impersonate:arbitrary-node", "nodes", API, resourceNames=["n1"]),
+            ],
+            {"user": "system:node:n1"},
+            200,
+        ),
+        (
+            [rule("impersonate-on:user-info:list", "pods"), rule("impersonate:user-info", "*", API)],
+            {"user": "joe", "group": "system:masters"},
+            403,
+        ),
+        (
+            [rule("impersonate-on:user-info:list", "pods"), rule("impersonate:user-info", "*", API)],
+            {"user": "system:serviceaccount:default:x"},
+            403,
+        ),
     ],
-)  # fmt: skip
+)
 async def test_modes_of_impersonation(
     server: Server, rules: list[dict[str, Any]], other: dict[str, str], status: int
 ) -> None:

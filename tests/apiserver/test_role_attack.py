@@ -63,24 +63,29 @@ async def test_verbs_without_a_request(server: Server, role: str) -> None:
 
 MUST_NOT: dict[str, Callable[[Attempt], bool]] = {
     "secrets of others": lambda tried: tried.info.resource == "secrets" and tried.place != MINE,
-    "any secret, but who edits": lambda tried: (
-        tried.info.resource == "secrets" and tried.role not in ("edit", "admin")),
+    "any secret, but who edits": lambda tried: tried.info.resource == "secrets" and tried.role not in ("edit", "admin"),
     "cluster roles and their bindings, but the limited administrator": lambda tried: (
-        tried.info.resource in ("clusterroles", "clusterrolebindings") and tried.role != "limited"),
+        tried.info.resource in ("clusterroles", "clusterrolebindings") and tried.role != "limited"
+    ),
     "roles of others": lambda tried: (
-        tried.info.resource in ("roles", "rolebindings") and tried.role != "limited"
-        and (tried.place != MINE or tried.role != "admin")),
+        tried.info.resource in ("roles", "rolebindings")
+        and tried.role != "limited"
+        and (tried.place != MINE or tried.role != "admin")
+    ),
     "nodes, but the node": lambda tried: tried.info.resource == "nodes" and tried.role != "node",
     "the kubelet through the server": lambda tried: tried.full == "nodes/proxy",
     "tokens": lambda tried: (
-        tried.full == "serviceaccounts/token" and (tried.role not in ("edit", "admin") or tried.place != MINE)),
+        tried.full == "serviceaccounts/token" and (tried.role not in ("edit", "admin") or tried.place != MINE)
+    ),
     "connections into pods": lambda tried: (
         tried.full in ("pods/exec", "pods/attach", "pods/portforward", "pods/proxy", "services/proxy")
-        and (tried.role not in ("edit", "admin") or tried.place != MINE)),
+        and (tried.role not in ("edit", "admin") or tried.place != MINE)
+    ),
     "admission": lambda tried: tried.info.group in ("admissionregistration.k8s.io", "apiregistration.k8s.io"),
     "definitions": lambda tried: tried.info.resource == "customresourcedefinitions",
     "what is in other namespaces": lambda tried: (
-        tried.place == THEIRS and tried.role in ("anonymous", "authenticated", "view", "edit", "admin")),
+        tried.place == THEIRS and tried.role in ("anonymous", "authenticated", "view", "edit", "admin")
+    ),
 }
 """Said once more by what it is about, whatever was recorded. Reviews of oneself are nobody's secret."""
 
@@ -106,19 +111,27 @@ async def test_refused_requests_change_and_tell_nothing(server: Server) -> None:
 async def test_what_a_role_may_read_it_reaches(server: Server) -> None:
     """Else the refusals would prove nothing."""
     await tenants(server)
-    reads = [attempt for attempt in attempts() if attempt.verb in ("get", "list")
-             and permitted(attempt.role, attempt.question)]  # fmt: skip
+    reads = [
+        attempt
+        for attempt in attempts()
+        if attempt.verb in ("get", "list") and permitted(attempt.role, attempt.question)
+    ]
     for attempt in random.Random(SEED).sample(reads, 100):
         status, answer = await tried(server, attempt)
         assert status != 403, (attempt, answer)
 
 
 @pytest.mark.parametrize("role", [role for role in ROLES if role != "anonymous"])
-@pytest.mark.parametrize("headers", [
-    {"impersonate_user": "admin"}, {"impersonate_user": "x", "impersonate_group": "system:masters"},
-    {"impersonate_user": "system:node:n2", "impersonate_group": "system:nodes"},
-    {"impersonate_user": f"system:serviceaccount:{THEIRS}:default"},
-], ids=["user", "masters", "node", "account"])  # fmt: skip
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"impersonate_user": "admin"},
+        {"impersonate_user": "x", "impersonate_group": "system:masters"},
+        {"impersonate_user": "system:node:n2", "impersonate_group": "system:nodes"},
+        {"impersonate_user": f"system:serviceaccount:{THEIRS}:default"},
+    ],
+    ids=["user", "masters", "node", "account"],
+)
 async def test_nobody_acts_as_somebody_else(server: Server, role: str, headers: dict[str, str]) -> None:
     await tenants(server)
     path = f"/api/v1/namespaces/{THEIRS}/secrets/{TARGET}"
@@ -141,15 +154,30 @@ async def test_the_limited_administrator_gains_nothing(server: Server) -> None:
         ("PATCH", f"{base}/limited", {"rules": reading}),
         ("PATCH", f"{base}/limited", {"aggregationRule": gathering}),
         ("PATCH", f"{base}/cluster-admin", {"metadata": {"labels": {"a": "b"}}}),
-        ("POST", f"/apis/{group}/v1/clusterrolebindings", {
-            "metadata": {"name": "c"}, "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "cluster-admin"},
-            "subjects": [{"apiGroup": group, "kind": "User", "name": "limited"}]}),
-        ("PATCH", f"/apis/{group}/v1/clusterrolebindings/cluster-admin", {
-            "subjects": [{"apiGroup": group, "kind": "User", "name": "limited"}]}),
-        ("POST", f"/apis/{group}/v1/namespaces/{THEIRS}/rolebindings", {
-            "metadata": {"name": "d"}, "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "edit"},
-            "subjects": [{"apiGroup": group, "kind": "User", "name": "limited"}]}),
-    ]  # fmt: skip
+        (
+            "POST",
+            f"/apis/{group}/v1/clusterrolebindings",
+            {
+                "metadata": {"name": "c"},
+                "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "cluster-admin"},
+                "subjects": [{"apiGroup": group, "kind": "User", "name": "limited"}],
+            },
+        ),
+        (
+            "PATCH",
+            f"/apis/{group}/v1/clusterrolebindings/cluster-admin",
+            {"subjects": [{"apiGroup": group, "kind": "User", "name": "limited"}]},
+        ),
+        (
+            "POST",
+            f"/apis/{group}/v1/namespaces/{THEIRS}/rolebindings",
+            {
+                "metadata": {"name": "d"},
+                "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "edit"},
+                "subjects": [{"apiGroup": group, "kind": "User", "name": "limited"}],
+            },
+        ),
+    ]
     for method, path, body in tries:
         kind = "application/merge-patch+json" if method == "PATCH" else ""
         status, answer = await send(server, method, path, body, who=who, kind=kind)

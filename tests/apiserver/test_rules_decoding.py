@@ -20,13 +20,30 @@ MERGE, OPERATIONS = "application/merge-patch+json", "application/json-patch+json
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("y", True), ("N", False), ("on", True), ("Off", False), ("yes", True), ("nO", "nO"), ("1:30", "1:30"),
+        ("y", True),
+        ("N", False),
+        ("on", True),
+        ("Off", False),
+        ("yes", True),
+        ("nO", "nO"),
+        ("1:30", "1:30"),
         ("1e3", 1000),
-        ("1.0", 1), ("0644", 420), ("0x1F", 31), ("1_000", 1000), (".5", 0.5), ("1.2.3", "1.2.3"),
+        ("1.0", 1),
+        ("0644", 420),
+        ("0x1F", 31),
+        ("1_000", 1000),
+        (".5", 0.5),
+        ("1.2.3", "1.2.3"),
         ("2026-01-01", "2026-01-01"),
-        ("~", None), ("'y'", "y"), ("+1", 1), ("-", None), ("1e", "1e"), ("0b11", 3), ("0o17", "0o17"),
+        ("~", None),
+        ("'y'", "y"),
+        ("+1", 1),
+        ("-", None),
+        ("1e", "1e"),
+        ("0b11", 3),
+        ("0o17", "0o17"),
     ],
-)  # fmt: skip
+)
 def test_scalars_of_yaml(text: str, value: Any) -> None:
     body = f"a: {text}\n" if text != "-" else "a:\n"
     found = parse_yaml_strictly(body.encode())[0]["a"]
@@ -36,14 +53,16 @@ def test_scalars_of_yaml(text: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("body", "value", "lines"),
     [
-        ("a: 1\na: 2\n", {"a": 2}, ["line 2: key \"a\""]), ("1: a\ntrue: b\n", {"1": "a", "true": "b"}, []),
-        ("a:\n  b: 1\n  b:\n    c: 1\n", {"a": {"b": {"c": 1}}}, ["line 4: key \"b\""]),
+        ("a: 1\na: 2\n", {"a": 2}, ['line 2: key "a"']),
+        ("1: a\ntrue: b\n", {"1": "a", "true": "b"}, []),
+        ("a:\n  b: 1\n  b:\n    c: 1\n", {"a": {"b": {"c": 1}}}, ['line 4: key "b"']),
         ("a: 1\n---\n{bad", {"a": 1}, []),
         ("x: &x {a: 1, b: 1}\nz: {<<: *x, b: 2}\n", {"x": {"a": 1, "b": 1}, "z": {"a": 1, "b": 2}}, []),
-        ("y: 1", {"true": 1}, []), ("", None, []),
-        ('{"a": 1, "a": 2}', {"a": 2}, ["line 1: key \"a\""]),
+        ("y: 1", {"true": 1}, []),
+        ("", None, []),
+        ('{"a": 1, "a": 2}', {"a": 2}, ['line 1: key "a"']),
     ],
-)  # fmt: skip
+)
 def test_documents_of_yaml(body: str, value: Any, lines: list[str]) -> None:
     found, problems = parse_yaml_strictly(body.encode())
     listed = "\n  ".join(f"{line} already set in map" for line in lines)
@@ -65,10 +84,13 @@ TWICE = (
     b'"image":"j"}]}}}}'
 )
 TOLD = [
-    'duplicate field "metadata.labels.a"', 'unknown field "spec.odd"', 'duplicate field "spec.paused"',
-    'duplicate field "spec.selector"', 'unknown field "spec.template.spec.containers[0].odd"',
+    'duplicate field "metadata.labels.a"',
+    'unknown field "spec.odd"',
+    'duplicate field "spec.paused"',
+    'duplicate field "spec.selector"',
+    'unknown field "spec.template.spec.containers[0].odd"',
     'duplicate field "spec.template.spec.containers[0].image"',
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("level", ["Strict", "Warn", "Ignore"])
@@ -92,22 +114,64 @@ DOUBLED = b"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  k: x
 @pytest.mark.parametrize(
     ("method", "path", "query", "body", "kind", "code", "text"),
     [
-        ("POST", CONFIGMAPS, "", DOUBLED.replace(b"name: a", b"name: b"), YAML, 400,
-         'line 7: key "k" already set in map'),
+        (
+            "POST",
+            CONFIGMAPS,
+            "",
+            DOUBLED.replace(b"name: a", b"name: b"),
+            YAML,
+            400,
+            'line 7: key "k" already set in map',
+        ),
         ("PUT", f"{CONFIGMAPS}/a", "", DOUBLED, YAML, 400, 'line 7: key "k" already set in map'),
-        ("PATCH", f"{CONFIGMAPS}/a", "&fieldManager=m&force=1", DOUBLED, APPLY, 400,
-         "error strict decoding YAML: error con"),
-        ("PATCH", f"{CONFIGMAPS}/new", "&fieldManager=m", DOUBLED.replace(b"name: a", b"name: new"), APPLY, 400,
-         "strict"),
+        (
+            "PATCH",
+            f"{CONFIGMAPS}/a",
+            "&fieldManager=m&force=1",
+            DOUBLED,
+            APPLY,
+            400,
+            "error strict decoding YAML: error con",
+        ),
+        (
+            "PATCH",
+            f"{CONFIGMAPS}/new",
+            "&fieldManager=m",
+            DOUBLED.replace(b"name: a", b"name: new"),
+            APPLY,
+            400,
+            "strict",
+        ),
         ("PATCH", f"{CONFIGMAPS}/a", "", b'{"data":{"k":"1","k":"2"},"z":1}', MERGE, 422, 'duplicate field "data.k"'),
-        ("PATCH", f"{CONFIGMAPS}/a", "", b'[{"op":"test","path":"/kind","value":"ConfigMap","foo":1}]', OPERATIONS, 422,
-         'json patch unknown field "[0].foo"'),
-        ("PATCH", f"{CONFIGMAPS}/a", "", b'[{"op":"test","path":"/","path":"/kind","value":"ConfigMap"}]', OPERATIONS,
-         422, 'json patch duplicate field "[0].path"'),
-        ("PATCH", f"{CONFIGMAPS}/a", "", b'[{"op":"test","path":1}]', OPERATIONS, 400,
-         "error decoding patch: json: cannot"),
+        (
+            "PATCH",
+            f"{CONFIGMAPS}/a",
+            "",
+            b'[{"op":"test","path":"/kind","value":"ConfigMap","foo":1}]',
+            OPERATIONS,
+            422,
+            'json patch unknown field "[0].foo"',
+        ),
+        (
+            "PATCH",
+            f"{CONFIGMAPS}/a",
+            "",
+            b'[{"op":"test","path":"/","path":"/kind","value":"ConfigMap"}]',
+            OPERATIONS,
+            422,
+            'json patch duplicate field "[0].path"',
+        ),
+        (
+            "PATCH",
+            f"{CONFIGMAPS}/a",
+            "",
+            b'[{"op":"test","path":1}]',
+            OPERATIONS,
+            400,
+            "error decoding patch: json: cannot",
+        ),
     ],
-)  # fmt: skip
+)
 async def test_strict_and_lenient(
     server: Server, method: str, path: str, query: str, body: bytes, kind: str, code: int, text: str
 ) -> None:
@@ -123,14 +187,17 @@ async def test_strict_and_lenient(
     ("method", "body", "said"),
     [
         ("POST", b'{"a" 1}', "invalid character '1' after object key ({\"a\" 1})"),
-        ("POST", b'{"kind":"ConfigMap","data":{"a":1 2}}',
-         'invalid character \'2\' after object key:value pair ({"kind":"ConfigMap","data":{"a ...)'),
+        (
+            "POST",
+            b'{"kind":"ConfigMap","data":{"a":1 2}}',
+            'invalid character \'2\' after object key:value pair ({"kind":"ConfigMap","data":{"a ...)',
+        ),
         ("POST", b"[1,]", "invalid character ']' looking for beginning of value (5b312c5d)"),
         ("POST", b"{}{", "invalid character '{' after top-level value ({}{)"),
         ("PUT", b"nul", "invalid character ' ' in literal null (expecting 'l') (6e756c)"),
         ("PUT", b'{"metadata":{"name":"a"', 'unexpected end of JSON input ({"metadata":{"name":"a")'),
     ],
-)  # fmt: skip
+)
 async def test_bodies_that_are_not_json(server: Server, method: str, body: bytes, said: str) -> None:
     await server.namespace(NAMESPACE, certificate=False)
     answer = await asked(server, method, CONFIGMAPS + ("/a" if method == "PUT" else ""), body)
@@ -141,12 +208,14 @@ async def test_bodies_that_are_not_json(server: Server, method: str, body: bytes
 @pytest.mark.parametrize(
     ("token", "said"),
     [
-        ("abc!", "illegal base64 data at input byte 3"), ("abcde", "illegal base64 data at input byte 4"),
+        ("abc!", "illegal base64 data at input byte 3"),
+        ("abcde", "illegal base64 data at input byte 4"),
         ("e30=", "illegal base64 data at input byte 3"),
         ("bm90", "invalid character 'o' in literal null (expecting 'u')"),
-        ("eyJh", "unexpected end of JSON input"), ("e30", 'server does not recognize this encoded version ""'),
+        ("eyJh", "unexpected end of JSON input"),
+        ("e30", 'server does not recognize this encoded version ""'),
     ],
-)  # fmt: skip
+)
 async def test_continue_tokens_that_no_server_wrote(server: Server, token: str, said: str) -> None:
     await server.namespace(NAMESPACE, certificate=False)
     answer = await asked(server, "GET", f"{CONFIGMAPS}?limit=1&continue={token}")
@@ -155,29 +224,46 @@ async def test_continue_tokens_that_no_server_wrote(server: Server, token: str, 
 
 def _deployment(**spec: Any) -> dict[str, Any]:
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"},
-            "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template, **spec}}  # fmt: skip
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "d"},
+        "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template, **spec},
+    }
 
 
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
         ({"replicas": 2**31}, "number 2147483648 into Go struct field DeploymentSpec.spec.replicas of type int32"),
-        ({"replicas": -(2**31) - 1},
-         "number -2147483649 into Go struct field DeploymentSpec.spec.replicas of type int32"),
-        ({"minReadySeconds": 10**12},
-         "number 1000000000000 into Go struct field DeploymentSpec.spec.minReadySeconds of type int32"),
-        ({"revisionHistoryLimit": 1.5},
-         "number 1.5 into Go struct field DeploymentSpec.spec.revisionHistoryLimit of type int32"),
+        (
+            {"replicas": -(2**31) - 1},
+            "number -2147483649 into Go struct field DeploymentSpec.spec.replicas of type int32",
+        ),
+        (
+            {"minReadySeconds": 10**12},
+            "number 1000000000000 into Go struct field DeploymentSpec.spec.minReadySeconds of type int32",
+        ),
+        (
+            {"revisionHistoryLimit": 1.5},
+            "number 1.5 into Go struct field DeploymentSpec.spec.revisionHistoryLimit of type int32",
+        ),
         ({"replicas": "1"}, "string into Go struct field DeploymentSpec.spec.replicas of type int32"),
         ({"replicas": True}, "bool into Go struct field DeploymentSpec.spec.replicas of type int32"),
         ({"paused": 1}, "number into Go struct field DeploymentSpec.spec.paused of type bool"),
-        ({"template": {"spec": {"terminationGracePeriodSeconds": 2**63}}},
-         f"number {2**63} into Go struct field PodSpec.spec.template.spec.terminationGracePeriodSeconds of type int64"),
-        ({"template": {"spec": {"priority": 2**31}}},
-         "number 2147483648 into Go struct field PodSpec.spec.template.spec.priority of type int32"),
+        (
+            {"template": {"spec": {"terminationGracePeriodSeconds": 2**63}}},
+            (
+                f"number {2**63} into Go struct field "
+                "PodSpec.spec.template.spec.terminationGracePeriodSeconds of type int64"
+            ),
+        ),
+        (
+            {"template": {"spec": {"priority": 2**31}}},
+            "number 2147483648 into Go struct field PodSpec.spec.template.spec.priority of type int32",
+        ),
     ],
-)  # fmt: skip
+)
 async def test_numbers_that_do_not_fit(server: Server, spec: dict[str, Any], said: str) -> None:
     await server.namespace(NAMESPACE, certificate=False)
     answer = await asked(server, "POST", DEPLOYMENTS, _deployment(**spec))
@@ -185,9 +271,18 @@ async def test_numbers_that_do_not_fit(server: Server, spec: dict[str, Any], sai
     assert (answer.code, answer.message) == (400, f"{head} {said}")
 
 
-@pytest.mark.parametrize("spec", [{"replicas": 2**31 - 1}, {"template": {
-    "metadata": {"labels": {"a": "b"}},
-    "spec": {"containers": [{"name": "c", "image": "i"}], "terminationGracePeriodSeconds": 2**63 - 1}}}])  # fmt: skip
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"replicas": 2**31 - 1},
+        {
+            "template": {
+                "metadata": {"labels": {"a": "b"}},
+                "spec": {"containers": [{"name": "c", "image": "i"}], "terminationGracePeriodSeconds": 2**63 - 1},
+            }
+        },
+    ],
+)
 async def test_the_largest_numbers_that_fit(server: Server, spec: dict[str, Any]) -> None:
     await server.namespace(NAMESPACE, certificate=False)
     answer = await asked(server, "POST", f"{DEPLOYMENTS}?dryRun=All", _deployment(**spec))

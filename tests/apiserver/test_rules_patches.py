@@ -15,10 +15,15 @@ STRATEGIC, MERGE, OPERATIONS = (
     f"application/{kind}+json" for kind in ("strategic-merge-patch", "merge-patch", "json-patch")
 )
 CONTAINERS = (
-    {"name": "c", "image": "i", "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}], "args": ["a"],
-     "ports": [{"containerPort": 80}]},
+    {
+        "name": "c",
+        "image": "i",
+        "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}],
+        "args": ["a"],
+        "ports": [{"containerPort": 80}],
+    },
     {"name": "e", "image": "j"},
-)  # fmt: skip
+)
 
 
 async def _patched(server: Server, patch: Any, *, kind: str = STRATEGIC, of: str = "deployment") -> Answer:
@@ -45,7 +50,8 @@ NEW = {"name": "n", "image": "n"}
 @pytest.mark.parametrize(
     ("patch", "names"),
     [
-        (_of_containers(NEW), "nce"), (_of_containers({"name": "e", "image": "x"}, NEW), "cen"),
+        (_of_containers(NEW), "nce"),
+        (_of_containers({"name": "e", "image": "x"}, NEW), "cen"),
         (_of_containers({"$patch": "replace"}, NEW), "n"),
         (_of_containers(NEW, {"name": "z", "$patch": "replace"}), "n"),
         (_of_containers({"$patch": "delete", "name": "z"}), "ce"),
@@ -53,10 +59,12 @@ NEW = {"name": "n", "image": "n"}
         (_of_pod(**{"$setElementOrder/containers": [{"name": "e"}, {"name": "c"}]}), "ec"),
         (_of_pod(**{"$setElementOrder/containers": [{"name": "z"}, {"name": "e"}, {"name": "c"}]}), "ec"),
         (_of_pod(**{"$setElementOrder/containers": [{"name": "n"}, {"name": "e"}], "containers": [NEW]}), "nce"),
-        (_of_pod(**{"$setElementOrder/containers": []}), "ce"), (_of_containers(), "ce"),
-        (_of_containers(NEW, {"name": "n", "image": "m"}), "nce"), ({"spec": {"$patch": None, "replicas": 2}}, ""),
+        (_of_pod(**{"$setElementOrder/containers": []}), "ce"),
+        (_of_containers(), "ce"),
+        (_of_containers(NEW, {"name": "n", "image": "m"}), "nce"),
+        ({"spec": {"$patch": None, "replicas": 2}}, ""),
     ],
-)  # fmt: skip
+)
 async def test_containers(server: Server, patch: dict[str, Any], names: str) -> None:
     answer = await _patched(server, patch)
     if not names:
@@ -70,23 +78,41 @@ async def test_containers(server: Server, patch: dict[str, Any], names: str) -> 
 @pytest.mark.parametrize(
     "patch",
     [
-        {"$patch": "bogus"}, {"$patch": 1}, {"$patch": "merge"}, {"spec": {"strategy": {"$patch": "merge"}}},
-        _of_containers({"image": "q"}), _of_containers({"$patch": "delete"}), _of_containers("x"), _of_containers(None),
-        _of_containers(["x"]), _of_containers({"name": "c", "$patch": "merge"}), _of_containers({"name": ["c"]}),
-        _of_containers({"name": "c", "$patch": "bogus"}), _of_containers({"name": "c", "env": [{"value": "2"}]}),
-        _of_containers({"name": "c", "env": ["A"]}), _of_containers({"name": "c", "ports": [{"hostPort": 1}]}),
-        {"spec": {"$retainKeys": "replicas"}}, {"spec": {"strategy": {"$retainKeys": [], "type": "Recreate"}}},
+        {"$patch": "bogus"},
+        {"$patch": 1},
+        {"$patch": "merge"},
+        {"spec": {"strategy": {"$patch": "merge"}}},
+        _of_containers({"image": "q"}),
+        _of_containers({"$patch": "delete"}),
+        _of_containers("x"),
+        _of_containers(None),
+        _of_containers(["x"]),
+        _of_containers({"name": "c", "$patch": "merge"}),
+        _of_containers({"name": ["c"]}),
+        _of_containers({"name": "c", "$patch": "bogus"}),
+        _of_containers({"name": "c", "env": [{"value": "2"}]}),
+        _of_containers({"name": "c", "env": ["A"]}),
+        _of_containers({"name": "c", "ports": [{"hostPort": 1}]}),
+        {"spec": {"$retainKeys": "replicas"}},
+        {"spec": {"strategy": {"$retainKeys": [], "type": "Recreate"}}},
         {"spec": {"strategy": {"$retainKeys": ["type"], "rollingUpdate": {"maxSurge": 1}}}},
-        _of_pod(**{"$setElementOrder/containers": "x"}), _of_pod(**{"$setElementOrder/containers": ["c"]}),
-        _of_pod(**{"$setElementOrder/containers": [{"image": "c"}]}), _of_pod(**{"$setElementOrder/nope": []}),
+        _of_pod(**{"$setElementOrder/containers": "x"}),
+        _of_pod(**{"$setElementOrder/containers": ["c"]}),
+        _of_pod(**{"$setElementOrder/containers": [{"image": "c"}]}),
+        _of_pod(**{"$setElementOrder/nope": []}),
         _of_pod(**{"$setElementOrder": []}),
         _of_pod(**{"$setElementOrder/containers": [{"name": "c"}], "containers": "x"}),
         _of_pod(**{"$setElementOrder/containers": [{"name": "c"}], "containers": [NEW]}),
-        _of_pod(**{"$setElementOrder/containers": [{"name": "c"}, {"name": "e"}],
-                   "containers": [{"name": "e"}, {"name": "c"}]}),
-        {"metadata": {"$deleteFromPrimitiveList": ["x"]}}, {"metadata": {"ownerReferences": "x", "name": "z"}},
+        _of_pod(
+            **{
+                "$setElementOrder/containers": [{"name": "c"}, {"name": "e"}],
+                "containers": [{"name": "e"}, {"name": "c"}],
+            }
+        ),
+        {"metadata": {"$deleteFromPrimitiveList": ["x"]}},
+        {"metadata": {"ownerReferences": "x", "name": "z"}},
     ],
-)  # fmt: skip
+)
 async def test_strategic_patches_that_make_no_sense(server: Server, patch: dict[str, Any]) -> None:
     answer = await _patched(server, patch)
     expected = (422, "Invalid") if patch == {"metadata": {"ownerReferences": "x", "name": "z"}} else (400, "BadRequest")
@@ -97,15 +123,21 @@ async def test_strategic_patches_that_make_no_sense(server: Server, patch: dict[
     ("patch", "fields"),
     [
         (_of_containers({"name": "e", "env": [{"value": "2"}]}), ["spec.template.spec.containers[1].env[0].name"]),
-        (_of_containers({"name": "c", "env": "x"}), ["patch"]), (_of_containers({"name": "c", "args": [1]}), ["patch"]),
-        (_of_pod(containers=None), ["spec.template.spec.containers"]), ({"spec": {"replicas": 1.5}}, ["patch"]),
-        ({"spec": {"replicas": "1"}}, ["patch"]), ({"spec": {"paused": 1}}, ["patch"]), ({"spec": []}, ["patch"]),
-        ({"metadata": {"labels": {"a": 1}}}, ["patch"]), ({"metadata": {"labels": ["a"]}}, ["patch"]),
-        ({"kind": "Pod"}, ["patch"]), ({"metadata": {"uid": "z"}}, ["metadata.uid", "metadata.uid"]),
+        (_of_containers({"name": "c", "env": "x"}), ["patch"]),
+        (_of_containers({"name": "c", "args": [1]}), ["patch"]),
+        (_of_pod(containers=None), ["spec.template.spec.containers"]),
+        ({"spec": {"replicas": 1.5}}, ["patch"]),
+        ({"spec": {"replicas": "1"}}, ["patch"]),
+        ({"spec": {"paused": 1}}, ["patch"]),
+        ({"spec": []}, ["patch"]),
+        ({"metadata": {"labels": {"a": 1}}}, ["patch"]),
+        ({"metadata": {"labels": ["a"]}}, ["patch"]),
+        ({"kind": "Pod"}, ["patch"]),
+        ({"metadata": {"uid": "z"}}, ["metadata.uid", "metadata.uid"]),
         ({"metadata": {"creationTimestamp": "x"}}, ["patch"]),
         (_of_containers({"$patch": "replace"}), ["spec.template.spec.containers"]),
     ],
-)  # fmt: skip
+)
 async def test_strategic_patches_whose_outcome_is_invalid(
     server: Server, patch: dict[str, Any], fields: list[str]
 ) -> None:
@@ -124,13 +156,16 @@ async def test_strategic_patches_whose_outcome_is_invalid(
         ({"metadata": {"$setElementOrder/finalizers": ["x.y/2", "x.y/1"]}}, {"finalizers": ["x.y/2", "x.y/1"]}),
         ({"data": {"$patch": "replace", "z": "1"}}, {"z": "1", "a": None}),
         ({"data": {"$patch": "delete"}}, {"a": None}),
-        ({"data": {"$retainKeys": ["b"], "b": "2"}}, {"a": None, "b": "2"}), ({"data": {"a": None}}, {"a": None}),
-        ({"binaryData": {"$patch": "delete"}}, {"a": "1"}), ({"binaryData": {"x": None}}, {"a": "1"}),
+        ({"data": {"$retainKeys": ["b"], "b": "2"}}, {"a": None, "b": "2"}),
+        ({"data": {"a": None}}, {"a": None}),
+        ({"binaryData": {"$patch": "delete"}}, {"a": "1"}),
+        ({"binaryData": {"x": None}}, {"a": "1"}),
         ({"metadata": {"annotations": {"$patch": "replace", "k": "v"}}}, {"annotations": None}),
-        ({"metadata": {"labels": {"x": None, "y": "2"}}}, {"labels": {"y": "2"}}), ({"kind": None}, {"a": "1"}),
+        ({"metadata": {"labels": {"x": None, "y": "2"}}}, {"labels": {"y": "2"}}),
+        ({"kind": None}, {"a": "1"}),
         ({"metadata": {"generation": 9, "selfLink": "x"}}, {"generation": None, "selfLink": None}),
     ],
-)  # fmt: skip
+)
 async def test_directives_of_plain_values(server: Server, patch: dict[str, Any], part: dict[str, Any]) -> None:
     answer = await _patched(server, patch, of="configmap")
     assert answer.code == 200, answer.message
@@ -141,7 +176,11 @@ async def test_directives_of_plain_values(server: Server, patch: dict[str, Any],
 @pytest.mark.parametrize(
     ("patch", "code", "fields"),
     [
-        ([7], 400, []), ([[]], 400, []), ("x", 400, []), ([None], 422, []), ([{}], 422, []),
+        ([7], 400, []),
+        ([[]], 400, []),
+        ("x", 400, []),
+        ([None], 422, []),
+        ([{}], 422, []),
         ([{"op": "test", "path": "/spec/replicas", "value": 1}], 200, []),
         ([{"op": "test", "path": "/spec/replicas", "value": 1.0}], 422, []),
         ([{"op": "test", "path": "/spec/paused", "value": None}], 200, []),
@@ -151,18 +190,26 @@ async def test_directives_of_plain_values(server: Server, patch: dict[str, Any],
         ([{"op": "add", "path": "/spec/template/spec/containers/01", "value": NEW}], 200, []),
         ([{"op": "add", "path": "/spec/template/spec/containers/3", "value": NEW}], 422, []),
         ([{"op": "add", "path": "/spec/template/spec/containers/n", "value": NEW}], 422, []),
-        ([{"op": "add", "path": "", "value": {}}], 422, []), ([{"op": "remove", "path": ""}], 422, []),
+        ([{"op": "add", "path": "", "value": {}}], 422, []),
+        ([{"op": "remove", "path": ""}], 422, []),
         ([{"op": "move", "from": "/spec", "path": "/spec/x"}], 422, []),
         ([{"op": "copy", "from": "/spec/nope", "path": "/metadata/annotations"}], 200, []),
         ([{"op": "move", "from": "/spec/nope", "path": "/metadata/annotations"}], 422, []),
-        ([{"op": "add", "path": "/metadata/annotations", "value": {}},
-          {"op": "add", "path": "/metadata/annotations/x.y~1z", "value": "1"}], 200, []),
+        (
+            [
+                {"op": "add", "path": "/metadata/annotations", "value": {}},
+                {"op": "add", "path": "/metadata/annotations/x.y~1z", "value": "1"},
+            ],
+            200,
+            [],
+        ),
         ([{"op": "add", "path": "/metadata/annotations/x", "value": "1"}], 422, []),
         ([{"op": "replace", "path": "/metadata/name", "value": "z"}], 400, []),
-        ([{"op": "remove", "path": "/metadata/name"}], 400, []), ([{"op": "remove", "path": "/metadata/uid"}], 200, []),
+        ([{"op": "remove", "path": "/metadata/name"}], 400, []),
+        ([{"op": "remove", "path": "/metadata/uid"}], 200, []),
         ([{"op": "replace", "path": "/apiVersion", "value": "v1"}], 422, ["patch"]),
     ],
-)  # fmt: skip
+)
 async def test_json_patches(server: Server, patch: Any, code: int, fields: list[str]) -> None:
     answer = await _patched(server, patch, kind=OPERATIONS)
     reason = {200: "", 400: "BadRequest", 422: "Invalid"}[code]
@@ -172,18 +219,25 @@ async def test_json_patches(server: Server, patch: Any, code: int, fields: list[
 @pytest.mark.parametrize(
     ("patch", "code", "fields"),
     [
-        (["x"], 400, []), (b"null", 400, []), (b"", 400, []), ({}, 200, []),
+        (["x"], 400, []),
+        (b"null", 400, []),
+        (b"", 400, []),
+        ({}, 200, []),
         ({"spec": {"replicas": 1.0}}, 422, ["patch"]),
-        ({"spec": {"template": {"spec": {"containers": [NEW | {"env": None}]}}}}, 200, []), ({"status": None}, 200, []),
+        ({"spec": {"template": {"spec": {"containers": [NEW | {"env": None}]}}}}, 200, []),
+        ({"status": None}, 200, []),
         ({"spec": {"template": {"spec": {"containers": []}}}}, 422, ["spec.template.spec.containers"]),
-        ({"metadata": "x"}, 422, ["patch"]), ({"metadata": {"namespace": "z"}}, 400, []), ({"metadata": None}, 400, []),
-        ({"kind": "Pod", "apiVersion": "v1"}, 422, ["patch"]), ({"metadata": {"resourceVersion": "1"}}, 409, []),
+        ({"metadata": "x"}, 422, ["patch"]),
+        ({"metadata": {"namespace": "z"}}, 400, []),
+        ({"metadata": None}, 400, []),
+        ({"kind": "Pod", "apiVersion": "v1"}, 422, ["patch"]),
+        ({"metadata": {"resourceVersion": "1"}}, 409, []),
         ({"metadata": {"resourceVersion": None, "uid": None}}, 200, []),
         ({"metadata": {"deletionTimestamp": "2030-01-01T00:00:00Z"}}, 422, ["metadata.deletionTimestamp"] * 2),
         ({"metadata": {"$patch": "delete"}}, 200, []),
         ({"spec": {"selector": None}}, 422, ["spec.selector", "spec.template.metadata.labels", "spec.selector"]),
     ],
-)  # fmt: skip
+)
 async def test_merge_patches(server: Server, patch: Any, code: int, fields: list[str]) -> None:
     answer = await _patched(server, patch, kind=MERGE)
     reason = {200: "", 400: "BadRequest", 409: "Conflict", 422: "Invalid"}[code]

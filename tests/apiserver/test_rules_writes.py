@@ -29,14 +29,18 @@ LONG = "x" * 129
 @pytest.mark.parametrize(
     ("query", "fields"),
     [
-        ("dryRun=", ["dryRun"]), ("dryRun=all", ["dryRun"]), ("dryRun=All&dryRun=", ["dryRun"]),
+        ("dryRun=", ["dryRun"]),
+        ("dryRun=all", ["dryRun"]),
+        ("dryRun=All&dryRun=", ["dryRun"]),
         ("dryRun=All&dryRun=All", []),
-        ("fieldValidation=strict", ["fieldValidation"]), ("fieldValidation=", []),
+        ("fieldValidation=strict", ["fieldValidation"]),
+        ("fieldValidation=", []),
         (f"fieldManager={LONG}", ["fieldManager"]),
-        ("fieldManager=a%0Ab", ["fieldManager"]), ("fieldManager=%E2%98%83", []),
+        ("fieldManager=a%0Ab", ["fieldManager"]),
+        ("fieldManager=%E2%98%83", []),
         (f"fieldValidation=x&dryRun=x&fieldManager={LONG}", ["fieldManager", "dryRun", "fieldValidation"]),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH"])
 async def test_options_of_writes(server: Server, method: str, query: str, fields: list[str]) -> None:
     await _begin(server)
@@ -44,7 +48,7 @@ async def test_options_of_writes(server: Server, method: str, query: str, fields
         "POST": (CONFIGMAPS, configmap("b"), "application/json"),
         "PUT": (f"{CONFIGMAPS}/a", configmap("a"), "application/json"),
         "PATCH": (f"{CONFIGMAPS}/a", {}, MERGE),
-    }[method]  # fmt: skip
+    }[method]
     answer = await asked(server, method, f"{path}?{query}", body, content_type=kind)
     assert (answer.code == 422, answer.fields) == (bool(fields), fields), answer.message
     if fields:
@@ -55,14 +59,18 @@ async def test_options_of_writes(server: Server, method: str, query: str, fields
 @pytest.mark.parametrize(
     ("kind", "query", "fields"),
     [
-        (MERGE, "force=false", ["force"]), (MERGE, "force=", ["force"]), (APPLY, "", ["fieldManager"]),
-        (APPLY, "fieldManager=", ["fieldManager"]), (APPLY, "force=true", ["fieldManager"]),
-        (APPLY, f"fieldManager={LONG}&dryRun=x", ["fieldManager", "dryRun"]), (APPLY, "fieldManager=m&force=0", []),
+        (MERGE, "force=false", ["force"]),
+        (MERGE, "force=", ["force"]),
+        (APPLY, "", ["fieldManager"]),
+        (APPLY, "fieldManager=", ["fieldManager"]),
+        (APPLY, "force=true", ["fieldManager"]),
+        (APPLY, f"fieldManager={LONG}&dryRun=x", ["fieldManager", "dryRun"]),
+        (APPLY, "fieldManager=m&force=0", []),
         (MERGE, "force=true&fieldValidation=x", ["force", "fieldValidation"]),
         (APPLY, "dryRun=x", ["fieldManager", "dryRun"]),
         (APPLY, "fieldManager=m&fieldValidation=warn", ["fieldValidation"]),
     ],
-)  # fmt: skip
+)
 async def test_options_of_patches(server: Server, kind: str, query: str, fields: list[str]) -> None:
     await _begin(server)
     body = {"apiVersion": "v1", "kind": "ConfigMap"}
@@ -77,19 +85,27 @@ OPTIONS = "DeleteOptions"
 @pytest.mark.parametrize(
     ("query", "body", "code", "fields"),
     [
-        ("", b"null", 200, []), ("", b"[]", 400, []), ("", b"{", 400, []),
+        ("", b"null", 200, []),
+        ("", b"[]", 400, []),
+        ("", b"{", 400, []),
         ("", {"kind": OPTIONS, "apiVersion": "x/v9"}, 200, []),
-        ("", {"kind": "Pod"}, 400, []), ("gracePeriodSeconds=", b"", 400, []), ("gracePeriodSeconds=-1", b"", 200, []),
-        ("gracePeriodSeconds=1.5", b"", 400, []), ("propagationPolicy=orphan", b"", 422, ["propagationPolicy"]),
+        ("", {"kind": "Pod"}, 400, []),
+        ("gracePeriodSeconds=", b"", 400, []),
+        ("gracePeriodSeconds=-1", b"", 200, []),
+        ("gracePeriodSeconds=1.5", b"", 400, []),
+        ("propagationPolicy=orphan", b"", 422, ["propagationPolicy"]),
         ("propagationPolicy=Background&orphanDependents=0", b"", 422, ["propagationPolicy"]),
-        ("orphanDependents=false", b"", 200, []), ("dryRun=", b"", 422, ["dryRun"]),
+        ("orphanDependents=false", b"", 200, []),
+        ("dryRun=", b"", 422, ["dryRun"]),
         ("", {"dryRun": [""]}, 422, ["dryRun"]),
         ("", {"dryRun": ["x"], "propagationPolicy": "x"}, 422, ["propagationPolicy", "dryRun"]),
-        ("", {"preconditions": {"resourceVersion": "0"}}, 409, []), ("", {"preconditions": {"uid": ""}}, 409, []),
-        ("", {"preconditions": []}, 400, []), ("", {"gracePeriodSeconds": "1"}, 400, []),
+        ("", {"preconditions": {"resourceVersion": "0"}}, 409, []),
+        ("", {"preconditions": {"uid": ""}}, 409, []),
+        ("", {"preconditions": []}, 400, []),
+        ("", {"gracePeriodSeconds": "1"}, 400, []),
         ("resourceVersion=x", b"", 200, []),
     ],
-)  # fmt: skip
+)
 async def test_deletions(server: Server, query: str, body: Any, code: int, fields: list[str]) -> None:
     await _begin(server)
     answer = await asked(server, "DELETE", f"{CONFIGMAPS}/a?{query}", body)
@@ -116,10 +132,12 @@ async def test_a_negative_grace_period_is_a_second(server: Server) -> None:
         ("POST", CONFIGMAPS, {"metadata": {"name": "b", "namespace": "x"}}, 400),
         ("PUT", f"{CONFIGMAPS}/nope", {"metadata": {"name": "other"}}, 400),
         ("PUT", f"{CONFIGMAPS}/nope", {"metadata": {"name": "nope", "namespace": "x"}}, 400),
-        ("PUT", f"{CONFIGMAPS}/nope", {"metadata": {"name": "nope"}}, 404), ("PUT", f"{CONFIGMAPS}/nope", {}, 400),
-        ("PUT", f"{PODS}/nope/status", {"metadata": {"name": "other"}}, 400), ("PUT", f"{CONFIGMAPS}/a", b"null", 400),
+        ("PUT", f"{CONFIGMAPS}/nope", {"metadata": {"name": "nope"}}, 404),
+        ("PUT", f"{CONFIGMAPS}/nope", {}, 400),
+        ("PUT", f"{PODS}/nope/status", {"metadata": {"name": "other"}}, 400),
+        ("PUT", f"{CONFIGMAPS}/a", b"null", 400),
     ],
-)  # fmt: skip
+)
 async def test_names_and_namespaces(server: Server, method: str, path: str, body: Any, code: int) -> None:
     await _begin(server)
     answer = await asked(server, method, path, body)

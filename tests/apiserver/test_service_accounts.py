@@ -34,10 +34,15 @@ async def test_every_container_finds_a_token_in_its_place(server: Server) -> Non
         "sources": [
             {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
             {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
-            {"downwardAPI": {"items": [
-                {"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}]}},
+            {
+                "downwardAPI": {
+                    "items": [
+                        {"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}
+                    ]
+                }
+            },
         ],
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize(
@@ -77,10 +82,12 @@ async def test_a_missing_account_and_a_mirror_pod(server: Server) -> None:
     spec = {"containers": [{"name": "c", "image": "i"}], "serviceAccountName": "none"}
     status, refused = await send(server, "POST", PODS, {"metadata": {"name": "p"}, "spec": spec})
     assert (status, refused["message"]) == (
-        403, 'pods "p" is forbidden: error looking up service account default/none: serviceaccount "none" not found',
-    )  # fmt: skip
+        403,
+        'pods "p" is forbidden: error looking up service account default/none: serviceaccount "none" not found',
+    )
     mirror = {"name": "p", "annotations": {"kubernetes.io/config.mirror": "x"}}
     status, refused = await send(server, "POST", PODS, {"metadata": mirror, "spec": {**spec, "nodeName": "n1"}})
     assert (status, refused["message"]) == (
-        403, 'pods "p" is forbidden: a mirror pod may not reference service accounts',
-    )  # fmt: skip
+        403,
+        'pods "p" is forbidden: a mirror pod may not reference service accounts',
+    )

@@ -36,8 +36,12 @@ async def send(server: Server, method: str, path: str, body: Any = None, **more:
 
 
 def pod(name: str) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
-            "spec": {"containers": [{"name": "app", "image": "busybox"}]}}  # fmt: skip
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {"containers": [{"name": "app", "image": "busybox"}]},
+    }
 
 
 async def test_a_namespace_of_one_is_at_once_a_namespace_of_the_other(pair: tuple[Server, Server]) -> None:
@@ -60,8 +64,11 @@ async def test_rights_given_and_taken_by_one_count_at_once_for_the_other(pair: t
     one, other = pair
     role = {"metadata": {"name": "r"}, "rules": [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["list"]}]}
     who = {"kind": "User", "name": "bob", "apiGroup": "rbac.authorization.k8s.io"}
-    binding = {"metadata": {"name": "r"}, "subjects": [who],
-               "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"}}  # fmt: skip
+    binding = {
+        "metadata": {"name": "r"},
+        "subjects": [who],
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"},
+    }
     await send(one, "POST", f"{ROLES}/roles", role)
     for _ in range(3):
         assert (await send(other, "GET", f"{DEFAULT}/secrets", identity=BOB))[0] == 403
@@ -84,9 +91,12 @@ async def test_a_quota_is_one_for_both(pair: tuple[Server, Server]) -> None:
 
 async def test_no_address_is_given_twice(pair: tuple[Server, Server]) -> None:
     ports = [{"port": 80}]
-    made = await asyncio.gather(*(
-        send(pair[n % 2], "POST", f"{DEFAULT}/services", {"metadata": {"name": f"s{n}"}, "spec": {"ports": ports}})
-        for n in range(12)))  # fmt: skip
+    made = await asyncio.gather(
+        *(
+            send(pair[n % 2], "POST", f"{DEFAULT}/services", {"metadata": {"name": f"s{n}"}, "spec": {"ports": ports}})
+            for n in range(12)
+        )
+    )
     assert {code for code, _ in made} == {201}
     assert len({body["spec"]["clusterIP"] for _, body in made}) == 12
 
@@ -104,9 +114,15 @@ async def test_a_token_ends_with_its_account_wherever_that_ends(pair: tuple[Serv
 async def test_declared_kinds_come_and_go_on_both(pair: tuple[Server, Server]) -> None:
     one, other = pair
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object"}}}}
-    definition = {"metadata": {"name": "foos.example.com"}, "spec": {
-        "group": "example.com", "scope": "Namespaced", "names": {"plural": "foos", "kind": "Foo"},
-        "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}]}}  # fmt: skip
+    definition = {
+        "metadata": {"name": "foos.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "foos", "kind": "Foo"},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        },
+    }
     foos = "/apis/example.com/v1/namespaces/default/foos"
     for _ in range(2):
         assert (await send(one, "POST", CRDS, definition))[0] == 201

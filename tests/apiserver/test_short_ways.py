@@ -28,25 +28,33 @@ AMOUNTS = st.sampled_from(("100m", "0.1", "1Gi", "1073741824", "2"))
 RESOURCES = st.dictionaries(st.sampled_from(("cpu", "memory")), AMOUNTS.map(Quantity.parse), max_size=2)
 ENV = st.lists(
     st.builds(
-        EnvVar, name=st.sampled_from("ABC"), value=st.sampled_from(("", "x", "y")),
+        EnvVar,
+        name=st.sampled_from("ABC"),
+        value=st.sampled_from(("", "x", "y")),
         value_from=st.none() | st.just(EnvVarSource(resource_field_ref=ResourceFieldSelector(resource="limits.cpu"))),
-    ), max_size=3,
-).map(tuple)  # fmt: skip
+    ),
+    max_size=3,
+).map(tuple)
 CONTAINERS = st.lists(
     st.builds(
-        Container, name=st.sampled_from(("app", "side")), image=st.sampled_from(("", "i")), env=ENV,
+        Container,
+        name=st.sampled_from(("app", "side")),
+        image=st.sampled_from(("", "i")),
+        env=ENV,
         command=st.lists(st.sampled_from("ab"), max_size=2).map(tuple),
         resources=st.builds(ResourceRequirements, requests=RESOURCES, limits=RESOURCES),
-    ), max_size=3,
-).map(tuple)  # fmt: skip
+    ),
+    max_size=3,
+).map(tuple)
 PODS = st.builds(
     Pod,
     metadata=st.builds(
-        ObjectMeta, labels=st.dictionaries(st.sampled_from("ab"), st.sampled_from("xy"), max_size=2),
+        ObjectMeta,
+        labels=st.dictionaries(st.sampled_from("ab"), st.sampled_from("xy"), max_size=2),
         finalizers=st.lists(st.sampled_from(("a/b", "c/d")), max_size=2, unique=True).map(tuple),
     ),
     spec=st.builds(PodSpec, containers=CONTAINERS, node_name=st.sampled_from(("", "n1"))),
-)  # fmt: skip
+)
 
 
 def _plain(tree: dict[str, Any]) -> dict[str, Any]:
@@ -118,9 +126,16 @@ def test_sets_that_hold_or_miss_each_other_stay_as_they_are(one: dict[str, Any],
     assert meets(one, other) == (without(one, other) != one)
 
 
-@given(st.lists(st.tuples(st.sampled_from(("a", "b", ":", "a\\\\", "\\u0061")),
-                          st.sampled_from(("1", '":"', '"\\":"', '"\\u0022:"', '":x"', '{"a":1}', '{"a":1,"a":":"}')),
-                          st.sampled_from((":", " :", ": "))), max_size=4))  # fmt: skip
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(("a", "b", ":", "a\\\\", "\\u0061")),
+            st.sampled_from(("1", '":"', '"\\":"', '"\\u0022:"', '":x"', '{"a":1}', '{"a":1,"a":":"}')),
+            st.sampled_from((":", " :", ": ")),
+        ),
+        max_size=4,
+    )
+)
 @settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 def test_members_that_come_twice_are_found(members: list[tuple[str, str, str]]) -> None:
     text = "{" + ",".join(f'"{name}"{colon}{value}' for name, value, colon in members) + "}"
@@ -131,9 +146,7 @@ def test_members_that_come_twice_are_found(members: list[tuple[str, str, str]]) 
 
 def test_a_passed_check_is_not_passed_by_an_equal_amount_in_other_words() -> None:
     def volumes(divisor: str) -> tuple[Volume, ...]:
-        ref = ResourceFieldSelector(
-            container_name="app", resource="limits.memory", divisor=Quantity.parse(divisor)
-        )
+        ref = ResourceFieldSelector(container_name="app", resource="limits.memory", divisor=Quantity.parse(divisor))
         item = DownwardAPIVolumeFile(path="memory", resource_field_ref=ref)
         return (Volume(name="info", downward_api=DownwardAPIVolumeSource(default_mode=420, items=(item,))),)
 

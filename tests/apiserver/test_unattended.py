@@ -15,12 +15,14 @@ TEMPLATE: dict[str, Any] = {"metadata": {"labels": {"a": "b"}}, "spec": {"contai
 ONCE: dict[str, Any] = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
 SELECTED = {"selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE}
 KINDS: dict[str, dict[str, Any]] = {
-    "/apis/apps/v1/deployments": SELECTED, "/apis/apps/v1/replicasets": SELECTED,
-    "/apis/apps/v1/daemonsets": SELECTED, "/apis/apps/v1/statefulsets": SELECTED | {"serviceName": "s"},
+    "/apis/apps/v1/deployments": SELECTED,
+    "/apis/apps/v1/replicasets": SELECTED,
+    "/apis/apps/v1/daemonsets": SELECTED,
+    "/apis/apps/v1/statefulsets": SELECTED | {"serviceName": "s"},
     "/apis/batch/v1/jobs": {"template": ONCE},
     "/apis/batch/v1/cronjobs": {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": ONCE}}},
     "/api/v1/replicationcontrollers": {"selector": {"a": "b"}, "template": TEMPLATE},
-}  # fmt: skip
+}
 
 
 async def create(server: Server, path: str, spec: dict[str, Any], name: str = "w") -> str:
@@ -42,10 +44,15 @@ async def test_a_workload_without_a_controller_gets_a_warning(server: Server, pa
 async def test_beside_a_controller_manager_there_is_none_until_its_lease_ends(server: Server) -> None:
     clock = server.context.clock
     assert isinstance(clock, FakeClock)
-    await server.client.create(convert({
-        "metadata": {"name": "kube-controller-manager", "namespace": "kube-system"},
-        "spec": {"holderIdentity": "m", "leaseDurationSeconds": 15, "renewTime": format_micro(clock.now())},
-    }, Lease))  # fmt: skip
+    await server.client.create(
+        convert(
+            {
+                "metadata": {"name": "kube-controller-manager", "namespace": "kube-system"},
+                "spec": {"holderIdentity": "m", "leaseDurationSeconds": 15, "renewTime": format_micro(clock.now())},
+            },
+            Lease,
+        )
+    )
     path = "/apis/apps/v1/deployments"
     assert not await create(server, path, KINDS[path])
     await clock.advance(16)
@@ -61,9 +68,14 @@ async def test_a_template_and_a_pod_without_probes_get_none(server: Server) -> N
 
 async def test_a_pod_with_probes_is_told_that_they_count_as_passed(server: Server) -> None:
     probe = {"exec": {"command": ["true"]}}
-    spec = {"containers": [
-        {"name": "a", "image": "i", "livenessProbe": probe, "readinessProbe": probe}, {"name": "b", "image": "i"},
-        {"name": "c", "image": "i", "startupProbe": probe}]}  # fmt: skip
+    spec = {
+        "containers": [
+            {"name": "a", "image": "i", "livenessProbe": probe, "readinessProbe": probe},
+            {"name": "b", "image": "i"},
+            {"name": "c", "image": "i", "startupProbe": probe},
+        ]
+    }
     told = await create(server, "/api/v1/pods", spec)
     assert told == (
-        '299 - "podfit\'s kubelet does not run probes: they count as passed while the container runs (a, c)"')
+        '299 - "podfit\'s kubelet does not run probes: they count as passed while the container runs (a, c)"'
+    )

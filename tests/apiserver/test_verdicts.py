@@ -29,9 +29,11 @@ async def may(server: Server) -> bool:
 
 
 def bound(kind: str, user: str = "jane") -> dict[str, Any]:
-    return {"metadata": {"name": "reader"},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": "reader"},
-            "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": user}]}  # fmt: skip
+    return {
+        "metadata": {"name": "reader"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": "reader"},
+        "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": user}],
+    }
 
 
 async def test_every_write_that_decides_counts_at_once(server: Server) -> None:

@@ -34,8 +34,7 @@ async def test_nobody_listens(server: Server, hooks: Hooks) -> None:
     webhook = hooks.webhook("/v", "pods/resize")
     webhook["clientConfig"]["url"] = f"https://{HOST}:1/v"
     assert await said(server, webhook) == (
-        f'failed to call webhook: Post "https://{HOST}:1/v?timeout=10s": dial tcp {HOST}:1: connect: '
-        "connection refused"
+        f'failed to call webhook: Post "https://{HOST}:1/v?timeout=10s": dial tcp {HOST}:1: connect: connection refused'
     )
 
 
@@ -97,7 +96,8 @@ async def test_an_error_status(server: Server, hooks: Hooks, status: int, text: 
         ("mutating", {"allowed": "maybe"}, "received invalid webhook response: "),
     ],
 )
-async def test_an_answer_that_does_not_count(server: Server, hooks: Hooks, kind: str, answer: dict[str, Any], text: str
+async def test_an_answer_that_does_not_count(
+    server: Server, hooks: Hooks, kind: str, answer: dict[str, Any], text: str
 ) -> None:
     hooks.answers["/v"] = lambda _: answer
     assert text in await said(server, hooks.webhook("/v", "pods/resize"), kind)
@@ -140,8 +140,7 @@ async def test_a_webhook_that_takes_too_long(tmp_path: Path, hooks: Hooks) -> No
 
 
 @pytest.mark.parametrize("policy", ["Fail", "Ignore"])
-async def test_a_patch_that_does_not_fit_fails_whatever_the_policy(server: Server, hooks: Hooks, policy: str
-) -> None:
+async def test_a_patch_that_does_not_fit_fails_whatever_the_policy(server: Server, hooks: Hooks, policy: str) -> None:
     await stored(server)
     await register(server, "mutating", hooks.webhook("/m", "pods/resize", failurePolicy=policy))
     for wrong in (setting("/spec/nowhere/x", 1), setting("/spec", "text")):
@@ -161,8 +160,10 @@ async def test_calls_are_counted_by_their_outcome(server: Server, hooks: Hooks) 
     labels = '{{code="{}",name="{}",operation="UPDATE",rejected="{}",type="{}"}} {}'
     series = f"apiserver_admission_webhook_request_total{labels}"
     for values in (
-        (200, "m.example.com", "false", "admit", "3.0"), (200, "v.example.com", "false", "validating", "1.0"),
-        (403, "v.example.com", "true", "validating", "1.0"), (500, "v.example.com", "false", "validating", "1.0"),
-    ):  # fmt: skip
+        (200, "m.example.com", "false", "admit", "3.0"),
+        (200, "v.example.com", "false", "validating", "1.0"),
+        (403, "v.example.com", "true", "validating", "1.0"),
+        (500, "v.example.com", "false", "validating", "1.0"),
+    ):
         assert series.format(*values) in text
     assert 'apiserver_admission_webhook_admission_duration_seconds_count{name="m.example.com"' in text

@@ -24,7 +24,7 @@ from support.resizing import (
     send,
     spec,
     stored,
-)  # fmt: skip
+)
 from support.server import Server, running_server
 from support.webhooks import REGISTRATION, Hooks, denied, patch, register, setting
 
@@ -53,7 +53,7 @@ async def test_what_a_webhook_is_told(server: Server, hooks: Hooks) -> None:
     who = Identity("jane", ("system:masters",), "7", {"k": ("v",)})
     code, _ = await send(server, "PATCH", RESIZE, asking(c="1500m"), STRATEGIC_PATCH, who=who)
     assert code == 200
-    (path, review), = hooks.asked
+    ((path, review),) = hooks.asked
     request = review["request"]
     assert (path, review["kind"], review["apiVersion"]) == ("/v", "AdmissionReview", "admission.k8s.io/v1")
     kind = {"group": "", "version": "v1", "kind": "Pod"}
@@ -61,8 +61,11 @@ async def test_what_a_webhook_is_told(server: Server, hooks: Hooks) -> None:
     assert request["requestSubResource"] == "resize"
     assert (request["name"], request["namespace"], request["dryRun"]) == ("p", "default", False)
     assert request["userInfo"] == {
-        "username": "jane", "uid": "7", "groups": ["system:masters", "system:authenticated"], "extra": {"k": ["v"]},
-    }  # fmt: skip
+        "username": "jane",
+        "uid": "7",
+        "groups": ["system:masters", "system:authenticated"],
+        "extra": {"k": ["v"]},
+    }
     assert request["options"] == {"kind": "UpdateOptions", "apiVersion": "meta.k8s.io/v1"}
     assert (request["object"]["kind"], request["object"]["apiVersion"]) == ("Pod", "v1")
     assert (cpu(request["object"]), cpu(request["oldObject"])) == ("1500m", "1")
@@ -174,12 +177,13 @@ class TestWhoIsAsked:
         await send(server, "PATCH", "/api/v1/namespaces/default", {"metadata": {"labels": {"team": "a"}}}, MERGE_PATCH)
         of_team = {"matchLabels": {"team": "a"}}
         await register(
-            server, "validating",
+            server,
+            "validating",
             hooks.webhook("/ours", "pods", namespaceSelector=of_team),
             hooks.webhook("/theirs", "pods", namespaceSelector={"matchLabels": {"team": "b"}}),
             hooks.webhook("/labelled", "pods", objectSelector={"matchLabels": {"a": "b"}}),
             hooks.webhook("/other", "pods", objectSelector={"matchLabels": {"a": "c"}}),
-        )  # fmt: skip
+        )
         assert (await create(server, BURSTABLE, labels={"a": "b"}))[0] == 201
         assert sorted(path for path, _ in hooks.asked) == ["/labelled", "/ours"]
 
@@ -232,9 +236,12 @@ class TestWhoIsAsked:
 class TestReinvocation:
     async def test_who_asked_for_it_sees_what_came_after(self, server: Server, hooks: Hooks) -> None:
         await register(
-            server, "mutating", hooks.webhook("/again", "pods", reinvocationPolicy="IfNeeded"),
-            hooks.webhook("/once", "pods"), hooks.webhook("/last", "pods", reinvocationPolicy="IfNeeded"),
-        )  # fmt: skip
+            server,
+            "mutating",
+            hooks.webhook("/again", "pods", reinvocationPolicy="IfNeeded"),
+            hooks.webhook("/once", "pods"),
+            hooks.webhook("/last", "pods", reinvocationPolicy="IfNeeded"),
+        )
         hooks.answers["/last"] = lambda _: patch({"op": "add", "path": "/metadata/labels", "value": {"a": "b"}})
         assert (await create(server, BURSTABLE))[0] == 201
         assert [path for path, _ in hooks.asked] == ["/again", "/once", "/last", "/again"]

@@ -26,8 +26,14 @@ async def made(server: Server, path: str, body: Any) -> Any:
 
 
 async def test_what_the_server_gives_cannot_be_chosen(server: Server) -> None:
-    forged = {"name": "a", "uid": "mine", "generation": 7, "creationTimestamp": "1999-01-01T00:00:00Z",
-              "deletionTimestamp": "1999-01-01T00:00:00Z", "selfLink": "/x"}  # fmt: skip
+    forged = {
+        "name": "a",
+        "uid": "mine",
+        "generation": 7,
+        "creationTimestamp": "1999-01-01T00:00:00Z",
+        "deletionTimestamp": "1999-01-01T00:00:00Z",
+        "selfLink": "/x",
+    }
     meta = (await made(server, PODS, {**POD, "metadata": forged}))["metadata"]
     assert meta["uid"] != "mine"
     assert (meta["generation"], meta["creationTimestamp"]) == (1, "2026-01-01T00:00:00Z")
@@ -87,9 +93,11 @@ async def test_a_stale_update_conflicts_and_an_unconditional_one_does_not(server
 async def test_an_update_that_changes_nothing_writes_nothing(server: Server) -> None:
     first = await made(server, MAPS, {"metadata": {"name": "a"}, "data": {"k": "1"}})
     for method, kind, body in (
-        ("PUT", "application/json", first), ("PATCH", MERGE_PATCH, {}), ("PATCH", JSON_PATCH, []),
+        ("PUT", "application/json", first),
+        ("PATCH", MERGE_PATCH, {}),
+        ("PATCH", JSON_PATCH, []),
         ("PATCH", STRATEGIC_PATCH, {"data": {"k": "1"}}),
-    ):  # fmt: skip
+    ):
         assert await send(server, method, f"{MAPS}/a", body, kind) == (200, first)
 
 
@@ -138,8 +146,11 @@ async def test_unknown_fields(server: Server, level: str, status: int, warned: b
     spec = '{"containers":[{"name":"c","image":"i","colour":"red","image":"i"}],"foo":1}'
     body = f'{{"metadata":{{"name":"p"}},"spec":{spec}}}'
     answer = await server.ask("POST", f"{PODS}?fieldValidation={level}", body.encode())
-    found = ('unknown field "spec.containers[0].colour"', 'duplicate field "spec.containers[0].image"',
-             'unknown field "spec.foo"')
+    found = (
+        'unknown field "spec.containers[0].colour"',
+        'duplicate field "spec.containers[0].image"',
+        'unknown field "spec.foo"',
+    )
     assert answer.status == status
     assert ("warning" in answer.headers) is warned
     if warned:
@@ -186,17 +197,16 @@ async def test_a_new_pod_has_what_admission_gives(server: Server) -> None:
     assert spec["serviceAccountName"] == "default"
     assert (spec["priority"], spec["preemptionPolicy"]) == (0, "PreemptLowerPriority")
     assert {(each["key"], each["effect"], each["tolerationSeconds"]) for each in spec["tolerations"]} == {
-        ("node.kubernetes.io/not-ready", "NoExecute", 300), ("node.kubernetes.io/unreachable", "NoExecute", 300),
-    }  # fmt: skip
+        ("node.kubernetes.io/not-ready", "NoExecute", 300),
+        ("node.kubernetes.io/unreachable", "NoExecute", 300),
+    }
 
 
 async def test_priority_comes_from_a_class(server: Server) -> None:
     spec = {**POD["spec"], "priorityClassName": "system-node-critical"}
     assert (await made(server, PODS, {**POD, "spec": spec}))["spec"]["priority"] == 2_000_001_000
     status, refused = await send(server, "POST", PODS, {**POD, "spec": {**spec, "priorityClassName": "none"}})
-    assert (status, refused["message"]) == (
-        403, 'pods "p" is forbidden: no PriorityClass with name none was found',
-    )  # fmt: skip
+    assert (status, refused["message"]) == (403, 'pods "p" is forbidden: no PriorityClass with name none was found')
 
 
 async def test_what_a_quota_leaves_is_given_once(server: Server) -> None:
@@ -227,8 +237,9 @@ async def test_a_pod_is_bound_once(server: Server) -> None:
     assert (await send(server, "POST", f"{PODS}/p/binding", right))[0] == 201
     status, refused = await send(server, "POST", f"{PODS}/p/binding", target)
     assert (status, refused["message"]) == (
-        409, 'Operation cannot be fulfilled on pods/binding "p": pod p is already assigned to node "n1"',
-    )  # fmt: skip
+        409,
+        'Operation cannot be fulfilled on pods/binding "p": pod p is already assigned to node "n1"',
+    )
     bound = document(await (await server.ask("GET", f"{PODS}/p")).read())
     assert bound["spec"]["nodeName"] == "n1"
     assert [(each["type"], each["status"]) for each in bound["status"]["conditions"]] == [("PodScheduled", "True")]
@@ -253,7 +264,11 @@ async def test_tolerations_given_by_default_come_back_when_the_list_is_replaced(
     """As recorded (`label-annotation-change-running`): a patch that names one more replaces the whole list."""
     await made(server, PODS, POD)
     status, pod = await send(
-        server, "PATCH", f"{PODS}/p", {"spec": {"tolerations": [{"key": "k", "operator": "Exists"}]}}, STRATEGIC_PATCH)
+        server, "PATCH", f"{PODS}/p", {"spec": {"tolerations": [{"key": "k", "operator": "Exists"}]}}, STRATEGIC_PATCH
+    )
     assert status == 200, pod
     assert [each["key"] for each in pod["spec"]["tolerations"]] == [
-        "k", "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"]
+        "k",
+        "node.kubernetes.io/not-ready",
+        "node.kubernetes.io/unreachable",
+    ]

@@ -92,7 +92,14 @@ async def test_advice_about_a_template_too(tmp_path: Path, capsys: pytest.Captur
 def test_words_are_quoted_for_a_shell() -> None:
     commands = Commands(context="my cluster", kubeconfig="/tmp/a b/$HOME")
     assert shlex.split(commands.podfit("resize", "pod/web")) == [
-        "podfit", "resize", "pod/web", "--context", "my cluster", "--kubeconfig", "/tmp/a b/$HOME"]
+        "podfit",
+        "resize",
+        "pod/web",
+        "--context",
+        "my cluster",
+        "--kubeconfig",
+        "/tmp/a b/$HOME",
+    ]
 
 
 def test_a_start_is_advised_for_the_directory_that_was_asked(

@@ -13,7 +13,8 @@ from podfit.cli.app import VERBS, run
 
 
 @pytest.mark.parametrize(
-    ("shell", "mark"), [("bash", "complete -F"), ("zsh", "#compdef podfit"), ("fish", "complete -c")])
+    ("shell", "mark"), [("bash", "complete -F"), ("zsh", "#compdef podfit"), ("fish", "complete -c")]
+)
 def test_a_script_knows_every_verb(shell: str, mark: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["completion", shell]) == exits.DONE
     script = capsys.readouterr().out

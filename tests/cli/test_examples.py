@@ -32,8 +32,9 @@ kind: Pod
 metadata: {name: shop-1, labels: {app: shop}}
 spec: {containers: [{name: app, image: "shop:1", resources: {requests: {cpu: 100m}}}]}
 """
-QUESTIONS = [(example.what, example.command) for verb in ("plan", "resize", "why", "top", "export")
-             for example in EXAMPLES[verb]]  # fmt: skip
+QUESTIONS = [
+    (example.what, example.command) for verb in ("plan", "resize", "why", "top", "export") for example in EXAMPLES[verb]
+]
 
 
 def test_examples_run(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

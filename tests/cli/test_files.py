@@ -1,6 +1,5 @@
 """Files that flags name: each mistake is one line that says what, where and what to do, and ends with 2."""
 
-
 from pathlib import Path
 
 import pytest
@@ -15,21 +14,37 @@ from podfit.net.system import SystemClock
 
 ETCD = ("--etcd-servers", "https://127.0.0.1:1")
 CERTIFICATES = {
-    "--client-ca-file": (), "--etcd-cafile": ETCD, "--etcd-certfile": (*ETCD, "--etcd-keyfile", "good.key"),
+    "--client-ca-file": (),
+    "--etcd-cafile": ETCD,
+    "--etcd-certfile": (*ETCD, "--etcd-keyfile", "good.key"),
     "--tls-cert-file": ("--tls-private-key-file", "good.key"),
-}  # fmt: skip
+}
 KEYS = {
     "--tls-private-key-file": ("--tls-cert-file", "good.crt"),
-    "--etcd-keyfile": (*ETCD, "--etcd-certfile", "good.crt"), "--service-account-signing-key-file": (),
-}  # fmt: skip
+    "--etcd-keyfile": (*ETCD, "--etcd-certfile", "good.crt"),
+    "--service-account-signing-key-file": (),
+}
 NO_FILE = {"missing": "cannot be read (no such file or directory)", "folder": "cannot be read (is a directory)"}
 NO_PEM = {**NO_FILE, "empty": "is empty", "garbage": "is not PEM", "binary": "is not PEM"}
-NO_CERTIFICATE = {**NO_PEM, "good.key": "holds no certificate but: PRIVATE KEY",
-                  "bad.crt": "holds a damaged certificate"}
-NO_KEY = {**NO_PEM, "good.crt": "holds no private key but: CERTIFICATE", "bad.key": "holds a damaged key",
-          "locked.key": "is protected by a password"}
-NO_DOCUMENT = {**NO_FILE, "empty": "is not understood", "garbage": "is not understood", "binary": "is not understood",
-               "good.key": "is not understood", "list": "is not understood"}
+NO_CERTIFICATE = {
+    **NO_PEM,
+    "good.key": "holds no certificate but: PRIVATE KEY",
+    "bad.crt": "holds a damaged certificate",
+}
+NO_KEY = {
+    **NO_PEM,
+    "good.crt": "holds no private key but: CERTIFICATE",
+    "bad.key": "holds a damaged key",
+    "locked.key": "is protected by a password",
+}
+NO_DOCUMENT = {
+    **NO_FILE,
+    "empty": "is not understood",
+    "garbage": "is not understood",
+    "binary": "is not understood",
+    "good.key": "is not understood",
+    "list": "is not understood",
+}
 
 
 def folder(path: Path) -> Path:
@@ -39,14 +54,18 @@ def folder(path: Path) -> Path:
     pem, pkcs8 = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
     locked = serialization.BestAvailableEncryption(b"secret")
     contents = {
-        "good.crt": pair.certificate_file.read_bytes(), "good.key": pair.key_file.read_bytes(),
+        "good.crt": pair.certificate_file.read_bytes(),
+        "good.key": pair.key_file.read_bytes(),
         "other.key": key.private_bytes(pem, pkcs8, serialization.NoEncryption()),
         "locked.key": key.private_bytes(pem, pkcs8, locked),
         "p384.key": ec.generate_private_key(ec.SECP384R1()).private_bytes(pem, pkcs8, serialization.NoEncryption()),
         "bad.crt": b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
         "bad.key": b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
-        "empty": b"", "garbage": b"neither: [this\nnor: that\n", "binary": bytes(range(128, 256)), "list": b"[1, 2]\n",
-    }  # fmt: skip
+        "empty": b"",
+        "garbage": b"neither: [this\nnor: that\n",
+        "binary": bytes(range(128, 256)),
+        "list": b"[1, 2]\n",
+    }
     for name, content in contents.items():
         (path / name).write_bytes(content)
     (path / "folder").mkdir()
@@ -59,21 +78,36 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 CASES = [
-    *(("apiserver", flag, file, said, beside)
-      for flag, beside in CERTIFICATES.items() for file, said in NO_CERTIFICATE.items()),
+    *(
+        ("apiserver", flag, file, said, beside)
+        for flag, beside in CERTIFICATES.items()
+        for file, said in NO_CERTIFICATE.items()
+    ),
     *(("apiserver", flag, file, said, beside) for flag, beside in KEYS.items() for file, said in NO_KEY.items()),
-    *(("apiserver", flag, "other.key", "is not the key of the certificate in", KEYS[flag])
-      for flag in ("--tls-private-key-file", "--etcd-keyfile")),
+    *(
+        ("apiserver", flag, "other.key", "is not the key of the certificate in", KEYS[flag])
+        for flag in ("--tls-private-key-file", "--etcd-keyfile")
+    ),
     ("apiserver", "--service-account-signing-key-file", "p384.key", "holds a key of another kind", ()),
-    *((verb, "--encryption-provider-config", file, said, ())
-      for verb in ("apiserver", "up") for file, said in NO_DOCUMENT.items()),
-    *((verb, "--audit-policy-file", file, said, ("--audit-log-path", "log"))
-      for verb in ("apiserver", "up") for file, said in NO_DOCUMENT.items()),
+    *(
+        (verb, "--encryption-provider-config", file, said, ())
+        for verb in ("apiserver", "up")
+        for file, said in NO_DOCUMENT.items()
+    ),
+    *(
+        (verb, "--audit-policy-file", file, said, ("--audit-log-path", "log"))
+        for verb in ("apiserver", "up")
+        for file, said in NO_DOCUMENT.items()
+    ),
     ("up", "--pod-manifest-path", "garbage", "is no directory", ()),
-]  # fmt: skip
+]
 
-PLACES = [("--kubeconfig", "folder", "is a directory"), ("--kubeconfig", "garbage/config", "is no directory"),
-          ("--data", "garbage", "is no directory"), ("--data", "garbage/below", "is no directory")]  # fmt: skip
+PLACES = [
+    ("--kubeconfig", "folder", "is a directory"),
+    ("--kubeconfig", "garbage/config", "is no directory"),
+    ("--data", "garbage", "is no directory"),
+    ("--data", "garbage/below", "is no directory"),
+]
 
 
 @pytest.mark.parametrize("verb", ["apiserver", "up"])
@@ -99,9 +133,16 @@ def test_a_kubeconfig_that_is_none(file: str, files: Path, capsys: pytest.Captur
 
 @pytest.mark.parametrize(("verb", "flag", "file", "said", "beside"), CASES)
 def test_a_file_that_is_not_what_it_should_be(
-    verb: str, flag: str, file: str, said: str, beside: tuple[str, ...], files: Path, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    verb: str,
+    flag: str,
+    file: str,
+    said: str,
+    beside: tuple[str, ...],
+    files: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     monkeypatch.chdir(files)
     data = tmp_path / "data"
     assert run([verb, "--data", str(data), "--port", "0", flag, file, *beside]) == exits.USAGE

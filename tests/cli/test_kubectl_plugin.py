@@ -24,8 +24,7 @@ PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
 def kubectl(config: Path, *words: str) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"PATH": PATH, "KUBECONFIG": str(config), "NO_COLOR": "1", "COLUMNS": "120"}
-    return subprocess.run(
-        ["kubectl", *words], env=environment, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(["kubectl", *words], env=environment, capture_output=True, text=True, check=False, timeout=60)
 
 
 @pytest.fixture
@@ -38,7 +37,9 @@ def config(cluster: Cluster, tmp_path: Path) -> Path:
     there = document["contexts"][0]["context"]
     document["clusters"].append({"name": "nowhere", "cluster": {"server": "https://127.0.0.1:1"}})
     document["contexts"] = [
-        {"name": "here", "context": there}, {"name": "nowhere", "context": {**there, "cluster": "nowhere"}}]
+        {"name": "here", "context": there},
+        {"name": "nowhere", "context": {**there, "cluster": "nowhere"}},
+    ]
     path = tmp_path / "config"
     path.write_text(yaml.safe_dump({**document, "current-context": "nowhere"}))
     return path

@@ -24,7 +24,10 @@ CPU = {"fits": "700m", "deferred": "3", "refused": "9"}
 
 
 async def shown(
-    directory: Path, conversation: Conversation, *arguments: str, columns: int = 120,
+    directory: Path,
+    conversation: Conversation,
+    *arguments: str,
+    columns: int = 120,
     environment: Mapping[str, str] = MappingProxyType({}),
 ) -> Seen:
     async with kubeconfig(directory, conversation) as path:
@@ -49,8 +52,10 @@ def limited(**limits: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("cpu", "limits", "told"),
     [
-        ("1", {"cpu": "800m"}, "200m/800m → 1/4"), (":900m", {"cpu": "800m"}, "200m/800m → 200m/900m"),
-        ("300m", {}, "200m → 300m "), ("300m:1", {}, "200m/none → 300m/1"),
+        ("1", {"cpu": "800m"}, "200m/800m → 1/4"),
+        (":900m", {"cpu": "800m"}, "200m/800m → 200m/900m"),
+        ("300m", {}, "200m → 300m "),
+        ("300m:1", {}, "200m/none → 300m/1"),
     ],
 )
 async def test_a_plan_shows_request_and_limit(
@@ -95,9 +100,18 @@ async def test_a_container_that_is_held_back_all_the_time_is_red(tmp_path: Path)
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["plan", "pod/web", "--cpu", "3"], ["plan", "pod/web", "--cpu", "700m", "--memory", "512Mi", "-o", "wide"],
-        ["plan", "pod/web", "--cpu", "99999"], ["why"], ["why", "-A"], ["why", "-A", "-o", "wide"], ["why", "pod/web"],
-        ["why", "node/n1"], ["top"], ["top", "-A", "-o", "wide"], ["export", "pod/web"], ["plan", "web"],
+        ["plan", "pod/web", "--cpu", "3"],
+        ["plan", "pod/web", "--cpu", "700m", "--memory", "512Mi", "-o", "wide"],
+        ["plan", "pod/web", "--cpu", "99999"],
+        ["why"],
+        ["why", "-A"],
+        ["why", "-A", "-o", "wide"],
+        ["why", "pod/web"],
+        ["why", "node/n1"],
+        ["top"],
+        ["top", "-A", "-o", "wide"],
+        ["export", "pod/web"],
+        ["plan", "web"],
         ["resize", "pod/web", "--cpu", "9"],
     ],
 )
@@ -105,8 +119,11 @@ async def test_nothing_is_wider_than_a_narrow_terminal_and_no_word_is_broken(
     arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def conversation() -> Conversation:
-        waiting = pod(cpu="3", allocated="500m", conditions=[
-            {"type": "PodResizePending", "status": "True", "reason": "Deferred", "message": "no room"}])  # fmt: skip
+        waiting = pod(
+            cpu="3",
+            allocated="500m",
+            conditions=[{"type": "PodResizePending", "status": "True", "reason": "Deferred", "message": "no room"}],
+        )
         made = Conversation(36, waiting if arguments[0] == "why" else pod(), pod("big", cpu="2"))
         pods = [made.documents[f"{PODS}/{name}"] for name in ("web", "big")]
         items = {"items": [metrics(), metrics("10m", "200Mi", "big")]}
@@ -165,7 +182,8 @@ def test_amounts_are_shown_for_people_too(tmp_path: Path, capsys: pytest.Capture
 
 
 @pytest.mark.parametrize(
-    "verb", [["plan", "--cpu", "700m"], ["why"], ["export"], ["resize", "--cpu", "700m", "--dry-run"]])
+    "verb", [["plan", "--cpu", "700m"], ["why"], ["export"], ["resize", "--cpu", "700m", "--dry-run"]]
+)
 async def test_kind_and_name_may_stand_apart(
     verb: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,7 +12,8 @@ from podfit.cli.manifests import MOST
 
 MANIFEST = msgspec.json.encode({"kind": "Deployment", "metadata": {"name": "web"}, "spec": {"template": pod(cpu="1")}})
 BOMB = b"a: &a [x,x,x,x,x,x,x,x,x]\n" + b"".join(
-    b"%c: &%c [*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c]\n" % (name, name, *[name - 1] * 9) for name in b"bcdefghi")
+    b"%c: &%c [*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c]\n" % (name, name, *[name - 1] * 9) for name in b"bcdefghi"
+)
 FILES = {
     "broken.yaml": (b"spec:\n  a: b: c\n", "line 2, column 7: mapping values are not allowed here"),
     "tab.yaml": (b"spec:\n\t- x\n", "line 2, column 1: found character '\\t' that cannot start any token"),
@@ -59,9 +60,13 @@ async def test_a_file_that_is_no_manifest_is_told_in_one_line(
 @pytest.mark.parametrize("words", [("-f", "-"), ("-f=-",), ("--filename", "-"), ("--filename=-",)])
 @pytest.mark.parametrize("before", [True, False])
 async def test_stdin_is_a_manifest(
-    words: tuple[str, ...], *, before: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    *,
+    before: bool,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     def piped() -> None:
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(MANIFEST)))
 
@@ -87,9 +92,14 @@ async def test_several_documents_with_one_target_are_a_usage_error(
 
 def sized(name: str, cpu: str, **meta: str) -> bytes:
     amounts = {"cpu": cpu, "memory": "256Mi"}
-    return msgspec.json.encode({
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, **meta},
-        "spec": {"containers": [{"name": "app", "resources": {"requests": amounts, "limits": amounts}}]}})
+    return msgspec.json.encode(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, **meta},
+            "spec": {"containers": [{"name": "app", "resources": {"requests": amounts, "limits": amounts}}]},
+        }
+    )
 
 
 async def test_without_a_target_every_document_names_its_own(
@@ -102,16 +112,21 @@ async def test_without_a_target_every_document_names_its_own(
     assert await ask(tmp_path, cluster, "plan", "-f", str(path), "-o", "json") == 0
     found = msgspec.json.decode(capsys.readouterr().out)
     assert [(each["pod"], each["namespace"], each["verdict"]) for each in found["pods"]] == [
-        ("a", "shop", "fits"), ("b", "shop", "fits")]
+        ("a", "shop", "fits"),
+        ("b", "shop", "fits"),
+    ]
     assert found["order"] == ["a", "b"]
 
 
-@pytest.mark.parametrize(("documents", "said"), [
-    (b"kind: Service\n", "no document is a pod or a workload"),
-    (sized("a", "1") + b"\n---\n" + sized("a", "2"), "pod/a in namespace shop occurs twice"),
-    (b'{"apiVersion": "v1", "kind": "Pod"}', "a Pod has no metadata.name"),
-    (b"- a\n", "a document is not an object"),
-])
+@pytest.mark.parametrize(
+    ("documents", "said"),
+    [
+        (b"kind: Service\n", "no document is a pod or a workload"),
+        (sized("a", "1") + b"\n---\n" + sized("a", "2"), "pod/a in namespace shop occurs twice"),
+        (b'{"apiVersion": "v1", "kind": "Pod"}', "a Pod has no metadata.name"),
+        (b"- a\n", "a document is not an object"),
+    ],
+)
 async def test_documents_that_name_no_resize_are_told(
     documents: bytes, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

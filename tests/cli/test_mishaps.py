@@ -16,12 +16,21 @@ from podfit.net.authority import Authority
 from podfit.net.system import SystemClock
 
 VERBS: dict[str, list[str]] = {
-    "plan": ["plan", "pod/web", "--cpu", "700m"], "why": ["why", "pod/web"], "top": ["top", "pod/web"],
-    "resize": ["resize", "pod/web", "--cpu", "700m"], "export": ["export", "pod/web"]}
+    "plan": ["plan", "pod/web", "--cpu", "700m"],
+    "why": ["why", "pod/web"],
+    "top": ["top", "pod/web"],
+    "resize": ["resize", "pod/web", "--cpu", "700m"],
+    "export": ["export", "pod/web"],
+}
 ALL = pytest.mark.parametrize("verb", list(VERBS))
 QUIET_LISTS = (
-    "/api/v1/pods", NODE, f"{NODE}/proxy/configz", "/api/v1/namespaces/shop/limitranges",
-    "/api/v1/namespaces/shop/resourcequotas", METRICS)
+    "/api/v1/pods",
+    NODE,
+    f"{NODE}/proxy/configz",
+    "/api/v1/namespaces/shop/limitranges",
+    "/api/v1/namespaces/shop/resourcequotas",
+    METRICS,
+)
 
 
 def told(capsys: pytest.CaptureFixture[str], *parts: str) -> None:
@@ -100,9 +109,7 @@ async def test_why_usage_is_not_known_is_said_where_it_matters(
 
 
 @ALL
-async def test_no_such_pod_and_no_such_namespace(
-    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_no_such_pod_and_no_such_namespace(verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     absent = [part.replace("pod/web", "pod/none") for part in VERBS[verb]]
     assert await ask(tmp_path, Conversation(36, pod()), *absent) == 4
     told(capsys, "could not find")
@@ -110,9 +117,7 @@ async def test_no_such_pod_and_no_such_namespace(
     told(capsys, 'namespaces "nowhere" not found', "kubectl get namespaces")
 
 
-async def test_an_empty_namespace_is_not_one_that_is_absent(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_an_empty_namespace_is_not_one_that_is_absent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     conversation = Conversation(36)
     conversation.documents |= {PODS: {"items": []}, "/api/v1/namespaces/nowhere/pods": {"items": []}}
     assert await ask(tmp_path, conversation, "top") == 0
@@ -148,8 +153,11 @@ async def test_something_else_answers(verb: str, tmp_path: Path, capsys: pytest.
 @pytest.mark.parametrize(
     ("verb", "code", "said"),
     [
-        ("plan", 1, "1.27 is the first that can"), ("resize", 1, "1.27 is the first that can"),
-        ("why", 0, "1.27 is the first that can"), ("top", 4, "1.27 is the first that can"), ("export", 0, "cpu: 500m"),
+        ("plan", 1, "1.27 is the first that can"),
+        ("resize", 1, "1.27 is the first that can"),
+        ("why", 0, "1.27 is the first that can"),
+        ("top", 4, "1.27 is the first that can"),
+        ("export", 0, "cpu: 500m"),
     ],
 )
 async def test_an_old_server(
@@ -171,7 +179,9 @@ async def test_every_form_of_every_answer(
     conversation = Conversation(36, pod())
     metrics: dict[str, Any] = {"items": []}
     conversation.documents |= {
-        f"{PODS}/web/resize": pod(), "/apis/metrics.k8s.io/v1beta1/namespaces/shop/pods": metrics}
+        f"{PODS}/web/resize": pod(),
+        "/apis/metrics.k8s.io/v1beta1/namespaces/shop/pods": metrics,
+    }
     more = ["--dry-run"] if verb == "resize" else []
     assert await ask(tmp_path, conversation, *VERBS[verb], *more, "-o", form, "-n", "shop", "--context", "test") == 0
     out = capsys.readouterr().out

@@ -54,8 +54,13 @@ sys.exit(run(words))
 
 def as_nobody(*words: str, **environment: str) -> tuple[int, list[str]]:
     done = subprocess.run(
-        [sys.executable, "-c", AS_NOBODY, *words], capture_output=True, text=True, check=False,
-        env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", **environment}, cwd="/")
+        [sys.executable, "-c", AS_NOBODY, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", **environment},
+        cwd="/",
+    )
     return done.returncode, done.stderr.partition("as nobody\n")[2].splitlines()
 
 
@@ -69,7 +74,8 @@ def test_a_read_only_data_directory(
     first, *more = capsys.readouterr().err.splitlines()
     assert first == (
         f"error: --data: {read_only / below if below else read_only} cannot be written "
-        f"({read_only} is on a read-only file system)")
+        f"({read_only} is on a read-only file system)"
+    )
     assert [line.strip() for line in more] == ["choose another directory with --data"]
 
 
@@ -100,7 +106,8 @@ def test_the_users_kubeconfig_in_a_directory_of_somebody_else(place: Path) -> No
 
 
 @pytest.mark.parametrize(
-    "words", [("status",), ("down",), ("up", "--node", "none", "--port", "0", "--kubeconfig", "/tmp/nobody")])
+    "words", [("status",), ("down",), ("up", "--node", "none", "--port", "0", "--kubeconfig", "/tmp/nobody")]
+)
 def test_a_cluster_of_another_user(place: Path, words: tuple[str, ...]) -> None:
     data = DataDir.at(place / "data")
     with exclusive(data):
@@ -143,7 +150,10 @@ def test_a_running_cluster_whose_state_file_is_lost_is_known_by_its_lock(tmp_pat
         assert "rm " not in told.stderr
         again = subprocess.run(
             [PODFIT, "up", "--data", str(up.root), "--node", "none", "--kubeconfig", str(tmp_path / "config")],
-            capture_output=True, text=True, check=False)
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert again.returncode == exits.MACHINE
         assert f"(pid {pid})" in again.stderr
     finally:
@@ -153,11 +163,15 @@ def test_a_running_cluster_whose_state_file_is_lost_is_known_by_its_lock(tmp_pat
 
 LONG = "x" * 300
 FILES = {
-    "--audit-log-path": ("up", "apiserver"), "--audit-policy-file": ("up", "apiserver"),
-    "--encryption-provider-config": ("up", "apiserver"), "--pod-manifest-path": ("up",),
-    "--client-ca-file": ("apiserver",), "--service-account-signing-key-file": ("apiserver",),
-    "--kubeconfig": ("up", "apiserver"), "--data": ("up", "apiserver", "status", "down"),
-}  # fmt: skip
+    "--audit-log-path": ("up", "apiserver"),
+    "--audit-policy-file": ("up", "apiserver"),
+    "--encryption-provider-config": ("up", "apiserver"),
+    "--pod-manifest-path": ("up",),
+    "--client-ca-file": ("apiserver",),
+    "--service-account-signing-key-file": ("apiserver",),
+    "--kubeconfig": ("up", "apiserver"),
+    "--data": ("up", "apiserver", "status", "down"),
+}
 
 
 @pytest.mark.parametrize(("verb", "flag"), [(verb, flag) for flag, verbs in FILES.items() for verb in verbs])
@@ -187,10 +201,21 @@ def test_no_path_is_answered_with_a_traceback(
     assert len(said) <= 3
 
 
-@pytest.mark.parametrize("words", [
-    ("backup", "/proc/nope/x"), ("restore", "/nope"), ("restore", "/proc"), ("image", "load", "/nope"),
-    ("image", "load", "/proc"), ("backup", f"/tmp/{LONG}"), ("restore", f"/tmp/{LONG}"),
-    ("image", "load", f"/tmp/{LONG}"), ("top", "--kubeconfig", f"/tmp/{LONG}"), ("top", "--kubeconfig", "/proc/nope")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("backup", "/proc/nope/x"),
+        ("restore", "/nope"),
+        ("restore", "/proc"),
+        ("image", "load", "/nope"),
+        ("image", "load", "/proc"),
+        ("backup", f"/tmp/{LONG}"),
+        ("restore", f"/tmp/{LONG}"),
+        ("image", "load", f"/tmp/{LONG}"),
+        ("top", "--kubeconfig", f"/tmp/{LONG}"),
+        ("top", "--kubeconfig", "/proc/nope"),
+    ],
+)
 def test_files_that_are_arguments(words: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = () if words[0] == "top" else ("--data", str(tmp_path / "data"))
     assert run([*words, *data]) in (exits.REFUSED, exits.USAGE, exits.MACHINE)

@@ -44,8 +44,11 @@ async def ask(directory: Path, conversation: Conversation, *arguments: str) -> i
         (["plan", "pod/web", "--cpu", "700m"], 0, "500m/500m → 700m/700m   -        fits      in place, no restart"),
         (["plan", "pod/web", "--memory", "512Mi"], 0, 'restarts "app" (resizePolicy memory: RestartContainer)'),
         (["plan", "pod/web", "--cpu", "3"], 1, "deferred   short of 1 cpu"),
-        (["plan", "pod/web", "--cpu", "700m", "-o", "wide"], 0,
-         "web   n1     Guaranteed   app         cpu limit     500m   700m   fits      in place, no restart"),
+        (
+            ["plan", "pod/web", "--cpu", "700m", "-o", "wide"],
+            0,
+            "web   n1     Guaranteed   app         cpu limit     500m   700m   fits      in place, no restart",
+        ),
         (["plan", "pod/web", "--cpu", "500m", "-o", "wide"], 0, "-       -     -      unchanged   -"),
         (["plan", "pod/web", "--cpu", "9"], 1, "allocatable: 4000"),
         (["plan", "pod/web", "--cpu", "9", "-o", "json"], 1, '"verdict": "refused"'),

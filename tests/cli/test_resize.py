@@ -34,9 +34,11 @@ async def test_pods_first_then_their_template(tmp_path: Path, capsys: pytest.Cap
     assert await ask(tmp_path, shop, "resize", *CPU) == 0
     out = capsys.readouterr().out.splitlines()
     assert [line.partition(" after")[0] for line in out] == [
-        "1/2  web-1  cpu 500m/500m → 700m/700m  accepted", "2/2  web-2  cpu 500m/500m → 700m/700m  accepted",
+        "1/2  web-1  cpu 500m/500m → 700m/700m  accepted",
+        "2/2  web-2  cpu 500m/500m → 700m/700m  accepted",
         "template  deployment/web  cpu 500m/500m → 700m/700m  done: no rollout",
-        "2 of 2 pods asked to resize; --wait waits until the node has done it"]
+        "2 of 2 pods asked to resize; --wait waits until the node has done it",
+    ]
     stored = [path.rpartition("/")[2] for path, _, dry in shop.writes if not dry and path.startswith(APPS)]
     assert (stored, shop.rollouts) == (["web", "web-abc", "web"], 0)
 
@@ -45,8 +47,10 @@ async def test_a_rollout_is_begun_only_when_that_was_allowed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shop = Workshop()
-    document = {"metadata": {"name": "web"}, "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "web"}},
-                                                      "template": template()}}  # fmt: skip
+    document = {
+        "metadata": {"name": "web"},
+        "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": template()},
+    }
     shop.add("statefulsets", document)
     arguments = ["resize", "sts/web", "--cpu", "700m", "--also-template"]
     assert await ask(tmp_path, shop, *arguments) == 1

@@ -28,7 +28,8 @@ class Home:
 
     def __call__(self, *arguments: str, code: int = 0) -> str:
         done = subprocess.run(
-            podfit(*arguments), env=self._environment, capture_output=True, text=True, timeout=90, check=False)
+            podfit(*arguments), env=self._environment, capture_output=True, text=True, timeout=90, check=False
+        )
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout
 

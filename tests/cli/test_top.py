@@ -18,8 +18,11 @@ def shop() -> Conversation:
     conversation = Conversation(36, *pods)
     items = [metrics(), metrics("10m", "200Mi", "api")]
     conversation.documents |= {
-        PODS: {"items": pods}, METRICS: {"items": items}, f"{PROXY}/metrics/cadvisor": quota(200, 50),
-        "/apis/metrics.k8s.io/v1beta1/pods": {"items": items}}
+        PODS: {"items": pods},
+        METRICS: {"items": items},
+        f"{PROXY}/metrics/cadvisor": quota(200, 50),
+        "/apis/metrics.k8s.io/v1beta1/pods": {"items": items},
+    }
     return conversation
 
 
@@ -35,9 +38,7 @@ def shop() -> Conversation:
         (["-n", "shop", "-l", "app=web"], "web"),
     ],
 )
-async def test_columns(
-    arguments: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_columns(arguments: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     conversation = shop()
     assert await ask(tmp_path, conversation, "top", *arguments) == 0
     assert told in capsys.readouterr().out
@@ -55,7 +56,9 @@ async def test_recommendations_have_columns_where_there_are_vpas(
 ) -> None:
     conversation = shop()
     conversation.documents |= {
-        VPAS: {"items": [with_vpa()]}, DEPLOYMENT: {"spec": {"selector": {"matchLabels": {"app": "web"}}}}}
+        VPAS: {"items": [with_vpa()]},
+        DEPLOYMENT: {"spec": {"selector": {"matchLabels": {"app": "web"}}}},
+    }
     assert await ask(tmp_path, conversation, "top") == 0
     header, api, web = capsys.readouterr().out.splitlines()
     at = header.index("CPU VPA")

@@ -25,7 +25,11 @@ from cli.test_questions import ask
     ],
 )
 async def test_a_vpa(
-    document: dict[str, Any], arguments: list[str], code: int, told: str, tmp_path: Path,
+    document: dict[str, Any],
+    arguments: list[str],
+    code: int,
+    told: str,
+    tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     conversation = cluster(document)
@@ -40,8 +44,9 @@ async def test_a_vpa_whose_pods_have_what_it_says(tmp_path: Path, capsys: pytest
     assert "pods      2, all with the target" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("forbidden", "told"), [
-    ((), "the autoscaler's CRDs are not installed"), ((f"{VPAS}/web",), "is forbidden")])
+@pytest.mark.parametrize(
+    ("forbidden", "told"), [((), "the autoscaler's CRDs are not installed"), ((f"{VPAS}/web",), "is forbidden")]
+)
 async def test_no_vpa(
     forbidden: tuple[str, ...], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -61,9 +66,7 @@ async def test_no_vpa(
         (["-o", "json"], '"shutOut": ['),
     ],
 )
-async def test_a_node(
-    arguments: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_a_node(arguments: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     web = pod("web", cpu="3", allocated="500m", conditions=[DEFERRED])
     conversation = Conversation(36, web, pod("big", cpu="2"), unscheduled("small", "500m", node="n1"))
     assert await ask(tmp_path, conversation, "why", "node/n1", *arguments) == 1
@@ -76,13 +79,16 @@ async def test_a_crowded_node_shows_its_largest(tmp_path: Path, capsys: pytest.C
     assert "shop/web-4 100m, and 3 more (-o wide)" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("command", "told"), [
-    (["why", "pod/web"], "  HELD BY    AMOUNT   PRIORITY   LOWER PRIORITY\n  shop/big   2 cpu    0          no"),
-    (["why", "pod/web"], "since     2026-01-01T00:00:00Z"),
-    (["why", "-A"], "SHORT BY   GENERATION       QUEUE    HELD BY          BECAUSE"),
-    (["plan", "pod/web", "--cpu", "600m"], "QOS"),
-    (["resize", "pod/web", "--cpu", "9"], "QOS"),
-])
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (["why", "pod/web"], "  HELD BY    AMOUNT   PRIORITY   LOWER PRIORITY\n  shop/big   2 cpu    0          no"),
+        (["why", "pod/web"], "since     2026-01-01T00:00:00Z"),
+        (["why", "-A"], "SHORT BY   GENERATION       QUEUE    HELD BY          BECAUSE"),
+        (["plan", "pod/web", "--cpu", "600m"], "QOS"),
+        (["resize", "pod/web", "--cpu", "9"], "QOS"),
+    ],
+)
 async def test_wide_has_what_text_leaves_out(
     command: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -30,7 +30,7 @@ def pod(version: str = "7") -> Pod:
 
 
 async def test_an_event_has_upstreams_shape(
-    api: FakeApi, recorder: EventRecorder, clock: FakeClock, background: Background,
+    api: FakeApi, recorder: EventRecorder, clock: FakeClock, background: Background
 ) -> None:
     background(recorder.run())
     recorder.event(pod(), "Warning", "ResizeDeferred", "Node didn't have enough cpu", field_path="spec.containers{c}")
@@ -39,19 +39,32 @@ async def test_an_event_has_upstreams_shape(
     metadata = obj.pop("metadata")
     assert (metadata["namespace"], metadata["name"]) == ("shop", f"web.{NANOSECONDS:x}")
     assert obj == {
-        "kind": "Event", "apiVersion": "v1", "type": "Warning", "reason": "ResizeDeferred", "count": 1,
-        "message": "Node didn't have enough cpu", "eventTime": None,
-        "firstTimestamp": "2026-01-01T00:00:00Z", "lastTimestamp": "2026-01-01T00:00:00Z",
+        "kind": "Event",
+        "apiVersion": "v1",
+        "type": "Warning",
+        "reason": "ResizeDeferred",
+        "count": 1,
+        "message": "Node didn't have enough cpu",
+        "eventTime": None,
+        "firstTimestamp": "2026-01-01T00:00:00Z",
+        "lastTimestamp": "2026-01-01T00:00:00Z",
         "involvedObject": {
-            "kind": "Pod", "apiVersion": "v1", "name": "web", "namespace": "shop", "uid": "u1", "resourceVersion": "7",
-            "fieldPath": "spec.containers{c}"},
-        "reportingComponent": "kubelet", "reportingInstance": "node-1",
+            "kind": "Pod",
+            "apiVersion": "v1",
+            "name": "web",
+            "namespace": "shop",
+            "uid": "u1",
+            "resourceVersion": "7",
+            "fieldPath": "spec.containers{c}",
+        },
+        "reportingComponent": "kubelet",
+        "reportingInstance": "node-1",
         "source": {"component": "kubelet", "host": "node-1"},
     }
 
 
 async def test_repeats_raise_the_count_of_one_event(
-    api: FakeApi, recorder: EventRecorder, clock: FakeClock, background: Background,
+    api: FakeApi, recorder: EventRecorder, clock: FakeClock, background: Background
 ) -> None:
     background(recorder.run())
     for version in ("7", "8", "9"):
@@ -78,7 +91,7 @@ async def test_an_expired_event_is_told_anew(api: FakeApi, recorder: EventRecord
 
 
 async def test_two_components_tell_in_the_same_moment(
-    api: FakeApi, client: Client, recorder: EventRecorder, clock: FakeClock, background: Background,
+    api: FakeApi, client: Client, recorder: EventRecorder, clock: FakeClock, background: Background
 ) -> None:
     other = EventRecorder(client, component="scheduler", clock=clock)
     for each, text in ((recorder, "one"), (other, "other")):
@@ -89,7 +102,7 @@ async def test_two_components_tell_in_the_same_moment(
 
 
 async def test_events_about_nodes_live_in_default(
-    api: FakeApi, recorder: EventRecorder, background: Background,
+    api: FakeApi, recorder: EventRecorder, background: Background
 ) -> None:
     background(recorder.run())
     recorder.event(Node(metadata=ObjectMeta(name="n1")), "Normal", "NodeReady", "ready")
@@ -105,7 +118,7 @@ async def test_a_full_queue_drops_and_says_so(recorder: EventRecorder, caplog: p
 
 
 async def test_a_refused_event_is_dropped_and_the_next_goes_on(
-    api: FakeApi, recorder: EventRecorder, background: Background,
+    api: FakeApi, recorder: EventRecorder, background: Background
 ) -> None:
     background(recorder.run())
     api.down = True

@@ -28,11 +28,14 @@ def plugin(directory: Path, body: str, **more: Any) -> ExecPlugin:
     return replace(ExecPlugin(command=script(directory, body), directory=directory), **more)
 
 
-@pytest.mark.parametrize(("status", "expected"), [
-    ({"token": "t"}, Credential("t")),
-    ({"token": "t", "expirationTimestamp": "2026-01-01T00:00:00Z"}, Credential("t", ends="2026-01-01T00:00:00Z")),
-    ({"clientCertificateData": "C", "clientKeyData": "K"}, Credential("", b"C", b"K")),
-])
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        ({"token": "t"}, Credential("t")),
+        ({"token": "t", "expirationTimestamp": "2026-01-01T00:00:00Z"}, Credential("t", ends="2026-01-01T00:00:00Z")),
+        ({"clientCertificateData": "C", "clientKeyData": "K"}, Credential("", b"C", b"K")),
+    ],
+)
 def test_what_is_printed_is_the_credential(tmp_path: Path, status: dict[str, str], expected: Credential) -> None:
     assert plugin(tmp_path, printed(**status)).run() == expected
 
@@ -42,15 +45,22 @@ def test_the_command_is_told_who_asks_and_what_it_was_given(tmp_path: Path) -> N
     plugin(tmp_path, body, args=("--me",), env={"MINE": "yes"}, cluster={"server": "https://x"}).run()
     assert (tmp_path / "said").read_text() == "--me yes\n"
     assert json.loads((tmp_path / "info").read_text()) == {
-        "apiVersion": f"{API}/v1", "kind": "ExecCredential",
-        "spec": {"interactive": False, "cluster": {"server": "https://x"}}}
+        "apiVersion": f"{API}/v1",
+        "kind": "ExecCredential",
+        "spec": {"interactive": False, "cluster": {"server": "https://x"}},
+    }
 
 
-@pytest.mark.parametrize(("body", "message"), [
-    ("exit 3", "failed with exit code 3"), ("echo nothing", "printed no ExecCredential"),
-    ("echo 3", "printed no ExecCredential"), (printed(), "printed neither a token nor a certificate"),
-    (printed(f"{API}/v1beta1", token="t"), "printed neither a token nor a certificate"),
-])
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("exit 3", "failed with exit code 3"),
+        ("echo nothing", "printed no ExecCredential"),
+        ("echo 3", "printed no ExecCredential"),
+        (printed(), "printed neither a token nor a certificate"),
+        (printed(f"{API}/v1beta1", token="t"), "printed neither a token nor a certificate"),
+    ],
+)
 def test_what_is_no_credential(tmp_path: Path, body: str, message: str) -> None:
     with pytest.raises(PluginError, match=message):
         plugin(tmp_path, body).run()
@@ -76,10 +86,16 @@ def test_it_is_asked_again_shortly_before_the_end(tmp_path: Path) -> None:
 
 def config(directory: Path, **entry: Any) -> Path:
     path = directory / "config"
-    path.write_text(yaml.safe_dump({
-        "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:9"}}],
-        "users": [{"name": "u", "user": {"exec": {"apiVersion": f"{API}/v1", **entry}}}],
-        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}], "current-context": "x"}))
+    path.write_text(
+        yaml.safe_dump(
+            {
+                "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:9"}}],
+                "users": [{"name": "u", "user": {"exec": {"apiVersion": f"{API}/v1", **entry}}}],
+                "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+                "current-context": "x",
+            }
+        )
+    )
     return path
 
 

@@ -34,7 +34,8 @@ def record(informer: Informer[ConfigMap]) -> list[str]:
     informer.add_handler(
         add=lambda obj: told.append(f"add {show(obj)}"),
         update=lambda old, new: told.append(f"update {show(old)} {show(new)}"),
-        delete=lambda obj: told.append(f"delete {show(obj)}"))
+        delete=lambda obj: told.append(f"delete {show(obj)}"),
+    )
     return told
 
 
@@ -60,7 +61,7 @@ async def test_lists_then_follows(api: FakeApi, client: Client, clock: FakeClock
 
 
 async def test_a_late_handler_hears_of_what_is_there(
-    api: FakeApi, client: Client, clock: FakeClock, background: Background,
+    api: FakeApi, client: Client, clock: FakeClock, background: Background
 ) -> None:
     api.put("a")
     informer = informer_of(client, clock)
@@ -70,7 +71,7 @@ async def test_a_late_handler_hears_of_what_is_there(
 
 
 async def test_a_watch_that_ends_resumes_where_it_was(
-    api: FakeApi, client: Client, clock: FakeClock, background: Background,
+    api: FakeApi, client: Client, clock: FakeClock, background: Background
 ) -> None:
     api.put("a")
     informer = informer_of(client, clock)
@@ -89,7 +90,7 @@ async def test_a_watch_that_ends_resumes_where_it_was(
 
 
 async def test_failures_are_retried_more_and_more_slowly(
-    api: FakeApi, client: Client, clock: FakeClock, background: Background,
+    api: FakeApi, client: Client, clock: FakeClock, background: Background
 ) -> None:
     api.down = True
     informer = informer_of(client, clock)
@@ -110,7 +111,7 @@ async def test_failures_are_retried_more_and_more_slowly(
 
 
 async def test_lost_history_is_made_up_by_a_new_list(
-    api: FakeApi, client: Client, clock: FakeClock, background: Background,
+    api: FakeApi, client: Client, clock: FakeClock, background: Background
 ) -> None:
     for name in ("kept", "changed", "deleted", "reborn"):
         api.put(name, data={"v": "1"})
@@ -131,12 +132,17 @@ async def test_lost_history_is_made_up_by_a_new_list(
     api.down = False
     await clock.advance(2)
     assert sorted(told) == [
-        "add new=2", "add reborn=2", "delete deleted=1", "delete reborn=1", "update changed=1 changed=2"]
+        "add new=2",
+        "add reborn=2",
+        "delete deleted=1",
+        "delete reborn=1",
+        "update changed=1 changed=2",
+    ]
     assert told.index("delete reborn=1") < told.index("add reborn=2")
 
 
 async def test_a_server_that_forgets_at_once_is_not_hammered(
-    api: FakeApi, client: Client, clock: FakeClock, background: Background,
+    api: FakeApi, client: Client, clock: FakeClock, background: Background
 ) -> None:
     api.put("a")
     api.oldest = 100
@@ -145,9 +151,7 @@ async def test_a_server_that_forgets_at_once_is_not_hammered(
     assert len(api.requests) == 2
 
 
-async def test_long_lists_come_in_pages(
-    api: FakeApi, client: Client, clock: FakeClock, background: Background,
-) -> None:
+async def test_long_lists_come_in_pages(api: FakeApi, client: Client, clock: FakeClock, background: Background) -> None:
     for number in range(1201):
         api.put(f"c{number:04}")
     informer = informer_of(client, clock)
@@ -158,7 +162,7 @@ async def test_long_lists_come_in_pages(
 
 
 async def test_indexes_follow_the_objects(
-    api: FakeApi, client: Client, clock: FakeClock, background: Background,
+    api: FakeApi, client: Client, clock: FakeClock, background: Background
 ) -> None:
     informer = informer_of(client, clock, indexes={"app": lambda obj: obj.metadata.labels.values()})
     background(informer.run())
@@ -175,7 +179,7 @@ async def test_indexes_follow_the_objects(
 
 
 async def test_a_handler_that_fails_does_not_stop_the_others(
-    api: FakeApi, client: Client, clock: FakeClock, background: Background, caplog: pytest.LogCaptureFixture,
+    api: FakeApi, client: Client, clock: FakeClock, background: Background, caplog: pytest.LogCaptureFixture
 ) -> None:
     informer = informer_of(client, clock)
     informer.add_handler(add=lambda obj: 1 / 0)  # type: ignore[arg-type]
@@ -188,9 +192,7 @@ async def test_a_handler_that_fails_does_not_stop_the_others(
     assert "handler failed resource=configmaps object=default/a" in caplog.text
 
 
-async def test_objects_without_a_struct_stay_dicts(
-    client: Client, clock: FakeClock, background: Background,
-) -> None:
+async def test_objects_without_a_struct_stay_dicts(client: Client, clock: FakeClock, background: Background) -> None:
     api = FakeApi("widgets")
     client = Client(Local(api, Identity("tester")))
     informer = Informer(client, dynamic("example.com", "v1", "widgets"), clock=clock)
@@ -203,10 +205,13 @@ async def test_objects_without_a_struct_stay_dicts(
     assert {r.path for r in api.requests} == {"/apis/example.com/v1/widgets"}
 
 
-STEPS = st.lists(st.tuples(
-    st.sampled_from(["put", "put", "remove", "cut", "compact", "down", "up", "wait", "bookmark"]),
-    st.sampled_from("abc"),
-), max_size=30)
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["put", "put", "remove", "cut", "compact", "down", "up", "wait", "bookmark"]),
+        st.sampled_from("abc"),
+    ),
+    max_size=30,
+)
 
 
 @given(steps=STEPS)

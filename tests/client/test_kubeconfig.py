@@ -11,7 +11,10 @@ from podfit.client.kubeconfig_edit import _block, merge, remove, standalone
 
 OURS = Access("https://127.0.0.1:6443", b"ca", b"cert", b"key")
 THEIRS = {
-    "apiVersion": "v1", "kind": "Config", "current-context": "work", "preferences": {"colors": True},
+    "apiVersion": "v1",
+    "kind": "Config",
+    "current-context": "work",
+    "preferences": {"colors": True},
     "clusters": [{"name": "work", "cluster": {"server": "https://work", "certificate-authority": "pki/ca.crt"}}],
     "users": [{"name": "me", "user": {"token": "secret"}}],
     "contexts": [{"name": "work", "context": {"cluster": "work", "user": "me", "namespace": "shop"}}],
@@ -85,7 +88,8 @@ TEXTS = SHORT | st.sampled_from(["true", "No", "1.5", "a: b", "x:", "-", "#", "~
 DOCUMENTS = st.recursive(
     TEXTS | st.booleans() | st.none(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
-    max_leaves=8)
+    max_leaves=8,
+)
 
 
 @given(st.dictionaries(st.sampled_from(["name", "data-x", "k"]), DOCUMENTS, min_size=1, max_size=3))
@@ -95,8 +99,9 @@ def test_what_is_written_by_hand_is_read_by_the_library(document: dict[str, obje
 
 def test_the_first_of_several_files_counts(theirs: Path, tmp_path: Path) -> None:
     first = tmp_path / "first"
-    first.write_text(yaml.safe_dump(
-        {"clusters": [{"name": "work", "cluster": {"server": "https://other"}}], "current-context": ""}))
+    first.write_text(
+        yaml.safe_dump({"clusters": [{"name": "work", "cluster": {"server": "https://other"}}], "current-context": ""})
+    )
     paths = default_paths({"KUBECONFIG": f"{first}{os.pathsep}{theirs}{os.pathsep}/nowhere"})
     assert load(paths).server == "https://other"
     assert load(paths).token == "secret"
@@ -107,13 +112,22 @@ def test_the_way_to_the_server_and_whom_to_be_there(theirs: Path) -> None:
     document = yaml.safe_load(theirs.read_text())
     document["clusters"][0]["cluster"] |= {"proxy-url": "http://proxy:3128", "tls-server-name": "api.work"}
     document["users"][0]["user"] |= {
-        "as": "jane", "as-uid": "7", "as-groups": ["dev", "ops"], "as-user-extra": {"a/b": ["1", "2"]}}
+        "as": "jane",
+        "as-uid": "7",
+        "as-groups": ["dev", "ops"],
+        "as-user-extra": {"a/b": ["1", "2"]},
+    }
     theirs.write_text(yaml.safe_dump(document))
     reach = load([theirs]).reach
     assert (reach.proxy, reach.server_name) == ("http://proxy:3128", "api.work")
     assert reach.headers == (
-        ("Impersonate-User", "jane"), ("Impersonate-Uid", "7"), ("Impersonate-Group", "dev"),
-        ("Impersonate-Group", "ops"), ("Impersonate-Extra-a%2Fb", "1"), ("Impersonate-Extra-a%2Fb", "2"))
+        ("Impersonate-User", "jane"),
+        ("Impersonate-Uid", "7"),
+        ("Impersonate-Group", "dev"),
+        ("Impersonate-Group", "ops"),
+        ("Impersonate-Extra-a%2Fb", "1"),
+        ("Impersonate-Extra-a%2Fb", "2"),
+    )
 
 
 def test_a_server_may_go_unverified_and_a_context_without_a_user(theirs: Path) -> None:
@@ -150,21 +164,28 @@ def test_a_token_file_is_read_every_time(theirs: Path, tmp_path: Path) -> None:
     assert access.read_token() == "two"
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    (("name: me", "name: you"), "there is no user named 'me'"),
-    (("server: https://work", "server: https://work\n    proxy-url: socks5://here:1080"),
-     "cluster 'work': proxy-url 'socks5://here:1080' cannot be used"),
-    (("server: https://work", "server: https://work\n    insecure-skip-tls-verify: true"),
-     "cluster 'work' has both insecure-skip-tls-verify and a certificate-authority"),
-    (("token: secret", "as-groups: [a]"), "user 'me': as-groups, as-uid and as-user-extra need an `as`"),
-    (("server: https://work", "proxy-url: x"), "cluster 'work' has no server"),
-    (("token: secret", "username: me"), "signs in by username, which Kubernetes has given up"),
-    (("token: secret", "exec: {command: x}"), "user 'me': exec: apiVersion '' is not one of"),
-    (("certificate-authority:", "certificate-authority-data:"), "certificate-authority-data is not base64"),
-    (("pki/ca.crt", "pki/none.crt"), "certificate-authority: .*none.crt"),
-    (("apiVersion: v1", "[: x"), "is not understood: while parsing"),
-    (("clusters:\n", "clusters: 3\nx:\n"), "is not a kubeconfig"),
-])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("name: me", "name: you"), "there is no user named 'me'"),
+        (
+            ("server: https://work", "server: https://work\n    proxy-url: socks5://here:1080"),
+            "cluster 'work': proxy-url 'socks5://here:1080' cannot be used",
+        ),
+        (
+            ("server: https://work", "server: https://work\n    insecure-skip-tls-verify: true"),
+            "cluster 'work' has both insecure-skip-tls-verify and a certificate-authority",
+        ),
+        (("token: secret", "as-groups: [a]"), "user 'me': as-groups, as-uid and as-user-extra need an `as`"),
+        (("server: https://work", "proxy-url: x"), "cluster 'work' has no server"),
+        (("token: secret", "username: me"), "signs in by username, which Kubernetes has given up"),
+        (("token: secret", "exec: {command: x}"), "user 'me': exec: apiVersion '' is not one of"),
+        (("certificate-authority:", "certificate-authority-data:"), "certificate-authority-data is not base64"),
+        (("pki/ca.crt", "pki/none.crt"), "certificate-authority: .*none.crt"),
+        (("apiVersion: v1", "[: x"), "is not understood: while parsing"),
+        (("clusters:\n", "clusters: 3\nx:\n"), "is not a kubeconfig"),
+    ],
+)
 def test_what_cannot_be_used_is_named(theirs: Path, change: tuple[str, str], message: str) -> None:
     theirs.write_text(theirs.read_text().replace(*change))
     with pytest.raises(KubeconfigError, match=message):

@@ -75,12 +75,18 @@ async def test_an_objects_life(client: Client, server: Scripted) -> None:
     assert server.last.headers["content-type"] == MERGE_PATCH
     await client.delete(ConfigMap, "a", "default", grace=5, uid=created.metadata.uid)
     assert json.loads(server.last.body) == {
-        "kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 5,
-        "preconditions": {"uid": created.metadata.uid}}
+        "kind": "DeleteOptions",
+        "apiVersion": "v1",
+        "gracePeriodSeconds": 5,
+        "preconditions": {"uid": created.metadata.uid},
+    }
     with pytest.raises(ApiError) as refusal:
         await client.get(ConfigMap, "a", "default")
     assert (refusal.value.code, refusal.value.reason, refusal.value.message) == (
-        404, "NotFound", 'configmaps "a" not found')
+        404,
+        "NotFound",
+        'configmaps "a" not found',
+    )
     assert refusal.value.details == {"name": "a", "kind": "configmaps"}
 
 
@@ -90,7 +96,10 @@ async def test_lists_in_pages_with_selectors(client: Client, server: Scripted) -
     page = await client.list(ConfigMap, "default", labels="a=b,c!=d", fields="metadata.name=a", limit=2)
     assert [obj.metadata.name for obj in page.items] == ["a", "b"]
     assert {name: server.last.param(name) for name in server.last.query} == {
-        "labelSelector": "a=b,c!=d", "fieldSelector": "metadata.name=a", "limit": "2"}
+        "labelSelector": "a=b,c!=d",
+        "fieldSelector": "metadata.name=a",
+        "limit": "2",
+    }
     page = await client.list(ConfigMap, "default", limit=2, continue_=page.continue_)
     assert [obj.metadata.name for obj in page.items] == ["c"]
     assert (page.continue_, page.resource_version) == ("", "3")
@@ -114,7 +123,10 @@ async def test_watches_until_it_hangs_up(client: Client, server: Scripted) -> No
             break
     await watch.aclose()
     assert [(event.type, event.object.metadata.resource_version) for event in seen] == [
-        ("ADDED", "1"), ("MODIFIED", "2"), ("BOOKMARK", "2")]
+        ("ADDED", "1"),
+        ("MODIFIED", "2"),
+        ("BOOKMARK", "2"),
+    ]
     assert len(seen[1].object.data["k"]) == 100_000
 
 
@@ -129,11 +141,12 @@ async def test_history_that_is_gone_raises_410(client: Client, server: Scripted)
 async def test_events_may_be_cut_anywhere(client: Client, server: Scripted, cut: int) -> None:
     lines = b"".join(
         json.dumps({"type": "ADDED", "object": {"metadata": {"name": f"é{i}"}}}, ensure_ascii=False).encode() + b"\n"
-        for i in range(20))
+        for i in range(20)
+    )
 
     async def pieces() -> AsyncIterator[bytes]:
         for start in range(0, len(lines), cut):
-            yield lines[start:start + cut]
+            yield lines[start : start + cut]
 
     server.answer = Response(200, {}, pieces())
     names = [event.object.metadata.name async for event in client.watch(ConfigMap, resource_version="1")]
@@ -164,7 +177,7 @@ async def test_an_answer_that_is_none_is_a_connection_error(client: Client, serv
 
 @pytest.mark.parametrize(("body", "message"), [(b"go away", "go away"), (b"", "HTTP status 502"), (b"[]", "[]")])
 async def test_a_refusal_without_a_status_keeps_its_text(
-    client: Client, server: Scripted, body: bytes, message: str,
+    client: Client, server: Scripted, body: bytes, message: str
 ) -> None:
     server.answer = Response(502, {}, body)
     with pytest.raises(ApiError) as refusal:

@@ -60,7 +60,7 @@ async def test_delays_double_up_to_the_longest_and_begin_anew_after_success(cloc
 
 
 async def test_work_that_fails_is_retried_and_work_may_ask_to_come_back(
-    clock: FakeClock, background: Background, caplog: pytest.LogCaptureFixture,
+    clock: FakeClock, background: Background, caplog: pytest.LogCaptureFixture
 ) -> None:
     queue: WorkQueue[str] = WorkQueue(clock, first=1)
     worked: list[float] = []

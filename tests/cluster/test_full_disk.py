@@ -77,9 +77,16 @@ def test_a_full_disk_is_told_freed_and_survived(up: Up) -> None:
     async def fill_it() -> int:
         client = load([up.kubeconfig]).client()
         try:
-            await asyncio.gather(*(client.create(ConfigMap(
-                metadata=ObjectMeta(name=f"first-{number}", namespace="default"), data={"text": "x" * 5000},
-            )) for number in range(100)))
+            await asyncio.gather(
+                *(
+                    client.create(
+                        ConfigMap(
+                            metadata=ObjectMeta(name=f"first-{number}", namespace="default"), data={"text": "x" * 5000}
+                        )
+                    )
+                    for number in range(100)
+                )
+            )
             await asyncio.to_thread(fill, up.root)
             made, error = await make_until_full(client, "a")
             assert (error.code, error.reason) == (503, "ServiceUnavailable")

@@ -26,8 +26,11 @@ from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.node.machine import swap_bytes
 
 STATIC = KubeletOptions(
-    cpu_manager_policy=CpuPolicy.STATIC, reserved_cpus="0", memory_manager_policy=MemoryPolicy.STATIC,
-    reserved_memory="0:memory=1Gi")
+    cpu_manager_policy=CpuPolicy.STATIC,
+    reserved_cpus="0",
+    memory_manager_policy=MemoryPolicy.STATIC,
+    reserved_memory="0:memory=1Gi",
+)
 
 
 def options(tmp_path: Path, kubelet: KubeletOptions) -> UpOptions:
@@ -67,17 +70,30 @@ def test_swap_is_the_machines_when_it_is_allowed(tmp_path: Path) -> None:
     assert node_machine(real, MemoryCgroups(), options(tmp_path, KubeletOptions())).swap == 0
 
 
-@pytest.mark.parametrize("given", [
-    {"reserved_cpus": "x"}, {"reserved_memory": "1Gi"}, {"eviction_hard": "memory.available=1"},
-    {"memory_throttling_factor": 0.0}, {"memory_throttling_factor": 1.5}])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"reserved_cpus": "x"},
+        {"reserved_memory": "1Gi"},
+        {"eviction_hard": "memory.available=1"},
+        {"memory_throttling_factor": 0.0},
+        {"memory_throttling_factor": 1.5},
+    ],
+)
 def test_what_cannot_be_read_is_refused_before_anything_starts(given: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         check(KubeletOptions(**given))
 
 
-@pytest.mark.parametrize("given", [
-    {"cpu_manager_policy": CpuPolicy.STATIC}, {"cpu_manager_policy": CpuPolicy.STATIC, "reserved_cpus": "0-3"},
-    {"reserved_cpus": "99"}, {"memory_manager_policy": MemoryPolicy.STATIC}])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"cpu_manager_policy": CpuPolicy.STATIC},
+        {"cpu_manager_policy": CpuPolicy.STATIC, "reserved_cpus": "0-3"},
+        {"reserved_cpus": "99"},
+        {"memory_manager_policy": MemoryPolicy.STATIC},
+    ],
+)
 def test_what_this_machine_cannot_do_is_refused(tmp_path: Path, given: dict[str, Any]) -> None:
     with pytest.raises(MachineError, match="--reserved"):
         config(tmp_path, KubeletOptions(**given))
@@ -88,7 +104,8 @@ def test_memory_qos_needs_the_gate_and_cgroup_v2(tmp_path: Path, caplog: pytest.
     gated = replace(options(tmp_path, tiered), gates=FeatureGates({"MemoryQoS": True}))
     made = config(tmp_path, tiered)
     assert node_machine(made, MemoryCgroups(version="v2"), gated).memory_qos == MemoryQoS(
-        allocatable=made.allocatable["memory"].value(), reserve=True, factor=0.5)
+        allocatable=made.allocatable["memory"].value(), reserve=True, factor=0.5
+    )
     assert node_machine(made, MemoryCgroups(version="v2"), options(tmp_path, tiered)).memory_qos is None
     assert node_machine(made, MemoryCgroups(), gated).memory_qos is None
     assert "no effect on cgroup v1" in caplog.text
@@ -104,6 +121,13 @@ def test_a_guarded_shrink_is_asked_for_by_the_node_too(tmp_path: Path) -> None:
 
 def test_a_detached_cluster_gets_the_same_options() -> None:
     assert STATIC.arguments() == [
-        "--cpu-manager-policy", "static", "--reserved-cpus", "0", "--memory-manager-policy", "Static",
-        "--reserved-memory", "0:memory=1Gi"]
+        "--cpu-manager-policy",
+        "static",
+        "--reserved-cpus",
+        "0",
+        "--memory-manager-policy",
+        "Static",
+        "--reserved-memory",
+        "0:memory=1Gi",
+    ]
     assert KubeletOptions().arguments() == []

@@ -26,19 +26,41 @@ def test_an_empty_file_says_nothing(tmp_path: Path) -> None:
 
 def test_upstreams_fields(tmp_path: Path) -> None:
     found = config(
-        tmp_path, address="10.0.0.1", port=10251, readOnlyPort=0, staticPodPath="/etc/manifests",
-        containerRuntimeEndpoint="unix:///run/containerd/containerd.sock", serverTLSBootstrap=True,
-        rotateCertificates=True, authentication={
-            "x509": {"clientCAFile": "/ca.crt"}, "anonymous": {"enabled": False}, "webhook": {"enabled": True}},
-        authorization={"mode": "Webhook"}, evictionHard={"memory.available": "100Mi", "nodefs.available": "10%"},
-        cpuManagerPolicy="static", reservedSystemCPUs="0-1", memoryManagerPolicy="Static",
-        reservedMemory=[{"numaNode": 0, "limits": {"memory": "1Gi"}}], memorySwap={"swapBehavior": "LimitedSwap"},
-        memoryThrottlingFactor=0.8, memoryReservationPolicy="TieredReservation", featureGates={"MemoryQoS": True})
+        tmp_path,
+        address="10.0.0.1",
+        port=10251,
+        readOnlyPort=0,
+        staticPodPath="/etc/manifests",
+        containerRuntimeEndpoint="unix:///run/containerd/containerd.sock",
+        serverTLSBootstrap=True,
+        rotateCertificates=True,
+        authentication={
+            "x509": {"clientCAFile": "/ca.crt"},
+            "anonymous": {"enabled": False},
+            "webhook": {"enabled": True},
+        },
+        authorization={"mode": "Webhook"},
+        evictionHard={"memory.available": "100Mi", "nodefs.available": "10%"},
+        cpuManagerPolicy="static",
+        reservedSystemCPUs="0-1",
+        memoryManagerPolicy="Static",
+        reservedMemory=[{"numaNode": 0, "limits": {"memory": "1Gi"}}],
+        memorySwap={"swapBehavior": "LimitedSwap"},
+        memoryThrottlingFactor=0.8,
+        memoryReservationPolicy="TieredReservation",
+        featureGates={"MemoryQoS": True},
+    )
     assert found.options() == KubeletOptions(
-        cpu_manager_policy=CpuPolicy.STATIC, reserved_cpus="0-1", memory_manager_policy=MemoryPolicy.STATIC,
-        reserved_memory="0:memory=1Gi", swap_behavior=SwapBehavior.LIMITED, pod_manifest_path="/etc/manifests",
-        eviction_hard="memory.available<100Mi,nodefs.available<10%", memory_throttling_factor=0.8,
-        memory_reservation_policy=MemoryReservation.TIERED)
+        cpu_manager_policy=CpuPolicy.STATIC,
+        reserved_cpus="0-1",
+        memory_manager_policy=MemoryPolicy.STATIC,
+        reserved_memory="0:memory=1Gi",
+        swap_behavior=SwapBehavior.LIMITED,
+        pod_manifest_path="/etc/manifests",
+        eviction_hard="memory.available<100Mi,nodefs.available<10%",
+        memory_throttling_factor=0.8,
+        memory_reservation_policy=MemoryReservation.TIERED,
+    )
     assert (found.address, found.port, found.gates) == ("10.0.0.1", 10251, "MemoryQoS=true")
     assert found.authentication.x509.client_ca_file == "/ca.crt"
 
@@ -49,31 +71,40 @@ def test_flags_count_more(tmp_path: Path) -> None:
     assert (options.eviction_hard, options.reserved_cpus) == ("", "0")
 
 
-@pytest.mark.parametrize(("fields", "why"), [
-    ({"readOnlyPort": 10255}, "readOnlyPort: there is no port without authorization; leave it 0"),
-    ({"kubeReserved": {"cpu": "1"}}, "unknown field `kubeReserved`"),
-    ({"authentication": {"anonymous": {"enabled": True}}}, "authentication.anonymous.enabled: every caller"),
-    ({"authentication": {"webhook": {"enabled": False}}}, "authentication.webhook.enabled: tokens are checked"),
-    ({"authentication": {"x509": {"ca": "x"}}}, "unknown field `ca`"),
-    ({"authorization": {"mode": "AlwaysAllow"}}, "authorization.mode: only Webhook"),
-    ({"rotateCertificates": False}, "rotateCertificates: certificates are always renewed"),
-    ({"tlsCertFile": "/a"}, "tlsCertFile and tlsPrivateKeyFile belong together"),
-    ({"serverTLSBootstrap": False}, "serverTLSBootstrap: false needs tlsCertFile and tlsPrivateKeyFile"),
-    ({"serverTLSBootstrap": True, "tlsCertFile": "/a", "tlsPrivateKeyFile": "/b"}, "which?"),
-    ({"cpuManagerPolicy": "dynamic"}, "$.cpuManagerPolicy"),
-    ({"port": "10250"}, "$.port"),
-    ({"kind": "KubeProxyConfiguration"}, "it has to be apiVersion kubelet.config.k8s.io/v1beta1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"readOnlyPort": 10255}, "readOnlyPort: there is no port without authorization; leave it 0"),
+        ({"kubeReserved": {"cpu": "1"}}, "unknown field `kubeReserved`"),
+        ({"authentication": {"anonymous": {"enabled": True}}}, "authentication.anonymous.enabled: every caller"),
+        ({"authentication": {"webhook": {"enabled": False}}}, "authentication.webhook.enabled: tokens are checked"),
+        ({"authentication": {"x509": {"ca": "x"}}}, "unknown field `ca`"),
+        ({"authorization": {"mode": "AlwaysAllow"}}, "authorization.mode: only Webhook"),
+        ({"rotateCertificates": False}, "rotateCertificates: certificates are always renewed"),
+        ({"tlsCertFile": "/a"}, "tlsCertFile and tlsPrivateKeyFile belong together"),
+        ({"serverTLSBootstrap": False}, "serverTLSBootstrap: false needs tlsCertFile and tlsPrivateKeyFile"),
+        ({"serverTLSBootstrap": True, "tlsCertFile": "/a", "tlsPrivateKeyFile": "/b"}, "which?"),
+        ({"cpuManagerPolicy": "dynamic"}, "$.cpuManagerPolicy"),
+        ({"port": "10250"}, "$.port"),
+        ({"kind": "KubeProxyConfiguration"}, "it has to be apiVersion kubelet.config.k8s.io/v1beta1"),
+    ],
+)
 def test_what_is_refused(tmp_path: Path, fields: dict[str, Any], why: str) -> None:
     with pytest.raises(UsageError) as error:
         config(tmp_path, **fields)
     assert why in error.value.message
 
 
-@pytest.mark.parametrize(("content", "why"), [
-    (b"", "Expected `object`, got `null`"), (b"- 1\n", "Expected `object`, got `array`"), (b"a: [", "is not YAML"),
-    (b"\x00\xff", "is not YAML"), (b"#" * (MOST_BYTES + 1), "is larger than"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "Expected `object`, got `null`"),
+        (b"- 1\n", "Expected `object`, got `array`"),
+        (b"a: [", "is not YAML"),
+        (b"\x00\xff", "is not YAML"),
+        (b"#" * (MOST_BYTES + 1), "is larger than"),
+    ],
+)
 def test_what_is_no_configuration(tmp_path: Path, content: bytes, why: str) -> None:
     path = tmp_path / "kubelet.yaml"
     path.write_bytes(content)

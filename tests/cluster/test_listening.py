@@ -31,20 +31,36 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("socket.gethostname", lambda: "Box.example")
 
 
-@pytest.mark.parametrize(("given", "listens", "told", "named"), [
-    (Listening(), ("127.0.0.1",), "127.0.0.1", {SERVICE}),
-    (Listening(bind=("10.0.0.5",)), ("127.0.0.1", "10.0.0.5"), "10.0.0.5", {SERVICE, "10.0.0.5", "box.example"}),
-    (Listening(bind=("0.0.0.0",)), ("0.0.0.0",), WORLD, {SERVICE, WORLD, "box.example"}),
-    (Listening(bind=("::",)), ("127.0.0.1", "::"), "::1", {SERVICE, "box.example"}),
-    (Listening(bind=("FD00:0::5",)), ("127.0.0.1", "fd00::5"), "fd00::5", {SERVICE, "fd00::5", "box.example"}),
-    (Listening(bind=("127.0.0.1", "10.0.0.5", "10.0.1.5", "10.0.0.5")), ("127.0.0.1", "10.0.0.5", "10.0.1.5"),
-     "10.0.0.5", {SERVICE, "10.0.0.5", "10.0.1.5", "box.example"}),
-    (Listening(bind=("10.0.0.5", "0.0.0.0", "FD00:0::5")), ("0.0.0.0", "fd00::5"), WORLD,
-     {SERVICE, WORLD, "fd00::5", "box.example"}),
-    (Listening(bind=("::1", "127.0.0.2")), ("127.0.0.1", "::1", "127.0.0.2"), "::1", {SERVICE, "127.0.0.2"}),
-    (Listening(advertise="10.0.0.9"), ("127.0.0.1",), "10.0.0.9", {SERVICE, "10.0.0.9"}),
-    (Listening(names=("api.example", "FD00:0::1")), ("127.0.0.1",), "127.0.0.1", {SERVICE, "api.example", "fd00::1"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "listens", "told", "named"),
+    [
+        (Listening(), ("127.0.0.1",), "127.0.0.1", {SERVICE}),
+        (Listening(bind=("10.0.0.5",)), ("127.0.0.1", "10.0.0.5"), "10.0.0.5", {SERVICE, "10.0.0.5", "box.example"}),
+        (Listening(bind=("0.0.0.0",)), ("0.0.0.0",), WORLD, {SERVICE, WORLD, "box.example"}),
+        (Listening(bind=("::",)), ("127.0.0.1", "::"), "::1", {SERVICE, "box.example"}),
+        (Listening(bind=("FD00:0::5",)), ("127.0.0.1", "fd00::5"), "fd00::5", {SERVICE, "fd00::5", "box.example"}),
+        (
+            Listening(bind=("127.0.0.1", "10.0.0.5", "10.0.1.5", "10.0.0.5")),
+            ("127.0.0.1", "10.0.0.5", "10.0.1.5"),
+            "10.0.0.5",
+            {SERVICE, "10.0.0.5", "10.0.1.5", "box.example"},
+        ),
+        (
+            Listening(bind=("10.0.0.5", "0.0.0.0", "FD00:0::5")),
+            ("0.0.0.0", "fd00::5"),
+            WORLD,
+            {SERVICE, WORLD, "fd00::5", "box.example"},
+        ),
+        (Listening(bind=("::1", "127.0.0.2")), ("127.0.0.1", "::1", "127.0.0.2"), "::1", {SERVICE, "127.0.0.2"}),
+        (Listening(advertise="10.0.0.9"), ("127.0.0.1",), "10.0.0.9", {SERVICE, "10.0.0.9"}),
+        (
+            Listening(names=("api.example", "FD00:0::1")),
+            ("127.0.0.1",),
+            "127.0.0.1",
+            {SERVICE, "api.example", "fd00::1"},
+        ),
+    ],
+)
 def test_addresses_and_names(given: Listening, listens: tuple[str, ...], told: str, named: set[str]) -> None:
     given.check()
     assert given.addresses == listens
@@ -52,13 +68,16 @@ def test_addresses_and_names(given: Listening, listens: tuple[str, ...], told: s
     assert set(given.hosts(SERVICE)) - set(HOSTS) == named
 
 
-@pytest.mark.parametrize(("wrong", "message"), [
-    (Listening(bind=("localhost",)), "--bind-address 'localhost' is not an IP address"),
-    (Listening(bind=("10.0.0.5", "10.0.0")), "--bind-address '10.0.0' is not an IP address"),
-    (Listening(advertise="example.com"), "--advertise-address 'example.com' is not an IP address"),
-    (Listening(advertise="0.0.0.0"), "nobody's address"),
-    (Listening(names=("no_name",)), "neither a DNS name nor an IP address"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (Listening(bind=("localhost",)), "--bind-address 'localhost' is not an IP address"),
+        (Listening(bind=("10.0.0.5", "10.0.0")), "--bind-address '10.0.0' is not an IP address"),
+        (Listening(advertise="example.com"), "--advertise-address 'example.com' is not an IP address"),
+        (Listening(advertise="0.0.0.0"), "nobody's address"),
+        (Listening(names=("no_name",)), "neither a DNS name nor an IP address"),
+    ],
+)
 def test_what_is_no_address(wrong: Listening, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         wrong.check()
@@ -66,11 +85,17 @@ def test_what_is_no_address(wrong: Listening, message: str) -> None:
         UpOptions(data=DataDir(Path("/nowhere")), listening=wrong).check()
 
 
-@pytest.mark.parametrize(("addresses", "ports", "message"), [
-    ("10.0.0.0/30", "1-2", "at least 8 IP addresses"), ("10.0.0.1/24", "1-2", "has host bits set"),
-    ("10.0.0.0/16,fd00::/108", "1-2", "one range, of one family"), ("10.0.0.0/16", "2-1", "the lower one first"),
-    ("10.0.0.0/16", "60000+6000", "from 1 to 65535"), ("10.0.0.0/16", "many", "not of the form"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("addresses", "ports", "message"),
+    [
+        ("10.0.0.0/30", "1-2", "at least 8 IP addresses"),
+        ("10.0.0.1/24", "1-2", "has host bits set"),
+        ("10.0.0.0/16,fd00::/108", "1-2", "one range, of one family"),
+        ("10.0.0.0/16", "2-1", "the lower one first"),
+        ("10.0.0.0/16", "60000+6000", "from 1 to 65535"),
+        ("10.0.0.0/16", "many", "not of the form"),
+    ],
+)
 def test_what_is_no_range(addresses: str, ports: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         ranges_of(addresses, ports)
@@ -78,7 +103,11 @@ def test_what_is_no_range(addresses: str, ports: str, message: str) -> None:
 
 def test_ports_from_one_on() -> None:
     assert ranges_of("fd00::/108", "4000+96").arguments() == [
-        "--service-cluster-ip-range", "fd00::/108", "--service-node-port-range", "4000-4096"]  # fmt: skip
+        "--service-cluster-ip-range",
+        "fd00::/108",
+        "--service-node-port-range",
+        "4000-4096",
+    ]
 
 
 def test_a_detached_cluster_listens_at_the_same_place() -> None:
@@ -91,7 +120,8 @@ def test_a_detached_cluster_listens_at_the_same_place() -> None:
     assert again == given
     assert ranges_of(said["--service-cluster-ip-range"], said["--service-node-port-range"]) == options.ranges
     assert not {"--bind-address", "--service-node-port-range"} & set(
-        arguments_of(UpOptions(data=options.data), "text", 0))
+        arguments_of(UpOptions(data=options.data), "text", 0)
+    )
 
 
 async def _version(server: str, authority: bytes) -> int:
@@ -132,7 +162,8 @@ async def test_the_certificate_gets_the_names_and_is_made_anew_when_they_change(
 async def test_a_server_listens_on_each_address_and_on_no_other(tmp_path: Path) -> None:
     data, given = DataDir.at(tmp_path), listening(("127.0.0.2,127.0.0.3",), "", ())
     alone = await Alone.start(
-        AloneOptions(data=data, port=0, listening=given), announce=lambda _: None, clock=SystemClock())
+        AloneOptions(data=data, port=0, listening=given), announce=lambda _: None, clock=SystemClock()
+    )
     authority, port = (data.pki / "ca.crt").read_bytes(), alone.server.rpartition(":")[2]
     assert [await _version(f"https://{each}:{port}", authority) for each in ("127.0.0.2", "127.0.0.3")] == [200, 200]
     with pytest.raises(Unreachable):

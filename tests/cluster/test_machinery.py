@@ -60,7 +60,7 @@ class Footing:
 
 @pytest.mark.parametrize(("sandboxes", "stopped"), [([], True), (["one"], False), (None, False)])
 async def test_a_containerd_that_cannot_be_used_is_ended_unless_something_may_run_on_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandboxes: list[str] | None, stopped: bool,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandboxes: list[str] | None, stopped: bool
 ) -> None:
     runtime, stands_on = Runtime(sandboxes), Footing(tmp_path)
     monkeypatch.setattr(nodes, "_cri", lambda *_: runtime)

@@ -61,9 +61,10 @@ def test_a_detached_cluster_has_the_same_legacy_mode(switches: str, clients: str
     assert legacy_of(given.get("--legacy", ""), given.get("--legacy-clients", "")) == options.legacy
 
 
-@pytest.mark.parametrize(("asked", "passed"), [
-    (MakeRoom.NO, []), (MakeRoom.SHRINK, ["--make-room"]), (MakeRoom.PREEMPT, ["--make-room=preempt"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("asked", "passed"),
+    [(MakeRoom.NO, []), (MakeRoom.SHRINK, ["--make-room"]), (MakeRoom.PREEMPT, ["--make-room=preempt"])],
+)
 def test_a_detached_cluster_is_asked_the_same(asked: MakeRoom, passed: list[str]) -> None:
     arguments = arguments_of(UpOptions(data=DATA, make_room=asked), "text", 0)
     assert [each for each in arguments if "room" in each] == passed

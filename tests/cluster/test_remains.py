@@ -158,9 +158,7 @@ def _keep(root: Path) -> None:
     number = len(list(root.parent.glob("killed-*")))
     last = root.parent / f"killed-{number - 1}"
     listing = [(str(path.relative_to(root)), path.stat().st_size) for path in sorted(root.rglob("*"))]
-    if number and listing == [
-        (str(path.relative_to(last)), path.stat().st_size) for path in sorted(last.rglob("*"))
-    ]:
+    if number and listing == [(str(path.relative_to(last)), path.stat().st_size) for path in sorted(last.rglob("*"))]:
         return
     shutil.copytree(root, root.parent / f"killed-{number}", ignore=lambda *_: ["store.reserve"])
 

@@ -25,13 +25,34 @@ asyncio.run(main())
 """
 LATER = {
     "podfit.api.structural.cel",
-    "cryptography", "joserfc", "grpc", "google.protobuf", "re2", "aiohttp.client", "aiohttp.connector",
-    "aiohttp.web", "cyclopts", "rich", "tarfile", "podfit.apiserver.resources", "podfit.apiserver.openapi",
-    "podfit.api.defaults", "podfit.api.validation.kinds", "podfit.api.validation.pods", "podfit.apiserver.doors",
-    "podfit.cluster.loops", "podfit.cluster.nodes", "podfit.controllers", "podfit.scheduler", "podfit.kubelet",
-    "podfit.client.rest", "podfit.apiserver.backends", "podfit.apiserver.aggregation.remote",
-    "podfit.apiserver.aggregation.neighbours", "podfit.apiserver.housekeeping.servers",
-}  # fmt: skip
+    "cryptography",
+    "joserfc",
+    "grpc",
+    "google.protobuf",
+    "re2",
+    "aiohttp.client",
+    "aiohttp.connector",
+    "aiohttp.web",
+    "cyclopts",
+    "rich",
+    "tarfile",
+    "podfit.apiserver.resources",
+    "podfit.apiserver.openapi",
+    "podfit.api.defaults",
+    "podfit.api.validation.kinds",
+    "podfit.api.validation.pods",
+    "podfit.apiserver.doors",
+    "podfit.cluster.loops",
+    "podfit.cluster.nodes",
+    "podfit.controllers",
+    "podfit.scheduler",
+    "podfit.kubelet",
+    "podfit.client.rest",
+    "podfit.apiserver.backends",
+    "podfit.apiserver.aggregation.remote",
+    "podfit.apiserver.aggregation.neighbours",
+    "podfit.apiserver.housekeeping.servers",
+}
 
 
 def test_a_cluster_answers_before_it_loads_what_the_answer_does_not_need(tmp_path: Path) -> None:

@@ -57,8 +57,9 @@ async def server(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
         authority = Authority.load(tmp_path / "pki", clock=clock)
         signing = Signing(authority.ends, authority.sign)
         every = controllers(made.as_identity, clock, ca="CERTIFICATE", signing=signing)
-        quotas = QuotaController(made.as_identity(controller("resourcequota-controller")), clock=clock,
-                                 gates=made.context.gates)
+        quotas = QuotaController(
+            made.as_identity(controller("resourcequota-controller")), clock=clock, gates=made.context.gates
+        )
         namespaces = NamespaceController(made.as_identity(controller("namespace-controller")), clock=clock)
 
         def gone(item: Item) -> None:
@@ -194,8 +195,13 @@ async def test_a_deleted_namespace_goes_with_the_last_of_what_takes_its_time(ser
 async def test_pods_go_first_and_conditions_say_what_is_left(server: Server) -> None:
     client, held = server.client, ["example.com/held"]
     await create_namespace(server, "room")
-    pod = convert({"metadata": {"name": "p", "namespace": "room", "finalizers": held},
-                   "spec": {"containers": [{"name": "c", "image": "i"}]}}, Pod)  # fmt: skip
+    pod = convert(
+        {
+            "metadata": {"name": "p", "namespace": "room", "finalizers": held},
+            "spec": {"containers": [{"name": "c", "image": "i"}]},
+        },
+        Pod,
+    )
     await client.create(pod)
     await client.create(convert({"metadata": {"name": "m", "namespace": "room", "finalizers": held}}, ConfigMap))
     await client.delete(Namespace, "room")
@@ -206,22 +212,36 @@ async def test_pods_go_first_and_conditions_say_what_is_left(server: Server) -> 
     remaining = "Some resources are remaining: {} has 1 resource instances"
     told = await until(server, Namespace, "room", "", lambda found: found.status.conditions)
     assert says(told) == {
-        "NamespaceDeletionDiscoveryFailure": (
-            "False", "ResourcesDiscovered", "All resources successfully discovered"),
+        "NamespaceDeletionDiscoveryFailure": ("False", "ResourcesDiscovered", "All resources successfully discovered"),
         "NamespaceDeletionGroupVersionParsingFailure": (
-            "False", "ParsedGroupVersions", "All legacy kube types successfully parsed"),
+            "False",
+            "ParsedGroupVersions",
+            "All legacy kube types successfully parsed",
+        ),
         "NamespaceDeletionContentFailure": (
-            "False", "ContentDeleted", "All content successfully deleted, may be waiting on finalization"),
+            "False",
+            "ContentDeleted",
+            "All content successfully deleted, may be waiting on finalization",
+        ),
         "NamespaceContentRemaining": ("True", "SomeResourcesRemain", remaining.format("pods.")),
         "NamespaceFinalizersRemaining": (
-            "True", "SomeFinalizersRemain",
-            "Some content in the namespace has finalizers remaining: example.com/held in 1 resource instances"),
-    }  # fmt: skip
+            "True",
+            "SomeFinalizersRemain",
+            "Some content in the namespace has finalizers remaining: example.com/held in 1 resource instances",
+        ),
+    }
     assert not (await client.get(ConfigMap, "m", "room")).metadata.deletion_timestamp
     assert (await client.list(ServiceAccount, "room")).items
     await client.patch(Pod, "p", "room", {"metadata": {"finalizers": None}})
-    await until(server, Namespace, "room", "", lambda found: says(found)["NamespaceContentRemaining"] == (
-        "True", "SomeResourcesRemain", remaining.format("configmaps.")))  # fmt: skip
+    await until(
+        server,
+        Namespace,
+        "room",
+        "",
+        lambda found: (
+            says(found)["NamespaceContentRemaining"] == ("True", "SomeResourcesRemain", remaining.format("configmaps."))
+        ),
+    )
     await client.patch(ConfigMap, "m", "room", {"metadata": {"finalizers": None}})
     await gone(server, Namespace, "room")
 
@@ -243,10 +263,9 @@ async def test_a_quota_counts_what_is_there_and_credits_what_goes(server: Server
     await server.client.create(convert(document, ResourceQuota))
 
     def used(cpu: str, pods: str) -> Callable[[ResourceQuota], bool]:
-        return lambda quota: {name: str(each) for name, each in quota.status.used.items()} == {
-            "requests.cpu": cpu,
-            "pods": pods,
-        }
+        return lambda quota: (
+            {name: str(each) for name, each in quota.status.used.items()} == {"requests.cpu": cpu, "pods": pods}
+        )
 
     await until(server, ResourceQuota, "q", "default", used("300m", "1"))
     await server.client.create(a_pod("b", "500m"))
@@ -297,8 +316,14 @@ async def test_a_pod_is_charged_once_to_each_quota(tmp_path: Path) -> None:
 
 
 async def test_a_namespace_stays_while_who_serves_a_kind_is_away(server: Server, clock: FakeClock) -> None:
-    spec = {"group": "example.org", "version": "v1", "service": {"namespace": "x", "name": "away"},
-            "groupPriorityMinimum": 100, "versionPriority": 100, "insecureSkipTLSVerify": True}  # fmt: skip
+    spec = {
+        "group": "example.org",
+        "version": "v1",
+        "service": {"namespace": "x", "name": "away"},
+        "groupPriorityMinimum": 100,
+        "versionPriority": 100,
+        "insecureSkipTLSVerify": True,
+    }
     await server.client.create(convert({"metadata": {"name": "v1.example.org"}, "spec": spec}, APIService))
     for _ in range(TURNS):
         if (await served(server.client, "list")).silent:
@@ -401,8 +426,9 @@ async def test_the_role_that_gave_controllers_everything_is_taken_back(server: S
 async def test_a_deadline_moves_a_pod_between_quotas_of_other_scopes(server: Server) -> None:
     for name, scope in (("ends", "Terminating"), ("stays", "NotTerminating")):
         spec = {"hard": {"pods": "5"}, "scopes": [scope]}
-        await server.client.create(convert({"metadata": {"name": name, "namespace": "default"}, "spec": spec},
-                                           ResourceQuota))  # fmt: skip
+        await server.client.create(
+            convert({"metadata": {"name": name, "namespace": "default"}, "spec": spec}, ResourceQuota)
+        )
     await server.client.create(a_pod("a", "1m"))
     await until(server, ResourceQuota, "stays", "default", lambda quota: str(quota.status.used.get("pods")) == "1")
     await server.client.patch(Pod, "a", "default", {"spec": {"activeDeadlineSeconds": 60}})

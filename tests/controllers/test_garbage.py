@@ -34,7 +34,8 @@ async def server(tmp_path: Path) -> AsyncIterator[Server]:
 def reference(owner: ConfigMap | Node, *, block: bool = True, **changed: str) -> OwnerReference:
     kind = type(owner).__name__
     made = OwnerReference(
-        api_version="v1", kind=kind, name=owner.metadata.name, uid=owner.metadata.uid, block_owner_deletion=block)
+        api_version="v1", kind=kind, name=owner.metadata.name, uid=owner.metadata.uid, block_owner_deletion=block
+    )
     return replace(made, **changed)
 
 
@@ -94,8 +95,9 @@ async def test_in_the_foreground_dependents_go_first(server: Server) -> None:
     assert waiting.metadata.deletion_timestamp
     await settled(server)
     assert await names(server) == {"a", "b"}
-    await server.client.patch(ConfigMap, "b", "default", {"metadata": {"finalizers": None}},
-                              content_type="application/merge-patch+json")  # fmt: skip
+    await server.client.patch(
+        ConfigMap, "b", "default", {"metadata": {"finalizers": None}}, content_type="application/merge-patch+json"
+    )
     await until(server, set())
 
 
@@ -145,9 +147,24 @@ async def test_a_circle_in_the_foreground_comes_apart(server: Server) -> None:
     a = await create(server, "a")
     b = await create(server, "b", reference(a))
     await server.client.patch(
-        ConfigMap, "a", "default", {"metadata": {"ownerReferences": [
-            {"apiVersion": "v1", "kind": "ConfigMap", "name": "b", "uid": b.metadata.uid, "blockOwnerDeletion": True}
-        ]}}, content_type="application/merge-patch+json")  # fmt: skip
+        ConfigMap,
+        "a",
+        "default",
+        {
+            "metadata": {
+                "ownerReferences": [
+                    {
+                        "apiVersion": "v1",
+                        "kind": "ConfigMap",
+                        "name": "b",
+                        "uid": b.metadata.uid,
+                        "blockOwnerDeletion": True,
+                    }
+                ]
+            }
+        },
+        content_type="application/merge-patch+json",
+    )
     await delete(server, "a", "Foreground")
     await until(server, set())
 
@@ -169,8 +186,10 @@ async def test_a_node_takes_along_what_belongs_to_it(server: Server) -> None:
     node = await server.client.create(Node(metadata=ObjectMeta(name="n")))
     await create(server, "a", reference(node))
     owner = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": node.metadata.uid}
-    pod = {"metadata": {"name": "p", "namespace": "default", "ownerReferences": [owner]},
-           "spec": {"containers": [{"name": "c", "image": "i"}]}}  # fmt: skip
+    pod = {
+        "metadata": {"name": "p", "namespace": "default", "ownerReferences": [owner]},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
     await server.client.create(convert(pod, Pod))
     await server.client.delete(Node, "n")
     await until(server, set())
@@ -197,8 +216,14 @@ async def test_which_kinds_there_are(server: Server) -> None:
 
 
 async def test_a_component_that_is_away_does_not_stop_the_collection(tmp_path: Path) -> None:
-    spec = {"group": "example.org", "version": "v1", "service": {"namespace": "x", "name": "away"},
-            "groupPriorityMinimum": 100, "versionPriority": 100, "insecureSkipTLSVerify": True}  # fmt: skip
+    spec = {
+        "group": "example.org",
+        "version": "v1",
+        "service": {"namespace": "x", "name": "away"},
+        "groupPriorityMinimum": 100,
+        "versionPriority": 100,
+        "insecureSkipTLSVerify": True,
+    }
     registration = convert({"metadata": {"name": "v1.example.org"}, "spec": spec}, APIService)
     clock = FakeClock()
     async with running_server(tmp_path, clock=clock) as server:

@@ -39,8 +39,10 @@ async def cluster(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
         authority = Authority.load(tmp_path / "pki", clock=clock)
         approver = CertificateController(
             server.as_identity(controller("certificate-controller")),
-            reader=server.as_identity(Identity(MANAGER)), clock=clock,
-            signing=Signing(authority.ends, authority.sign))
+            reader=server.as_identity(Identity(MANAGER)),
+            clock=clock,
+            signing=Signing(authority.ends, authority.sign),
+        )
         running = asyncio.create_task(approver.run())
         try:
             yield server
@@ -51,16 +53,17 @@ async def cluster(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
 
 async def register(client: Client, name: str, address: str, port: int = 10250) -> None:
     await client.create(convert({"metadata": {"name": name}}, Node))
-    status = {"addresses": [{"type": "InternalIP", "address": address}, {"type": "Hostname", "address": name}],
-              "daemonEndpoints": {"kubeletEndpoint": {"Port": port}}}
+    status = {
+        "addresses": [{"type": "InternalIP", "address": address}, {"type": "Hostname", "address": name}],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
+    }
     await client.patch(Node, name, "", {"status": status}, content_type=STRATEGIC_PATCH, subresource="status")
 
 
 async def bootstrapping(server: Server, clock: FakeClock, *, seconds: float = 3600) -> Identity:
     """Who the token's bearer is to the server."""
     token = await create_token(server.client, clock, seconds=seconds, description="a test")
-    code, review = await send(
-        server, "POST", "/apis/authentication.k8s.io/v1/tokenreviews", {"spec": {"token": token}})
+    code, review = await send(server, "POST", "/apis/authentication.k8s.io/v1/tokenreviews", {"spec": {"token": token}})
     assert code == 201
     user = review["status"]["user"]
     return Identity(user["username"], tuple(user["groups"]))
@@ -87,8 +90,9 @@ async def test_a_token_is_enough_to_become_a_node(tmp_path: Path) -> None:
 
 async def test_a_request_that_is_denied_is_not_waited_for(tmp_path: Path) -> None:
     async with cluster(tmp_path, FakeClock()) as server:
-        asking = asyncio.create_task(obtain(
-            server.as_identity(NODE), FakeClock(), signer=NODE_SERVING, use="server", names=SERVER_NAMES))
+        asking = asyncio.create_task(
+            obtain(server.as_identity(NODE), FakeClock(), signer=NODE_SERVING, use="server", names=SERVER_NAMES)
+        )
         request = await _asked(server)
         await server.client.update(with_condition(request, DENIED, "No", "not here"), subresource="approval")
         with pytest.raises(Declined, match="is denied: not here"):
@@ -130,17 +134,24 @@ async def test_the_address_of_another_node_cannot_be_taken(tmp_path: Path) -> No
         evil = server.as_identity(Identity("system:node:evil", ("system:nodes",)))
         with pytest.raises(ApiError) as error:
             await register(evil, "evil", "10.0.0.1")
-        assert (error.value.code, error.value.message) == (403, (
-            'nodes "evil" is forbidden: node "evil" is not allowed to use the address 10.0.0.1 of node "n1"'))
+        assert (error.value.code, error.value.message) == (
+            403,
+            ('nodes "evil" is forbidden: node "evil" is not allowed to use the address 10.0.0.1 of node "n1"'),
+        )
         for status in (
-            {"addresses": [{"type": "ExternalIP", "address": "10.0.0.1"}],
-             "daemonEndpoints": {"kubeletEndpoint": {"Port": 1}}},
-            {"addresses": [{"type": "InternalDNS", "address": "N1"}],
-             "daemonEndpoints": {"kubeletEndpoint": {"Port": 1}}},
+            {
+                "addresses": [{"type": "ExternalIP", "address": "10.0.0.1"}],
+                "daemonEndpoints": {"kubeletEndpoint": {"Port": 1}},
+            },
+            {
+                "addresses": [{"type": "InternalDNS", "address": "N1"}],
+                "daemonEndpoints": {"kubeletEndpoint": {"Port": 1}},
+            },
         ):
             with pytest.raises(ApiError) as error:
                 await evil.patch(
-                    Node, "evil", "", {"status": status}, content_type=STRATEGIC_PATCH, subresource="status")
+                    Node, "evil", "", {"status": status}, content_type=STRATEGIC_PATCH, subresource="status"
+                )
             assert error.value.code == 403
 
 
@@ -152,8 +163,13 @@ async def test_two_steps_do_not_get_there_either(tmp_path: Path) -> None:
         await register(evil, "evil", "10.0.0.1", port=0)
         with pytest.raises(ApiError) as error:
             await evil.patch(
-                Node, "evil", "", {"status": {"daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}}}},
-                content_type=STRATEGIC_PATCH, subresource="status")
+                Node,
+                "evil",
+                "",
+                {"status": {"daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}}}},
+                content_type=STRATEGIC_PATCH,
+                subresource="status",
+            )
         assert error.value.code == 403
 
 
@@ -164,7 +180,8 @@ async def test_a_certificate_is_renewed_before_it_is_over(tmp_path: Path) -> Non
         first = await obtain(own, clock, signer=NODE_CLIENT, use="client", names=CLIENT_NAMES)
         renewed: asyncio.Queue[Pair] = asyncio.Queue()
         manager = CertificateManager(
-            own, clock, signer=NODE_CLIENT, use="client", names=CLIENT_NAMES, pair=first, changed=renewed.put)
+            own, clock, signer=NODE_CLIENT, use="client", names=CLIENT_NAMES, pair=first, changed=renewed.put
+        )
         running = asyncio.create_task(manager.run())
         life = life_of(first.certificate)
         await clock.advance((life.ends - life.begins).total_seconds() * 0.69)
@@ -188,7 +205,8 @@ async def test_a_certificate_is_good_again_when_the_time_of_day_was_set(tmp_path
         last = await obtain(own, clock, signer=NODE_CLIENT, use="client", names=CLIENT_NAMES)
         renewed: asyncio.Queue[Pair] = asyncio.Queue()
         manager = CertificateManager(
-            own, clock, signer=NODE_CLIENT, use="client", names=CLIENT_NAMES, pair=last, changed=renewed.put)
+            own, clock, signer=NODE_CLIENT, use="client", names=CLIENT_NAMES, pair=last, changed=renewed.put
+        )
         running = asyncio.create_task(manager.run())
         await clock.advance(1)
         for jump in (seconds, -seconds):

@@ -42,15 +42,27 @@ class World:
     def __init__(self, node: Node, server: Server) -> None:
         self.node, self.server, self.client = node, server, server.client
 
-    async def add(self, name: str, requests: dict[str, str], *, limits: dict[str, str] | None = None, minimum: str = "",
-                  klass: str = "", **more: Any) -> None:
+    async def add(
+        self,
+        name: str,
+        requests: dict[str, str],
+        *,
+        limits: dict[str, str] | None = None,
+        minimum: str = "",
+        klass: str = "",
+        **more: Any,
+    ) -> None:
         """A pod that runs."""
         container = {"name": "c", "image": "app:1", "resources": {"requests": requests, "limits": limits or {}}, **more}
         document = {
             "metadata": {"name": name, "namespace": "default", "annotations": {MINIMUM: minimum} if minimum else {}},
-            "spec": {"nodeName": "n1", "priorityClassName": klass, "containers": [container],
-                     "terminationGracePeriodSeconds": 1},
-        }  # fmt: skip
+            "spec": {
+                "nodeName": "n1",
+                "priorityClassName": klass,
+                "containers": [container],
+                "terminationGracePeriodSeconds": 1,
+            },
+        }
         await self.client.create(convert(document, Pod))
         await self.until(name, lambda pod: pod.status.phase == "Running")
 
@@ -71,12 +83,18 @@ class World:
 
     async def has(self, name: str, **requests: str) -> Pod:
         """Once the pod asks for, was promised and holds just this."""
+
         def holds(pod: Pod) -> bool:
             container, status = pod.spec.containers[0], pod.status.container_statuses[0]
-            seen = (container.resources.requests, status.allocated_resources, status.resources.requests
-                    if status.resources else {})  # fmt: skip
+            seen = (
+                container.resources.requests,
+                status.allocated_resources,
+                status.resources.requests if status.resources else {},
+            )
             return not waiting(pod) and all(
-                {name: str(amount) for name, amount in each.items()} == requests for each in seen)
+                {name: str(amount) for name, amount in each.items()} == requests for each in seen
+            )
+
         return await self.until(name, holds)
 
     async def events(self) -> dict[tuple[str, str], list[str]]:
@@ -127,7 +145,8 @@ async def world_of(root: Path, *, evict: bool = False) -> AsyncIterator[World]:
         client = server.as_user(USER, *((EVICTORS,) if evict else ()))
         recorder = EventRecorder(client, component=COMPONENT, clock=node.clock)
         controller = RoomController(
-            client, recorder=recorder, clock=node.clock, gates=server.context.gates, evict=evict)
+            client, recorder=recorder, clock=node.clock, gates=server.context.gates, evict=evict
+        )
         tasks = [asyncio.create_task(controller.run()), asyncio.create_task(recorder.run())]
         yield World(node, server)
         for task in tasks:
@@ -245,7 +264,8 @@ async def test_eviction_where_shrinking_is_not_enough(harsh: World) -> None:
     await harsh.has("web", cpu="2900m")
     await harsh.has("batch", cpu="1100m")
     assert await harsh.heard("web", "MakingRoom") == (
-        "Resize lacks cpu 1400m: default/batch gives cpu 400m, default/nightly is evicted")
+        "Resize lacks cpu 1400m: default/batch gives cpu 400m, default/nightly is evicted"
+    )
     assert (await harsh.heard("nightly", "EvictedToMakeRoom")).startswith(f"{text}: shrinking neighbours does not")
     with pytest.raises(ApiError, match="not found"):
         await harsh.pod("nightly")
@@ -255,8 +275,10 @@ async def test_a_disruption_budget_is_asked_and_nobody_gives_in_vain(harsh: Worl
     await harsh.add("web", {"cpu": "1"}, klass="vip")
     await harsh.add("batch", {"cpu": "1500m"}, minimum="cpu=1")
     await harsh.add("nightly", {"cpu": "1"}, klass="low")
-    budget = {"metadata": {"name": "all", "namespace": "default"}, "spec": {
-        "minAvailable": 1, "selector": {"matchLabels": {"app": "nightly"}}}}  # fmt: skip
+    budget = {
+        "metadata": {"name": "all", "namespace": "default"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "nightly"}}},
+    }
     made = await harsh.client.create(convert(budget, PodDisruptionBudget))
     await harsh.client.patch(Pod, "nightly", "default", {"metadata": {"labels": {"app": "nightly"}}})
 
@@ -272,7 +294,8 @@ async def test_a_disruption_budget_is_asked_and_nobody_gives_in_vain(harsh: Worl
     found = await harsh.why("web", mode="preempt")
     assert found.room == (
         "default/batch shrinks cpu 1500m → 1100m",
-        "default/nightly cannot be evicted: its disruption budget all allows no disruption now")
+        "default/nightly cannot be evicted: its disruption budget all allows no disruption now",
+    )
     await allows(1)
     await harsh.node.advance(BUDGET_SECONDS + 1)
     await harsh.rest()
@@ -298,7 +321,8 @@ async def test_a_plan_names_who_shrinks_as_it_then_happens(world: World) -> None
     sizes = export(Target(POD, "batch"), await world.snapshot("batch"))
     assert sizes.sizes[0].requests == {"cpu": "2"}
     assert sizes.notes[0] == (
-        "batch was shrunk to make room for default/web (cpu 2 → 1); the size that it had before is exported")
+        "batch was shrunk to make room for default/web (cpu 2 → 1); the size that it had before is exported"
+    )
     await world.resize("batch", cpu="700m")
     await world.has("batch", cpu="700m")
     assert (await world.why("batch")).gave == ""
@@ -314,8 +338,10 @@ async def test_why_nobody_gives_is_told(world: World) -> None:
     said = await world.heard("web", "NoRoomToMake")
     found = await world.why("web")
     assert f"no room can be made: {said}" in found.room
-    assert any(each.startswith("default/odd gives nothing: its annotation podfit.dev/minimum is ignored: 'cpu:lots'")
-               for each in found.room)  # fmt: skip
+    assert any(
+        each.startswith("default/odd gives nothing: its annotation podfit.dev/minimum is ignored: 'cpu:lots'")
+        for each in found.room
+    )
     assert (await world.why("web", mode="")).room == ()
 
 

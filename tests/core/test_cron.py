@@ -8,10 +8,18 @@ from podfit.core.cron import objection
 @pytest.mark.parametrize(
     "schedule",
     [
-        "* * * * *", "*/5 0-4,8 ? jan-MAR sun,1", "0 0 1 1 *", "59 23 31 12 6", "5/10 * * * *",
-        "@daily", "@every 1h30m", "TZ=UTC 0 0 * * *", "1-59/2 * * * *", "0,,5 * * * *",
+        "* * * * *",
+        "*/5 0-4,8 ? jan-MAR sun,1",
+        "0 0 1 1 *",
+        "59 23 31 12 6",
+        "5/10 * * * *",
+        "@daily",
+        "@every 1h30m",
+        "TZ=UTC 0 0 * * *",
+        "1-59/2 * * * *",
+        "0,,5 * * * *",
     ],
-)  # fmt: skip
+)
 def test_what_fits(schedule: str) -> None:
     assert objection(schedule) == ""
 

@@ -30,7 +30,7 @@ def test_parsing() -> None:
         ("NodeDeclaredFeatures=false", "InPlacePodVerticalScalingInitContainers requires NodeDeclaredFeatures"),
         ("PodLevelResources=false,InPlacePodLevelResourcesVerticalScaling=true", "requires PodLevelResources"),
     ],
-)  # fmt: skip
+)
 def test_refusals(text: str, message: str) -> None:
     with pytest.raises(FeatureGateError, match=message):
         FeatureGates.parse(text)

@@ -16,15 +16,18 @@ from podfit.core.quantity import Quantity
         (fields.invalid("a", -1, "why"), "a: Invalid value: -1: why", "FieldValueInvalid"),
         (fields.invalid("a", True, "why"), "a: Invalid value: true: why", "FieldValueInvalid"),
         (fields.invalid("a", ["x"], "why"), 'a: Invalid value: ["x"]: why', "FieldValueInvalid"),
-        (fields.unsupported("a", "x", ("b", "a")), 'a: Unsupported value: "x": supported values: "b", "a"',
-         "FieldValueNotSupported"),
+        (
+            fields.unsupported("a", "x", ("b", "a")),
+            'a: Unsupported value: "x": supported values: "b", "a"',
+            "FieldValueNotSupported",
+        ),
         (fields.duplicate("a", "x"), 'a: Duplicate value: "x"', "FieldValueDuplicate"),
         (fields.missing("a", "x"), 'a: Not found: "x"', "FieldValueNotFound"),
         (fields.forbidden("", "why"), ": Forbidden: why", "FieldValueForbidden"),
         (fields.too_long("a", 5), "a: Too long: may not be more than 5 bytes", "FieldValueTooLong"),
         (fields.too_many("a", 9, 5), "a: Too many: 9: must have at most 5 items", "FieldValueTooMany"),
     ],
-)  # fmt: skip
+)
 def test_words(error: fields.FieldError, text: str, reason: str) -> None:
     assert str(error) == text
     cause = error.cause()

@@ -19,11 +19,21 @@ def test_what_fits_is_read(number: int) -> None:
     assert parse_int("+" + "0" * 5000 + str(abs(number))) == min(abs(number), MOST) if abs(number) <= MOST else True
 
 
-@pytest.mark.parametrize(("text", "why"), [
-    ("", "invalid syntax"), ("-", "invalid syntax"), ("1_0", "invalid syntax"), ("٣", "invalid syntax"),
-    ("--1", "invalid syntax"), (" 1", "invalid syntax"), (str(MOST + 1), "value out of range"),
-    (str(LEAST - 1), "value out of range"), ("9" * 100_000, "value out of range"), ("1e3", "invalid syntax"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "invalid syntax"),
+        ("-", "invalid syntax"),
+        ("1_0", "invalid syntax"),
+        ("٣", "invalid syntax"),
+        ("--1", "invalid syntax"),
+        (" 1", "invalid syntax"),
+        (str(MOST + 1), "value out of range"),
+        (str(LEAST - 1), "value out of range"),
+        ("9" * 100_000, "value out of range"),
+        ("1e3", "invalid syntax"),
+    ],
+)
 def test_what_does_not_fit_is_refused_in_gos_words(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=f"^strconv.ParseInt: parsing .*: {why}$"):
         parse_int(text)

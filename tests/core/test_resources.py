@@ -28,5 +28,6 @@ def test_operations_work_name_by_name_and_leave_their_input_alone(
 def test_kinds_of_resources() -> None:
     assert [name for name in ("cpu", "hugepages-2Mi", "example.com/gpu") if overcommittable(name)] == ["cpu"]
     assert [name for name in ("memory", "hugepages-1Gi", "ephemeral-storage") if pod_level(name)] == [
-        "memory", "hugepages-1Gi",
-    ]  # fmt: skip
+        "memory",
+        "hugepages-1Gi",
+    ]

@@ -13,14 +13,33 @@ LABELS = {"app": "web", "tier": "front", "n": "5"}
 @pytest.mark.parametrize(
     ("text", "matches"),
     [
-        ("", True), ("app=web", True), ("app==web", True), ("app=db", False), ("app!=db", True), ("app!=web", False),
-        ("absent!=x", True), ("app", True), ("absent", False), ("!absent", True), ("!app", False),
-        ("app in (db, web)", True), ("app in (db)", False), ("app notin (db)", True), ("absent notin (x)", True),
-        ("absent in (x)", False), ("app=web,tier=front", True), ("app=web,tier=back", False),
-        ("app in (a,web),tier", True), ("n>4", True), ("n>5", False), ("n<6", True), ("app>4", False),
-        ("  app = web , tier  ", True), ("example.com/x", False),
+        ("", True),
+        ("app=web", True),
+        ("app==web", True),
+        ("app=db", False),
+        ("app!=db", True),
+        ("app!=web", False),
+        ("absent!=x", True),
+        ("app", True),
+        ("absent", False),
+        ("!absent", True),
+        ("!app", False),
+        ("app in (db, web)", True),
+        ("app in (db)", False),
+        ("app notin (db)", True),
+        ("absent notin (x)", True),
+        ("absent in (x)", False),
+        ("app=web,tier=front", True),
+        ("app=web,tier=back", False),
+        ("app in (a,web),tier", True),
+        ("n>4", True),
+        ("n>5", False),
+        ("n<6", True),
+        ("app>4", False),
+        ("  app = web , tier  ", True),
+        ("example.com/x", False),
     ],
-)  # fmt: skip
+)
 def test_labels(text: str, matches: bool) -> None:
     assert parse_labels(text).matches(LABELS) is matches
 

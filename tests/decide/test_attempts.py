@@ -11,12 +11,15 @@ def notes(**marks: Mark) -> dict[str, Note]:
     return {uid: Note("1", mark) for uid, mark in marks.items()}
 
 
-@pytest.mark.parametrize(("before", "after"), [
-    ({}, {}),
-    ({"a": STARTED, "b": STARTED}, {"a": SUSPECT, "b": SUSPECT}),
-    ({"a": ALONE, "b": SUSPECT}, {"a": ASIDE, "b": SUSPECT}),
-    ({"a": ALONE, "b": STARTED, "c": ASIDE}, {"a": SUSPECT, "b": SUSPECT, "c": ASIDE}),
-])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({}, {}),
+        ({"a": STARTED, "b": STARTED}, {"a": SUSPECT, "b": SUSPECT}),
+        ({"a": ALONE, "b": SUSPECT}, {"a": ASIDE, "b": SUSPECT}),
+        ({"a": ALONE, "b": STARTED, "c": ASIDE}, {"a": SUSPECT, "b": SUSPECT, "c": ASIDE}),
+    ],
+)
 def test_a_crash(before: dict[str, Mark], after: dict[str, Mark]) -> None:
     assert after_crash(notes(**before)) == notes(**after)
 
@@ -26,9 +29,17 @@ def test_a_stop_accuses_nobody_and_acquits_nobody() -> None:
     assert after_stop(stood) == notes(b=SUSPECT, c=SUSPECT, d=ASIDE)
 
 
-@pytest.mark.parametrize(("mark", "form", "expected"), [
-    (SUSPECT, "1", Verdict.TRY_ALONE), (SUSPECT, "2", Verdict.TRY_ALONE), (ASIDE, "1", Verdict.SET_ASIDE),
-    (ASIDE, "2", Verdict.TRY_ALONE), (ASIDE, "1-", Verdict.TRY_ALONE), (STARTED, "1", Verdict.RUN)])
+@pytest.mark.parametrize(
+    ("mark", "form", "expected"),
+    [
+        (SUSPECT, "1", Verdict.TRY_ALONE),
+        (SUSPECT, "2", Verdict.TRY_ALONE),
+        (ASIDE, "1", Verdict.SET_ASIDE),
+        (ASIDE, "2", Verdict.TRY_ALONE),
+        (ASIDE, "1-", Verdict.TRY_ALONE),
+        (STARTED, "1", Verdict.RUN),
+    ],
+)
 def test_the_verdict(mark: Mark, form: str, expected: Verdict) -> None:
     assert verdict(Note("1", mark), form) is expected
     assert verdict(None, form) is Verdict.RUN

@@ -17,11 +17,13 @@ NOBODY = 'no endpoints available for service "s"'
 def service(**spec: Any) -> Service:
     ports = [{"name": "https", "port": 443, "targetPort": "web", "protocol": "TCP"}, {"name": "other", "port": 80}]
     return convert(
-        {"metadata": {"name": "s", "namespace": "n"}, "spec": {"type": "ClusterIP", "ports": ports, **spec}}, Service)
+        {"metadata": {"name": "s", "namespace": "n"}, "spec": {"type": "ClusterIP", "ports": ports, **spec}}, Service
+    )
 
 
-def part(*addresses: str, port: int = 8443, name: str | None = "https", ready: bool | None = True,
-         family: str = "IPv4") -> EndpointSlice:  # fmt: skip
+def part(
+    *addresses: str, port: int = 8443, name: str | None = "https", ready: bool | None = True, family: str = "IPv4"
+) -> EndpointSlice:
     endpoints = [{"addresses": [each], "conditions": {} if ready is None else {"ready": ready}} for each in addresses]
     document = {"addressType": family, "endpoints": endpoints, "ports": [{"name": name, "port": port}]}
     return convert(document, EndpointSlice)
@@ -32,8 +34,15 @@ def listed(*addresses: str, port: int = 9443, name: str = "https") -> Endpoints:
     return convert({"subsets": [subset]}, Endpoints)
 
 
-def pod(ip: str, *, ready: bool = True, labels: dict[str, str] | None = None, phase: str = "Running",
-        name: str = "web", **spec: Any) -> Pod:  # fmt: skip
+def pod(
+    ip: str,
+    *,
+    ready: bool = True,
+    labels: dict[str, str] | None = None,
+    phase: str = "Running",
+    name: str = "web",
+    **spec: Any,
+) -> Pod:
     containers = [{"name": "c", "ports": [{"name": name, "containerPort": 7443}]}]
     status = {"podIP": ip, "phase": phase, "conditions": [{"type": "Ready", "status": str(ready)}]}
     meta = {"labels": labels or {"app": "s"}}
@@ -59,13 +68,19 @@ SIDECAR = {"name": "side", "restartPolicy": "Always", "ports": [{"name": "web", 
         (SELECTING, Behind((), None, [pod("10.0.0.3"), pod("10.0.0.4", labels={"app": "t"})]), [("10.0.0.3", 7443)]),
         (SELECTING, Behind((), None, [pod("10.0.0.3", ready=False), pod("10.0.0.4")]), [("10.0.0.4", 7443)]),
         (SELECTING, Behind((), None, [pod("10.0.0.3", name="no", initContainers=[SIDECAR])]), [("10.0.0.3", 6443)]),
-        (service(selector={"app": "s"}, publishNotReadyAddresses=True),
-         Behind((), None, [pod("10.0.0.3", ready=False)]), [("10.0.0.3", 7443)]),
-        (service(selector={"app": "s"}, ports=[{"port": 443, "targetPort": 8443}]),
-         Behind((), None, [pod("10.0.0.3")]), [("10.0.0.3", 8443)]),
+        (
+            service(selector={"app": "s"}, publishNotReadyAddresses=True),
+            Behind((), None, [pod("10.0.0.3", ready=False)]),
+            [("10.0.0.3", 7443)],
+        ),
+        (
+            service(selector={"app": "s"}, ports=[{"port": 443, "targetPort": 8443}]),
+            Behind((), None, [pod("10.0.0.3")]),
+            [("10.0.0.3", 8443)],
+        ),
         (service(type="ExternalName", externalName="example.com", ports=[]), Behind(), [("example.com", 443)]),
     ],
-)  # fmt: skip
+)
 def test_reached(asked: Service, behind: Behind, addresses: list[tuple[str, int]]) -> None:
     assert backends(asked, 443, behind) == Reached(tuple(addresses))
 
@@ -73,21 +88,54 @@ def test_reached(asked: Service, behind: Behind, addresses: list[tuple[str, int]
 @pytest.mark.parametrize(
     ("asked", "behind", "answer"),
     [
-        (service(ports=[{"port": 80}]), Behind((part("10.0.0.1"),)), Unreached(
-            "ServicePortError", f"{WHERE} is not listening on port 443", 'no service port 443 found for service "s"')),
+        (
+            service(ports=[{"port": 80}]),
+            Behind((part("10.0.0.1"),)),
+            Unreached(
+                "ServicePortError", f"{WHERE} is not listening on port 443", 'no service port 443 found for service "s"'
+            ),
+        ),
         (service(), Behind(), Unreached("EndpointsNotFound", f"cannot find endpointslices for {WHERE}", NOBODY)),
-        (service(), Behind((part("10.0.0.1", name="other"),)), Unreached(
-            "MissingEndpoints", f'endpointslices for {WHERE} have no addresses with port name "https"', NOBODY)),
-        (service(), Behind((part("a.example", family="FQDN"),)), Unreached(
-            "MissingEndpoints", f'endpointslices for {WHERE} have no addresses with port name "https"', NOBODY)),
-        (SELECTING, Behind((), None, [
-            pod("10.0.0.1", name="no"), pod("10.0.0.2", phase="Failed"), pod(""),
-            convert({"metadata": {"labels": {"app": "s"}, "deletionTimestamp": "2026-01-01T00:00:00Z"},
-                     "status": {"podIP": "10.0.0.5", "conditions": [{"type": "Ready", "status": "True"}]}}, Pod),
-        ]), Unreached("EndpointsNotFound", f"cannot find endpointslices for {WHERE}", NOBODY)),
-        (service(selector={}), Behind((), None, [pod("10.0.0.1")]), Unreached(
-            "EndpointsNotFound", f"cannot find endpointslices for {WHERE}", NOBODY)),
+        (
+            service(),
+            Behind((part("10.0.0.1", name="other"),)),
+            Unreached(
+                "MissingEndpoints", f'endpointslices for {WHERE} have no addresses with port name "https"', NOBODY
+            ),
+        ),
+        (
+            service(),
+            Behind((part("a.example", family="FQDN"),)),
+            Unreached(
+                "MissingEndpoints", f'endpointslices for {WHERE} have no addresses with port name "https"', NOBODY
+            ),
+        ),
+        (
+            SELECTING,
+            Behind(
+                (),
+                None,
+                [
+                    pod("10.0.0.1", name="no"),
+                    pod("10.0.0.2", phase="Failed"),
+                    pod(""),
+                    convert(
+                        {
+                            "metadata": {"labels": {"app": "s"}, "deletionTimestamp": "2026-01-01T00:00:00Z"},
+                            "status": {"podIP": "10.0.0.5", "conditions": [{"type": "Ready", "status": "True"}]},
+                        },
+                        Pod,
+                    ),
+                ],
+            ),
+            Unreached("EndpointsNotFound", f"cannot find endpointslices for {WHERE}", NOBODY),
+        ),
+        (
+            service(selector={}),
+            Behind((), None, [pod("10.0.0.1")]),
+            Unreached("EndpointsNotFound", f"cannot find endpointslices for {WHERE}", NOBODY),
+        ),
     ],
-)  # fmt: skip
+)
 def test_unreached(asked: Service, behind: Behind, answer: Unreached) -> None:
     assert backends(asked, 443, behind) == answer

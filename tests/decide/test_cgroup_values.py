@@ -14,21 +14,37 @@ V2 = Machine(memory=8 * GI, cgroup="v2")
 LIMITS = {"cpu": "200m", "memory": "128Mi"}
 
 
-@pytest.mark.parametrize(("given", "config"), [
-    (pod(container("c1")), PodConfig(shares=2)),
-    (pod(container("c1", LIMITS, LIMITS)), PodConfig(shares=204, quota=20_000, memory=128 * MI)),
-    (pod(container("c1", {"cpu": "100m"}, LIMITS), container("c2", {"cpu": "50m"})), PodConfig(shares=153)),
-    (pod(container("c1", {"cpu": "100m"}, LIMITS), container("c2", {}, {"memory": "64Mi"})),
-     PodConfig(shares=102, memory=192 * MI)),
-    (pod(container("c1", {"cpu": "50m"}, LIMITS), init=(container("i1", {"cpu": "200m"}), sidecar("s1", {}, LIMITS))),
-     PodConfig(shares=204)),
-    (pod(container("c1", {"cpu": "50m"}, LIMITS), init=(sidecar("s1", {"cpu": "10m"}, LIMITS), container("i1"))),
-     PodConfig(shares=61, quota=40_000, memory=256 * MI)),
-    (pod(container("c1", {"cpu": "50m"}), resources=needs({"cpu": "100m"}, LIMITS)),
-     PodConfig(shares=102, quota=20_000, memory=128 * MI)),
-    (pod(container("c1", {"cpu": "1m"}, {"cpu": "1m", "memory": "16Mi"})),
-     PodConfig(shares=2, quota=1000, memory=16 * MI)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "config"),
+    [
+        (pod(container("c1")), PodConfig(shares=2)),
+        (pod(container("c1", LIMITS, LIMITS)), PodConfig(shares=204, quota=20_000, memory=128 * MI)),
+        (pod(container("c1", {"cpu": "100m"}, LIMITS), container("c2", {"cpu": "50m"})), PodConfig(shares=153)),
+        (
+            pod(container("c1", {"cpu": "100m"}, LIMITS), container("c2", {}, {"memory": "64Mi"})),
+            PodConfig(shares=102, memory=192 * MI),
+        ),
+        (
+            pod(
+                container("c1", {"cpu": "50m"}, LIMITS),
+                init=(container("i1", {"cpu": "200m"}), sidecar("s1", {}, LIMITS)),
+            ),
+            PodConfig(shares=204),
+        ),
+        (
+            pod(container("c1", {"cpu": "50m"}, LIMITS), init=(sidecar("s1", {"cpu": "10m"}, LIMITS), container("i1"))),
+            PodConfig(shares=61, quota=40_000, memory=256 * MI),
+        ),
+        (
+            pod(container("c1", {"cpu": "50m"}), resources=needs({"cpu": "100m"}, LIMITS)),
+            PodConfig(shares=102, quota=20_000, memory=128 * MI),
+        ),
+        (
+            pod(container("c1", {"cpu": "1m"}, {"cpu": "1m", "memory": "16Mi"})),
+            PodConfig(shares=2, quota=1000, memory=16 * MI),
+        ),
+    ],
+)
 def test_pod_config(given: Pod, config: PodConfig) -> None:
     assert pod_config(placed(given), MACHINE) == config
 
@@ -75,15 +91,18 @@ def test_hugepages_and_swap() -> None:
 NODE_CRITICAL = 2_000_001_000
 
 
-@pytest.mark.parametrize(("given", "score"), [
-    (pod(container("c1")), 1000),
-    (pod(container("c1", LIMITS, LIMITS)), -997),
-    (pod(container("c1", {"cpu": "1"}), priority=NODE_CRITICAL), -997),
-    (pod(container("c1", {"cpu": "1"})), 999),
-    (pod(container("c1", {"memory": "4Gi"})), 500),
-    (pod(container("c1", {"memory": "8Gi"})), 3),
-    (pod(container("c1", {"memory": "1Gi"}), container("c2"), resources=needs({"memory": "3Gi"})), 750),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "score"),
+    [
+        (pod(container("c1")), 1000),
+        (pod(container("c1", LIMITS, LIMITS)), -997),
+        (pod(container("c1", {"cpu": "1"}), priority=NODE_CRITICAL), -997),
+        (pod(container("c1", {"cpu": "1"})), 999),
+        (pod(container("c1", {"memory": "4Gi"})), 500),
+        (pod(container("c1", {"memory": "8Gi"})), 3),
+        (pod(container("c1", {"memory": "1Gi"}), container("c2"), resources=needs({"memory": "3Gi"})), 750),
+    ],
+)
 @pytest.mark.row("R-185")
 def test_oom_score_adj(given: Pod, score: int) -> None:
     web = placed(given)
@@ -100,8 +119,7 @@ def test_sandbox() -> None:  # spec 6.6, R-138
     extra = amounts({"cpu": "100m", "memory": "16Mi"})
     web = placed(pod(container("c1", {"cpu": "100m"}, LIMITS), overhead=extra))
     made = sandbox_resources(web, MACHINE)
-    assert (made.resources.cpu_shares, made.resources.cpu_quota, made.resources.memory_limit) == (
-        102, 20_000, 128 * MI)
+    assert (made.resources.cpu_shares, made.resources.cpu_quota, made.resources.memory_limit) == (102, 20_000, 128 * MI)
     assert made.overhead is not None
     assert (made.overhead.cpu_shares, made.overhead.cpu_quota, made.overhead.memory_limit) == (102, 10_000, 16 * MI)
     told = sandbox_update(web, pod_config(web, MACHINE), MACHINE).resources

@@ -45,14 +45,17 @@ def test_what_is_written_reads_the_same(cpus: frozenset[int]) -> None:
     assert parse(show(cpus)) == cpus
 
 
-@pytest.mark.parametrize(("free", "count", "taken"), [
-    ("0-7", 4, "0,2,4,6"),  # a whole socket
-    ("0-7", 2, "0,4"),  # a whole core
-    ("1-7", 1, "4"),  # the thread whose core is broken already
-    ("1-7", 4, "1,3,5,7"),  # the socket that is still whole
-    ("0-7", 5, "0-2,4,6"),
-    ("2,5", 2, "2,5"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("free", "count", "taken"),
+    [
+        ("0-7", 4, "0,2,4,6"),  # a whole socket
+        ("0-7", 2, "0,4"),  # a whole core
+        ("1-7", 1, "4"),  # the thread whose core is broken already
+        ("1-7", 4, "1,3,5,7"),  # the socket that is still whole
+        ("0-7", 5, "0-2,4,6"),
+        ("2,5", 2, "2,5"),
+    ],
+)
 def test_cpus_are_packed(free: str, count: int, taken: str) -> None:
     assert take(SERVER, parse(free), count) == parse(taken)
 
@@ -68,11 +71,17 @@ def test_as_many_as_asked_for_of_what_is_free_or_nothing(free: frozenset[int], c
         assert taken <= free
 
 
-@pytest.mark.parametrize(("asks", "count"), [
-    (guaranteed("2"), 2), (guaranteed("2000m"), 2), (guaranteed("1500m"), 0), (guaranteed("500m"), 0),
-    (placed(pod(container("c1", WHOLE))), 0),
-    (placed(pod(container("c1", WHOLE, WHOLE), resources=needs(WHOLE, WHOLE))), 0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("asks", "count"),
+    [
+        (guaranteed("2"), 2),
+        (guaranteed("2000m"), 2),
+        (guaranteed("1500m"), 0),
+        (guaranteed("500m"), 0),
+        (placed(pod(container("c1", WHOLE))), 0),
+        (placed(pod(container("c1", WHOLE, WHOLE), resources=needs(WHOLE, WHOLE))), 0),
+    ],
+)
 def test_whole_cpus_of_guaranteed_pods_are_exclusive(asks: Pod, count: int) -> None:
     assert cpusets.exclusive_count(asks, asks.spec.containers[0], DEFAULT_GATES) == count
 
@@ -95,8 +104,7 @@ def test_the_reserved_cpus_are_never_given_away() -> None:
 
 def test_init_containers_pass_their_cpus_on_and_sidecars_keep_theirs() -> None:
     one = {"cpu": "1", "memory": "64Mi"}
-    asks = placed(pod(
-        container("c1", WHOLE, WHOLE), init=(container("i1", WHOLE, WHOLE), sidecar("s1", one, one))))
+    asks = placed(pod(container("c1", WHOLE, WHOLE), init=(container("i1", WHOLE, WHOLE), sidecar("s1", one, one))))
     state = assign(asks, CpuState.fresh(flat(5), parse("0")), DEFAULT_GATES)
     assert given_cpus(state, name="i1") == "1-2"
     assert given_cpus(state, name="s1") == "1"
@@ -127,7 +135,8 @@ def test_a_pod_without_cpus_of_its_own_to_be_had_is_rejected_in_upstreams_words(
     assert verdict.reason == "UnexpectedAdmissionError"
     assert verdict.message == (
         "Allocate failed due to not enough cpus available to satisfy request: requested=2, available=1, which is "
-        "unexpected")
+        "unexpected"
+    )
     assert fit.admit(guaranteed("1500m", "other"), node, []) == fit.Fits()
     assert fit.occupied(guaranteed("1500m", "other"), node) is node
 
@@ -137,19 +146,28 @@ def test_with_the_gate_a_pod_grows_on_the_cpus_that_it_has() -> None:
     gates = FeatureGates({"InPlacePodVerticalScalingExclusiveCPUs": True})
     node = view(CpuState.fresh(flat(4), parse("0")))
     small = guaranteed("1")
-    node = fit.occupied(small, fit.NodeView(
-        allocatable=node.allocatable, machine=Machine(memory=8 << 30, gates=gates), cpu_manager="static",
-        cpus=node.cpus))
+    node = fit.occupied(
+        small,
+        fit.NodeView(
+            allocatable=node.allocatable,
+            machine=Machine(memory=8 << 30, gates=gates),
+            cpu_manager="static",
+            cpus=node.cpus,
+        ),
+    )
     big = resized(small, c1=needs(WHOLE, WHOLE))
     assert fit.resize(big, small, node, []) == fit.Fits()
     assert fit.occupied(big, node).cpus is node.cpus
 
 
-@pytest.mark.parametrize(("asks", "gates", "quota"), [
-    (guaranteed("2"), DEFAULT_GATES, -1),
-    (guaranteed("1500m"), DEFAULT_GATES, 150_000),
-    (guaranteed("2"), FeatureGates({"DisableCPUQuotaWithExclusiveCPUs": False}), 200_000),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("asks", "gates", "quota"),
+    [
+        (guaranteed("2"), DEFAULT_GATES, -1),
+        (guaranteed("1500m"), DEFAULT_GATES, 150_000),
+        (guaranteed("2"), FeatureGates({"DisableCPUQuotaWithExclusiveCPUs": False}), 200_000),
+    ],
+)
 def test_no_quota_for_who_has_cpus_alone(asks: Pod, gates: FeatureGates, quota: int) -> None:
     machine = Machine(memory=8 << 30, static_cpus=True, gates=gates)
     assert container_resources(asks, asks.spec.containers[0], machine).cpu_quota == quota

@@ -21,8 +21,7 @@ MACHINE = Machine(memory=8 << 30)
 
 
 def node(cpu: str = "4", memory: str = "8Gi", pods: str = "110", **more: Any) -> NodeView:
-    return NodeView(
-        allocatable=amounts({"cpu": cpu, "memory": memory, "pods": pods}), machine=MACHINE, **more)
+    return NodeView(allocatable=amounts({"cpu": cpu, "memory": memory, "pods": pods}), machine=MACHINE, **more)
 
 
 def critical(cpu: str = "2", memory: str = "0", priority: int | None = SYSTEM_CRITICAL, **more: Any) -> Pod:
@@ -59,20 +58,23 @@ def told(answer: Preempts | None) -> list[str] | None:
     return None if answer is None else [each.metadata.name for each in answer.victims]
 
 
-@pytest.mark.parametrize(("occupants", "victims"), [
-    ([guaranteed("g", "2"), burstable("b", "2")], ["b"]),  # a Guaranteed pod is the last to go
-    ([best_effort("e"), burstable("b", "3")], ["b"]),  # who frees nothing stays
-    ([burstable("small", "1"), burstable("large", "2"), burstable("fit", "1")], ["large"]),  # one, not two
-    ([burstable("x", "1500m"), burstable("y", "1800m"), burstable("z", "700m")], ["y", "z"]),
-    ([burstable("more", "1600m"), burstable("least", "1500m")], ["least"]),  # of those that are enough, the smaller
-    ([burstable("b", "1"), guaranteed("g", "1"), guaranteed("h", "2")], ["b", "g"]),
-    ([guaranteed("g", "2"), guaranteed("h", "2", "512Mi")], ["h"]),  # equal in CPU: less memory
-    ([burstable("b", "3", going=True), burstable("c", "1")], []),  # on its way out
-    ([burstable("b", "1", going=True), burstable("c", "3")], ["c"]),
-    ([burstable("b", "4", priority=SYSTEM_CRITICAL)], None),  # critical too
-    ([burstable("b", "3", priority=SYSTEM_CRITICAL), burstable("c", "1")], None),  # what yields is not enough
-    ([burstable("b", "4", annotations={"kubernetes.io/config.mirror": "x"})], None),  # a static pod
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("occupants", "victims"),
+    [
+        ([guaranteed("g", "2"), burstable("b", "2")], ["b"]),  # a Guaranteed pod is the last to go
+        ([best_effort("e"), burstable("b", "3")], ["b"]),  # who frees nothing stays
+        ([burstable("small", "1"), burstable("large", "2"), burstable("fit", "1")], ["large"]),  # one, not two
+        ([burstable("x", "1500m"), burstable("y", "1800m"), burstable("z", "700m")], ["y", "z"]),
+        ([burstable("more", "1600m"), burstable("least", "1500m")], ["least"]),  # of those that are enough, the smaller
+        ([burstable("b", "1"), guaranteed("g", "1"), guaranteed("h", "2")], ["b", "g"]),
+        ([guaranteed("g", "2"), guaranteed("h", "2", "512Mi")], ["h"]),  # equal in CPU: less memory
+        ([burstable("b", "3", going=True), burstable("c", "1")], []),  # on its way out
+        ([burstable("b", "1", going=True), burstable("c", "3")], ["c"]),
+        ([burstable("b", "4", priority=SYSTEM_CRITICAL)], None),  # critical too
+        ([burstable("b", "3", priority=SYSTEM_CRITICAL), burstable("c", "1")], None),  # what yields is not enough
+        ([burstable("b", "4", annotations={"kubernetes.io/config.mirror": "x"})], None),  # a static pod
+    ],
+)
 def test_victims(occupants: list[Occupant], victims: list[str] | None) -> None:
     assert told(ask(critical(), occupants, node())) == victims
 
@@ -116,9 +118,15 @@ def _occupants(draw: st.DrawFn) -> list[Occupant]:
     found = []
     for number in range(draw(st.integers(0, 7))):
         make = draw(st.sampled_from([burstable, guaranteed]))
-        found.append(make(
-            f"p{number}", draw(_CPU), draw(_MEMORY), going=draw(st.booleans()),
-            priority=draw(st.sampled_from([None, 0, 1000, SYSTEM_CRITICAL]))))
+        found.append(
+            make(
+                f"p{number}",
+                draw(_CPU),
+                draw(_MEMORY),
+                going=draw(st.booleans()),
+                priority=draw(st.sampled_from([None, 0, 1000, SYSTEM_CRITICAL])),
+            )
+        )
     return found
 
 

@@ -20,12 +20,17 @@ IN = "system:authenticated"
         ("system:node:n1", ("system:nodes", IN), "pods", "", "system"),
         ("system:kube-scheduler", (IN,), "leases", "", "leader-election"),
         ("system:kube-controller-manager", (IN,), "pods", "", "workload-high"),
-        ("system:serviceaccount:kube-system:x", ("system:serviceaccounts", "system:serviceaccounts:kube-system", IN),
-         "pods", "", "workload-high"),
+        (
+            "system:serviceaccount:kube-system:x",
+            ("system:serviceaccounts", "system:serviceaccounts:kube-system", IN),
+            "pods",
+            "",
+            "workload-high",
+        ),
         ("system:serviceaccount:default:x", ("system:serviceaccounts", IN), "pods", "", "workload-low"),
         ("jane", (IN,), "pods", "", "global-default"),
     ],
-)  # fmt: skip
+)
 def test_levels(user: str, groups: tuple[str, ...], resource: str, path: str, level: str) -> None:
     assert level_of(user, groups, resource=resource, path=path).name == level
 
@@ -36,10 +41,15 @@ FULL, SPENT, LONG = GLOBAL_DEFAULT.seats, GLOBAL_DEFAULT.starts, GLOBAL_DEFAULT.
 @pytest.mark.parametrize(
     ("under_way", "started", "waiting", "turn"),
     [
-        (0, 0, 0, Turn.GO), (FULL - 1, SPENT - 1, 0, Turn.GO), (FULL, 0, 0, Turn.WAIT), (0, SPENT, 0, Turn.WAIT),
-        (0, 0, 1, Turn.WAIT), (FULL, 0, LONG - 1, Turn.WAIT), (FULL, 0, LONG, Turn.REFUSE),
+        (0, 0, 0, Turn.GO),
+        (FULL - 1, SPENT - 1, 0, Turn.GO),
+        (FULL, 0, 0, Turn.WAIT),
+        (0, SPENT, 0, Turn.WAIT),
+        (0, 0, 1, Turn.WAIT),
+        (FULL, 0, LONG - 1, Turn.WAIT),
+        (FULL, 0, LONG, Turn.REFUSE),
     ],
-)  # fmt: skip
+)
 def test_turns(under_way: int, started: int, waiting: int, turn: Turn) -> None:
     assert judge(GLOBAL_DEFAULT, under_way=under_way, started=started, waiting=waiting) is turn
 

@@ -40,7 +40,9 @@ def test_memory_is_in_bytes_and_cpu_speaks_first() -> None:
     assert fit.admit(asks, NODE, [HOG]) == Deferred(
         "OutOfmemory",
         "Node didn't have enough resource: memory, requested: 8589934592, used: 1073741824, capacity: 8589934592",
-        amounts({"memory": "1Gi"}), ("default/hog",))  # fmt: skip
+        amounts({"memory": "1Gi"}),
+        ("default/hog",),
+    )
     both = fit.admit(placed(pod(container("c1", {"memory": "9Gi", "cpu": "5"}))), NODE, [])
     assert isinstance(both, Deferred)
     assert (both.reason, set(both.short_by)) == ("OutOfcpu", {"cpu", "memory"})
@@ -52,10 +54,13 @@ def test_pods_are_counted() -> None:
     assert verdict.message == "Node didn't have enough resource: pods, requested: 1, used: 3, capacity: 3"
 
 
-@pytest.mark.parametrize(("view", "message"), [
-    (node(shutting_down=True), "Pod was rejected as the node is shutting down."),
-    (node(pressure=("DiskPressure",)), "The node had condition: [DiskPressure]. "),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("view", "message"),
+    [
+        (node(shutting_down=True), "Pod was rejected as the node is shutting down."),
+        (node(pressure=("DiskPressure",)), "The node had condition: [DiskPressure]. "),
+    ],
+)
 @pytest.mark.row("R-118")
 def test_node_conditions_defer(view: NodeView, message: str) -> None:
     verdict = fit.admit(placed(pod(container("c1", {"cpu": "1"}))), view, [])
@@ -80,18 +85,37 @@ SWAP = "In-place resize of containers with swap is not supported."
 MORE_CPU, MORE_MEMORY = {**GUARANTEED, "cpu": "2"}, {**GUARANTEED, "memory": "2Gi"}
 
 
-@pytest.mark.parametrize(("view", "before", "after", "verdict"), [
-    (node(platform="windows"), GUARANTEED, MORE_CPU,
-     Infeasible("In-place pod resize is not supported on Windows", "windows")),
-    (node(platform="plan9"), GUARANTEED, MORE_CPU,
-     Infeasible("In-place pod resize is not supported on this node", "unsupported_platform")),
-    (node(cpu_manager="static"), GUARANTEED, MORE_CPU,
-     Infeasible(STATIC_CPU, "guaranteed_pod_cpu_manager_static_policy")),
-    (node(cpu_manager="static"), GUARANTEED, MORE_MEMORY, Fits()),
-    (node(memory_manager="Static"), GUARANTEED, MORE_MEMORY,
-     Infeasible(STATIC_MEMORY, "guaranteed_pod_memory_manager_static_policy")),
-    (node(memory_manager="Static"), GUARANTEED, MORE_CPU, Fits()),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("view", "before", "after", "verdict"),
+    [
+        (
+            node(platform="windows"),
+            GUARANTEED,
+            MORE_CPU,
+            Infeasible("In-place pod resize is not supported on Windows", "windows"),
+        ),
+        (
+            node(platform="plan9"),
+            GUARANTEED,
+            MORE_CPU,
+            Infeasible("In-place pod resize is not supported on this node", "unsupported_platform"),
+        ),
+        (
+            node(cpu_manager="static"),
+            GUARANTEED,
+            MORE_CPU,
+            Infeasible(STATIC_CPU, "guaranteed_pod_cpu_manager_static_policy"),
+        ),
+        (node(cpu_manager="static"), GUARANTEED, MORE_MEMORY, Fits()),
+        (
+            node(memory_manager="Static"),
+            GUARANTEED,
+            MORE_MEMORY,
+            Infeasible(STATIC_MEMORY, "guaranteed_pod_memory_manager_static_policy"),
+        ),
+        (node(memory_manager="Static"), GUARANTEED, MORE_CPU, Fits()),
+    ],
+)
 @pytest.mark.row("R-113", "R-114", "R-189")
 def test_guaranteed_pods_on_static_nodes(
     view: NodeView, before: dict[str, str], after: dict[str, str], verdict: object
@@ -124,7 +148,8 @@ def test_pod_level_needs_its_gate() -> None:
     gates = FeatureGates({"InPlacePodLevelResourcesVerticalScaling": False})
     old = placed(pod(container("c1", {"cpu": "1"}), resources=needs({"cpu": "1"})))
     verdict = fit.resize(
-        resized(old, level=needs({"cpu": "2"})), old, node(machine=Machine(memory=1 << 30, gates=gates)), [])
+        resized(old, level=needs({"cpu": "2"})), old, node(machine=Machine(memory=1 << 30, gates=gates)), []
+    )
     assert verdict == Infeasible("InPlacePodLevelResourcesVerticalScaling is disabled", "plr_feature_gate_off")
 
 

@@ -27,21 +27,26 @@ def after(*looks: Seen, limit: int = LIMIT, previous: int | None = None) -> Acti
     return action
 
 
-@pytest.mark.parametrize(("looks", "action"), [
-    ([seen(40 * MI)], Lower(high=GOAL)),
-    ([seen(GOAL)], Lower(high=GOAL)),
-    ([seen(GOAL + 4096)], Step(high=GOAL, reclaim=4096)),
-    ([seen(80 * MI)], Step(high=70 * MI, reclaim=10 * MI)),
-    ([seen(80 * MI), seen(70 * MI, 0.9), seen(69 * MI, 1.8)], Step(high=GOAL, reclaim=7 * MI)),
-    ([seen(80 * MI), seen(80 * MI, 0.9)], Step(high=70 * MI, reclaim=10 * MI)),
-    ([seen(80 * MI), seen(80 * MI, 1.0)], Stop(reason="nothing more was reclaimed for 1 s")),
-    ([seen(80 * MI), seen(90 * MI, 0.5), seen(80 * MI, 1.0)], Stop(reason="nothing more was reclaimed for 1 s")),
-    ([seen(80 * MI, 0, 0), seen(75 * MI, 0.1, 40_000)],
-     Stop(reason="everything waited for memory for 40% of the time")),
-    ([seen(80 * MI, 0, 0), seen(GOAL, 0.1, 40_000)], Lower(high=GOAL)),
-    ([seen(80 * MI, 0, 0), seen(72 * MI, 0.1, 10_000)], Step(high=63 * MI, reclaim=9 * MI)),
-    ([seen(MI << 10, 19.5), seen(500 * MI, 20.0)], Stop(reason="not done after 20 s")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("looks", "action"),
+    [
+        ([seen(40 * MI)], Lower(high=GOAL)),
+        ([seen(GOAL)], Lower(high=GOAL)),
+        ([seen(GOAL + 4096)], Step(high=GOAL, reclaim=4096)),
+        ([seen(80 * MI)], Step(high=70 * MI, reclaim=10 * MI)),
+        ([seen(80 * MI), seen(70 * MI, 0.9), seen(69 * MI, 1.8)], Step(high=GOAL, reclaim=7 * MI)),
+        ([seen(80 * MI), seen(80 * MI, 0.9)], Step(high=70 * MI, reclaim=10 * MI)),
+        ([seen(80 * MI), seen(80 * MI, 1.0)], Stop(reason="nothing more was reclaimed for 1 s")),
+        ([seen(80 * MI), seen(90 * MI, 0.5), seen(80 * MI, 1.0)], Stop(reason="nothing more was reclaimed for 1 s")),
+        (
+            [seen(80 * MI, 0, 0), seen(75 * MI, 0.1, 40_000)],
+            Stop(reason="everything waited for memory for 40% of the time"),
+        ),
+        ([seen(80 * MI, 0, 0), seen(GOAL, 0.1, 40_000)], Lower(high=GOAL)),
+        ([seen(80 * MI, 0, 0), seen(72 * MI, 0.1, 10_000)], Step(high=63 * MI, reclaim=9 * MI)),
+        ([seen(MI << 10, 19.5), seen(500 * MI, 20.0)], Stop(reason="not done after 20 s")),
+    ],
+)
 def test_next(looks: list[Seen], action: Action) -> None:
     assert after(*looks) == action
 
@@ -55,10 +60,15 @@ def test_an_earlier_memory_high_is_never_loosened() -> None:
     assert after(seen(40 * MI), previous=50 * MI) == Lower(high=50 * MI)
 
 
-@pytest.mark.parametrize(("annotations", "default", "wanted"), [
-    ({}, "checked", False), ({}, "guarded", True),
-    ({guarded.ANNOTATION: "guarded"}, "checked", True), ({guarded.ANNOTATION: "checked"}, "guarded", False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("annotations", "default", "wanted"),
+    [
+        ({}, "checked", False),
+        ({}, "guarded", True),
+        ({guarded.ANNOTATION: "guarded"}, "checked", True),
+        ({guarded.ANNOTATION: "checked"}, "guarded", False),
+    ],
+)
 def test_the_pod_goes_before_the_node(annotations: dict[str, str], default: str, wanted: bool) -> None:
     assert guarded.asked_for(annotations, default) is wanted
 
@@ -97,8 +107,11 @@ SIZES = st.integers(min_value=0, max_value=512 * MI)
 
 
 @given(
-    limit=st.integers(min_value=1, max_value=256 * MI), fixed=SIZES, cache=SIZES,
-    taken=st.lists(st.integers(min_value=0, max_value=8 * MI), max_size=30), previous=st.none() | SIZES,
+    limit=st.integers(min_value=1, max_value=256 * MI),
+    fixed=SIZES,
+    cache=SIZES,
+    taken=st.lists(st.integers(min_value=0, max_value=8 * MI), max_size=30),
+    previous=st.none() | SIZES,
 )
 def test_the_limit_never_comes_below_usage_and_its_margin(
     limit: int, fixed: int, cache: int, taken: list[int], previous: int | None

@@ -24,9 +24,14 @@ IN_PROGRESS = condition("PodResizeInProgress")
 
 
 def resized(
-    *conditions: PodCondition, wanted: str = "2", allocated: str = "1", limit: str = "4", actual: str = "4",
-    seen: int = 1, node: str = "n",
-) -> Pod:  # fmt: skip
+    *conditions: PodCondition,
+    wanted: str = "2",
+    allocated: str = "1",
+    limit: str = "4",
+    actual: str = "4",
+    seen: int = 1,
+    node: str = "n",
+) -> Pod:
     """A pod of generation 2 that wants `wanted` and was promised `allocated`."""
     given = pod(container("c", {"cpu": wanted}, {"cpu": limit}), generation=2, node_name=node)
     status = running("c", needs({"cpu": allocated}, {"cpu": actual}), {"cpu": allocated})
@@ -38,23 +43,35 @@ def resized(
     [
         pytest.param(resized(), "Proposed", marks=pytest.mark.row("H-02"), id="nobody looked"),
         pytest.param(resized(wanted="1"), "", marks=pytest.mark.row("H-02"), id="nothing outstanding"),
-        pytest.param(resized(IN_PROGRESS, allocated="2", seen=2), "InProgress", marks=pytest.mark.row("H-02"),
-                     id="accepted"),
+        pytest.param(
+            resized(IN_PROGRESS, allocated="2", seen=2), "InProgress", marks=pytest.mark.row("H-02"), id="accepted"
+        ),
         pytest.param(resized(pending("Deferred"), seen=2), "Deferred", marks=pytest.mark.row("H-03"), id="no room"),
         pytest.param(resized(pending("Infeasible"), seen=2), "Infeasible", marks=pytest.mark.row("H-04"), id="refused"),
-        pytest.param(resized(pending("Deferred"), IN_PROGRESS, seen=2), "Deferred", marks=pytest.mark.row("H-05"),
-                     id="pending hides in progress"),
-        pytest.param(resized(condition("PodResizeInProgress", "Error"), allocated="2", seen=2), "InProgress",
-                     id="an error is in progress"),
+        pytest.param(
+            resized(pending("Deferred"), IN_PROGRESS, seen=2),
+            "Deferred",
+            marks=pytest.mark.row("H-05"),
+            id="pending hides in progress",
+        ),
+        pytest.param(
+            resized(condition("PodResizeInProgress", "Error"), allocated="2", seen=2),
+            "InProgress",
+            id="an error is in progress",
+        ),
         pytest.param(resized(pending("Deferred", 1)), "Proposed", id="a new request after a deferred one"),
         pytest.param(resized(pending("Infeasible", 1), seen=2), "Infeasible", id="the node looked meanwhile"),
         pytest.param(resized(node=""), "", id="not bound"),
         pytest.param(resized(wanted="1", limit="5"), "Proposed", id="only the limit differs"),
         pytest.param(resized(wanted="1", limit="5m", actual="10m"), "", id="limits alike to the kernel"),
-        pytest.param(with_status(resized(), resize="InProgress"), "InProgress", marks=pytest.mark.row("H-09"),
-                     id="an old node's word"),
+        pytest.param(
+            with_status(resized(), resize="InProgress"),
+            "InProgress",
+            marks=pytest.mark.row("H-09"),
+            id="an old node's word",
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_field_follows_from_the_conditions(given: Pod, shown: str) -> None:
     assert legacy_resize(given) == shown
 
@@ -72,25 +89,37 @@ def test_pod_level_requests_count_where_both_sides_name_them() -> None:
 def test_a_request_that_is_taken_back_leaves_nothing_in_between() -> None:
     shown = [
         legacy_resize(each)
-        for each in (resized(pending("Deferred"), seen=2), resized(pending("Deferred"), wanted="1", seen=2),
-                     resized(wanted="1", seen=3))
-    ]  # fmt: skip
+        for each in (
+            resized(pending("Deferred"), seen=2),
+            resized(pending("Deferred"), wanted="1", seen=2),
+            resized(wanted="1", seen=3),
+        )
+    ]
     assert shown == ["Deferred", "Deferred", ""]
 
 
 @pytest.mark.row("H-09")
 @pytest.mark.parametrize(
     ("word", "kind", "reason"),
-    [("Deferred", "PodResizePending", "Deferred"), ("Infeasible", "PodResizePending", "Infeasible"),
-     ("InProgress", "PodResizeInProgress", "")],
-)  # fmt: skip
+    [
+        ("Deferred", "PodResizePending", "Deferred"),
+        ("Infeasible", "PodResizePending", "Infeasible"),
+        ("InProgress", "PodResizeInProgress", ""),
+    ],
+)
 def test_an_old_nodes_word_becomes_a_condition(word: str, kind: str, reason: str) -> None:
     (made,) = legacy_conditions(with_status(resized(), resize=word))
     assert made == PodCondition(type=kind, status="True", reason=reason)
 
 
-@pytest.mark.parametrize("given", [resized(), with_status(resized(pending("Deferred")), resize="Infeasible"),
-                                   with_status(resized(), resize="Proposed")])  # fmt: skip
+@pytest.mark.parametrize(
+    "given",
+    [
+        resized(),
+        with_status(resized(pending("Deferred")), resize="Infeasible"),
+        with_status(resized(), resize="Proposed"),
+    ],
+)
 def test_conditions_are_made_only_of_an_old_nodes_word(given: Pod) -> None:
     assert legacy_conditions(given) == ()
 
@@ -113,10 +142,15 @@ def spec(given: Pod, **fields: Any) -> Pod:
         (spec(OLD, containers=(container("d", {"cpu": "2"}, image_pull_policy="Always"),)), False),
         (spec(OLD, host_network=True), False),
         (spec(OLD, containers=(container("c", {"cpu": "1", "x.y/z": "1"}, image_pull_policy="Always"),)), False),
-        (msgspec.structs.replace(spec(OLD, containers=(container("c", {"cpu": "2"}, image_pull_policy="Always"),)),
-                                 metadata=msgspec.structs.replace(OLD.metadata, labels={})), False),
+        (
+            msgspec.structs.replace(
+                spec(OLD, containers=(container("c", {"cpu": "2"}, image_pull_policy="Always"),)),
+                metadata=msgspec.structs.replace(OLD.metadata, labels={}),
+            ),
+            False,
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_a_resize_and_nothing_else(new: Pod, only: bool) -> None:
     assert is_only_a_resize(new, OLD) is only
 
@@ -126,13 +160,15 @@ def test_what_is_a_resize_and_nothing_else(new: Pod, only: bool) -> None:
     ("given", "modern"),
     [
         ({"resourceName": "cpu", "policy": "Restart"}, {"resourceName": "cpu", "restartPolicy": RESTART}),
-        ({"resourceName": "cpu", "policy": "RestartNotRequired"},
-         {"resourceName": "cpu", "restartPolicy": "NotRequired"}),
+        (
+            {"resourceName": "cpu", "policy": "RestartNotRequired"},
+            {"resourceName": "cpu", "restartPolicy": "NotRequired"},
+        ),
         ({"resourceName": "cpu", "policy": "Never"}, {"resourceName": "cpu", "policy": "Never"}),
         ({"policy": "Restart", "restartPolicy": "NotRequired"}, {"policy": "Restart", "restartPolicy": "NotRequired"}),
         ("nonsense", "nonsense"),
     ],
-)  # fmt: skip
+)
 def test_policies_of_the_drafts(given: Any, modern: Any) -> None:
     def made(item: Any) -> Any:
         containers = [{"name": "c", "resizePolicy": [item]}, {"name": "d"}, 7]

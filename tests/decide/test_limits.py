@@ -36,27 +36,48 @@ TWO = (
 @pytest.mark.parametrize(
     ("limits", "given", "text"),
     [
-        (limit_range(min={"cpu": "1"}), pod(container("a")),
-         "minimum cpu usage per Container is 1.  No request is specified"),
-        (limit_range(max={"cpu": "1"}), pod(container("a", {"cpu": "2"})),
-         "maximum cpu usage per Container is 1.  No limit is specified"),
-        (limit_range(min={"cpu": "1"}, max={"memory": "1Gi"}), pod(container("a", {"cpu": "1m"}, {"memory": "2Gi"})),
-         TWO),
-        (limit_range("Pod", max={"cpu": "1"}),
-         pod(container("a", limits={"cpu": "600m"}), container("b", limits={"cpu": "600m"})),
-         "maximum cpu usage per Pod is 1, but limit is 1200m"),
-        (limit_range("Pod", max={"cpu": "1"}),
-         pod(container("a", limits={"cpu": "600m"}), resources=needs(limits={"cpu": "2"})),
-         "maximum cpu usage per Pod is 1, but limit is 2"),
-        (limit_range(max_limit_request_ratio={"memory": "2"}),
-         pod(container("a", {"memory": "1Gi"}, {"memory": "5Gi"})),
-         "memory max limit to request ratio per Container is 2, but provided ratio is 5.000000"),
-        (limit_range(max_limit_request_ratio={"cpu": "2"}), pod(container("a")),
-         "cpu max limit to request ratio per Container is 2, but no request is specified or request is 0"),
-        (limit_range(max_limit_request_ratio={"cpu": "2"}), pod(container("a", {"cpu": "1"})),
-         "cpu max limit to request ratio per Container is 2, but no limit is specified or limit is 0"),
+        (
+            limit_range(min={"cpu": "1"}),
+            pod(container("a")),
+            "minimum cpu usage per Container is 1.  No request is specified",
+        ),
+        (
+            limit_range(max={"cpu": "1"}),
+            pod(container("a", {"cpu": "2"})),
+            "maximum cpu usage per Container is 1.  No limit is specified",
+        ),
+        (
+            limit_range(min={"cpu": "1"}, max={"memory": "1Gi"}),
+            pod(container("a", {"cpu": "1m"}, {"memory": "2Gi"})),
+            TWO,
+        ),
+        (
+            limit_range("Pod", max={"cpu": "1"}),
+            pod(container("a", limits={"cpu": "600m"}), container("b", limits={"cpu": "600m"})),
+            "maximum cpu usage per Pod is 1, but limit is 1200m",
+        ),
+        (
+            limit_range("Pod", max={"cpu": "1"}),
+            pod(container("a", limits={"cpu": "600m"}), resources=needs(limits={"cpu": "2"})),
+            "maximum cpu usage per Pod is 1, but limit is 2",
+        ),
+        (
+            limit_range(max_limit_request_ratio={"memory": "2"}),
+            pod(container("a", {"memory": "1Gi"}, {"memory": "5Gi"})),
+            "memory max limit to request ratio per Container is 2, but provided ratio is 5.000000",
+        ),
+        (
+            limit_range(max_limit_request_ratio={"cpu": "2"}),
+            pod(container("a")),
+            "cpu max limit to request ratio per Container is 2, but no request is specified or request is 0",
+        ),
+        (
+            limit_range(max_limit_request_ratio={"cpu": "2"}),
+            pod(container("a", {"cpu": "1"})),
+            "cpu max limit to request ratio per Container is 2, but no limit is specified or limit is 0",
+        ),
     ],
-)  # fmt: skip
+)
 def test_refusals(limits: LimitRange, given: Pod, text: str) -> None:
     """R-060 to R-062."""
     verdict = check_limits(given, [limit_range(), limits])

@@ -59,7 +59,8 @@ def test_a_pod_that_no_node_can_hold_is_rejected_in_upstreams_words() -> None:
     assert verdict.reason == "UnexpectedAdmissionError"
     assert verdict.message == (
         "Allocate failed due to [memorymanager] failed to get the default NUMA affinity, no NUMA nodes with enough "
-        "memory is available, which is unexpected")
+        "memory is available, which is unexpected"
+    )
 
 
 SIZES = tuple(asks(memory, name) for name, memory in (("a", "512Mi"), ("b", "1Gi"), ("c", "2Gi"), ("d", "3Gi")))

@@ -16,15 +16,18 @@ TIERED = MemoryQoS(allocatable=8 * GI, reserve=True)
 SIZES = st.integers(min_value=0, max_value=8 * GI)
 
 
-@pytest.mark.parametrize(("request_", "limit", "high"), [
-    (100 * MI, 200 * MI, 190 * MI),
-    (100 * MI, 100 * MI, None),
-    (0, 0, None),
-    (0, 100 * MI, 90 * MI),
-    (100 * MI, 0, (100 * MI + int(0.9 * (8 * GI - 100 * MI))) // PAGE * PAGE),
-    (4096, 4097, None),
-    (8 * GI, 0, None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("request_", "limit", "high"),
+    [
+        (100 * MI, 200 * MI, 190 * MI),
+        (100 * MI, 100 * MI, None),
+        (0, 0, None),
+        (0, 100 * MI, 90 * MI),
+        (100 * MI, 0, (100 * MI + int(0.9 * (8 * GI - 100 * MI))) // PAGE * PAGE),
+        (4096, 4097, None),
+        (8 * GI, 0, None),
+    ],
+)
 def test_high_lies_between_request_and_limit(request_: int, limit: int, high: int | None) -> None:
     assert QOS.high(request_, limit) == high
 
@@ -41,8 +44,9 @@ def test_high_is_whole_pages_above_the_request_and_within_the_limit(request: int
         assert request < high <= (limit or 8 * GI)
 
 
-@pytest.mark.parametrize(("qos", "kept"), [
-    ("Guaranteed", Kept(min=MI)), ("Burstable", Kept(low=MI)), ("BestEffort", Kept())])
+@pytest.mark.parametrize(
+    ("qos", "kept"), [("Guaranteed", Kept(min=MI)), ("Burstable", Kept(low=MI)), ("BestEffort", Kept())]
+)
 def test_what_is_kept_follows_the_class_and_the_policy(qos: str, kept: Kept) -> None:
     assert TIERED.kept(qos, MI) == kept
     assert QOS.kept(qos, MI) == Kept()
@@ -61,7 +65,11 @@ def test_a_container_is_told_through_unified() -> None:
     machine = Machine(memory=8 * GI, cgroup="v2", memory_qos=TIERED)
     unified = container_resources(web, web.spec.containers[0], machine).unified
     assert unified == {
-        "memory.oom.group": "1", "memory.min": "0", "memory.low": str(100 * MI), "memory.high": str(190 * MI)}
+        "memory.oom.group": "1",
+        "memory.min": "0",
+        "memory.low": str(100 * MI),
+        "memory.high": str(190 * MI),
+    }
     assert pod_kept(web, machine) == Kept(low=100 * MI)
 
 

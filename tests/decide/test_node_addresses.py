@@ -15,63 +15,100 @@ ADDRESSES = (("InternalIP", "10.0.0.1"), ("InternalIP", "fd00::1"), ("Hostname",
 
 
 def node(name: str = "n1", *addresses: tuple[str, str], port: int = 10250) -> Node:
-    return Node(metadata=ObjectMeta(name=name), status=NodeStatus(
-        addresses=tuple(NodeAddress(type=kind, address=each) for kind, each in addresses or ADDRESSES),
-        daemon_endpoints=NodeDaemonEndpoints(kubelet_endpoint=DaemonEndpoint(port=port))))
+    return Node(
+        metadata=ObjectMeta(name=name),
+        status=NodeStatus(
+            addresses=tuple(NodeAddress(type=kind, address=each) for kind, each in addresses or ADDRESSES),
+            daemon_endpoints=NodeDaemonEndpoints(kubelet_endpoint=DaemonEndpoint(port=port)),
+        ),
+    )
 
 
 def asked(**given: Any) -> Asked:
-    return Asked(**{
-        "common_name": "system:node:n1", "organizations": ("system:nodes",), "dns": ("n1",),
-        "addresses": ("10.0.0.1",), **given})  # fmt: skip
+    return Asked(
+        **{
+            "common_name": "system:node:n1",
+            "organizations": ("system:nodes",),
+            "dns": ("n1",),
+            "addresses": ("10.0.0.1",),
+            **given,
+        }
+    )
 
 
 def request(
-    user: str = "system:node:n1", groups: tuple[str, ...] = ("system:nodes",), usages: tuple[str, ...] = USES,
-) -> CertificateSigningRequest:  # fmt: skip
-    return CertificateSigningRequest(spec=CertificateSigningRequestSpec(
-        signer_name=NODE_SERVING, username=user, groups=groups, usages=usages))
+    user: str = "system:node:n1", groups: tuple[str, ...] = ("system:nodes",), usages: tuple[str, ...] = USES
+) -> CertificateSigningRequest:
+    return CertificateSigningRequest(
+        spec=CertificateSigningRequestSpec(signer_name=NODE_SERVING, username=user, groups=groups, usages=usages)
+    )
 
 
-@pytest.mark.parametrize("wanted", [
-    asked(), asked(dns=()), asked(addresses=()), asked(addresses=("10.0.0.1", "fd00::1")),
-    asked(addresses=("fd00:0:0::1",)), asked(dns=("n1.lan", "n1")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        asked(),
+        asked(dns=()),
+        asked(addresses=()),
+        asked(addresses=("10.0.0.1", "fd00::1")),
+        asked(addresses=("fd00:0:0::1",)),
+        asked(dns=("n1.lan", "n1")),
+    ],
+)
 def test_a_node_gets_a_certificate_for_its_own_names(wanted: Asked) -> None:
     assert serving_objection(request(), wanted, [node()], frozenset({"10.96.0.1"})) == ""
 
 
-@pytest.mark.parametrize(("wanted", "made", "why"), [
-    (asked(), request(user="system:node:n2"), "the request was made by system:node:n2, not by system:node:n1"),
-    (asked(), request(groups=("dev",)), "the request was made by system:node:n1, not by system:node:n1"),
-    (asked(), request(usages=(*USES, "client auth")), "usages did not match"),
-    (asked(organizations=()), request(), "subject organization is not system:nodes"),
-    (asked(dns=(), addresses=()), request(), "DNS or IP subjectAltName is required"),
-    (asked(uris=("spiffe://x",)), request(), "URI subjectAltNames are not allowed"),
-    (asked(common_name="system:node:n3"), request(user="system:node:n3"), 'node "n3" is not registered'),
-    (asked(addresses=("10.0.0.1", "10.0.0.2")), request(), '10.0.0.2 is no address of node "n1"'),
-    (asked(addresses=("127.0.0.1",)), request(), '127.0.0.1 is no address of node "n1"'),
-    (asked(dns=("n1", "kubernetes")), request(), 'kubernetes is no address of node "n1"'),
-    (asked(dns=("*.lan",)), request(), '*.lan is no address of node "n1"'),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("wanted", "made", "why"),
+    [
+        (asked(), request(user="system:node:n2"), "the request was made by system:node:n2, not by system:node:n1"),
+        (asked(), request(groups=("dev",)), "the request was made by system:node:n1, not by system:node:n1"),
+        (asked(), request(usages=(*USES, "client auth")), "usages did not match"),
+        (asked(organizations=()), request(), "subject organization is not system:nodes"),
+        (asked(dns=(), addresses=()), request(), "DNS or IP subjectAltName is required"),
+        (asked(uris=("spiffe://x",)), request(), "URI subjectAltNames are not allowed"),
+        (asked(common_name="system:node:n3"), request(user="system:node:n3"), 'node "n3" is not registered'),
+        (asked(addresses=("10.0.0.1", "10.0.0.2")), request(), '10.0.0.2 is no address of node "n1"'),
+        (asked(addresses=("127.0.0.1",)), request(), '127.0.0.1 is no address of node "n1"'),
+        (asked(dns=("n1", "kubernetes")), request(), 'kubernetes is no address of node "n1"'),
+        (asked(dns=("*.lan",)), request(), '*.lan is no address of node "n1"'),
+    ],
+)
 def test_what_waits_for_a_person(wanted: Asked, made: CertificateSigningRequest, why: str) -> None:
     assert why in serving_objection(made, wanted, [node()], frozenset())
 
 
-@pytest.mark.parametrize("address", [
-    "127.0.0.1", "::1", "::ffff:127.0.0.1", "169.254.169.254", "fe80::1", "0.0.0.0", "224.0.0.1", "10.96.0.1",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "address",
+    ["127.0.0.1", "::1", "::ffff:127.0.0.1", "169.254.169.254", "fe80::1", "0.0.0.0", "224.0.0.1", "10.96.0.1"],
+)
 def test_addresses_that_no_node_speaks_for_even_if_its_node_tells_them(address: str) -> None:
     found = serving_objection(
-        request(), asked(addresses=(address,)), [node("n1", ("InternalIP", address), ("Hostname", "n1"))],
-        frozenset({"10.96.0.1"}))
+        request(),
+        asked(addresses=(address,)),
+        [node("n1", ("InternalIP", address), ("Hostname", "n1"))],
+        frozenset({"10.96.0.1"}),
+    )
     assert found == f"{address} is reserved"
 
 
-@pytest.mark.parametrize("name", [
-    "kubernetes", "KUBERNETES", "kubernetes.default", "kubernetes.default.svc", "web.default.svc", "localhost",
-    "web.default.svc.cluster.local", "kubernetes.default.svc.", "a.localhost", "web.default.svc.example.com", "*.lan",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kubernetes",
+        "KUBERNETES",
+        "kubernetes.default",
+        "kubernetes.default.svc",
+        "web.default.svc",
+        "localhost",
+        "web.default.svc.cluster.local",
+        "kubernetes.default.svc.",
+        "a.localhost",
+        "web.default.svc.example.com",
+        "*.lan",
+    ],
+)
 def test_names_of_the_api_server_and_of_services_are_no_nodes(name: str) -> None:
     found = serving_objection(request(), asked(dns=(name,)), [node("n1", ("Hostname", name), *ADDRESSES)], frozenset())
     assert found == f"{name} is reserved"
@@ -92,9 +129,20 @@ def test_an_address_belongs_to_one_node_that_is_reached_there() -> None:
     assert taken(node(), [node("n2", ("InternalIP", "10.0.0.11"))]) is None
 
 
-@pytest.mark.parametrize(("address", "expected"), [
-    ("192.0.2.2", True), ("10.0.0.1", True), ("fd00::2", True), ("127.0.0.9", False), ("localhost", False),
-    ("::ffff:127.0.0.1", False), ("169.254.1.1", False), ("0.0.0.0", False), ("ff02::1", False), ("", False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("192.0.2.2", True),
+        ("10.0.0.1", True),
+        ("fd00::2", True),
+        ("127.0.0.9", False),
+        ("localhost", False),
+        ("::ffff:127.0.0.1", False),
+        ("169.254.1.1", False),
+        ("0.0.0.0", False),
+        ("ff02::1", False),
+        ("", False),
+    ],
+)
 def test_where_a_node_may_be_reached(address: str, expected: bool) -> None:
     assert is_reachable(address) is expected

@@ -73,9 +73,12 @@ def test_features_that_the_node_lacks_are_named() -> None:
 
     def made(init: str, level: str, generation: int) -> Pod:
         return pod(
-            container("a"), init=(container("i", {"cpu": init}), sidecar("s", {"cpu": init})),
-            resources=needs({"cpu": level}), node_name="n1", generation=generation,
-        )  # fmt: skip
+            container("a"),
+            init=(container("i", {"cpu": init}), sidecar("s", {"cpu": init})),
+            resources=needs({"cpu": level}),
+            node_name="n1",
+            generation=generation,
+        )
 
     old, new = made("1", "2", 1), made("2", "3", 2)
     verdict = check_features(new, old, node(), DEFAULT_GATES)

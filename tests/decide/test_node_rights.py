@@ -18,22 +18,57 @@ from podfit.decide.node_rights.verdict import Refused
 
 SOURCES = sorted(set(Volume.__struct_fields__) - {"name"})
 WITHOUT_API = {
-    "aws_elastic_block_store", "azure_disk", "cephfs", "cinder", "downward_api", "empty_dir", "fc", "flex_volume",
-    "flocker", "gce_persistent_disk", "git_repo", "host_path", "image", "iscsi", "nfs", "photon_persistent_disk",
-    "portworx_volume", "quobyte", "rbd", "scale_io", "storageos", "vsphere_volume", "projected",
-}  # fmt: skip
+    "aws_elastic_block_store",
+    "azure_disk",
+    "cephfs",
+    "cinder",
+    "downward_api",
+    "empty_dir",
+    "fc",
+    "flex_volume",
+    "flocker",
+    "gce_persistent_disk",
+    "git_repo",
+    "host_path",
+    "image",
+    "iscsi",
+    "nfs",
+    "photon_persistent_disk",
+    "portworx_volume",
+    "quobyte",
+    "rbd",
+    "scale_io",
+    "storageos",
+    "vsphere_volume",
+    "projected",
+}
 """Sources of volumes that name no object of the API by themselves, as upstream lists them."""
 
 
-@pytest.mark.parametrize(("label", "allowed"), [
-    ("kubernetes.io/hostname", True), ("kubernetes.io/hostnames", False), ("hostname", True), ("a/b", True),
-    ("node.kubernetes.io/anything", True), ("deep.kubelet.kubernetes.io/anything", True),
-    ("notkubelet.kubernetes.io/x", False), ("kubernetes.io.example.com/x", True), ("mykubernetes.io/x", True),
-    ("node-restriction.kubernetes.io/x", False), ("a.node-restriction.kubernetes.io/x", False),
-    ("k8s.io/x", False), ("sub.k8s.io/x", False), ("myk8s.io/x", True), ("topology.kubernetes.io/zone", True),
-    ("topology.kubernetes.io/rack", False), ("node-role.kubernetes.io/worker", False),
-    ("failure-domain.beta.kubernetes.io/region", True), ("beta.kubernetes.io/instance-type", True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("label", "allowed"),
+    [
+        ("kubernetes.io/hostname", True),
+        ("kubernetes.io/hostnames", False),
+        ("hostname", True),
+        ("a/b", True),
+        ("node.kubernetes.io/anything", True),
+        ("deep.kubelet.kubernetes.io/anything", True),
+        ("notkubelet.kubernetes.io/x", False),
+        ("kubernetes.io.example.com/x", True),
+        ("mykubernetes.io/x", True),
+        ("node-restriction.kubernetes.io/x", False),
+        ("a.node-restriction.kubernetes.io/x", False),
+        ("k8s.io/x", False),
+        ("sub.k8s.io/x", False),
+        ("myk8s.io/x", True),
+        ("topology.kubernetes.io/zone", True),
+        ("topology.kubernetes.io/rack", False),
+        ("node-role.kubernetes.io/worker", False),
+        ("failure-domain.beta.kubernetes.io/region", True),
+        ("beta.kubernetes.io/instance-type", True),
+    ],
+)
 def test_labels(label: str, allowed: bool) -> None:
     assert nodes.may_set(label) is allowed
 
@@ -81,15 +116,18 @@ def test_a_mirror_makes_nothing_readable() -> None:
     assert readable_by_node(Pod(spec=spec), "secrets") == {"s"}
 
 
-@pytest.mark.parametrize(("source", "found"), [
-    ({"azureFile": {"secretName": "a"}}, {("claims", "a")}),
-    ({"azureFile": {"secretName": "a", "secretNamespace": "b"}}, {("b", "a")}),
-    ({"cephfs": {"secretRef": {"name": "a"}}}, {("claims", "a")}),
-    ({"rbd": {"secretRef": {"name": "a", "namespace": "b"}}}, {("b", "a")}),
-    ({"csi": {"nodeExpandSecretRef": {"name": "a", "namespace": "b"}}}, {("b", "a")}),
-    ({"csi": {"controllerExpandSecretRef": {"name": "a", "namespace": "b"}}}, set()),
-    ({"nfs": {"server": "s", "path": "/"}}, set()),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ({"azureFile": {"secretName": "a"}}, {("claims", "a")}),
+        ({"azureFile": {"secretName": "a", "secretNamespace": "b"}}, {("b", "a")}),
+        ({"cephfs": {"secretRef": {"name": "a"}}}, {("claims", "a")}),
+        ({"rbd": {"secretRef": {"name": "a", "namespace": "b"}}}, {("b", "a")}),
+        ({"csi": {"nodeExpandSecretRef": {"name": "a", "namespace": "b"}}}, {("b", "a")}),
+        ({"csi": {"controllerExpandSecretRef": {"name": "a", "namespace": "b"}}}, set()),
+        ({"nfs": {"server": "s", "path": "/"}}, set()),
+    ],
+)
 def test_secrets_of_volumes(source: dict[str, object], found: set[tuple[str, str]]) -> None:
     bound = {"spec": {**source, "claimRef": {"namespace": "claims", "name": "c"}}}
     assert volume_secrets(convert(bound, PersistentVolume)) == found
@@ -105,19 +143,29 @@ class Asked:
         self.namespace, self.name, self.of_node = more.get("namespace", ""), more.get("name", ""), more.get("node", "")
 
 
-@pytest.mark.parametrize(("asked", "answer"), [
-    (Asked("get", "secrets", namespace="a", name="s", subresource="x"), Denied("cannot read subresource")),
-    (Asked("get", "persistentvolumes", name="s", subresource="status"), Denied("cannot get subresource")),
-    (Asked("get", "persistentvolumeclaims", namespace="a"), Denied("No Object name found")),
-    (Asked("create", "serviceaccounts", namespace="a", name="s", subresource="x"),
-     Denied("can only create token subresource of serviceaccount")),
-    (Asked("get", "csinodes", group="storage.k8s.io", name="n", subresource="status"),
-     Denied("cannot authorize CSINode subresources")),
-    (Asked("create", "resourceslices", group="resource.k8s.io"), Decision.ALLOWED),
-    (Asked("delete", "nodes", name="n"), Denied()), (Asked("deletecollection", "pods", node="n"), Denied()),
-    (Asked("get", "leases", group="coordination.k8s.io", namespace="default", name="n"),
-     Denied('can only access leases in the "kube-node-lease" system namespace')),
-    (Asked("list", "deployments", group="apps"), Decision.BY_ROLE),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        (Asked("get", "secrets", namespace="a", name="s", subresource="x"), Denied("cannot read subresource")),
+        (Asked("get", "persistentvolumes", name="s", subresource="status"), Denied("cannot get subresource")),
+        (Asked("get", "persistentvolumeclaims", namespace="a"), Denied("No Object name found")),
+        (
+            Asked("create", "serviceaccounts", namespace="a", name="s", subresource="x"),
+            Denied("can only create token subresource of serviceaccount"),
+        ),
+        (
+            Asked("get", "csinodes", group="storage.k8s.io", name="n", subresource="status"),
+            Denied("cannot authorize CSINode subresources"),
+        ),
+        (Asked("create", "resourceslices", group="resource.k8s.io"), Decision.ALLOWED),
+        (Asked("delete", "nodes", name="n"), Denied()),
+        (Asked("deletecollection", "pods", node="n"), Denied()),
+        (
+            Asked("get", "leases", group="coordination.k8s.io", namespace="default", name="n"),
+            Denied('can only access leases in the "kube-node-lease" system namespace'),
+        ),
+        (Asked("list", "deployments", group="apps"), Decision.BY_ROLE),
+    ],
+)
 def test_requests(asked: Asked, answer: Denied | Decision) -> None:
     assert judged("n", asked) == answer

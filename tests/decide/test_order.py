@@ -14,9 +14,7 @@ T0 = datetime(2026, 1, 1, tzinfo=UTC)
 ROOM = {"cpu": "1", "memory": "1Gi"}
 
 
-def key(
-    *, to: str = "2", priority: int | None = None, guaranteed: bool = False, waited: int | None = 0
-) -> QueueKey:
+def key(*, to: str = "2", priority: int | None = None, guaranteed: bool = False, waited: int | None = 0) -> QueueKey:
     old = placed(pod(container("c1", ROOM, ROOM if guaranteed else None), priority=priority))
     new = {**ROOM, "cpu": to}
     since = None if waited is None else T0 - timedelta(seconds=waited)
@@ -33,9 +31,12 @@ def test_order() -> None:
 
 
 KEYS = st.builds(
-    key, to=st.sampled_from(["500m", "1", "2"]), priority=st.sampled_from([None, 0, 7]),
-    guaranteed=st.booleans(), waited=st.sampled_from([None, 0, 5]),
-)  # fmt: skip
+    key,
+    to=st.sampled_from(["500m", "1", "2"]),
+    priority=st.sampled_from([None, 0, 7]),
+    guaranteed=st.booleans(),
+    waited=st.sampled_from([None, 0, 5]),
+)
 
 
 @given(KEYS, KEYS, KEYS)

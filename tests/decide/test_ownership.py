@@ -11,8 +11,13 @@ SOLID, GONE, WAITING, UNKNOWN = Owner.SOLID, Owner.DANGLING, Owner.WAITING, Owne
 
 def owned(*owners: str, deleting: bool = False, finalizers: tuple[str, ...] = (), block: bool = True) -> ObjectMeta:
     references = tuple(OwnerReference(name=each, uid=each, block_owner_deletion=block) for each in owners)
-    return ObjectMeta(name="x", uid="x", owner_references=references, finalizers=finalizers,
-                      deletion_timestamp="2026-01-01T00:00:00Z" if deleting else None)  # fmt: skip
+    return ObjectMeta(
+        name="x",
+        uid="x",
+        owner_references=references,
+        finalizers=finalizers,
+        deletion_timestamp="2026-01-01T00:00:00Z" if deleting else None,
+    )
 
 
 PLAIN = owned("x")
@@ -37,7 +42,7 @@ FOREGROUND = owned("x", deleting=True, finalizers=("foregroundDeletion",))
         ({"a": GONE}, (), ("orphan",), Delete("Orphan")),
         ({"a": GONE}, (), ("foregroundDeletion",), Delete("Foreground")),
     ],
-)  # fmt: skip
+)
 def test_verdicts(
     owners: dict[str, Owner], dependents: tuple[ObjectMeta, ...], finalizers: tuple[str, ...], verdict: Verdict
 ) -> None:
@@ -67,7 +72,7 @@ def test_blocking_and_forgetting() -> None:
         ({}, ("orphan",), "Background", ("orphan",)),
         ({}, ("foregroundDeletion",), "Orphan", ("foregroundDeletion",)),
     ],
-)  # fmt: skip
+)
 def test_what_a_deletion_waits_for(
     options: dict[str, str], present: tuple[str, ...], default: str, wanted: tuple[str, ...]
 ) -> None:

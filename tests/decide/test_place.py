@@ -115,9 +115,11 @@ def test_when_every_term_names_nodes_the_others_are_not_even_looked_at() -> None
     labelled = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
     full, other = a_node("n1", cpu="0"), a_node("n2")
     assert refused(a_pod(cpu="1", affinity=node_affinity(named)), full, other) == (
-        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't satisfy plugin(s) [NodeAffinity].")
+        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't satisfy plugin(s) [NodeAffinity]."
+    )
     assert refused(a_pod(cpu="1", affinity=node_affinity(named, labelled)), full, other) == (
-        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match Pod's node affinity/selector.")
+        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match Pod's node affinity/selector."
+    )
 
 
 def test_host_ports_are_exclusive() -> None:
@@ -126,7 +128,8 @@ def test_host_ports_are_exclusive() -> None:
         return a_pod(containers=[{"name": "c", "ports": ports}])
 
     assert refused(binding(), a_node("n1", binding(hostIP="127.0.0.1"))) == (
-        "0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports.")
+        "0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports."
+    )
     assert place(binding(), [a_node("n1", binding("UDP", hostIP="127.0.0.1"))]) == Placed("n1")
 
 

@@ -55,7 +55,8 @@ def test_anti_affinity_keeps_away_and_is_held_against_newcomers_too() -> None:
     repelling = affinity("podAntiAffinity", "web")
     assert outcome(a_pod(affinity=repelling), a_node("a", a_pod("q", labels=WEB)), a_node("b")) == "b"
     assert outcome(a_pod(affinity=repelling), a_node("a", a_pod("q", labels=WEB))) == (
-        "1 node(s) didn't match pod anti-affinity rules")
+        "1 node(s) didn't match pod anti-affinity rules"
+    )
     hermit = a_pod("q", affinity=repelling)
     kept_out = "1 node(s) didn't satisfy existing pods anti-affinity rules"
     assert outcome(a_pod(labels=WEB), a_node("a", hermit)) == kept_out
@@ -70,8 +71,7 @@ def test_anti_affinity_of_a_zone_closes_all_of_it() -> None:
 
 
 def test_match_label_keys_narrow_a_term_to_the_pods_own_version() -> None:
-    pod = a_pod(
-        labels={"v": "2"}, affinity=affinity("podAntiAffinity", "web", matchLabelKeys=["v"]))
+    pod = a_pod(labels={"v": "2"}, affinity=affinity("podAntiAffinity", "web", matchLabelKeys=["v"]))
     assert outcome(pod, a_node("a", a_pod("q", labels={"app": "web", "v": "1"}))) == "a"
     assert "anti-affinity" in outcome(pod, a_node("a", a_pod("q", labels={"app": "web", "v": "2"})))
 
@@ -91,8 +91,7 @@ def zones(x: int, y: int) -> list[NodeView]:
 
 
 @pytest.mark.parametrize(
-    ("x", "y", "skew", "expected"),
-    [(0, 0, 1, "a"), (1, 0, 1, "b"), (1, 0, 2, "a"), (2, 1, 1, "b"), (3, 0, 1, "b")],
+    ("x", "y", "skew", "expected"), [(0, 0, 1, "a"), (1, 0, 1, "b"), (1, 0, 2, "a"), (2, 1, 1, "b"), (3, 0, 1, "b")]
 )
 def test_the_domains_stay_within_the_skew(x: int, y: int, skew: int, expected: str) -> None:
     assert outcome(spread(skew=skew), *zones(x, y)) == expected

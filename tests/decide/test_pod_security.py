@@ -11,16 +11,25 @@ from podfit.decide.pod_security.existing import Tally, has_to_look, in_turn
 from podfit.decide.pod_security.policy import PRIVILEGED, LevelVersion, Policy, policy_of
 from podfit.decide.pod_security.registry import NEWEST, violations
 
-GOOD: dict[str, Any] = {"allowPrivilegeEscalation": False, "runAsNonRoot": True, "capabilities": {"drop": ["ALL"]},
-        "seccompProfile": {"type": "RuntimeDefault"}}  # fmt: skip
+GOOD: dict[str, Any] = {
+    "allowPrivilegeEscalation": False,
+    "runAsNonRoot": True,
+    "capabilities": {"drop": ["ALL"]},
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
 LABEL = "pod-security.kubernetes.io/"
 
 
 def pod(spec: dict[str, Any] | None = None, annotations: dict[str, str] | None = None, **context: Any) -> Pod:
     """A pod with one container `a` of this security context."""
     container = {"name": "a", "image": "i", "securityContext": context}
-    return convert({"metadata": {"name": "p", "annotations": annotations or {}},
-                    "spec": {"containers": [container]} | (spec or {})}, Pod)  # fmt: skip
+    return convert(
+        {
+            "metadata": {"name": "p", "annotations": annotations or {}},
+            "spec": {"containers": [container]} | (spec or {}),
+        },
+        Pod,
+    )
 
 
 def found(wanted: str, made: Pod) -> str:
@@ -30,12 +39,18 @@ def found(wanted: str, made: Pod) -> str:
     return ", ".join(map(str, violations(asked, made.metadata, made.spec)))
 
 
-PROBE = {"startupProbe": {"tcpSocket": {"port": 1, "host": "b"}},
-         "readinessProbe": {"httpGet": {"port": 1, "host": "a"}}}  # fmt: skip
-SECCOMP = {"seccomp.security.alpha.kubernetes.io/pod": "unconfined",
-           "container.seccomp.security.alpha.kubernetes.io/a": "docker/default"}  # fmt: skip
-SYSCTLS = [{"name": name, "value": "1"} for name in (
-    "kernel.msgmax", "net.ipv4.ip_local_reserved_ports", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_wmem")]
+PROBE = {
+    "startupProbe": {"tcpSocket": {"port": 1, "host": "b"}},
+    "readinessProbe": {"httpGet": {"port": 1, "host": "a"}},
+}
+SECCOMP = {
+    "seccomp.security.alpha.kubernetes.io/pod": "unconfined",
+    "container.seccomp.security.alpha.kubernetes.io/a": "docker/default",
+}
+SYSCTLS = [
+    {"name": name, "value": "1"}
+    for name in ("kernel.msgmax", "net.ipv4.ip_local_reserved_ports", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_wmem")
+]
 
 
 @pytest.mark.parametrize(
@@ -44,68 +59,154 @@ SYSCTLS = [{"name": name, "value": "1"} for name in (
         ("privileged", pod(privileged=True), ""),
         ("baseline", pod(privileged=False), ""),
         ("baseline:0", pod({"containers": [{"name": "a", "image": "i"} | PROBE]}), ""),
-        ("baseline:34", pod({"containers": [{"name": "z", "image": "i"} | PROBE, {"name": "b", "image": "i"} | PROBE]}),
-         'probe or lifecycle host (containers "b", "z" use probe or lifecycle hosts "a", "b")'),
-        ("baseline:26", pod({"securityContext": {"sysctls": SYSCTLS}}),
-         f"forbidden sysctls ({', '.join(each['name'] for each in SYSCTLS)})"),
-        ("baseline:27", pod({"securityContext": {"sysctls": SYSCTLS}}),
-         "forbidden sysctls (kernel.msgmax, net.ipv4.tcp_fin_timeout, net.ipv4.tcp_wmem)"),
-        ("baseline:31", pod({"securityContext": {"sysctls": SYSCTLS}}),
-         "forbidden sysctls (kernel.msgmax, net.ipv4.tcp_wmem)"),
+        (
+            "baseline:34",
+            pod({"containers": [{"name": "z", "image": "i"} | PROBE, {"name": "b", "image": "i"} | PROBE]}),
+            'probe or lifecycle host (containers "b", "z" use probe or lifecycle hosts "a", "b")',
+        ),
+        (
+            "baseline:26",
+            pod({"securityContext": {"sysctls": SYSCTLS}}),
+            f"forbidden sysctls ({', '.join(each['name'] for each in SYSCTLS)})",
+        ),
+        (
+            "baseline:27",
+            pod({"securityContext": {"sysctls": SYSCTLS}}),
+            "forbidden sysctls (kernel.msgmax, net.ipv4.tcp_fin_timeout, net.ipv4.tcp_wmem)",
+        ),
+        (
+            "baseline:31",
+            pod({"securityContext": {"sysctls": SYSCTLS}}),
+            "forbidden sysctls (kernel.msgmax, net.ipv4.tcp_wmem)",
+        ),
         ("baseline:32", pod({"securityContext": {"sysctls": SYSCTLS}}), "forbidden sysctls (kernel.msgmax)"),
-        ("baseline:18", pod(annotations=SECCOMP),
-         'seccompProfile (forbidden annotation seccomp.security.alpha.kubernetes.io/pod="unconfined")'),
-        ("restricted:18", pod(annotations=SECCOMP, **GOOD),
-         'seccompProfile (forbidden annotation seccomp.security.alpha.kubernetes.io/pod="unconfined")'),
+        (
+            "baseline:18",
+            pod(annotations=SECCOMP),
+            'seccompProfile (forbidden annotation seccomp.security.alpha.kubernetes.io/pod="unconfined")',
+        ),
+        (
+            "restricted:18",
+            pod(annotations=SECCOMP, **GOOD),
+            'seccompProfile (forbidden annotation seccomp.security.alpha.kubernetes.io/pod="unconfined")',
+        ),
         ("baseline:19", pod(annotations=SECCOMP), ""),
         ("baseline:18", pod(seccompProfile={"type": "Unconfined"}), ""),
-        ("baseline", pod({"securityContext": {"seccompProfile": {"type": "Unconfined"}}},
-                         seccompProfile={"type": "Unconfined"}),
-         'seccompProfile (pod and container "a" must not set securityContext.seccompProfile.type to "Unconfined")'),
+        (
+            "baseline",
+            pod({"securityContext": {"seccompProfile": {"type": "Unconfined"}}}, seccompProfile={"type": "Unconfined"}),
+            'seccompProfile (pod and container "a" must not set securityContext.seccompProfile.type to "Unconfined")',
+        ),
         ("restricted:7", pod(runAsNonRoot=True), ""),
-        ("restricted:8", pod(runAsNonRoot=True),
-         'allowPrivilegeEscalation != false (container "a" must set securityContext.allowPrivilegeEscalation=false)'),
+        (
+            "restricted:8",
+            pod(runAsNonRoot=True),
+            'allowPrivilegeEscalation != false (container "a" must set securityContext.allowPrivilegeEscalation=false)',
+        ),
         ("restricted:22", pod(**GOOD | {"runAsUser": 0}), ""),
-        ("restricted:23", pod({"securityContext": {"runAsUser": 0}}, **GOOD | {"runAsUser": 0}),
-         'runAsUser=0 (pod and container "a" must not set runAsUser=0)'),
-        ("restricted:34", pod({"hostUsers": False}, **GOOD | {"runAsUser": 0}),
-         'runAsUser=0 (container "a" must not set runAsUser=0)'),
+        (
+            "restricted:23",
+            pod({"securityContext": {"runAsUser": 0}}, **GOOD | {"runAsUser": 0}),
+            'runAsUser=0 (pod and container "a" must not set runAsUser=0)',
+        ),
+        (
+            "restricted:34",
+            pod({"hostUsers": False}, **GOOD | {"runAsUser": 0}),
+            'runAsUser=0 (container "a" must not set runAsUser=0)',
+        ),
         ("restricted:35", pod({"hostUsers": False}, **GOOD | {"runAsUser": 0, "runAsNonRoot": False}), ""),
-        ("baseline:34", pod({"hostUsers": False}, procMount="Unmasked"),
-         'procMount (container "a" must not set securityContext.procMount to "Unmasked")'),
+        (
+            "baseline:34",
+            pod({"hostUsers": False}, procMount="Unmasked"),
+            'procMount (container "a" must not set securityContext.procMount to "Unmasked")',
+        ),
         ("baseline:35", pod({"hostUsers": False}, procMount="Unmasked"), ""),
-        ("baseline:35", pod({"hostUsers": True}, procMount="Unmasked"),
-         'procMount (container "a" must not set securityContext.procMount to "Unmasked")'),
-        ("restricted:30", pod(**GOOD | {"procMount": "Unmasked"}),
-         'procMount (container "a" must not set securityContext.procMount to "Unmasked")'),
-        ("baseline:30", pod(seLinuxOptions={"type": "container_engine_t", "user": "u"}),
-         ('seLinuxOptions (container "a" set forbidden securityContext.seLinuxOptions: type "container_engine_t"; '
-          "user may not be set)")),
+        (
+            "baseline:35",
+            pod({"hostUsers": True}, procMount="Unmasked"),
+            'procMount (container "a" must not set securityContext.procMount to "Unmasked")',
+        ),
+        (
+            "restricted:30",
+            pod(**GOOD | {"procMount": "Unmasked"}),
+            'procMount (container "a" must not set securityContext.procMount to "Unmasked")',
+        ),
+        (
+            "baseline:30",
+            pod(seLinuxOptions={"type": "container_engine_t", "user": "u"}),
+            (
+                'seLinuxOptions (container "a" set forbidden '
+                'securityContext.seLinuxOptions: type "container_engine_t"; '
+                "user may not be set)"
+            ),
+        ),
         ("baseline:31", pod(seLinuxOptions={"type": "container_engine_t"}), ""),
-        ("baseline", pod(seLinuxOptions={"level": "s0"}, capabilities={"add": ["CAP_CHOWN"]}),
-         'non-default capabilities (container "a" must not include "CAP_CHOWN" in securityContext.capabilities.add)'),
-        ("restricted:21", pod(**GOOD | {"capabilities": {"add": ["NET_RAW"]}}),
-         'non-default capabilities (container "a" must not include "NET_RAW" in securityContext.capabilities.add)'),
-        ("restricted:22", pod(**GOOD | {"capabilities": {"add": ["NET_RAW"]}}),
-         ('unrestricted capabilities (container "a" must set securityContext.capabilities.drop=["ALL"]; '
-          'container "a" must not include "NET_RAW" in securityContext.capabilities.add)')),
-        ("restricted", pod({"os": {"name": "windows"}}),
-         'runAsNonRoot != true (pod or container "a" must set securityContext.runAsNonRoot=true)'),
-        ("restricted", pod({"securityContext": {"runAsNonRoot": False}}, **GOOD),
-         "runAsNonRoot != true (pod must not set securityContext.runAsNonRoot=false)"),
-        ("baseline", pod(windowsOptions={"hostProcess": True}),
-         'hostProcess (container "a" must not set securityContext.windowsOptions.hostProcess=true)'),
-        ("baseline", pod({"containers": [{"name": "a", "image": "i", "ports": [
-            {"containerPort": 1, "hostPort": port} for port in (80, 10000, 9)]}]}),
-         'hostPort (container "a" uses hostPorts 10000, 80, 9)'),
-        ("restricted", pod({"volumes": [{"name": "g", "gitRepo": {}}, {"name": "i", "image": {}}]}, **GOOD),
-         'restricted volume types (volume "g" uses restricted volume type "gitRepo")'),
-        ("baseline", pod(annotations={"container.apparmor.security.beta.kubernetes.io/x": 'a"b'},
-                         appArmorProfile={"type": "Localhost", "localhostProfile": "l"}),
-         ("forbidden AppArmor profile (annotation must not set AppArmor profile type to "
-          '"container.apparmor.security.beta.kubernetes.io/x="a\\"b"")')),
+        (
+            "baseline",
+            pod(seLinuxOptions={"level": "s0"}, capabilities={"add": ["CAP_CHOWN"]}),
+            'non-default capabilities (container "a" must not include "CAP_CHOWN" in securityContext.capabilities.add)',
+        ),
+        (
+            "restricted:21",
+            pod(**GOOD | {"capabilities": {"add": ["NET_RAW"]}}),
+            'non-default capabilities (container "a" must not include "NET_RAW" in securityContext.capabilities.add)',
+        ),
+        (
+            "restricted:22",
+            pod(**GOOD | {"capabilities": {"add": ["NET_RAW"]}}),
+            (
+                'unrestricted capabilities (container "a" must set securityContext.capabilities.drop=["ALL"]; '
+                'container "a" must not include "NET_RAW" in securityContext.capabilities.add)'
+            ),
+        ),
+        (
+            "restricted",
+            pod({"os": {"name": "windows"}}),
+            'runAsNonRoot != true (pod or container "a" must set securityContext.runAsNonRoot=true)',
+        ),
+        (
+            "restricted",
+            pod({"securityContext": {"runAsNonRoot": False}}, **GOOD),
+            "runAsNonRoot != true (pod must not set securityContext.runAsNonRoot=false)",
+        ),
+        (
+            "baseline",
+            pod(windowsOptions={"hostProcess": True}),
+            'hostProcess (container "a" must not set securityContext.windowsOptions.hostProcess=true)',
+        ),
+        (
+            "baseline",
+            pod(
+                {
+                    "containers": [
+                        {
+                            "name": "a",
+                            "image": "i",
+                            "ports": [{"containerPort": 1, "hostPort": port} for port in (80, 10000, 9)],
+                        }
+                    ]
+                }
+            ),
+            'hostPort (container "a" uses hostPorts 10000, 80, 9)',
+        ),
+        (
+            "restricted",
+            pod({"volumes": [{"name": "g", "gitRepo": {}}, {"name": "i", "image": {}}]}, **GOOD),
+            'restricted volume types (volume "g" uses restricted volume type "gitRepo")',
+        ),
+        (
+            "baseline",
+            pod(
+                annotations={"container.apparmor.security.beta.kubernetes.io/x": 'a"b'},
+                appArmorProfile={"type": "Localhost", "localhostProfile": "l"},
+            ),
+            (
+                "forbidden AppArmor profile (annotation must not set AppArmor profile type to "
+                '"container.apparmor.security.beta.kubernetes.io/x="a\\"b"")'
+            ),
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_a_level_forbids(wanted: str, made: Pod, text: str) -> None:
     assert found(wanted, made) == text
 
@@ -135,7 +236,7 @@ def test_a_version_beyond_the_newest_counts_as_the_newest() -> None:
         ({"enforce-version": f"v1.{2**63}"}, "privileged:latest privileged:latest privileged:latest", 1),
         ({"enforce-version": "v1.\u0661"}, "privileged:latest privileged:latest privileged:latest", 1),
     ],
-)  # fmt: skip
+)
 def test_labels(labels: dict[str, str], policy: str, errors: int) -> None:
     whole = {name if name == LABEL[:-1] else LABEL + name: text for name, text in labels.items()}
     read, wrong = policy_of(whole)
@@ -181,7 +282,7 @@ def test_messages_are_bounded_whatever_the_pod() -> None:
         ({"spec": {"initContainers": [{"name": "b", "image": "i"}]}}, True),
         ({"spec": {"ephemeralContainers": [{"name": "e", "image": "i"}]}}, True),
     ],
-)  # fmt: skip
+)
 def test_which_updates_are_looked_at(change: dict[str, Any], significant: bool) -> None:
     container = {"name": "a", "image": "i"}
     old = convert({"spec": {"containers": [container]}}, Pod)

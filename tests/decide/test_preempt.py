@@ -38,21 +38,16 @@ def low(name: str, cpu: str = "1", **given: Any) -> Resident:
 @pytest.mark.parametrize(
     ("pod", "views", "message"),
     [
+        (URGENT, [a_node("a", cpu="1")], "0/1 nodes are available: 1 Preemption is not helpful for scheduling."),
         (
-            URGENT, [a_node("a", cpu="1")],
-            "0/1 nodes are available: 1 Preemption is not helpful for scheduling.",
-        ),
-        (
-            URGENT, [a_node("a", low("x", "4", priority=100))],
+            URGENT,
+            [a_node("a", low("x", "4", priority=100))],
             "0/1 nodes are available: 1 No preemption victims found for incoming pod.",
         ),
-        (
-            URGENT, [a_node("a", low("x", "3", priority=100), low("y"))],
-            "0/1 nodes are available: 1 Insufficient cpu.",
-        ),
+        (URGENT, [a_node("a", low("x", "3", priority=100), low("y"))], "0/1 nodes are available: 1 Insufficient cpu."),
         (NEVER, [a_node("a", low("x", "4"))], "not eligible due to preemptionPolicy=Never."),
     ],
-)  # fmt: skip
+)
 def test_when_nobody_can_help_it_says_why(pod: Resident, views: list[NodeView], message: str) -> None:
     assert decided(pod, *views) == Hopeless(message)
 
@@ -101,11 +96,15 @@ def test_a_budget_is_overdrawn_only_when_nothing_else_helps() -> None:
 
 def test_while_a_victim_is_on_its_way_nobody_else_is_asked_to_go() -> None:
     leaving = a_pod(
-        "x", cpu="2", meta={"deletionTimestamp": "2026-01-01T00:00:00Z"},
-        status={"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}]})
+        "x",
+        cpu="2",
+        meta={"deletionTimestamp": "2026-01-01T00:00:00Z"},
+        status={"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}]},
+    )
     pod = a_pod("urgent", cpu="2", priority=100, status={"nominatedNodeName": "a"})
     assert decided(pod, a_node("a", leaving, cpu="2"), a_node("b", low("y", "2"), cpu="2")) == Hopeless(
-        "not eligible due to a terminating pod on the nominated node.", keeps_promise=True)
+        "not eligible due to a terminating pod on the nominated node.", keeps_promise=True
+    )
 
 
 def test_a_pod_that_repels_the_newcomer_is_evicted_for_it() -> None:

@@ -9,9 +9,12 @@ MI = 1 << 20
 
 def test_the_defaults_are_upstreams() -> None:
     assert set(parse(DEFAULT)) == {
-        Threshold("memory.available", amount=100 * MI), Threshold("nodefs.available", share=0.10),
-        Threshold("nodefs.inodesFree", share=0.05), Threshold("imagefs.available", share=0.15),
-        Threshold("imagefs.inodesFree", share=0.05)}
+        Threshold("memory.available", amount=100 * MI),
+        Threshold("nodefs.available", share=0.10),
+        Threshold("nodefs.inodesFree", share=0.05),
+        Threshold("imagefs.available", share=0.15),
+        Threshold("imagefs.inodesFree", share=0.05),
+    }
 
 
 def test_a_share_of_nothing_or_all_is_no_threshold() -> None:
@@ -19,22 +22,36 @@ def test_a_share_of_nothing_or_all_is_no_threshold() -> None:
     assert parse("") == ()
 
 
-@pytest.mark.parametrize("text", [
-    "memory.available", "memory<1Mi", "memory.available<", "memory.available<x%", "memory.available<101%",
-    "memory.available<-1", "memory.available<0", "memory.available>1Mi", "memory.available<-1%"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "memory.available",
+        "memory<1Mi",
+        "memory.available<",
+        "memory.available<x%",
+        "memory.available<101%",
+        "memory.available<-1",
+        "memory.available<0",
+        "memory.available>1Mi",
+        "memory.available<-1%",
+    ],
+)
 def test_nonsense_is_refused(text: str) -> None:
     with pytest.raises(BadThreshold, match="cannot read"):
         parse(text)
 
 
-@pytest.mark.parametrize(("signal", "available", "capacity", "condition"), [
-    ("memory.available", 100 * MI - 1, 8192 * MI, ("MemoryPressure",)),
-    ("memory.available", 100 * MI, 8192 * MI, ()),
-    ("nodefs.available", 99, 1000, ("DiskPressure",)),
-    ("nodefs.available", 100, 1000, ()),
-    ("imagefs.inodesFree", 49, 1000, ("DiskPressure",)),
-    ("pid.available", 1, 1000, ()),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("signal", "available", "capacity", "condition"),
+    [
+        ("memory.available", 100 * MI - 1, 8192 * MI, ("MemoryPressure",)),
+        ("memory.available", 100 * MI, 8192 * MI, ()),
+        ("nodefs.available", 99, 1000, ("DiskPressure",)),
+        ("nodefs.available", 100, 1000, ()),
+        ("imagefs.inodesFree", 49, 1000, ("DiskPressure",)),
+        ("pid.available", 1, 1000, ()),
+    ],
+)
 def test_conditions_come_at_their_thresholds(
     signal: str, available: int, capacity: int, condition: tuple[str, ...]
 ) -> None:
@@ -45,7 +62,9 @@ def test_conditions_come_at_their_thresholds(
 def test_processes_count_when_asked_to() -> None:
     seen = {"pid.available": Observation(5, 1000), "memory.available": Observation(1, 1000)}
     assert CALM.look(parse("pid.available<10,memory.available<1%"), seen, 0.0).conditions == (
-        "MemoryPressure", "PIDPressure")
+        "MemoryPressure",
+        "PIDPressure",
+    )
 
 
 def test_a_condition_stays_for_five_minutes_after_its_threshold_was_last_met() -> None:

@@ -18,14 +18,24 @@ BYTES = st.integers(1, 1 << 40).map(Quantity.of_bytes)
 
 def limit(request: str, now: tuple[str, str], *said: tuple[str, str], memory: bool = False) -> str:
     pairs = [(Quantity.parse(one), Quantity.parse(other)) for one, other in said]
-    return str(limit_for(Quantity.parse(request), (Quantity.parse(now[0]), Quantity.parse(now[1])), pairs,
-                         memory=memory))  # fmt: skip
+    return str(
+        limit_for(Quantity.parse(request), (Quantity.parse(now[0]), Quantity.parse(now[1])), pairs, memory=memory)
+    )
 
 
 @pytest.mark.parametrize(
     ("request_", "limit_"),
-    [("400m", "670m"), ("900m", "1500m"), ("600m", "1"), ("310m", "520m"), ("3", "5"), ("7", "11500m"), ("30m", "50m"),
-     ("20m", "33m"), ("303m", "505m")],
+    [
+        ("400m", "670m"),
+        ("900m", "1500m"),
+        ("600m", "1"),
+        ("310m", "520m"),
+        ("3", "5"),
+        ("7", "11500m"),
+        ("30m", "50m"),
+        ("20m", "33m"),
+        ("303m", "505m"),
+    ],
 )
 def test_amounts_of_cpu_that_a_person_would_write(request_: str, limit_: str) -> None:
     assert limit(request_, ("300m", "500m")) == limit_

@@ -67,11 +67,7 @@ def test_a_decrease_touches_no_quota_even_an_exceeded_one() -> None:
 @pytest.mark.row("R-067", "R-068")
 @pytest.mark.parametrize(
     ("given", "charged"),
-    [
-        (sized("300m", "100m"), "300m"),
-        (sized("50m", "100m"), "100m"),
-        (sized("300m", "100m", hopeless=True), "100m"),
-    ],
+    [(sized("300m", "100m"), "300m"), (sized("50m", "100m"), "100m"), (sized("300m", "100m", hopeless=True), "100m")],
     ids=["deferred (R-067)", "shrinking", "infeasible (R-068)"],
 )
 def test_what_a_pod_with_a_pending_resize_is_charged(given: Pod, charged: str) -> None:

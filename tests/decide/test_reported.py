@@ -46,7 +46,9 @@ def test_silent_runtime_is_replaced_by_the_record() -> None:
 
 def test_what_is_not_reported_stays_as_it_was() -> None:
     assert container_resources(LARGE, Enforced(cpu_request=200, cpu_limit=400), LARGE, SMALL).limits == {
-        "cpu": LARGE.limits["cpu"], "memory": SMALL.limits["memory"]}  # fmt: skip
+        "cpu": LARGE.limits["cpu"],
+        "memory": SMALL.limits["memory"],
+    }
 
 
 @pytest.mark.row("R-149", "R-150")

@@ -77,9 +77,11 @@ def test_pod_level_status_follows_the_same_rule() -> None:
     shrinking = with_status(given_pod, resources=needs({"cpu": "500m"}), allocated_resources=amounts({"cpu": "400m"}))
     assert pod_requests(shrinking, use_status=True) == amounts({"cpu": "500m"})
     growing = with_status(
-        given_pod, resources=needs({"cpu": "200m"}), allocated_resources=amounts({"cpu": "200m"}),
+        given_pod,
+        resources=needs({"cpu": "200m"}),
+        allocated_resources=amounts({"cpu": "200m"}),
         conditions=(infeasible(),),
-    )  # fmt: skip
+    )
     assert pod_requests(growing, use_status=True) == amounts({"cpu": "200m"})
 
 
@@ -87,11 +89,13 @@ def test_pod_level_status_follows_the_same_rule() -> None:
 def test_overhead_is_added_once() -> None:
     """R-086; PQ-6: upstream charges it twice for pods with pod-level requests."""
     given_pod = pod(
-        container("a", CPU_100), resources=needs({"cpu": "300m"}, {"cpu": "300m"}), overhead=amounts({"cpu": "50m"}),
+        container("a", CPU_100),
+        resources=needs({"cpu": "300m"}, {"cpu": "300m"}),
+        overhead=amounts({"cpu": "50m"}),
         status=PodStatus(
             resources=needs({"cpu": "350m"}, {"cpu": "350m"}), allocated_resources=amounts({"cpu": "350m"})
         ),
-    )  # fmt: skip
+    )
     assert pod_requests(given_pod, use_status=True) == amounts({"cpu": "350m"})
     assert pod_limits(given_pod, use_status=True) == amounts({"cpu": "350m"})
     assert pod_requests(given_pod, overhead=False) == amounts({"cpu": "300m"})
@@ -137,8 +141,11 @@ def hungriest_moment(given_pod: Pod, name: str) -> int:
 @given(pods())
 def test_requests_are_those_of_the_hungriest_moment(given_pod: Pod) -> None:
     counted = pod_requests(given_pod)
-    named = {name for each in (*given_pod.spec.containers, *given_pod.spec.init_containers)
-             for name in each.resources.requests}  # fmt: skip
+    named = {
+        name
+        for each in (*given_pod.spec.containers, *given_pod.spec.init_containers)
+        for name in each.resources.requests
+    }
     assert counted == {name: Quantity.of(hungriest_moment(given_pod, name)) for name in named}
 
 

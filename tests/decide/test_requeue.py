@@ -38,7 +38,9 @@ LONELY = waiting(a_pod(affinity=affinity("podAffinity", "web")), a_node("n1"))
 REPELLED = waiting(a_pod(labels=WEB), a_node("n1", a_pod("q", affinity=affinity("podAntiAffinity", "web"))))
 UNEVEN = waiting(
     a_pod(labels=WEB, cpu="1", topologySpreadConstraints=spreading("web")),
-    a_node("n1", a_pod("q", labels=WEB), zone="a"), a_node("n2", zone="b", cpu="0"))
+    a_node("n1", a_pod("q", labels=WEB), zone="a"),
+    a_node("n2", zone="b", cpu="0"),
+)
 NO_NODES = waiting(a_pod())
 STRANGER, FRIEND = a_pod("x").pod, a_pod("x", labels=WEB).pod
 HERMIT = a_pod("x", affinity=affinity("podAntiAffinity", "web")).pod
@@ -83,7 +85,7 @@ def node(**given: Any) -> Any:
         (NO_NODES, NodeChanged(None, node()), True),
         (NO_NODES, PodGone(STRANGER), False),
     ],
-)  # fmt: skip
+)
 def test_a_change_wakes_whom_it_can_help(who: Waiting, change: Change, wakes: bool) -> None:
     assert worth_retrying(who, change) is wakes
 

@@ -78,7 +78,7 @@ def steps(draw: st.DrawFn, views: list[NodeView]) -> Step:
     view = views[index]
 
     def with_view(*changed: NodeView) -> list[NodeView]:
-        return [*views[:index], *changed, *views[index + 1:]]
+        return [*views[:index], *changed, *views[index + 1 :]]
 
     kinds = ["came", "node", "new", "gone"] + (["left", "shrank", "relabelled"] if view.residents else [])
     match draw(st.sampled_from(kinds)):

@@ -51,8 +51,10 @@ def trace(done: tuple[Step, ...]) -> list[str]:
             case SetPod():
                 lines.append(f"pod memory={step.config.memory}")
             case UpdateContainer(name, resource, values):
-                lines.append(f"{name} {resource}: shares={values.cpu_shares} quota={values.cpu_quota} "
-                             f"memory={values.memory_limit}")
+                lines.append(
+                    f"{name} {resource}: shares={values.cpu_shares} quota={values.cpu_quota} "
+                    f"memory={values.memory_limit}"
+                )
             case RecordPod():
                 lines.append("record pod")
     return lines
@@ -97,52 +99,67 @@ def test_containers_that_shrink_go_before_those_that_grow() -> None:
     limits = {"cpu": "200m", "memory": "128Mi"}
     pair = placed(pod(container("a", {"cpu": "100m"}, limits), container("b", {"cpu": "100m"}, limits)))
     swapped = resized(
-        pair, a=needs({"cpu": "100m"}, {**limits, "cpu": "300m"}), b=needs({"cpu": "100m"}, {**limits, "cpu": "100m"}))
+        pair, a=needs({"cpu": "100m"}, {**limits, "cpu": "300m"}), b=needs({"cpu": "100m"}, {**limits, "cpu": "100m"})
+    )
     assert [line.split(":")[0] for line in trace(plan(pair, swapped))] == ["b cpu", "a cpu"]
 
 
 @pytest.mark.row("R-128")
 def test_request_only_touches_shares_and_no_limit() -> None:
     changed = resized(WEB, c1=needs({"cpu": "150m", "memory": "64Mi"}, {"cpu": "200m", "memory": "128Mi"}))
-    assert trace(plan(WEB, changed)) == [
-        "pod shares=153", f"c1 cpu: shares=153 quota=20000 memory={128 * MI}"]
+    assert trace(plan(WEB, changed)) == ["pod shares=153", f"c1 cpu: shares=153 quota=20000 memory={128 * MI}"]
 
 
 @pytest.mark.row("R-155")
 def test_pod_level_worked_example() -> None:  # spec 5.6
     both = {"cpu": "200m", "memory": "200Mi"}
-    before = placed(pod(
-        container("c0", {"cpu": "100m", "memory": "100Mi"}, resize_policy=(RESTART_MEMORY,)),
-        container("c1", resize_policy=(RESTART_CPU, RESTART_MEMORY)), resources=needs(both, both)))
+    before = placed(
+        pod(
+            container("c0", {"cpu": "100m", "memory": "100Mi"}, resize_policy=(RESTART_MEMORY,)),
+            container("c1", resize_policy=(RESTART_CPU, RESTART_MEMORY)),
+            resources=needs(both, both),
+        )
+    )
     more = {"cpu": "300m", "memory": "200Mi"}
     after = resized(before, level=needs(more, more))
     assert before.status.qos_class == "Guaranteed"
     assert restarts(after, actuated(before), {"c0", "c1"}, GATES) == ("c1",)
     assert trace(plan(before, after, running={"c0"})) == [
-        "pod quota=30000", "pod shares=307", f"c0 cpu: shares=102 quota=30000 memory={200 * MI}", "record pod"]
+        "pod quota=30000",
+        "pod shares=307",
+        f"c0 cpu: shares=102 quota=30000 memory={200 * MI}",
+        "record pod",
+    ]
 
 
 @pytest.mark.row("R-156", "R-157")
 def test_own_limit_shields_a_container_from_the_pods() -> None:
     level = {"cpu": "400m", "memory": "256Mi"}
-    before = placed(pod(
-        container("own", {"cpu": "100m"}, {"cpu": "100m", "memory": "64Mi"}, resize_policy=(RESTART_CPU,)),
-        resources=needs({"cpu": "200m", "memory": "128Mi"}, level)))
+    before = placed(
+        pod(
+            container("own", {"cpu": "100m"}, {"cpu": "100m", "memory": "64Mi"}, resize_policy=(RESTART_CPU,)),
+            resources=needs({"cpu": "200m", "memory": "128Mi"}, level),
+        )
+    )
     wider = resized(before, level=needs({"cpu": "300m", "memory": "128Mi"}, {**level, "cpu": "600m"}))
     assert restarts(wider, actuated(before), {"own"}, GATES) == ()
     assert trace(plan(before, wider)) == ["pod quota=60000", "pod shares=307", "record pod"]
 
 
 @pytest.mark.row("R-125", "R-126", "R-127")
-@pytest.mark.parametrize(("changed", "restart"), [
-    (needs({"cpu": "100m"}, {"cpu": "300m", "memory": "128Mi"}), ()),
-    (needs({"cpu": "100m"}, {"cpu": "200m", "memory": "256Mi"}), ("c1",)),
-    (needs({"cpu": "100m"}, {"cpu": "300m", "memory": "256Mi"}), ("c1",)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("changed", "restart"),
+    [
+        (needs({"cpu": "100m"}, {"cpu": "300m", "memory": "128Mi"}), ()),
+        (needs({"cpu": "100m"}, {"cpu": "200m", "memory": "256Mi"}), ("c1",)),
+        (needs({"cpu": "100m"}, {"cpu": "300m", "memory": "256Mi"}), ("c1",)),
+    ],
+)
 def test_restart_policy_is_per_resource(changed: object, restart: tuple[str, ...]) -> None:
     limits = {"cpu": "200m", "memory": "128Mi"}
-    before = placed(pod(
-        container("c1", {"cpu": "100m"}, limits, resize_policy=(RESTART_MEMORY,)), container("c2", {}, limits)))
+    before = placed(
+        pod(container("c1", {"cpu": "100m"}, limits, resize_policy=(RESTART_MEMORY,)), container("c2", {}, limits))
+    )
     assert restarts(resized(before, c1=changed), actuated(before), {"c1", "c2"}, GATES) == restart  # type: ignore[arg-type]
 
 

@@ -69,17 +69,25 @@ def test_a_numerically_equal_value_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("old", "text"),
     [
-        (stored(container("a", {"cpu": "1"}), annotations={"kubernetes.io/config.mirror": "x"}, node_name="n"),
-         "[]: Forbidden: static pods cannot be resized"),
-        (stored(container("a", {"cpu": "1"}), os=PodOS(name="windows")),
-         "[]: Forbidden: windows pods cannot be resized"),
-        (with_status(BURSTABLE, container_statuses=(running("a"),)),
-         "spec: Forbidden: Pod running on node without support for resize"),
-        (with_status(BURSTABLE, node_allocatable_resource_claim_statuses=(NodeAllocatableResourceClaimStatus(),)),
-         "spec: Forbidden: pods with node allocatable resource claims cannot be resized"),
+        (
+            stored(container("a", {"cpu": "1"}), annotations={"kubernetes.io/config.mirror": "x"}, node_name="n"),
+            "[]: Forbidden: static pods cannot be resized",
+        ),
+        (
+            stored(container("a", {"cpu": "1"}), os=PodOS(name="windows")),
+            "[]: Forbidden: windows pods cannot be resized",
+        ),
+        (
+            with_status(BURSTABLE, container_statuses=(running("a"),)),
+            "spec: Forbidden: Pod running on node without support for resize",
+        ),
+        (
+            with_status(BURSTABLE, node_allocatable_resource_claim_statuses=(NodeAllocatableResourceClaimStatus(),)),
+            "spec: Forbidden: pods with node allocatable resource claims cannot be resized",
+        ),
     ],
     ids=["R-026", "R-027", "R-031", "R-047"],
-)  # fmt: skip
+)
 def test_pods_that_cannot_be_resized(old: Pod, text: str) -> None:
     assert verdict(resized(old, "2"), old) == [text]
 

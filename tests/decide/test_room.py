@@ -26,7 +26,8 @@ TOO_LITTLE = "Node didn't have enough resource: cpu, requested: 2000, used: 3100
 
 def pending(reason: str = "Deferred", message: str = TOO_LITTLE, generation: int = 1) -> PodCondition:
     return PodCondition(
-        type="PodResizePending", status="True", reason=reason, message=message, observed_generation=generation)
+        type="PodResizePending", status="True", reason=reason, message=message, observed_generation=generation
+    )
 
 
 def progress(reason: str = "") -> PodCondition:
@@ -37,14 +38,16 @@ def on_node(*containers: Any, name: str, priority: int | None = None, minimum: s
     """A pod that runs at its spec, unless `held` says what its node has promised and enforces for container `c`."""
     held, conditions, deleted = more.pop("held", None), more.pop("conditions", ()), more.pop("deleted", None)
     annotations = {MINIMUM: minimum} if minimum else {}
-    built = placed(made(
-        *containers, name=name, annotations=annotations, priority=priority, node_name="n1", **more))  # fmt: skip
+    built = placed(made(*containers, name=name, annotations=annotations, priority=priority, node_name="n1", **more))
     built = replace(built, metadata=replace(built.metadata, deletion_timestamp=deleted))
     statuses = tuple(
-        running(each.name, needs(held, held) if held else each.resources,
-                held or {name: str(amount) for name, amount in each.resources.requests.items()})
+        running(
+            each.name,
+            needs(held, held) if held else each.resources,
+            held or {name: str(amount) for name, amount in each.resources.requests.items()},
+        )
         for each in containers
-    )  # fmt: skip
+    )
     return with_status(built, phase="Running", container_statuses=statuses, conditions=tuple(conditions))
 
 
@@ -71,26 +74,33 @@ def decide(deferred: Pod, *neighbours: Pod, evict: bool = False) -> Enough | Pla
 def told(verdict: object) -> object:
     """A plan as it reads: what each gives, and who goes."""
     if isinstance(verdict, Plan):
-        given = {each.pod.metadata.name: {name: str(amount) for name, amount in each.given.items()}
-                 for each in verdict.shrinks}  # fmt: skip
+        given = {
+            each.pod.metadata.name: {name: str(amount) for name, amount in each.given.items()}
+            for each in verdict.shrinks
+        }
         return given, [each.metadata.name for each in verdict.victims]
     return type(verdict)
 
 
-@pytest.mark.parametrize(("neighbours", "expected"), [
-    ([burstable("a", "3")], ({"a": {"cpu": "1"}}, [])),  # no more than is missing
-    ([burstable("a", "2")], Enough),
-    ([burstable("a", "1500m"), burstable("b", "1500m", priority=-1)], ({"b": {"cpu": "1"}}, [])),  # lowest first
-    ([burstable("a", "1"), burstable("b", "2")], ({"b": {"cpu": "1"}}, [])),  # then most slack
-    ([burstable("a", "1200m", "cpu=600m"), burstable("b", "1800m", "cpu=1300m")],
-     ({"a": {"cpu": "600m"}, "b": {"cpu": "400m"}}, [])),
-    ([burstable("a", "3", "")], Impossible),  # no minimum
-    ([burstable("a", "3", "cpu=2100m")], Impossible),  # not enough: nobody gives
-    ([burstable("a", "3", priority=1000)], Impossible),  # equal priority
-    ([burstable("a", "3", priority=1001)], Impossible),
-    ([burstable("a", "3", resources=needs({"cpu": "3"}))], Impossible),  # counts as a whole
-    ([burstable("a", "3", conditions=(progress(),))], Impossible),  # busy
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("neighbours", "expected"),
+    [
+        ([burstable("a", "3")], ({"a": {"cpu": "1"}}, [])),  # no more than is missing
+        ([burstable("a", "2")], Enough),
+        ([burstable("a", "1500m"), burstable("b", "1500m", priority=-1)], ({"b": {"cpu": "1"}}, [])),  # lowest first
+        ([burstable("a", "1"), burstable("b", "2")], ({"b": {"cpu": "1"}}, [])),  # then most slack
+        (
+            [burstable("a", "1200m", "cpu=600m"), burstable("b", "1800m", "cpu=1300m")],
+            ({"a": {"cpu": "600m"}, "b": {"cpu": "400m"}}, []),
+        ),
+        ([burstable("a", "3", "")], Impossible),  # no minimum
+        ([burstable("a", "3", "cpu=2100m")], Impossible),  # not enough: nobody gives
+        ([burstable("a", "3", priority=1000)], Impossible),  # equal priority
+        ([burstable("a", "3", priority=1001)], Impossible),
+        ([burstable("a", "3", resources=needs({"cpu": "3"}))], Impossible),  # counts as a whole
+        ([burstable("a", "3", conditions=(progress(),))], Impossible),  # busy
+    ],
+)
 def test_who_gives(neighbours: list[Pod], expected: object) -> None:
     assert told(decide(grower(), *neighbours)) == expected
 
@@ -140,8 +150,12 @@ def test_what_would_restart_gives_only_with_leave(minimum: str, gives: bool) -> 
 
 def test_containers_give_in_their_order_and_the_unnamed_ones_keep() -> None:
     several = on_node(
-        container("x", {"cpu": "1"}), container("y", {"cpu": "1"}), container("z", {"cpu": "1"}),
-        name="a", minimum="x:cpu=400m,z:cpu=100m")  # fmt: skip
+        container("x", {"cpu": "1"}),
+        container("y", {"cpu": "1"}),
+        container("z", {"cpu": "1"}),
+        name="a",
+        minimum="x:cpu=400m,z:cpu=100m",
+    )
     verdict = decide(grower(), several)
     assert isinstance(verdict, Plan)
     assert verdict.shrinks[0].containers == {"x": needs({"cpu": "400m"}), "z": needs({"cpu": "600m"})}
@@ -149,7 +163,8 @@ def test_containers_give_in_their_order_and_the_unnamed_ones_keep() -> None:
 
 def test_init_containers_bound_what_shrinking_frees() -> None:
     hungry = on_node(
-        container("c", {"cpu": "3"}), name="a", minimum="cpu=100m", init=(container("i", {"cpu": "2500m"}),))
+        container("c", {"cpu": "3"}), name="a", minimum="cpu=100m", init=(container("i", {"cpu": "2500m"}),)
+    )
     assert told(decide(grower(), hungry)) is Impossible
     beside = on_node(container("c", {"cpu": "2"}), name="a", minimum="cpu=100m", init=(sidecar("s", {"cpu": "1"}),))
     assert told(decide(grower(), beside)) == ({"a": {"cpu": "1"}}, [])
@@ -158,24 +173,30 @@ def test_init_containers_bound_what_shrinking_frees() -> None:
 # ------------------------------------------------------------------ what is under way
 
 
-@pytest.mark.parametrize(("neighbour", "expected"), [
-    (burstable("a", "2", held={"cpu": "3"}), Enough),  # shrinks already
-    (burstable("a", "3", deleted="2026-01-01T00:00:00Z"), Enough),  # goes already
-    (burstable("a", "2", held={"cpu": "3"}, conditions=(progress("Error"),)), Impossible),  # fails to shrink
-    (burstable("a", "2", held={"cpu": "3"}, conditions=(pending("Infeasible"),)), Impossible),
-    (burstable("a", "3", held={"cpu": "1"}), Enough),  # grows, and the node has not agreed
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("neighbour", "expected"),
+    [
+        (burstable("a", "2", held={"cpu": "3"}), Enough),  # shrinks already
+        (burstable("a", "3", deleted="2026-01-01T00:00:00Z"), Enough),  # goes already
+        (burstable("a", "2", held={"cpu": "3"}, conditions=(progress("Error"),)), Impossible),  # fails to shrink
+        (burstable("a", "2", held={"cpu": "3"}, conditions=(pending("Infeasible"),)), Impossible),
+        (burstable("a", "3", held={"cpu": "1"}), Enough),  # grows, and the node has not agreed
+    ],
+)
 def test_what_is_under_way_counts_as_done(neighbour: Pod, expected: type) -> None:
     assert told(decide(grower(), neighbour)) is expected
 
 
-@pytest.mark.parametrize(("change", "waits"), [
-    ({}, True),
-    ({"generation": 2}, False),  # spoke about an older desire
-    ({"conditions": (pending("Infeasible"),)}, False),
-    ({"conditions": (pending(message="The node had condition: [DiskPressure]. "),)}, False),
-    ({"conditions": ()}, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "waits"),
+    [
+        ({}, True),
+        ({"generation": 2}, False),  # spoke about an older desire
+        ({"conditions": (pending("Infeasible"),)}, False),
+        ({"conditions": (pending(message="The node had condition: [DiskPressure]. "),)}, False),
+        ({"conditions": ()}, False),
+    ],
+)
 def test_which_pods_wait_for_room(change: dict[str, Any], waits: bool) -> None:
     assert waits_for_room(grower(**change)) is waits
 
@@ -183,18 +204,25 @@ def test_which_pods_wait_for_room(change: dict[str, Any], waits: bool) -> None:
 # ------------------------------------------------------------------ eviction
 
 
-@pytest.mark.parametrize(("neighbours", "expected"), [
-    ([burstable("a", "3")], ({"a": {"cpu": "1"}}, [])),  # shrinking suffices
-    ([burstable("a", "2", ""), burstable("b", "1", "")], ({}, ["b"])),  # the smallest that is enough
-    ([burstable("a", "1", "", priority=5), burstable("b", "2", "")], ({}, ["b"])),  # lower priority first
-    ([burstable("a", "1", "", priority=5), burstable("b", "1500m", "cpu=1400m"), burstable("c", "500m", "")],
-     ({}, ["b"])),
-    ([burstable("a", "1300m", ""), burstable("b", "900m", ""), burstable("c", "800m", "")], ({}, ["a"])),
-    ([burstable("a", "2100m", "cpu=1500m"), burstable("b", "900m", "", priority=-1)],
-     ({"a": {"cpu": "100m"}}, ["b"])),  # both together
-    ([burstable("a", "3", "", priority=1000)], Impossible),
-    ([burstable("a", "2100m", "", priority=1000), burstable("b", "900m", "")], Impossible),  # would not be enough
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("neighbours", "expected"),
+    [
+        ([burstable("a", "3")], ({"a": {"cpu": "1"}}, [])),  # shrinking suffices
+        ([burstable("a", "2", ""), burstable("b", "1", "")], ({}, ["b"])),  # the smallest that is enough
+        ([burstable("a", "1", "", priority=5), burstable("b", "2", "")], ({}, ["b"])),  # lower priority first
+        (
+            [burstable("a", "1", "", priority=5), burstable("b", "1500m", "cpu=1400m"), burstable("c", "500m", "")],
+            ({}, ["b"]),
+        ),
+        ([burstable("a", "1300m", ""), burstable("b", "900m", ""), burstable("c", "800m", "")], ({}, ["a"])),
+        (
+            [burstable("a", "2100m", "cpu=1500m"), burstable("b", "900m", "", priority=-1)],
+            ({"a": {"cpu": "100m"}}, ["b"]),
+        ),  # both together
+        ([burstable("a", "3", "", priority=1000)], Impossible),
+        ([burstable("a", "2100m", "", priority=1000), burstable("b", "900m", "")], Impossible),  # would not be enough
+    ],
+)
 def test_who_is_evicted_when_shrinking_is_not_enough(neighbours: list[Pod], expected: object) -> None:
     assert told(decide(grower(), *neighbours, evict=True)) == expected
 
@@ -219,10 +247,15 @@ def _neighbours(draw: st.DrawFn) -> list[Pod]:
         policy = draw(st.sampled_from([(), (RESTART_CPU,), (RESTART_MEMORY,)]))
         entries = [f"cpu={draw(_MILLI)}", f"memory={draw(_MEBI)}", "restart=allowed"]
         init = draw(st.sampled_from([(), (container("i", {"cpu": "1", "memory": "1Gi"}),)]))
-        pods.append(on_node(
-            container("c", asks, limits, resize_policy=policy), name=f"p{number}", init=init if limits is None else (),
-            priority=draw(st.sampled_from([None, -5, 500, 1000, 2000])),
-            minimum=",".join(draw(st.lists(st.sampled_from(entries), unique=True)))))
+        pods.append(
+            on_node(
+                container("c", asks, limits, resize_policy=policy),
+                name=f"p{number}",
+                init=init if limits is None else (),
+                priority=draw(st.sampled_from([None, -5, 500, 1000, 2000])),
+                minimum=",".join(draw(st.lists(st.sampled_from(entries), unique=True))),
+            )
+        )
     return pods
 
 

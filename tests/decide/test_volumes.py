@@ -21,8 +21,9 @@ def pod(*volumes: dict[str, Any], phase: str = "Pending") -> Pod:
     return convert({"metadata": {"name": "p", "namespace": "n"}, "spec": spec, "status": {"phase": phase}}, Pod)
 
 
-def claim(name: str = "c", *, phase: str = "Pending", volume: str = "", storage: str | None = None,
-          **meta: Any) -> PersistentVolumeClaim:  # fmt: skip
+def claim(
+    name: str = "c", *, phase: str = "Pending", volume: str = "", storage: str | None = None, **meta: Any
+) -> PersistentVolumeClaim:
     body = {
         "metadata": {"name": name, "namespace": "n", **meta},
         "spec": {"volumeName": volume, "storageClassName": storage},
@@ -73,8 +74,10 @@ def runtime(**body: Any) -> RuntimeClass:
 
 
 def test_a_runtime_class_adds_its_cost_and_its_nodes() -> None:
-    given = runtime(overhead={"podFixed": {"cpu": "100m"}}, scheduling={
-        "nodeSelector": {"a": "b"}, "tolerations": [{"key": "k", "operator": "Exists"}]})  # fmt: skip
+    given = runtime(
+        overhead={"podFixed": {"cpu": "100m"}},
+        scheduling={"nodeSelector": {"a": "b"}, "tolerations": [{"key": "k", "operator": "Exists"}]},
+    )
     spec = with_runtime_class(PodSpec(), given)
     assert isinstance(spec, PodSpec)
     assert (spec.overhead, spec.node_selector) == ({"cpu": Quantity.parse("100m")}, {"a": "b"})
@@ -90,6 +93,4 @@ def test_a_pod_cannot_contradict_its_runtime_class() -> None:
     assert isinstance(with_runtime_class(spec, costs), Conflict)
     assert isinstance(with_runtime_class(spec, None), Conflict)
     placed = with_runtime_class(PodSpec(node_selector={"a": "c"}), runtime(scheduling={"nodeSelector": {"a": "b"}}))
-    assert placed == Conflict(
-        "conflict: runtimeClass.scheduling.nodeSelector[a] = b; pod.spec.nodeSelector[a] = c"
-    )
+    assert placed == Conflict("conflict: runtimeClass.scheduling.nodeSelector[a] = b; pod.spec.nodeSelector[a] = c")

@@ -14,12 +14,16 @@ def write(**more: Any) -> Write:
     return Write(**given | more)
 
 
-def rule(*resources: str, operations: str = "UPDATE", group: str = "", version: str = "v1",
-         scope: str | None = "*") -> ValidatingWebhook:  # fmt: skip
+def rule(
+    *resources: str, operations: str = "UPDATE", group: str = "", version: str = "v1", scope: str | None = "*"
+) -> ValidatingWebhook:
     made = RuleWithOperations(
-        operations=tuple(operations.split()), api_groups=(group,), api_versions=(version,), resources=resources,
+        operations=tuple(operations.split()),
+        api_groups=(group,),
+        api_versions=(version,),
+        resources=resources,
         scope=scope,
-    )  # fmt: skip
+    )
     return ValidatingWebhook(rules=(made,))
 
 

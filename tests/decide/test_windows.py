@@ -8,14 +8,16 @@ from support.pods import needs
 
 
 @pytest.mark.row("R-182")
-@pytest.mark.parametrize(("limit", "cpus", "maximum", "read_back"), [
-    ("500m", 4, 1250, 500), ("1", 2, 5000, 1000), ("4", 4, 10_000, 4000), ("9", 4, 10_000, 4000), ("1m", 64, 1, 6),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("limit", "cpus", "maximum", "read_back"),
+    [("500m", 4, 1250, 500), ("1", 2, 5000, 1000), ("4", 4, 10_000, 4000), ("9", 4, 10_000, 4000), ("1m", 64, 1, 6)],
+)
 def test_cpu_is_a_share_of_the_machine(limit: str, cpus: int, maximum: int, read_back: int) -> None:
     resources = needs(None, {"cpu": limit, "memory": "64Mi"})
     assert cpu_maximum(resources, cpus) == maximum
     assert enforced(maximum=maximum, memory=memory_limit(resources), cpus=cpus) == Enforced(
-        cpu_limit=read_back, memory_limit=64 << 20)
+        cpu_limit=read_back, memory_limit=64 << 20
+    )
 
 
 @pytest.mark.row("R-182")

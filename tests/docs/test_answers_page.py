@@ -26,8 +26,12 @@ def pod(name: str, cpu: str, *, limited: bool = False, **labels: str) -> dict[st
     policy = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
     resources = {"requests": requests, "limits": requests} if limited else {"requests": requests}
     container = {"name": "app", "image": "web:1", "resources": resources, "resizePolicy": policy}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels},
-            "spec": {"containers": [container]}}  # fmt: skip
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"containers": [container]},
+    }
 
 
 @pytest.fixture
@@ -84,8 +88,11 @@ def test_plan(page: Page) -> None:
 def test_why(page: Page) -> None:
     page.has(pod("web", "500m"), pod("big", "3"))
     page.resized("web", "2")
-    page.up.pod_when("web", lambda each: any(c["type"] == "PodResizePending" for c in each["status"]["conditions"]),
-                     "the resize waits")  # fmt: skip
+    page.up.pod_when(
+        "web",
+        lambda each: any(c["type"] == "PodResizePending" for c in each["status"]["conditions"]),
+        "the resize waits",
+    )
     page.prints("podfit why pod/web", code=1)
     page.prints("podfit why -A", code=1)
 
@@ -95,12 +102,19 @@ def test_export(page: Page) -> None:
     web = pod("web", "500m", app="web")
     template = {"metadata": {"labels": {"app": "web"}}, "spec": web["spec"]}
     deployment = {
-        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
-        "spec": {"selector": {"matchLabels": {"app": "web"}}, "replicas": 0, "template": template}}  # fmt: skip
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}, "replicas": 0, "template": template},
+    }
     page.has(deployment, pod("web-1", "500m", app="web"), pod("web-2", "500m", app="web"))
     page.resized("web-2", "700m")
     page.up.pod_when("web-2", lambda each: _allocated(each) == "700m", "the resize is granted")
     page.prints("podfit export deployment/web > overlays/prod/sizes.yaml", typed="podfit export deployment/web")
     assert _plain(page.out) == _plain(example("cat overlays/prod/sizes.yaml"))
-    page.prints("kustomize build overlays/prod | podfit export deployment/web --drift -f -", code=1,
-                typed="podfit export deployment/web --drift -f -", stdin=json.dumps(deployment))  # fmt: skip
+    page.prints(
+        "kustomize build overlays/prod | podfit export deployment/web --drift -f -",
+        code=1,
+        typed="podfit export deployment/web --drift -f -",
+        stdin=json.dumps(deployment),
+    )

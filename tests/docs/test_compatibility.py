@@ -17,41 +17,77 @@ HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 
 
 def definition(rule: str = "true", **spec: Any) -> dict[str, Any]:
-    schema = {"type": "object", "properties": {"spec": {"type": "object"}},
-              "x-kubernetes-validations": [{"rule": rule}]}  # fmt: skip
+    schema = {
+        "type": "object",
+        "properties": {"spec": {"type": "object"}},
+        "x-kubernetes-validations": [{"rule": rule}],
+    }
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
     names = {"plural": "tins", "kind": "Tin"}
-    return {"metadata": {"name": "tins.example.org"}, "spec": {
-        "group": "example.org", "scope": "Namespaced", "names": names, "versions": [version], **spec}}
+    return {
+        "metadata": {"name": "tins.example.org"},
+        "spec": {"group": "example.org", "scope": "Namespaced", "names": names, "versions": [version], **spec},
+    }
 
 
 HOOK_CLIENT = {"url": "https://127.0.0.1:9/x"}
 CONVERSION = {"strategy": "Webhook", "webhook": {"clientConfig": HOOK_CLIENT, "conversionReviewVersions": ["v1"]}}
-AUTHORIZER = {"metadata": {"name": "w"}, "webhooks": [{
-    "name": "a.example.org", "sideEffects": "None", "admissionReviewVersions": ["v1"], "clientConfig": HOOK_CLIENT,
-    "matchConditions": [{"name": "x", "expression": "authorizer.group('').resource('pods').check('get').allowed()"}]}]}
+AUTHORIZER = {
+    "metadata": {"name": "w"},
+    "webhooks": [
+        {
+            "name": "a.example.org",
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+            "clientConfig": HOOK_CLIENT,
+            "matchConditions": [
+                {"name": "x", "expression": "authorizer.group('').resource('pods').check('get').allowed()"}
+            ],
+        }
+    ],
+}
 
 STATEMENTS = [
     ("definitions with conversion webhooks are refused", "POST", DEFINITIONS, definition(conversion=CONVERSION), 422),
-    ("`transformMapEntry` and the optional macros `optMap` and `optFlatMap` are unknown", "POST", DEFINITIONS,
-     definition("optional.of(1).optMap(x, x + 1).hasValue()"), 422),
+    (
+        "`transformMapEntry` and the optional macros `optMap` and `optFlatMap` are unknown",
+        "POST",
+        DEFINITIONS,
+        definition("optional.of(1).optMap(x, x + 1).hasValue()"),
+        422,
+    ),
     ("CEL rules are type-checked", "POST", DEFINITIONS, definition("self.spec > 1"), 422),
     ("`matchConditions` that name `authorizer` are refused", "POST", HOOKS, AUTHORIZER, 422),
     ("nor are the kinds IPAddress and ServiceCIDR", "GET", "/apis/networking.k8s.io/v1/ipaddresses", None, 404),
     ("nor are the kinds IPAddress and ServiceCIDR", "GET", "/apis/networking.k8s.io/v1/servicecidrs", None, 404),
-    ("ClusterTrustBundles and PodCertificateRequests are not served", "GET",
-     "/apis/certificates.k8s.io/v1beta1/clustertrustbundles", None, 404),
+    (
+        "ClusterTrustBundles and PodCertificateRequests are not served",
+        "GET",
+        "/apis/certificates.k8s.io/v1beta1/clustertrustbundles",
+        None,
+        404,
+    ),
     ("metrics.k8s.io is not served", "GET", "/apis/metrics.k8s.io/v1beta1", None, 404),
     ("the kinds of flowcontrol are not there", "GET", "/apis/flowcontrol.apiserver.k8s.io/v1", None, 404),
     ("`componentstatuses`, which", "GET", "/api/v1/componentstatuses", None, 404),
     ("`services/proxy` is not there", "GET", f"{CORE}/services/x/proxy/", None, 404),
-    ("Of storage.k8s.io there are storage classes, CSI drivers", "GET",
-     "/apis/storage.k8s.io/v1/volumeattachments", None, 404),
+    (
+        "Of storage.k8s.io there are storage classes, CSI drivers",
+        "GET",
+        "/apis/storage.k8s.io/v1/volumeattachments",
+        None,
+        404,
+    ),
     ("`?watch` on a subresource is 405", "GET", f"{CORE}/pods/x/status?watch=1", None, 405),
-    ("`spec.host` and `status.podIPs` of pods are not selectable", "GET",
-     f"{CORE}/pods?fieldSelector=spec.host%3Dx", None, 400),
+    (
+        "`spec.host` and `status.podIPs` of pods are not selectable",
+        "GET",
+        f"{CORE}/pods?fieldSelector=spec.host%3Dx",
+        None,
+        400,
+    ),
     ("device classes are not served", "GET", "/apis/resource.k8s.io/v1/deviceclasses", None, 404),
-]  # fmt: skip
+]
 
 
 @pytest.fixture
@@ -65,11 +101,12 @@ async def ask(server: Server, method: str, path: str, body: Any) -> tuple[int, s
     return answer.status, (await answer.read()).decode()
 
 
-@pytest.mark.parametrize(("says", "method", "path", "body", "code"), STATEMENTS,
-                         ids=[f"{index}-{row[0][:30]}" for index, row in enumerate(STATEMENTS)])  # fmt: skip
-async def test_it_is_as_the_page_says(
-    server: Server, says: str, method: str, path: str, body: Any, code: int
-) -> None:
+@pytest.mark.parametrize(
+    ("says", "method", "path", "body", "code"),
+    STATEMENTS,
+    ids=[f"{index}-{row[0][:30]}" for index, row in enumerate(STATEMENTS)],
+)
+async def test_it_is_as_the_page_says(server: Server, says: str, method: str, path: str, body: Any, code: int) -> None:
     assert says in PAGE
     got, text = await ask(server, method, path, body)
     assert got == code, text
@@ -85,8 +122,10 @@ async def test_workloads_are_kept_and_a_warning_says_that_nothing_follows(server
 
 async def test_tokens_in_secrets_are_not_filled(server: Server) -> None:
     assert "(`kubernetes.io/service-account-token`) are not filled" in PAGE
-    body = {"metadata": {"name": "t", "annotations": {"kubernetes.io/service-account.name": "default"}},
-            "type": "kubernetes.io/service-account-token"}  # fmt: skip
+    body = {
+        "metadata": {"name": "t", "annotations": {"kubernetes.io/service-account.name": "default"}},
+        "type": "kubernetes.io/service-account-token",
+    }
     code, text = await ask(server, "POST", f"{CORE}/secrets", body)
     assert (code, "data" in json.loads(text)) == (201, False)
 

@@ -43,7 +43,8 @@ def test_there_are_commands_to_look_at() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [example.command for verb in verbs() for example in EXAMPLES.get(verb, ())], ids=lambda text: text)
+    "command", [example.command for verb in verbs() for example in EXAMPLES.get(verb, ())], ids=lambda text: text
+)
 def test_examples_are_accepted(command: str) -> None:
     accepted(shlex.split(command.removeprefix("source <(").removesuffix(")"))[1:])
 
@@ -80,5 +81,5 @@ def test_the_five_minutes_of_the_readme(columns: int, tmp_path: Path) -> None:
     assert 'restarts "app"' in " ".join(seen.plain.split())
     assert "200m/800m → 1/" in seen.plain
     assert "nothing is outstanding" in seen.plain
-    ours = seen.plain[seen.plain.index("cluster v1.36"):]
+    ours = seen.plain[seen.plain.index("cluster v1.36") :]
     assert [line for line in ours.splitlines() if len(line) > columns and not line.startswith("next: ")] == []

@@ -16,6 +16,11 @@ def test_the_tests_of_the_page_pass(tmp_path: Path) -> None:
     assert expected >= 4
     (tmp_path / "test_page.py").write_text(IMPORTS + "\n\n".join(blocks))
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_page.py"], cwd=tmp_path,
-        capture_output=True, text=True, timeout=90, check=False)
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_page.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
     assert f"{expected} passed" in done.stdout, done.stdout + done.stderr

@@ -69,8 +69,16 @@ def test_the_tour_goes_as_it_says(tmp_path: Path) -> None:
     script = "\n".join(f"{each.text}\n{STEP}" for each in commands())
     try:
         done = subprocess.run(
-            ["bash"], input=script, cwd=tmp_path, env=ours | {"HOME": str(tmp_path), "PATH": path}, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=170, check=False)
+            ["bash"],
+            input=script,
+            cwd=tmp_path,
+            env=ours | {"HOME": str(tmp_path), "PATH": path},
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=170,
+            check=False,
+        )
     finally:
         down = ["podfit", "down", "--data", str(tmp_path / "tour")]
         subprocess.run(down, env=ours | {"PATH": path}, capture_output=True, timeout=60, check=False)
@@ -97,11 +105,15 @@ def test_the_tour_in_a_terminal(columns: int, switch: dict[str, str], tmp_path: 
         down = ["podfit", "down", "--data", str(tmp_path / "tour")]
         subprocess.run(down, env=os.environ | {"PATH": path}, capture_output=True, timeout=60, check=False)
     told = seen.plain.split(f"\n{MARK}\n")[:-1]
-    ours = [(each, said) for each, said in zip(commands(), told, strict=True)
-            if each.text.startswith(("podfit", "kubectl podfit")) and " up " not in each.text]  # fmt: skip
+    ours = [
+        (each, said)
+        for each, said in zip(commands(), told, strict=True)
+        if each.text.startswith(("podfit", "kubectl podfit")) and " up " not in each.text
+    ]
     assert [(each.text, _absent(each.printed, said)) for each, said in ours if _absent(each.printed, said)] == []
-    assert [line for _, said in ours for line in said.splitlines()
-            if len(line) > columns and not line.startswith("next: ")] == []  # fmt: skip
+    assert [
+        line for _, said in ours for line in said.splitlines() if len(line) > columns and not line.startswith("next: ")
+    ] == []
     assert ("\x1b[32mfits" in seen.text) == ("FORCE_COLOR" in switch)
 
 

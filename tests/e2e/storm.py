@@ -1,10 +1,10 @@
 """A storm of resizes over real pods, to be disturbed in the middle, and what has to hold once it is over.
 
-    storm = Storm(up, seed=36)
-    storm.begin()                          pods run
-    storm.disturb(lambda: storm.kill("podfit", "containerd"))
-    up.start()
-    storm.check("after the kill")          desired = allocated = actual, same containers, nothing acknowledged is lost
+storm = Storm(up, seed=36)
+storm.begin()                          pods run
+storm.disturb(lambda: storm.kill("podfit", "containerd"))
+up.start()
+storm.check("after the kill")          desired = allocated = actual, same containers, nothing acknowledged is lost
 """
 
 import asyncio

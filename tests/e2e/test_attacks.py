@@ -24,9 +24,10 @@ def attacked(victim: Victim, count: int) -> tuple[Suite, list[Figures], set[tupl
     victim.measure("warm", lambda: [suite.send(attack) for attack in attacks[:AT_ONCE]])  # what is loaded stays
     figures = []
     for start in range(AT_ONCE, count, AT_ONCE):
-        part = attacks[start:start + AT_ONCE]
-        figures.append(victim.measure(f"requests {start} to {start + len(part)}", _sending(suite, part),
-                                      settle=SETTLE_SECONDS))
+        part = attacks[start : start + AT_ONCE]
+        figures.append(
+            victim.measure(f"requests {start} to {start + len(part)}", _sending(suite, part), settle=SETTLE_SECONDS)
+        )
         figures[-1].check()
         assert not suite.wrong, suite.wrong
     suite.close()

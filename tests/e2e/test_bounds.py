@@ -30,8 +30,11 @@ def test_no_request_stops_the_server(
 ) -> None:
     answered: list[int] = []
     made = [attack for attack, _ in OBJECTS.values()]
-    victim.measure(request.node.callspec.id, lambda: answered.extend(attack(victim)),
-                   settle=SETTLE_SECONDS if attack in made else 0.0).check()
+    victim.measure(
+        request.node.callspec.id,
+        lambda: answered.extend(attack(victim)),
+        settle=SETTLE_SECONDS if attack in made else 0.0,
+    ).check()
     assert set(answered) == {status}
 
 

@@ -28,7 +28,8 @@ class Part:
         self.log = log
         with log.open("w") as file:
             self.process = subprocess.Popen(
-                (PODFIT, verb, "--data", str(api.data), "--secure-port", "0"), stdout=file, stderr=file, text=True)
+                (PODFIT, verb, "--data", str(api.data), "--secure-port", "0"), stdout=file, stderr=file, text=True
+            )
 
     def said(self, text: str) -> str:
         """The line with the text, once it was said."""
@@ -91,8 +92,7 @@ def test_the_parts_are_a_cluster_and_one_of_two_leads(api: ApiProcess, tmp_path:
         assert first.end() == 0
         second.said("  leads ")
         up.ok("create", "namespace", "later")
-        up.ok("wait", "--for=create", "serviceaccount/default", "-n", "later",
-              "--timeout=30s")
+        up.ok("wait", "--for=create", "serviceaccount/default", "-n", "later", "--timeout=30s")
         theft = json.dumps({"spec": {"holderIdentity": "thief"}})
         up.ok("patch", "lease", "kube-controller-manager", "-n", "kube-system", "--type=merge", "-p", theft)
         assert second.process.wait(30) == 3

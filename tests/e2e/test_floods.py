@@ -25,8 +25,11 @@ def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Victim]:
 
 
 def tell(figure: Figure, found: Figures, stored_mib: float = 0.0) -> None:
-    figure(found.attack, f"turn {found.turn_ms:.0f} ms, second client p99 {found.p99_ms:.0f} ms, "
-           f"grew {found.peak_mib:.0f} MiB, kept {found.kept_mib:.0f} MiB;")
+    figure(
+        found.attack,
+        f"turn {found.turn_ms:.0f} ms, second client p99 {found.p99_ms:.0f} ms, "
+        f"grew {found.peak_mib:.0f} MiB, kept {found.kept_mib:.0f} MiB;",
+    )
     found.check(peak_mib=256 + stored_mib, kept_mib=64 + stored_mib)
 
 
@@ -48,14 +51,25 @@ def config_maps(count: int, name: str) -> Iterator[object]:
 
 
 def pods(count: int) -> Iterator[object]:
-    return ({"metadata": {"name": f"p{number}"}, "spec": {"containers": [{"name": "a", "image": "b"}]}}
-            for number in range(count))
+    return (
+        {"metadata": {"name": f"p{number}"}, "spec": {"containers": [{"name": "a", "image": "b"}]}}
+        for number in range(count)
+    )
 
 
 def events(count: int) -> Iterator[object]:
     about = {"kind": "Pod", "name": "a", "namespace": "default"}
-    return ({"metadata": {"name": f"e{number}"}, "involvedObject": about, "reason": "A", "message": f"{number}",
-             "lastTimestamp": "2020-01-01T00:00:00Z", "type": "Normal"} for number in range(count))
+    return (
+        {
+            "metadata": {"name": f"e{number}"},
+            "involvedObject": about,
+            "reason": "A",
+            "message": f"{number}",
+            "lastTimestamp": "2020-01-01T00:00:00Z",
+            "type": "Normal",
+        }
+        for number in range(count)
+    )
 
 
 def watch(victim: Victim, watchers: int, changes: int, name: str) -> None:
@@ -71,7 +85,7 @@ def watch(victim: Victim, watchers: int, changes: int, name: str) -> None:
         while last not in heard:
             read = sock.recv(1 << 16)
             assert read
-            heard = heard[-len(last):] + read
+            heard = heard[-len(last) :] + read
         seen.append(True)
 
     readers = [threading.Thread(target=read, args=(sock,)) for sock in opened[1:]]
@@ -91,8 +105,10 @@ def files(victim: Victim) -> int:
 
 def delete_pods(victim: Victim, figure: Figure, count: int) -> None:
     send(victim, "POST", PODS, pods(count), 201)
-    tell(figure, victim.measure(
-        f"{count} pods deleted together", lambda: send(victim, "DELETE", PODS, iter([None]), 200)))
+    tell(
+        figure,
+        victim.measure(f"{count} pods deleted together", lambda: send(victim, "DELETE", PODS, iter([None]), 200)),
+    )
     assert victim.ask("GET", PODS).json()["items"] == []
 
 

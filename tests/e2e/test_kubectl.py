@@ -150,23 +150,27 @@ def test_environment_and_volumes_reach_the_container(cluster: Up) -> None:
     reader = manifest(
         "reader",
         {
-            "name": "app", "command": ["sh", "-c", script], "resources": resources("250m", "32Mi"),
+            "name": "app",
+            "command": ["sh", "-c", script],
+            "resources": resources("250m", "32Mi"),
             "env": [
                 {"name": "GREETING", "valueFrom": {"configMapKeyRef": {"name": "conf", "key": "greeting"}}},
                 {"name": "NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
                 {"name": "CPU", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu", "divisor": "1m"}}},
             ],
             "volumeMounts": [
-                {"name": "conf", "mountPath": "/conf"}, {"name": "hidden", "mountPath": "/hidden"},
+                {"name": "conf", "mountPath": "/conf"},
+                {"name": "hidden", "mountPath": "/hidden"},
                 {"name": "scratch", "mountPath": "/scratch"},
             ],
         },
         restartPolicy="Never",
         volumes=[
-            {"name": "conf", "configMap": {"name": "conf"}}, {"name": "hidden", "secret": {"secretName": "hidden"}},
+            {"name": "conf", "configMap": {"name": "conf"}},
+            {"name": "hidden", "secret": {"secretName": "hidden"}},
             {"name": "scratch", "emptyDir": {}},
         ],
-    )  # fmt: skip
+    )
     cluster.apply(config, secret, reader)
     try:
         cluster.ok("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/reader", "--timeout=30s")

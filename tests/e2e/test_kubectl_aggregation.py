@@ -25,6 +25,7 @@ from support.server import Server, running_server
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("kubectl-apply")]
 
+
 def services(service: ServiceReference) -> Handler | None:
     return metrics if service.name == "metrics-server" else None
 
@@ -39,7 +40,8 @@ class Kubectl:
         assert kubectl
         where = ("--kubeconfig", str(self.config), "--cache-dir", str(self.config.parent / "cache"))
         process = await asyncio.create_subprocess_exec(
-            kubectl, *where, *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT)
+            kubectl, *where, *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+        )
         async with asyncio.timeout(30):
             out, _ = await process.communicate()
         return out.decode()
@@ -51,7 +53,8 @@ async def kubectl(tmp_path: Path) -> AsyncIterator[Kubectl]:
     authority = Authority.load(tmp_path / "pki", clock=clock)
     async with running_server(tmp_path, clock=clock, services=services) as server:
         https = HttpsServer(
-            server.api.handler, server_context(serving(authority)), clients=Trust(authority.certificate))
+            server.api.handler, server_context(serving(authority)), clients=Trust(authority.certificate)
+        )
         address = f"https://{LOOPBACK}:{await https.listen(LOOPBACK, 0)}"
         await server.api.publish(address)
         config = tmp_path / "kubeconfig"
@@ -64,10 +67,15 @@ async def kubectl(tmp_path: Path) -> AsyncIterator[Kubectl]:
 
 async def test_top_asks_the_component_that_is_registered(kubectl: Kubectl) -> None:
     assert "Metrics API not available" in await kubectl("top", "pod")
-    spec = {"group": GROUP, "version": "v1beta1", "service": {"namespace": "kube-system", "name": "metrics-server"},
-            "groupPriorityMinimum": 100, "versionPriority": 100, "insecureSkipTLSVerify": True}  # fmt: skip
-    await kubectl.server.client.create(
-        convert({"metadata": {"name": f"v1beta1.{GROUP}"}, "spec": spec}, APIService))
+    spec = {
+        "group": GROUP,
+        "version": "v1beta1",
+        "service": {"namespace": "kube-system", "name": "metrics-server"},
+        "groupPriorityMinimum": 100,
+        "versionPriority": 100,
+        "insecureSkipTLSVerify": True,
+    }
+    await kubectl.server.client.create(convert({"metadata": {"name": f"v1beta1.{GROUP}"}, "spec": spec}, APIService))
     waited = await kubectl("wait", "apiservice", f"v1beta1.{GROUP}", "--for=condition=Available", "--timeout=20s")
     assert "condition met" in waited
     rows = [line.split() for line in (await kubectl("top", "pod", "--no-headers")).splitlines()]

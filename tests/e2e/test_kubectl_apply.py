@@ -69,8 +69,11 @@ def test_a_list_is_applied_and_checked(server: Up, tmp_path: Path) -> None:
     items = [one, with_image(pod("two", requests={"cpu": "100m"}))]
     body = {"apiVersion": "v1", "kind": "List", "items": items}
     assert server.ok("apply", "-f", "-", stdin=json.dumps(body)).split() == [
-        "configmap/one", "created", "pod/two", "created"
-    ]  # fmt: skip
+        "configmap/one",
+        "created",
+        "pod/two",
+        "created",
+    ]
     assert "unchanged" in server.ok("apply", "-f", "-", stdin=json.dumps(body))
     one["bogus"] = "1"
     refused = server.kubectl("apply", "-f", "-", stdin=json.dumps(body))

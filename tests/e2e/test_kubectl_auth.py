@@ -74,9 +74,12 @@ def as_bearer(server: Up, directory: Path, *arguments: str) -> Answer:
 
 def test_a_machine_with_a_bootstrap_token_becomes_a_node(server: Up, tmp_path: Path) -> None:
     secret = {
-        "apiVersion": "v1", "kind": "Secret", "type": "bootstrap.kubernetes.io/token", "stringData": TOKEN,
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": "bootstrap.kubernetes.io/token",
+        "stringData": TOKEN,
         "metadata": {"name": "bootstrap-token-abcdef", "namespace": "kube-system"},
-    }  # fmt: skip
+    }
     server.apply(secret)
     group = "--group=system:bootstrappers"
     server.ok("create", "clusterrolebinding", "ask", "--clusterrole=system:node-bootstrapper", group)

@@ -45,11 +45,18 @@ def settings(name: str, colour: str) -> dict[str, Any]:
 
 
 INPUTS = {
-    "absent": settings("absent", "red"), "settings": settings("settings", "red"), "other": settings("other", "red"),
-    "third": settings("third", "green"), "later": settings("third", "blue"),
-    "role": made("rbac.authorization.k8s.io/v1", "ClusterRole", "watcher", rules=[
-        {"apiGroups": [""], "resources": ["pods"], "verbs": ["watch"]}]),
-}  # fmt: skip
+    "absent": settings("absent", "red"),
+    "settings": settings("settings", "red"),
+    "other": settings("other", "red"),
+    "third": settings("third", "green"),
+    "later": settings("third", "blue"),
+    "role": made(
+        "rbac.authorization.k8s.io/v1",
+        "ClusterRole",
+        "watcher",
+        rules=[{"apiGroups": [""], "resources": ["pods"], "verbs": ["watch"]}],
+    ),
+}
 
 
 @pytest.fixture(scope="module")
@@ -70,14 +77,21 @@ def furnish(server: Up, namespace: str) -> None:
     selecting = {"selector": {"matchLabels": {"app": "web"}}, "template": deployment("web")["spec"]["template"]}
     old = {"selector": {"app": "web"}, "template": selecting["template"]}
     things = (
-        deployment("web"), settings("settings", "red"), made("v1", "Pod", "whole", spec=WHOLE),
+        deployment("web"),
+        settings("settings", "red"),
+        made("v1", "Pod", "whole", spec=WHOLE),
         made("v1", "Pod", "placed", spec={"nodeName": NODE, "containers": [{"name": "c", "image": "i"}]}),
         made("v1", "Service", "web", spec={"ports": [{"port": 80}]}),
-        made("apps/v1", "DaemonSet", "every", spec=selecting), made("v1", "ReplicationController", "old", spec=old),
+        made("apps/v1", "DaemonSet", "every", spec=selecting),
+        made("v1", "ReplicationController", "old", spec=old),
         made("apps/v1", "StatefulSet", "kept", spec={**selecting, "serviceName": "web"}),
-        made("rbac.authorization.k8s.io/v1", "RoleBinding", "views",
-             roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"}),
-    )  # fmt: skip
+        made(
+            "rbac.authorization.k8s.io/v1",
+            "RoleBinding",
+            "views",
+            roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
+        ),
+    )
     server.ok("create", "-n", namespace, "-f", "-", stdin="\n".join(map(json.dumps, things)))
     owner = json.loads(server.ok("get", "deployment", "web", "-n", namespace, "-o", "json"))
     sets = (revision(owner, 1, image="i:1", cause="first"), revision(owner, 2, image="i", cause="second"))

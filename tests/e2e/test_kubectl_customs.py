@@ -12,18 +12,23 @@ from support.up import Up
 pytestmark = [pytest.mark.kubectl, pytest.mark.xdist_group("kubectl-apply")]
 MANIFEST = (files("podfit.api") / "manifests" / "verticalpodautoscalers.yaml").read_text()
 VPA: dict[str, Any] = {
-    "apiVersion": "autoscaling.k8s.io/v1", "kind": "VerticalPodAutoscaler", "metadata": {"name": "web"},
+    "apiVersion": "autoscaling.k8s.io/v1",
+    "kind": "VerticalPodAutoscaler",
+    "metadata": {"name": "web"},
     "spec": {
         "targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
         "updatePolicy": {"updateMode": "InPlaceOrRecreate", "minReplicas": 1},
         "resourcePolicy": {"containerPolicies": [{"containerName": "*", "maxAllowed": {"cpu": 2, "memory": "1Gi"}}]},
     },
-}  # fmt: skip
+}
 STATUS: dict[str, Any] = {
     "conditions": [{"type": "RecommendationProvided", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}],
-    "recommendation": {"containerRecommendations": [
-        {"containerName": "app", "target": {"cpu": "250m", "memory": "64Mi"}, "lowerBound": {"cpu": "100m"}}]},
-}  # fmt: skip
+    "recommendation": {
+        "containerRecommendations": [
+            {"containerName": "app", "target": {"cpu": "250m", "memory": "64Mi"}, "lowerBound": {"cpu": "100m"}}
+        ]
+    },
+}
 
 
 @pytest.fixture(scope="module")
@@ -78,8 +83,7 @@ def test_two_managers_share_an_autoscaler(server: Up) -> None:
     server_side = ("--server-side", "--field-manager=one")
     applied(server, document, *server_side)
     other = {**document, "spec": {"targetRef": VPA["spec"]["targetRef"], "updatePolicy": {"updateMode": "Initial"}}}
-    refused = server.kubectl(
-        "apply", "-f", "-", "--server-side", "--field-manager=two", stdin=json.dumps(other))
+    refused = server.kubectl("apply", "-f", "-", "--server-side", "--field-manager=two", stdin=json.dumps(other))
     assert 'conflict with "one": .spec.updatePolicy.updateMode' in refused.err
     applied(server, other, "--server-side", "--field-manager=two", "--force-conflicts")
     assert server.get("vpa", "shared")["spec"]["updatePolicy"] == {"updateMode": "Initial", "minReplicas": 1}
@@ -89,7 +93,8 @@ def test_kinds_are_explained(server: Up) -> None:
     fields = server.ok("explain", "vpa.spec.updatePolicy")
     assert "What is done on creation of pods" in fields
     assert ["enum:", "Off,", "Initial,", "Recreate,", "InPlaceOrRecreate,", "...."] in [
-        line.split() for line in fields.splitlines()]  # fmt: skip
+        line.split() for line in fields.splitlines()
+    ]
     whole = server.ok("explain", "verticalpodautoscalers", "--recursive")
     assert ["containerRecommendations", "<[]Object>"] in [line.split() for line in whole.splitlines()]
     rows = [line.split() for line in server.ok("api-resources").splitlines()]
@@ -102,10 +107,11 @@ def test_a_kind_ends_with_its_definition(server: Up) -> None:
     paths = {"specReplicasPath": ".spec.bulbs", "statusReplicasPath": ".status.bulbs"}
     version = {"name": "v1", "served": True, "storage": True, "schema": schema, "subresources": {"scale": paths}}
     definition = {
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
         "metadata": {"name": "lamps.example.com"},
         "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]},
-    }  # fmt: skip
+    }
     applied(server, definition)
     applied(server, {"apiVersion": "example.com/v1", "kind": "Lamp", "metadata": {"name": "a"}, "spec": {"bulbs": 1}})
     server.ok("scale", "lamp/a", "--replicas=3")

@@ -22,8 +22,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
 def pod(name: str, milli: int, **spec: Any) -> dict[str, Any]:
     container = {"name": "c", "image": "busybox:1.36", "resources": {"requests": {"cpu": f"{milli}m"}}}
     return {
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
-        "spec": {"terminationGracePeriodSeconds": 1, "containers": [container], **spec}}  # fmt: skip
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {"terminationGracePeriodSeconds": 1, "containers": [container], **spec},
+    }
 
 
 def listed(server: Up, kind: str) -> list[dict[str, Any]]:
@@ -32,8 +35,9 @@ def listed(server: Up, kind: str) -> list[dict[str, Any]]:
 
 
 def test_a_pod_of_higher_priority_gets_the_room_of_a_lower_one(server: Up) -> None:
-    server.apply({
-        "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "hi"}, "value": 1000})
+    server.apply(
+        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "hi"}, "value": 1000}
+    )
     node = listed(server, "nodes")[0]
     share = int(node["status"]["allocatable"]["cpu"]) * 600
     server.apply(pod("low", share))
@@ -42,7 +46,8 @@ def test_a_pod_of_higher_priority_gets_the_room_of_a_lower_one(server: Up) -> No
     waiting = server.pod_when("same", lambda pod: pod["status"].get("conditions"), "waited")
     assert waiting["status"]["conditions"][0]["message"] == (
         "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: "
-        "0/1 nodes are available: 1 No preemption victims found for incoming pod.")
+        "0/1 nodes are available: 1 No preemption victims found for incoming pod."
+    )
     server.apply(pod("high", share, priorityClassName="hi"))
     server.pod_when("high", running, "ran")
     assert server.kubectl("get", "pod", "low").code == 1

@@ -29,8 +29,12 @@ def test_services_by_hand(server: Up) -> None:
         server.ok("create", "service", *made)
     rows = [line.split() for line in server.ok("get", "services", "--no-headers").splitlines()]
     assert {row[0]: row[1] for row in rows} == {
-        "en": "ExternalName", "hl": "ClusterIP", "kubernetes": "ClusterIP", "np": "NodePort", "web": "ClusterIP"
-    }  # fmt: skip
+        "en": "ExternalName",
+        "hl": "ClusterIP",
+        "kubernetes": "ClusterIP",
+        "np": "NodePort",
+        "web": "ClusterIP",
+    }
     assert server.get("service", "hl")["spec"]["clusterIP"] == "None"
     described = server.ok("describe", "service", "np")
     assert ["NodePort:", "80-8080", str(server.get("service", "np")["spec"]["ports"][0]["nodePort"]) + "/TCP"] in [

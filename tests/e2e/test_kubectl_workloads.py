@@ -26,10 +26,15 @@ def deployment(name: str, image: str = "i:1", replicas: int = 2) -> dict[str, An
     labels = {"app": name}
     container = {"name": "c", "image": image, "resources": {"requests": {"cpu": "100m"}}}
     return {
-        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
-        "spec": {"replicas": replicas, "selector": {"matchLabels": labels},
-                 "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}}},
-    }  # fmt: skip
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+        },
+    }
 
 
 def image_of(server: Up, name: str) -> str:
@@ -48,8 +53,12 @@ def test_apply_diff_edit_and_replace(server: Up) -> None:
     assert (image_of(server, "web"), server.get("deployment", "web")["metadata"]["generation"]) == ("i:2", 2)
     edited = subprocess.run(
         server.kubectl_command("edit", "deployment", "web"),
-        env={**os.environ, "EDITOR": "sed -i s/i:2/i:3/"}, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+        env={**os.environ, "EDITOR": "sed -i s/i:2/i:3/"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert edited.returncode == 0, edited.stderr
     assert image_of(server, "web") == "i:3"
     body["spec"]["template"]["spec"]["containers"][0]["image"] = "i:4"
@@ -74,8 +83,10 @@ def test_scale_set_label_patch_and_rollout(server: Up) -> None:
     found = server.get("deployment", "api")
     container = found["spec"]["template"]["spec"]["containers"][0]
     assert (found["spec"]["replicas"], found["spec"]["strategy"], found["spec"]["paused"]) == (
-        5, {"type": "Recreate"}, True,
-    )  # fmt: skip
+        5,
+        {"type": "Recreate"},
+        True,
+    )
     assert container["resources"]["limits"] == {"cpu": "200m", "memory": "64Mi"}
     assert (container["image"], container["env"]) == ("i:9", [{"name": "A", "value": "1"}])
     assert found["metadata"]["labels"]["tier"] == "back"
@@ -106,11 +117,17 @@ def test_every_generator(server: Up) -> None:
 @pytest.mark.parametrize(
     ("kind", "field"),
     [
-        ("deployment", "maxSurge"), ("statefulset", "volumeClaimTemplates"), ("daemonset", "updateStrategy"),
-        ("replicaset", "minReadySeconds"), ("job", "podFailurePolicy"), ("cronjob", "jobTemplate"),
-        ("hpa", "stabilizationWindowSeconds"), ("pdb", "unhealthyPodEvictionPolicy"), ("rc", "template"),
+        ("deployment", "maxSurge"),
+        ("statefulset", "volumeClaimTemplates"),
+        ("daemonset", "updateStrategy"),
+        ("replicaset", "minReadySeconds"),
+        ("job", "podFailurePolicy"),
+        ("cronjob", "jobTemplate"),
+        ("hpa", "stabilizationWindowSeconds"),
+        ("pdb", "unhealthyPodEvictionPolicy"),
+        ("rc", "template"),
     ],
-)  # fmt: skip
+)
 def test_explain(server: Up, kind: str, field: str) -> None:
     assert field in [line.split()[0] for line in server.ok("explain", kind, "--recursive").splitlines() if line.strip()]
 

@@ -63,12 +63,17 @@ def test_a_machine_joins_and_is_asked_by_those_who_may(cluster_dir: Up, tmp_path
 
         def tls(user: str = "", *groups: str) -> ssl.SSLContext:
             pair = authority.client(user.replace(":", "-"), user=user, groups=groups) if user else None
-            return client_context(authorities=authority.certificate, certificate=pair.certificate if pair else None,
-                                  key=pair.key if pair else None)
+            return client_context(
+                authorities=authority.certificate,
+                certificate=pair.certificate if pair else None,
+                key=pair.key if pair else None,
+            )
 
         assert _ask(f"{server}/pods", tls()) == (401, "Unauthorized")
         assert _ask(f"{server}/containerLogs/default/web/app", tls("jane")) == (
-            403, "Forbidden (user=jane, verb=get, resource=nodes, subresource(s)=[proxy])\n")
+            403,
+            "Forbidden (user=jane, verb=get, resource=nodes, subresource(s)=[proxy])\n",
+        )
         assert _ask(f"{server}/pods", tls("system:node:n1", "system:nodes"))[0] == 403, "not even a node"
         code, pods = _ask(f"{server}/pods", tls("root", "system:masters"))
         assert (code, json.loads(pods)["items"][0]["metadata"]["name"]) == (200, "web")
@@ -105,8 +110,20 @@ def test_a_token_that_is_over_does_not_join(cluster_dir: Up, tmp_path: Path) -> 
     assert (made.code, stat.S_IMODE(file.stat().st_mode)) == (0, 0o600)
     secret = json.loads(cluster_dir.ok("get", "secret", "-n", "kube-system", "-o", "json"))["items"][0]
     cluster_dir.ok("delete", "secret", "-n", "kube-system", secret["metadata"]["name"])
-    refused = run(PODFIT, "kubelet", "--data", str(tmp_path / "node"), "--runtime", "simulated", "--node-name", "n1",
-                  "--port", "0", "--bootstrap-kubeconfig", str(file))
+    refused = run(
+        PODFIT,
+        "kubelet",
+        "--data",
+        str(tmp_path / "node"),
+        "--runtime",
+        "simulated",
+        "--node-name",
+        "n1",
+        "--port",
+        "0",
+        "--bootstrap-kubeconfig",
+        str(file),
+    )
     assert refused.code == 3
     assert "node n1 cannot join" in refused.err
     assert "Unauthorized" in refused.err

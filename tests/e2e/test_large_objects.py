@@ -88,8 +88,11 @@ def stored(count: int, size: int) -> float:
 
 
 def check(found: Figures, stored_mib: float, figure: Figure) -> None:
-    figure(found.attack, f"turn {found.turn_ms:.0f} ms, second client p99 {found.p99_ms:.0f} ms, "
-           f"grew {found.peak_mib:.0f} MiB, kept {found.kept_mib:.0f} MiB;")
+    figure(
+        found.attack,
+        f"turn {found.turn_ms:.0f} ms, second client p99 {found.p99_ms:.0f} ms, "
+        f"grew {found.peak_mib:.0f} MiB, kept {found.kept_mib:.0f} MiB;",
+    )
     kept = stored_mib if found.attack == "written" else 0.0
     found.check(peak_mib=256 + kept, kept_mib=64 + kept)
 

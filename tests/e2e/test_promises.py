@@ -28,7 +28,8 @@ pytestmark = [pytest.mark.node, pytest.mark.xdist_group("node")]
 LOOK, QUIET, LONGEST = 0.1, 6, 600
 HOLD = (
     "trap 'exit 0' TERM; mkfifo /tmp/fifo; "
-    f"{{ head -c {HEAVY} /dev/zero; exec sleep 99999; }} > /tmp/fifo & tail -c {HEAVY} < /tmp/fifo & wait $!")
+    f"{{ head -c {HEAVY} /dev/zero; exec sleep 99999; }} > /tmp/fifo & tail -c {HEAVY} < /tmp/fifo & wait $!"
+)
 """Has tail fill its buffer and wait for more, so that as much is used as was ever used; ends as tail does."""
 
 
@@ -68,8 +69,9 @@ class Real:
             used = by_pod(await reader.memory("", {self.node}))
             known = [used.get((pod.metadata.namespace, pod.metadata.name), {}) for pod in running]
             counts = [len(pod.spec.containers) for pod in running]
-            if all(sum(each >= memory for each in now.values()) == count
-                   for now, count in zip(known, counts, strict=True)):
+            if all(
+                sum(each >= memory for each in now.values()) == count for now, count in zip(known, counts, strict=True)
+            ):
                 return
             await asyncio.sleep(LOOK)
         raise AssertionError(f"not every container used {memory} bytes: {used}")
@@ -130,7 +132,8 @@ def test_a_real_node_does_what_is_promised(cluster_dir: Up) -> None:
 @pytest.mark.parametrize(
     ("first", "options", "kinds"),
     [(3000, (), {FITS, DEFERRED, REFUSED}), (3025, ("--make-room",), {FITS, REFUSED, UNCHANGED})],
-    ids=["3000-3024", "3025-3049"])
+    ids=["3000-3024", "3025-3049"],
+)
 def test_a_real_node_does_what_is_promised_many_times(
     cluster_dir: Up, first: int, options: tuple[str, ...], kinds: set[str], figure: Callable[[str, object], None]
 ) -> None:

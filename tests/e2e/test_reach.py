@@ -43,9 +43,12 @@ def test_a_program_in_a_pod_reaches_the_api_server_as_in_any_cluster(cluster: Up
     volumes = [{"name": f"v{index}", "hostPath": {"path": os.path.realpath(path)}} for index, path in enumerate(paths)]
     named = {"fieldRef": {"fieldPath": "metadata.name"}}
     container = {
-        "name": "c", "image": IMAGE, "command": [f"{PYTHON}/bin/python3", "-c", IN_CLUSTER], "volumeMounts": mounts,
+        "name": "c",
+        "image": IMAGE,
+        "command": [f"{PYTHON}/bin/python3", "-c", IN_CLUSTER],
+        "volumeMounts": mounts,
         "env": [{"name": "PYTHONPATH", "value": str(PACKAGES)}, {"name": "HOSTNAME_OF_POD", "valueFrom": named}],
-    }  # fmt: skip
+    }
     spec = {"serviceAccountName": "program", "restartPolicy": "Never", "volumes": volumes, "containers": [container]}
     cluster.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "program"}, "spec": spec})
     cluster.kubectl("wait", "pod/program", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=40s")
@@ -94,14 +97,29 @@ def test_a_client_on_a_bridge_reaches_the_gateway(guest: tuple[str, ...], cluste
     port = int(cluster_dir.state()["server"].rpartition(":")[2])
     assert f"for others https://{GATEWAY}:{port}, listening on 127.0.0.1, {GATEWAY}" in said
     authority = cluster_dir.root / "pki" / "ca.crt"
-    curl = (*guest, "curl", "-sS", "--max-time", "10", "--cacert", str(authority),
-            "--resolve", f"api.example:{port}:{GATEWAY}")  # fmt: skip
+    curl = (
+        *guest,
+        "curl",
+        "-sS",
+        "--max-time",
+        "10",
+        "--cacert",
+        str(authority),
+        "--resolve",
+        f"api.example:{port}:{GATEWAY}",
+    )
     for name in (GATEWAY, "api.example"):
-        asked = subprocess.run(
-            [*curl, f"https://{name}:{port}/version"], capture_output=True, text=True, check=False)
+        asked = subprocess.run([*curl, f"https://{name}:{port}/version"], capture_output=True, text=True, check=False)
         assert json.loads(asked.stdout)["major"] == "1", asked.stderr
-    told = cluster_dir.ok("--server", f"https://{GATEWAY}:{port}", "get", "endpointslices,endpoints", "kubernetes",
-                           "-o", "jsonpath={.items[*].endpoints[*].addresses}{.items[*].subsets[*].addresses[*].ip}")
+    told = cluster_dir.ok(
+        "--server",
+        f"https://{GATEWAY}:{port}",
+        "get",
+        "endpointslices,endpoints",
+        "kubernetes",
+        "-o",
+        "jsonpath={.items[*].endpoints[*].addresses}{.items[*].subsets[*].addresses[*].ip}",
+    )
     assert GATEWAY in told
     assert "127.0.0.1" not in told
     if own := outward(version=4):  # loopback and the gateway, and nowhere else

@@ -10,8 +10,7 @@ pytestmark = [pytest.mark.node, pytest.mark.kubectl, pytest.mark.xdist_group("no
 
 
 def _klass(name: str, value: int) -> dict[str, Any]:
-    return {
-        "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
 
 
 def _pod(name: str, klass: str, milli: int, minimum: str = "") -> dict[str, Any]:
@@ -33,12 +32,19 @@ def _shares(up: Up, pod: dict[str, Any]) -> int:
 def test_low_priority_pods_shrink_in_place_and_only_then_go(cluster_dir: Up) -> None:
     up = cluster_dir
     up.start("--make-room=preempt")
-    milli = int(up.get("node", up.ok("get", "nodes", "-o", "name").strip().removeprefix("node/"))
-                ["status"]["allocatable"]["cpu"]) * 1000  # fmt: skip
+    milli = (
+        int(
+            up.get("node", up.ok("get", "nodes", "-o", "name").strip().removeprefix("node/"))["status"]["allocatable"][
+                "cpu"
+            ]
+        )
+        * 1000
+    )
     tenth = milli // 10
     up.apply(_klass("vip", 1000), _klass("low", -10))
     up.apply(
-        _pod("web", "vip", 2 * tenth), _pod("batch", "low", 6 * tenth, f"cpu={3 * tenth}m"), _pod("plain", "", tenth))
+        _pod("web", "vip", 2 * tenth), _pod("batch", "low", 6 * tenth, f"cpu={3 * tenth}m"), _pod("plain", "", tenth)
+    )
     before = {name: up.pod_when(name, running, "ran") for name in ("web", "batch", "plain")}
 
     def resize(to: int) -> None:
@@ -49,6 +55,7 @@ def test_low_priority_pods_shrink_in_place_and_only_then_go(cluster_dir: Up) -> 
         def holds(pod: dict[str, Any]) -> bool:
             allocated = pod["status"]["containerStatuses"][0]["allocatedResources"]["cpu"]
             return settled(pod) and allocated == up_to(tenths)
+
         return up.pod_when(name, holds, f"had {tenths}/10")
 
     def up_to(tenths: int) -> str:

@@ -51,7 +51,8 @@ class Kubectl:
         """What kubectl says, whether it works or not."""
         patch = {"spec": {"containers": [{"name": "app", "resources": {"requests": {"cpu": cpu}}}]}}
         answer = await asyncio.to_thread(
-            self.up.kubectl, "patch", "pod", "web", "--subresource", "resize", "-p", json.dumps(patch))
+            self.up.kubectl, "patch", "pod", "web", "--subresource", "resize", "-p", json.dumps(patch)
+        )
         return answer.out + answer.err
 
     async def requested(self) -> str:
@@ -68,11 +69,13 @@ async def hooks(tmp_path: Path) -> AsyncIterator[tuple[Hooks, Listening]]:
 def configuration(kind: str, hooks: Hooks, place: Listening) -> dict[str, Any]:
     client = {"service": {"namespace": "default", "name": "hooks", "path": f"/{kind}"}, "caBundle": place.bundle}
     return {
-        "apiVersion": "admissionregistration.k8s.io/v1", "kind": f"{kind}WebhookConfiguration",
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": f"{kind}WebhookConfiguration",
         "metadata": {"name": kind.lower()},
-        "webhooks": [hooks.webhook(f"/{kind}", "pods/resize") | {
-            "name": f"{kind.lower()}.example.com", "clientConfig": client}],
-    }  # fmt: skip
+        "webhooks": [
+            hooks.webhook(f"/{kind}", "pods/resize") | {"name": f"{kind.lower()}.example.com", "clientConfig": client}
+        ],
+    }
 
 
 @pytest.mark.row("R-075", "R-076")
@@ -83,9 +86,12 @@ async def test_a_resize_is_changed_and_refused_by_webhooks_behind_a_service(
     kubectl = Kubectl(up)
     burstable = {"requests": {"cpu": "1", "memory": "64Mi"}, "limits": {"cpu": "2", "memory": "64Mi"}}
     await kubectl.apply(
-        manifest("web", {"name": "app", "resources": burstable}), service("hooks"),
+        manifest("web", {"name": "app", "resources": burstable}),
+        service("hooks"),
         endpoint_slice("hooks", place.host, port=place.port),
-        configuration("Mutating", answers, place), configuration("Validating", answers, place))
+        configuration("Mutating", answers, place),
+        configuration("Validating", answers, place),
+    )
     await kubectl.ok("wait", "--for=condition=Ready", "pod/web", "--timeout=30s")
     answers.answers["/Mutating"] = lambda _: setting(REQUEST, "1300m")
     assert "patched" in await kubectl.resize("1200m")
@@ -103,11 +109,18 @@ async def test_a_resize_is_changed_and_refused_by_webhooks_behind_a_service(
 
 def registration(place: Listening) -> dict[str, Any]:
     return {
-        "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": f"v1beta1.{GROUP}"},
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": {"name": f"v1beta1.{GROUP}"},
         "spec": {
-            "group": GROUP, "version": "v1beta1", "groupPriorityMinimum": 100, "versionPriority": 100,
-            "service": {"namespace": "kube-system", "name": "metrics-server"}, "caBundle": place.bundle},
-    }  # fmt: skip
+            "group": GROUP,
+            "version": "v1beta1",
+            "groupPriorityMinimum": 100,
+            "versionPriority": 100,
+            "service": {"namespace": "kube-system", "name": "metrics-server"},
+            "caBundle": place.bundle,
+        },
+    }
 
 
 async def test_top_asks_a_metrics_server_behind_a_service(up: Up, tmp_path: Path) -> None:
@@ -128,16 +141,28 @@ async def test_top_asks_a_metrics_server_behind_a_service(up: Up, tmp_path: Path
 ACCOUNT = "system:serviceaccount:kube-system:metrics-server"
 CONFIG = "extension-apiserver-authentication"
 BINDINGS: tuple[dict[str, Any], ...] = (
-    {"kind": "RoleBinding", "metadata": {"name": "metrics-server-auth-reader", "namespace": "kube-system"},
-     "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role",
-                 "name": "extension-apiserver-authentication-reader"},
-     "subjects": [{"kind": "ServiceAccount", "name": "metrics-server", "namespace": "kube-system"}]},
-    {"kind": "ClusterRole", "metadata": {"name": "pod-metrics"},
-     "rules": [{"apiGroups": [GROUP], "resources": ["pods"], "verbs": ["get", "list"]}]},
-    {"kind": "ClusterRoleBinding", "metadata": {"name": "pod-metrics"},
-     "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "pod-metrics"},
-     "subjects": [{"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": "system:authenticated"}]},
-)  # fmt: skip
+    {
+        "kind": "RoleBinding",
+        "metadata": {"name": "metrics-server-auth-reader", "namespace": "kube-system"},
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io",
+            "kind": "Role",
+            "name": "extension-apiserver-authentication-reader",
+        },
+        "subjects": [{"kind": "ServiceAccount", "name": "metrics-server", "namespace": "kube-system"}],
+    },
+    {
+        "kind": "ClusterRole",
+        "metadata": {"name": "pod-metrics"},
+        "rules": [{"apiGroups": [GROUP], "resources": ["pods"], "verbs": ["get", "list"]}],
+    },
+    {
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "pod-metrics"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "pod-metrics"},
+        "subjects": [{"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": "system:authenticated"}],
+    },
+)
 
 
 class Distrustful:
@@ -153,8 +178,14 @@ class Distrustful:
         if shown is None or shown.user not in self.allowed:
             return Response(401)
         if request.headers[self.header] not in self.users:
-            forbidden = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403,
-                         "message": f"{request.headers[self.header]} may not"}  # fmt: skip
+            forbidden = {
+                "kind": "Status",
+                "apiVersion": "v1",
+                "status": "Failure",
+                "reason": "Forbidden",
+                "code": 403,
+                "message": f"{request.headers[self.header]} may not",
+            }
             return Response(403, {"content-type": "application/json"}, json.dumps(forbidden).encode())
         return await metrics(request)
 
@@ -169,8 +200,10 @@ async def test_a_metrics_server_believes_the_front_proxy(up: Up, tmp_path: Path)
     trust = Trust(config["requestheader-client-ca-file"].encode())
     async with listening(backend.handler, tmp_path / "pki", "metrics-server.kube-system.svc", clients=trust) as place:
         await kubectl.apply(
-            registration(place), service("metrics-server", "kube-system"),
-            endpoint_slice("metrics-server", place.host, port=place.port, namespace="kube-system"))
+            registration(place),
+            service("metrics-server", "kube-system"),
+            endpoint_slice("metrics-server", place.host, port=place.port, namespace="kube-system"),
+        )
         await kubectl.ok("wait", "apiservice", f"v1beta1.{GROUP}", "--for=condition=Available", "--timeout=10s")
         rows = (await kubectl.ok("top", "pods", "--no-headers", "--as", "eve")).split()
         assert rows == ["web", "123m", "64Mi"]

@@ -55,8 +55,21 @@ BOMB = json.dumps(manifest("bomb"))
 
 
 def command(up: Up) -> tuple[str, ...]:
-    return (PODFIT, "up", "--detach", "--data", str(up.root), "--port", "0", "--node", "simulated",
-            "--kubeconfig", str(up.root / "user.kubeconfig"), "--eviction-hard", "")
+    return (
+        PODFIT,
+        "up",
+        "--detach",
+        "--data",
+        str(up.root),
+        "--port",
+        "0",
+        "--node",
+        "simulated",
+        "--kubeconfig",
+        str(up.root / "user.kubeconfig"),
+        "--eviction-hard",
+        "",
+    )
 
 
 def ended(up: Up, pid: int) -> None:

@@ -236,9 +236,7 @@ async def test_any_one_of_three_may_be_killed(shared: tuple[str, list[ApiProcess
 
 @pytest.mark.campaign
 @pytest.mark.timeout(900)
-async def test_any_one_of_three_is_killed_again_and_again(
-    shared: tuple[str, list[ApiProcess]], figure: Figure
-) -> None:
+async def test_any_one_of_three_is_killed_again_and_again(shared: tuple[str, list[ApiProcess]], figure: Figure) -> None:
     """15 rounds: one of three API servers on one etcd is killed and started while one client writes and four watch."""
     writer, watchers = await _storm(*shared, kills=15, pause=0.7)
     figure("acknowledged writes", len(writer.acknowledged))

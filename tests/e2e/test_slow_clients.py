@@ -31,8 +31,11 @@ def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Victim]:
 
 
 def tell(figure: Figure, found: Figures, more: str = "") -> None:
-    figure(found.attack, f"turn {found.turn_ms:.0f} ms, second client p99 {found.p99_ms:.0f} ms, "
-           f"grew {found.peak_mib:.0f} MiB, kept {found.kept_mib:.0f} MiB{more};")
+    figure(
+        found.attack,
+        f"turn {found.turn_ms:.0f} ms, second client p99 {found.p99_ms:.0f} ms, "
+        f"grew {found.peak_mib:.0f} MiB, kept {found.kept_mib:.0f} MiB{more};",
+    )
     found.check()
 
 
@@ -109,6 +112,7 @@ def test_slow_clients(victim: Victim, figure: Figure) -> None:
     reader of a list of 10 MB and a watcher of 40 MB of changes that do not read. Each is given up; a second client is
     served meanwhile.
     """
+
     def write(count: int, name: str) -> None:
         chance = random.Random(3)
         for number in range(count):
@@ -153,11 +157,21 @@ def test_slow_clients(victim: Victim, figure: Figure) -> None:
             waiting.join()
 
     found = victim.measure("all at once", attack, stored_mib=40)
-    figure("all at once", f"turn {found.turn_ms:.0f} ms, second client p99 {found.p99_ms:.0f} ms, "
-           f"grew {found.peak_mib:.0f} MiB with 40 MiB stored; closed after")
+    figure(
+        "all at once",
+        f"turn {found.turn_ms:.0f} ms, second client p99 {found.p99_ms:.0f} ms, "
+        f"grew {found.peak_mib:.0f} MiB with 40 MiB stored; closed after",
+    )
     figure("", ", ".join(f"{name} {seconds:.0f} s" for name, seconds in took.items()))
     found.check(peak_mib=296, kept_mib=104)
-    limits = {"no handshake": 12, "half a handshake": 12, "headers": 32, "body": 67, "idle": 92, "unread list": 65,
-              "unread watch": 70}
+    limits = {
+        "no handshake": 12,
+        "half a handshake": 12,
+        "headers": 32,
+        "body": 67,
+        "idle": 92,
+        "unread list": 65,
+        "unread watch": 70,
+    }
     assert set(took) == set(limits)
     assert all(took[name] <= limit for name, limit in limits.items()), took

@@ -23,8 +23,14 @@ HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 GROUP = "spoofed.example"
 MIB = 2**20
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-LISTED = json.dumps({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{GROUP}/v1", "resources": [
-    {"name": "things", "singularName": "", "namespaced": True, "kind": "Thing", "verbs": ["get"]}]}).encode()
+LISTED = json.dumps(
+    {
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": f"{GROUP}/v1",
+        "resources": [{"name": "things", "singularName": "", "namespaced": True, "kind": "Thing", "verbs": ["get"]}],
+    }
+).encode()
 
 
 def whole(body: bytes, head: bytes = OK) -> Answer:
@@ -75,8 +81,14 @@ def bomb(send: Send) -> None:
 
 
 ANSWERS: dict[str, Answer] = {
-    "endless": endless, "large": large, "bomb": bomb, "headers": endless_headers, "header": endless_header,
-    "interim": interim, "slow": slow, "silent": silent,
+    "endless": endless,
+    "large": large,
+    "bomb": bomb,
+    "headers": endless_headers,
+    "header": endless_header,
+    "interim": interim,
+    "slow": slow,
+    "silent": silent,
     "redirect": whole(b"", b"HTTP/1.1 307 X\r\nLocation: https://169.254.169.254/\r\n"),
     "upgrade": lambda send: send(b"HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"),
     "status": lambda send: send(b"HTTP/1.1 999 X\r\nContent-Length: 0\r\n\r\n"),
@@ -94,15 +106,21 @@ def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Victim]:
 
 
 def tell(figure: Figure, found: Figures) -> None:
-    figure(found.attack, f"turn {found.turn_ms:.0f} ms, second client p99 {found.p99_ms:.0f} ms, "
-           f"grew {found.peak_mib:.0f} MiB, kept {found.kept_mib:.0f} MiB;")
+    figure(
+        found.attack,
+        f"turn {found.turn_ms:.0f} ms, second client p99 {found.p99_ms:.0f} ms, "
+        f"grew {found.peak_mib:.0f} MiB, kept {found.kept_mib:.0f} MiB;",
+    )
     found.check()
 
 
 def hooks(victim: Victim, server: Spoofed, name: str) -> None:
     """One webhook of this answer, for ConfigMaps; before it had another."""
     webhook = {
-        "name": "a.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"], "timeoutSeconds": 2,
+        "name": "a.example.com",
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "timeoutSeconds": 2,
         "clientConfig": {"url": f"https://127.0.0.1:{server.port}/{name}", "caBundle": server.bundle},
         "rules": [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}],
     }
@@ -150,13 +168,23 @@ def test_webhooks_many_times(victim: Victim, tmp_path: Path, figure: Figure) -> 
 
 
 def registered(victim: Victim, server: Spoofed, host: str) -> Any:
-    spec = {"group": GROUP, "version": "v1", "groupPriorityMinimum": 100, "versionPriority": 100,
-            "service": {"namespace": "default", "name": "s"}, "caBundle": server.bundle}
+    spec = {
+        "group": GROUP,
+        "version": "v1",
+        "groupPriorityMinimum": 100,
+        "versionPriority": 100,
+        "service": {"namespace": "default", "name": "s"},
+        "caBundle": server.bundle,
+    }
     victim.ask("POST", f"{DEFAULT}/services", service("s"))
-    victim.ask("POST", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices",
-               endpoint_slice("s", host, port=server.port))
-    made = victim.ask("POST", "/apis/apiregistration.k8s.io/v1/apiservices",
-                      {"metadata": {"name": f"v1.{GROUP}"}, "spec": spec})
+    victim.ask(
+        "POST",
+        "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices",
+        endpoint_slice("s", host, port=server.port),
+    )
+    made = victim.ask(
+        "POST", "/apis/apiregistration.k8s.io/v1/apiservices", {"metadata": {"name": f"v1.{GROUP}"}, "spec": spec}
+    )
     assert made.status == 201, made.body
 
 
@@ -175,13 +203,24 @@ def until(victim: Victim, reason: str) -> str:
 
 
 def unregister(victim: Victim) -> None:
-    for path in (f"/apis/apiregistration.k8s.io/v1/apiservices/v1.{GROUP}", f"{DEFAULT}/services/s",
-                 "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/s-1"):
+    for path in (
+        f"/apis/apiregistration.k8s.io/v1/apiservices/v1.{GROUP}",
+        f"{DEFAULT}/services/s",
+        "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/s-1",
+    ):
         victim.ask("DELETE", path)
 
 
-EXPECTED = {"redirect": 502, "upgrade": 502, "headers": 503, "header": 503, "interim": 503, "silent": 504,
-            "garbage": 503, "framing": 503}
+EXPECTED = {
+    "redirect": 502,
+    "upgrade": 502,
+    "headers": 503,
+    "header": 503,
+    "interim": 503,
+    "silent": 504,
+    "garbage": 503,
+    "framing": 503,
+}
 
 
 @pytest.mark.campaign
@@ -202,8 +241,15 @@ def test_aggregated_backends(victim: Victim, tmp_path: Path, figure: Figure) -> 
         server.answers["apis"] = whole(LISTED)
         registered(victim, server, host)
         until(victim, "Passed")
-        spoofing = {"X-Remote-User": "root", "X-Remote-Group": "system:masters", "X-Remote-Extra-A": "b",
-                    "Connection": "X-Secret", "X-Secret": "1", "TE": "trailers", "Proxy-Authorization": "a"}
+        spoofing = {
+            "X-Remote-User": "root",
+            "X-Remote-Group": "system:masters",
+            "X-Remote-Extra-A": "b",
+            "Connection": "X-Secret",
+            "X-Secret": "1",
+            "TE": "trailers",
+            "Proxy-Authorization": "a",
+        }
         for name, status in EXPECTED.items():
             given = ANSWERS[name]
             before = len(server.heads)
@@ -214,9 +260,15 @@ def test_aggregated_backends(victim: Victim, tmp_path: Path, figure: Figure) -> 
             server.answers["apis"] = answer
             got: list[int] = []
             path = f"/apis/{GROUP}/v1/things/{name}"
-            tell(figure, victim.measure(
-                f"backend, {name}", lambda path=path, got=got: got.append(  # type: ignore[misc]
-                    victim.ask("GET", path, headers=spoofing).status)))
+            tell(
+                figure,
+                victim.measure(
+                    f"backend, {name}",
+                    lambda path=path, got=got: got.append(  # type: ignore[misc]
+                        victim.ask("GET", path, headers=spoofing).status
+                    ),
+                ),
+            )
             assert got == [status], name
             heads = [head.lower() for head in server.heads[before:] if b"/things/" in head]
             assert heads

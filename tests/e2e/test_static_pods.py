@@ -28,7 +28,8 @@ def test_a_manifest_runs_and_its_mirror_cannot_be_resized(tmp_path: Path) -> Non
         assert "Forbidden: static pods cannot be resized" in refused.err
         up.ok("delete", "pod", name, "--wait=false")
         again = up.pod_when(
-            name, lambda now: now["metadata"]["uid"] != pod["metadata"]["uid"] and running(now), "came back")
+            name, lambda now: now["metadata"]["uid"] != pod["metadata"]["uid"] and running(now), "came back"
+        )
         assert again["status"]["containerStatuses"] == pod["status"]["containerStatuses"]
     finally:
         up.down()

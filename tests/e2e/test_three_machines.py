@@ -60,8 +60,11 @@ def _resize(up: Up, pod: str, cpu: str) -> None:
 
 def _resized(up: Up, pod: str, cpu: str) -> None:
     found = up.pod_when(
-        pod, lambda pod: settled(pod) and pod["status"]["containerStatuses"][0]["resources"]["limits"]["cpu"] == cpu,
-        f"was resized to {cpu}", seconds=SECONDS)
+        pod,
+        lambda pod: settled(pod) and pod["status"]["containerStatuses"][0]["resources"]["limits"]["cpu"] == cpu,
+        f"was resized to {cpu}",
+        seconds=SECONDS,
+    )
     assert found["status"]["containerStatuses"][0]["restartCount"] == 0
 
 
@@ -79,9 +82,23 @@ def _status(url: str, data: Path, user: str) -> tuple[int, str]:
 @contextmanager
 def joined(machine: Machine, data: Path, bootstrap: Path) -> Iterator[None]:
     try:
-        with process(data.with_suffix(".log"), *machine.inside(
-            PODFIT, "kubelet", "--data", str(data), "--bootstrap-kubeconfig", str(bootstrap), "--node-name",
-            machine.name, "--eviction-hard", "", "-v"), until="  ready "):  # fmt: skip
+        with process(
+            data.with_suffix(".log"),
+            *machine.inside(
+                PODFIT,
+                "kubelet",
+                "--data",
+                str(data),
+                "--bootstrap-kubeconfig",
+                str(bootstrap),
+                "--node-name",
+                machine.name,
+                "--eviction-hard",
+                "",
+                "-v",
+            ),
+            until="  ready ",
+        ):
             yield
     finally:
         down = run(PODFIT, "down", "--data", str(data), timeout=90)
@@ -117,9 +134,13 @@ def test_three_machines_join_and_one_is_cut_off(tmp_path: Path) -> None:
         assert addresses == [machine.address for machine in made]
         for machine in made:
             env = [{"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}]
-            up.apply(manifest(
-                machine.name, {"name": "app", "command": SAY, "env": env, "resources": resources("50m", "32Mi")},
-                nodeSelector={"kubernetes.io/hostname": machine.name}))
+            up.apply(
+                manifest(
+                    machine.name,
+                    {"name": "app", "command": SAY, "env": env, "resources": resources("50m", "32Mi")},
+                    nodeSelector={"kubernetes.io/hostname": machine.name},
+                )
+            )
         for machine in made:
             pod = up.pod_when(machine.name, running, "ran", seconds=SECONDS)
             assert (pod["spec"]["nodeName"], pod["status"]["podIP"]) == (machine.name, machine.address)
@@ -129,7 +150,9 @@ def test_three_machines_join_and_one_is_cut_off(tmp_path: Path) -> None:
             _resized(up, machine.name, "80m")
             url = f"https://{machine.address}:10250/containerLogs/default/{machine.name}/app"
             assert _status(url, up.root, "jane") == (
-                403, "Forbidden (user=jane, verb=get, resource=nodes, subresource(s)=[proxy])\n")
+                403,
+                "Forbidden (user=jane, verb=get, resource=nodes, subresource(s)=[proxy])\n",
+            )
 
         away, others = made[0], made[1:]
         away.cut_off()

@@ -13,8 +13,11 @@ PLACE = "/var/run/secrets/kubernetes.io/serviceaccount"
 def test_the_token_in_a_container_speaks_for_its_account(cluster: Up) -> None:
     cluster.ok("create", "serviceaccount", "robot")
     command = ["sh", "-c", f"cat {PLACE}/token; echo; cat {PLACE}/namespace; echo; head -1 {PLACE}/ca.crt"]
-    spec = {"serviceAccountName": "robot", "restartPolicy": "Never",
-            "containers": [{"name": "c", "image": IMAGE, "command": command}]}  # fmt: skip
+    spec = {
+        "serviceAccountName": "robot",
+        "restartPolicy": "Never",
+        "containers": [{"name": "c", "image": IMAGE, "command": command}],
+    }
     body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "holder"}, "spec": spec}
     cluster.ok("create", "-f", "-", stdin=json.dumps(body))
     cluster.ok("wait", "pod/holder", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=30s")

@@ -16,6 +16,7 @@ async def test_requests_reach_the_kernel_and_follow_a_resize(tmp_path: Path) -> 
     qos = MemoryQoS(allocatable=memory_bytes(), reserve=True)
     gates = FeatureGates({"MemoryQoS": True})
     async with real_node(tmp_path, gates=gates, memory_qos=qos) as node:
+
         def held(path: str) -> list[str]:
             folder = Path(f"/sys/fs/cgroup{path}")
             return [(folder / f"memory.{name}").read_text().strip() for name in ("min", "low", "high")]

@@ -8,18 +8,7 @@ import pytest_asyncio
 
 from podfit.api.core.pods import Pod
 from podfit.decide.guarded import ANNOTATION, margin
-from support.real_node import (
-    MI,
-    STAY,
-    RealNode,
-    condition,
-    container,
-    failed,
-    identity,
-    needs,
-    real_node,
-    settled,
-)
+from support.real_node import MI, STAY, RealNode, condition, container, failed, identity, needs, real_node, settled
 
 pytestmark = [pytest.mark.guest, pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 
@@ -88,7 +77,8 @@ async def test_anonymous_memory_is_left_alone_and_said(node: RealNode) -> None:
 async def test_a_pod_limit_is_guarded_too(node: RealNode) -> None:
     level = needs("50m", "16Mi", limit_cpu="100m", limit_memory="128Mi")
     pod = await node.runs(
-        "level", container("c1", needs("20m", "8Mi"), script=CACHE), annotations=GUARDED, resources=level)
+        "level", container("c1", needs("20m", "8Mi"), script=CACHE), annotations=GUARDED, resources=level
+    )
     before = identity(pod, "c1")
     await node.uses(pod, "c1", 80 * MI)
     await node.resize("level", needs("50m", "16Mi", limit_cpu="100m", limit_memory="40Mi"))

@@ -1,13 +1,13 @@
 """A runtime and a cgroup tree that remember what they were told, with levers for a test.
 
-    runtime.exit("c1", 1)     the running container of that name ends by itself
-    runtime.fail["pull"] = …  the next calls of that kind are refused with the text
-    runtime.vanish("c1")      it is listed once more and cannot be inspected any more
-    runtime.silent = True     nothing is told of what containers may use
-    runtime.stats.append(…)   what a container is said to use
-    runtime.listens = True    it knows UpdatePodSandboxResources
-    runtime.needs = 24 << 20  bytes that every container uses: started with no more, it is killed
-    runtime.calls             what was asked, in order
+runtime.exit("c1", 1)     the running container of that name ends by itself
+runtime.fail["pull"] = …  the next calls of that kind are refused with the text
+runtime.vanish("c1")      it is listed once more and cannot be inspected any more
+runtime.silent = True     nothing is told of what containers may use
+runtime.stats.append(…)   what a container is said to use
+runtime.listens = True    it knows UpdatePodSandboxResources
+runtime.needs = 24 << 20  bytes that every container uses: started with no more, it is killed
+runtime.calls             what was asked, in order
 """
 
 import itertools
@@ -119,8 +119,16 @@ class FakeRuntime:
         self._call("sandbox", config.name)
         key = f"box{next(self._ids)}"
         sandbox = Sandbox(
-            id=key, name=config.name, namespace=config.namespace, uid=config.uid, attempt=config.attempt,
-            state=SandboxState.READY, created_at=self._now(), labels=config.labels, annotations=config.annotations)
+            id=key,
+            name=config.name,
+            namespace=config.namespace,
+            uid=config.uid,
+            attempt=config.attempt,
+            state=SandboxState.READY,
+            created_at=self._now(),
+            labels=config.labels,
+            annotations=config.annotations,
+        )
         self.boxes[key] = _Box(sandbox, config)
         return key
 
@@ -145,7 +153,7 @@ class FakeRuntime:
         return SandboxStatus(**known, host_network=box.config.host_network)
 
     async def update_sandbox_resources(
-        self, sandbox_id: str, *, resources: LinuxResources, overhead: LinuxResources | None = None,
+        self, sandbox_id: str, *, resources: LinuxResources, overhead: LinuxResources | None = None
     ) -> None:
         if not self.listens:
             raise Unimplemented("not implemented")
@@ -157,10 +165,23 @@ class FakeRuntime:
         self._call("create", config.name)
         key = f"id{next(self._ids)}"
         log = _touched(Path(sandbox.log_directory, config.log_path))
-        self.containers[key] = sandbox_id, ContainerStatus(
-            id=key, name=config.name, attempt=config.attempt, state=ContainerState.CREATED, created_at=self._now(),
-            image=config.image, image_id=config.image, resources=config.resources, labels=config.labels,
-            annotations=config.annotations, log_path=str(log)), config
+        self.containers[key] = (
+            sandbox_id,
+            ContainerStatus(
+                id=key,
+                name=config.name,
+                attempt=config.attempt,
+                state=ContainerState.CREATED,
+                created_at=self._now(),
+                image=config.image,
+                image_id=config.image,
+                resources=config.resources,
+                labels=config.labels,
+                annotations=config.annotations,
+                log_path=str(log),
+            ),
+            config,
+        )
         return key
 
     async def start_container(self, container_id: str) -> None:
@@ -172,7 +193,8 @@ class FakeRuntime:
                 raise CRIError("container init was OOM-killed (memory limit too low?)")
         except CRIError:
             self._set(
-                container_id, state=ContainerState.EXITED, exit_code=128, reason="StartError", finished_at=self._now())
+                container_id, state=ContainerState.EXITED, exit_code=128, reason="StartError", finished_at=self._now()
+            )
             raise
         self._set(container_id, state=ContainerState.RUNNING, started_at=self._now())
         if 0 < limit <= self.needs:
@@ -194,9 +216,21 @@ class FakeRuntime:
     async def list_containers(self, *, labelled: Mapping[str, str] | None = None) -> tuple[Container, ...]:
         wanted = (labelled or {}).items()
         return tuple(
-            Container(id=key, sandbox_id=box, name=s.name, attempt=s.attempt, image=s.image, image_id=s.image_id,
-                      state=s.state, created_at=s.created_at, labels=s.labels, annotations=s.annotations)
-            for key, (box, s, _) in self.containers.items() if wanted <= s.labels.items())
+            Container(
+                id=key,
+                sandbox_id=box,
+                name=s.name,
+                attempt=s.attempt,
+                image=s.image,
+                image_id=s.image_id,
+                state=s.state,
+                created_at=s.created_at,
+                labels=s.labels,
+                annotations=s.annotations,
+            )
+            for key, (box, s, _) in self.containers.items()
+            if wanted <= s.labels.items()
+        )
 
     async def container_status(self, container_id: str) -> ContainerStatus:
         if container_id in self._vanished:
@@ -346,18 +380,20 @@ class FakeCgroups:
         return self.usage
 
     def read_container(self, path: str) -> ContainerValues:
-        return ContainerValues(cpu=CPUValues(shares=2, quota=None, period=100_000), memory_limit=None,
-                               memory_usage=self.usage)
+        return ContainerValues(
+            cpu=CPUValues(shares=2, quota=None, period=100_000), memory_limit=None, memory_usage=self.usage
+        )
 
     def remove(self, path: str) -> None:
         self._group(path)
-        self.groups = {
-            key: each for key, each in self.groups.items() if key != path and not key.startswith(path + "/")}
+        self.groups = {key: each for key, each in self.groups.items() if key != path and not key.startswith(path + "/")}
 
     def list_pods(self) -> tuple[PodCgroup, ...]:
         return tuple(
             PodCgroup(path=path, uid=path.rpartition("/pod")[2], qos="Burstable")
-            for path in self.groups if "/pod" in path)
+            for path in self.groups
+            if "/pod" in path
+        )
 
     def _group(self, path: str) -> CgroupConfig:
         if path not in self.groups:

@@ -1,12 +1,12 @@
 """A node on the simulated runtime whose calls fail, hang or are answered late, by name.
 
-    node.runtime.kinds["update_container_resources"] = "lost"
+node.runtime.kinds["update_container_resources"] = "lost"
 
-    refused   the runtime says no
-    gone      nobody answers, at once
-    hung      nobody answers until the deadline; nothing was done
-    lost      it was done, and nobody answers
-    late      it is done and answered, five seconds later
+refused   the runtime says no
+gone      nobody answers, at once
+hung      nobody answers until the deadline; nothing was done
+lost      it was done, and nobody answers
+late      it is done and answered, five seconds later
 """
 
 from collections import Counter
@@ -25,8 +25,14 @@ Kind = Literal["refused", "gone", "hung", "lost", "late"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 READS = ("list_sandboxes", "sandbox_status", "list_containers", "container_status", "image_status", "container_stats")
 WRITES = (
-    "run_sandbox", "stop_sandbox", "remove_sandbox", "create_container", "start_container", "stop_container",
-    "remove_container", "update_container_resources",
+    "run_sandbox",
+    "stop_sandbox",
+    "remove_sandbox",
+    "create_container",
+    "start_container",
+    "stop_container",
+    "remove_container",
+    "update_container_resources",
 )
 DEADLINE, LATE = 30.0, 5.0
 CAPACITY = 4000  # milli-CPUs
@@ -166,10 +172,14 @@ class FaultyNode(Node):
         assert told is not None
         values = {
             "runtime": (told.cpu_quota, told.memory_limit),
-            "container": self._values(f"{group}/{live.id}"), "pod": self._values(group),
+            "container": self._values(f"{group}/{live.id}"),
+            "pod": self._values(group),
         }
-        return [f"{name}: {where} has {has}, not {(quota, memory)}" for where, has in values.items()
-                if has != (quota, memory)]
+        return [
+            f"{name}: {where} has {has}, not {(quota, memory)}"
+            for where, has in values.items()
+            if has != (quota, memory)
+        ]
 
     def _values(self, path: str) -> tuple[int | None, int | None]:
         return self.cgroups.read_cpu(path).quota, self.cgroups.read_memory(path)
@@ -203,7 +213,8 @@ def _never_admitted(pod: Document) -> bool:
 
 def _same(one: Document, other: Document) -> bool:
     return {name: Quantity.parse(text) for name, text in one.items()} == {
-        name: Quantity.parse(text) for name, text in other.items()}
+        name: Quantity.parse(text) for name, text in other.items()
+    }
 
 
 def _milli(amounts: Document) -> int:

@@ -30,7 +30,7 @@ class Node:
     """`kubelet` can be dropped and started again on the same runtime and directory, as after a crash."""
 
     def __init__(
-        self, root: Path, *, cpu: str = "4", managers: ManagersConfig = NO_MANAGERS, machine: Machine = MACHINE,
+        self, root: Path, *, cpu: str = "4", managers: ManagersConfig = NO_MANAGERS, machine: Machine = MACHINE
     ) -> None:
         self.clock = FakeClock()
         self.api = NodeApi()
@@ -38,8 +38,16 @@ class Node:
         amounts = {"cpu": cpu, "memory": "4Gi", "pods": "110", "ephemeral-storage": "10Gi"}
         size = {name: Quantity.parse(amount) for name, amount in amounts.items()}
         self.config = KubeletConfig(
-            name="n1", root=root, host_ip="10.0.0.1", capacity=size, allocatable=size, port=10250,
-            managers=managers, manifests=root.parent / "manifests", eviction_hard=parse(DEFAULT))
+            name="n1",
+            root=root,
+            host_ip="10.0.0.1",
+            capacity=size,
+            allocatable=size,
+            port=10250,
+            managers=managers,
+            manifests=root.parent / "manifests",
+            eviction_hard=parse(DEFAULT),
+        )
         self.signals: dict[str, Observation] = {}
         self.machine = machine
         self.client = Client(Local(self.api, IDENTITY))
@@ -57,9 +65,16 @@ class Node:
 
     def _kubelet(self) -> Kubelet:
         return Kubelet(
-            client=self.client, runtime=self.runtime, cgroups=self.cgroups, config=self.config,
-            machine=self.machine, mounter=DirectoryMounter(), clock=self.clock, runtime_name="fake",
-            observe=lambda: self.signals)
+            client=self.client,
+            runtime=self.runtime,
+            cgroups=self.cgroups,
+            config=self.config,
+            machine=self.machine,
+            mounter=DirectoryMounter(),
+            clock=self.clock,
+            runtime_name="fake",
+            observe=lambda: self.signals,
+        )
 
     async def start(self) -> None:
         """With one thread for the checkpoints, so that waiting for a thread is waiting for them."""
@@ -101,14 +116,21 @@ class Node:
     # ------------------------------------------------------------------ pods
 
     def add(
-        self, name: str = "web", *, uid: str = "", phase: str = "Pending", qos: str = "Burstable", **spec: Any,
+        self, name: str = "web", *, uid: str = "", phase: str = "Pending", qos: str = "Burstable", **spec: Any
     ) -> Document:
         spec = {"nodeName": "n1", "restartPolicy": "Always", "terminationGracePeriodSeconds": 30, **spec}
         spec.setdefault("containers", [container("c1")])
         meta = {"name": name, "namespace": "default", "uid": uid or name, "generation": 1}
-        return self.api.put("pods", {
-            "kind": "Pod", "apiVersion": "v1", "metadata": meta, "spec": spec,
-            "status": {"phase": phase, "qosClass": qos}})
+        return self.api.put(
+            "pods",
+            {
+                "kind": "Pod",
+                "apiVersion": "v1",
+                "metadata": meta,
+                "spec": spec,
+                "status": {"phase": phase, "qosClass": qos},
+            },
+        )
 
     def phase(self, name: str = "web") -> str:
         return str(self.api.status(name).get("phase", ""))

@@ -72,7 +72,9 @@ async def test_cpu_and_memory_change_while_the_container_runs(node: RealNode, st
     assert (identity(pod, "c1"), identity(pod, "c2")) == before
     updates = node.calls.about(f"update {short_id(status(pod, 'c1'))}")
     assert [line.partition(" memory=")[2] for line in updates] == [
-        f"{96 * MI} quota=10000 shares=51", f"{96 * MI} quota=20000 shares=102"], "memory first, with the CPU as it was"
+        f"{96 * MI} quota=10000 shares=51",
+        f"{96 * MI} quota=20000 shares=102",
+    ], "memory first, with the CPU as it was"
 
 
 @pytest.mark.row("R-128", "R-129")
@@ -143,8 +145,12 @@ async def test_the_pod_cgroup_follows_its_containers(node: RealNode, start: Star
     costly = {"metadata": {"name": "costly"}, "handler": "h", "overhead": {"podFixed": {"cpu": "10m"}}}
     await node.server.client.create(convert(costly, RuntimeClass))
     pod = await start(
-        "sum", container("c1", SMALL), container("c2", needs("30m", "16Mi")), initContainers=[sidecar],
-        runtimeClassName="costly")
+        "sum",
+        container("c1", SMALL),
+        container("c2", needs("30m", "16Mi")),
+        initContainers=[sidecar],
+        runtimeClassName="costly",
+    )
     assert (node.pod_holds(pod).memory, node.pod_holds(pod).quota) == (None, None), "c2 has no limits"
     assert node.pod_requests(pod, 50 + 30 + 20 + 10)
     await node.resize("sum", c2=needs("60m", "16Mi", limit_cpu="100m", limit_memory="64Mi"))

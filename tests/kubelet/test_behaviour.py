@@ -43,9 +43,15 @@ class Simulated:
         size = {name: Quantity.parse(amount) for name, amount in allocatable().items()}
         config = KubeletConfig(name=NODE, root=root, host_ip="10.0.0.1", capacity=size, allocatable=size)
         self.kubelet = Kubelet(
-            client=client, runtime=self.runtime, cgroups=self.cgroups, config=config,
-            machine=Machine(memory=size["memory"].value()), mounter=DirectoryMounter(), clock=clock,
-            runtime_name="simulated")
+            client=client,
+            runtime=self.runtime,
+            cgroups=self.cgroups,
+            config=config,
+            machine=Machine(memory=size["memory"].value()),
+            mounter=DirectoryMounter(),
+            clock=clock,
+            runtime_name="simulated",
+        )
 
     async def wait(self, holds: Callable[[], object], what: str) -> None:
         """Time moves on only when nothing more happens without it, and by at most ten seconds."""
@@ -111,7 +117,10 @@ async def test_a_recorded_refusal_of_a_static_pod(stage: tuple[Simulated, Client
     with pytest.raises(ApiError) as refused:
         await client.patch(Pod, name, "default", change, subresource="resize")
     assert (refused.value.code, refused.value.reason, refused.value.message) == (
-        case["code"], case["reason"], case["message"])
+        case["code"],
+        case["reason"],
+        case["message"],
+    )
 
 
 # ---------------------------------------------------------------------- what no recording shows
@@ -120,8 +129,14 @@ async def test_a_recorded_refusal_of_a_static_pod(stage: tuple[Simulated, Client
 def plain(**spec: Any) -> Case:
     """A scenario to be made up as it goes."""
     container = {"name": "c1", "image": "app:1", "resources": LIMITED, **spec.pop("container", {})}
-    return {"id": "plain", "pod": {"metadata": {"name": "web"}, "spec": {"containers": [container], **spec}},
-            "otherPods": [], "requests": [], "podSequence": [], "events": []}
+    return {
+        "id": "plain",
+        "pod": {"metadata": {"name": "web"}, "spec": {"containers": [container], **spec}},
+        "otherPods": [],
+        "requests": [],
+        "podSequence": [],
+        "events": [],
+    }
 
 
 async def resize(replay: Replay, cpu: str) -> None:
@@ -144,8 +159,11 @@ async def test_a_decision_is_told_with_its_generation_also_when_a_turn_is_under_
             await node.clock.advance(0.3)
         await node.clock.advance(10)
         await node.wait(lambda: not replay.states[-1]["resizeConditions"], "it never came to an end")
-    seen = [(state["observedGeneration"], each["observedGeneration"])
-            for state in replay.states for each in state["resizeConditions"]]
+    seen = [
+        (state["observedGeneration"], each["observedGeneration"])
+        for state in replay.states
+        for each in state["resizeConditions"]
+    ]
     assert seen
     assert all(told >= decided for told, decided in seen), seen
     assert replay.states[-1]["observedGeneration"] == 4

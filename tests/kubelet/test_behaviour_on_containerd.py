@@ -42,12 +42,17 @@ async def stage(tmp_path: Path) -> AsyncIterator[tuple[Client, Cgroups]]:
         await runtime.import_archive(images.archive(recipe, tmp_path))
     cgroups = detect(Layout(f"/podfit-test-{containerd.places.tag}")).cgroups
     size = {name: Quantity.parse(amount) for name, amount in allocatable().items()}
-    config = KubeletConfig(
-        name=NODE, root=tmp_path / "kubelet", host_ip="127.0.0.1", capacity=size, allocatable=size)
+    config = KubeletConfig(name=NODE, root=tmp_path / "kubelet", host_ip="127.0.0.1", capacity=size, allocatable=size)
     async with running_server(tmp_path, clock=clock, certificate=True) as server:
         kubelet = Kubelet(
-            client=Client(Local(server.api.handler, IDENTITY)), runtime=runtime, cgroups=cgroups, config=config,
-            machine=Machine(memory=memory_bytes(), cgroup=cgroups.version), mounter=TmpfsMounter(), clock=clock)
+            client=Client(Local(server.api.handler, IDENTITY)),
+            runtime=runtime,
+            cgroups=cgroups,
+            config=config,
+            machine=Machine(memory=memory_bytes(), cgroup=cgroups.version),
+            mounter=TmpfsMounter(),
+            clock=clock,
+        )
         await kubelet.start()
         yield server.client, cgroups
         await kubelet.stop(stop_pods=True)

@@ -20,7 +20,8 @@ VICTIMS = 8
 SECRET = "only the host knows this"
 TURN = (
     "cd /s; trap 'exit 0' TERM; n=0; "
-    "while :; do ln -s {host} a; rm a; mkdir a; n=$((n+1)); mv a old$n; done 2>/dev/null")
+    "while :; do ln -s {host} a; rm a; mkdir a; n=$((n+1)); mv a old$n; done 2>/dev/null"
+)
 READ = "cat /x/secret > /dev/termination-log; mkdir /x/made; echo written > /x/written-$NAME; exit 0"
 
 
@@ -60,7 +61,8 @@ def over(pod: Pod) -> bool:
     """Every container that looks has looked, or was refused."""
     found = [each for each in pod.status.container_statuses if each.name != "turn"]
     return len(found) == VICTIMS and all(
-        each.state.terminated or (each.state.waiting and each.state.waiting.reason.endswith("Error")) for each in found)
+        each.state.terminated or (each.state.waiting and each.state.waiting.reason.endswith("Error")) for each in found
+    )
 
 
 async def gone(directory: Path) -> None:
@@ -72,16 +74,20 @@ async def gone(directory: Path) -> None:
 
 @pytest.mark.parametrize("seconds", [10, pytest.param(60, marks=[pytest.mark.campaign, pytest.mark.timeout(240)])])
 async def test_no_container_leaves_a_volume_while_another_exchanges_the_sub_path(
-    node: RealNode, tmp_path: Path, seconds: int, figure: Callable[[str, object], None],
+    node: RealNode, tmp_path: Path, seconds: int, figure: Callable[[str, object], None]
 ) -> None:
     host = tmp_path / "host"
     host.mkdir(mode=0o777)
     (host / "secret").write_text(SECRET)
     turns = container("turn", TURN.format(host=host), volumeMounts=[{"name": "v", "mountPath": "/s"}])
     victims = [
-        container(f"look{number}", READ.replace("$NAME", str(number)), volumeMounts=[
-            {"name": "v", "mountPath": "/x", "subPath": ("a", f"a/below{number}")[number % 2]}])
-        for number in range(VICTIMS)]
+        container(
+            f"look{number}",
+            READ.replace("$NAME", str(number)),
+            volumeMounts=[{"name": "v", "mountPath": "/x", "subPath": ("a", f"a/below{number}")[number % 2]}],
+        )
+        for number in range(VICTIMS)
+    ]
     tally, until, pods = Tally(), time.monotonic() + seconds, 0
     while time.monotonic() < until:
         name, pods = f"race{pods}", pods + 1
@@ -102,18 +108,28 @@ async def test_sub_paths_of_every_kind_are_mounted_and_gone_with_the_pod(node: R
     script = (
         "echo new > /e/new; (echo no > /r/new) 2>/dev/null && exit 1; (echo no > /keys/own) 2>/dev/null && exit 2;"
         "cat /label /h > /dev/termination-log; ls /r >> /dev/termination-log; "
-        "stat -c %a /e >> /dev/termination-log; exit 0")
+        "stat -c %a /e >> /dev/termination-log; exit 0"
+    )
     mounts: list[dict[str, Any]] = [
         {"name": "v", "mountPath": "/e", "subPath": "a/b"},
         {"name": "v", "mountPath": "/r", "subPath": "a/b", "readOnly": True},
         {"name": "labels", "mountPath": "/label", "subPath": "deep/name"},
         {"name": "labels", "mountPath": "/keys"},
-        {"name": "shared", "mountPath": "/h", "subPath": "now"}]
+        {"name": "shared", "mountPath": "/h", "subPath": "now"},
+    ]
     await node.create(
-        "kinds", container("c", script, volumeMounts=mounts), restartPolicy="Never", volumes=[
-            {"name": "v", "emptyDir": {}}, {"name": "shared", "hostPath": {"path": str(tmp_path / "shared")}},
-            {"name": "labels", "downwardAPI": {"items": [
-                {"path": "deep/name", "fieldRef": {"fieldPath": "metadata.name"}}]}}])
+        "kinds",
+        container("c", script, volumeMounts=mounts),
+        restartPolicy="Never",
+        volumes=[
+            {"name": "v", "emptyDir": {}},
+            {"name": "shared", "hostPath": {"path": str(tmp_path / "shared")}},
+            {
+                "name": "labels",
+                "downwardAPI": {"items": [{"path": "deep/name", "fieldRef": {"fieldPath": "metadata.name"}}]},
+            },
+        ],
+    )
     pod = await node.until(lambda pod: pod.status.phase in ("Succeeded", "Failed"), "kinds")
     ended = status(pod, "c").state.terminated
     assert ended is not None
@@ -126,8 +142,11 @@ async def test_sub_paths_of_every_kind_are_mounted_and_gone_with_the_pod(node: R
 
 
 async def test_what_a_killed_kubelet_left_mounted_is_gone_after_the_next_start(node: RealNode) -> None:
-    stay = container("c", "trap 'exit 0' TERM; while :; do sleep 1; done", volumeMounts=[
-        {"name": "v", "mountPath": "/e", "subPath": "a"}])
+    stay = container(
+        "c",
+        "trap 'exit 0' TERM; while :; do sleep 1; done",
+        volumeMounts=[{"name": "v", "mountPath": "/e", "subPath": "a"}],
+    )
     pod = await node.runs("left", stay, volumes=[{"name": "v", "emptyDir": {}}])
     pods = node.root / "kubelet" / "pods"
     assert mount_points(pods)
@@ -140,8 +159,11 @@ async def test_what_a_killed_kubelet_left_mounted_is_gone_after_the_next_start(n
 
 
 async def test_a_container_that_is_restarted_gets_its_sub_path_again(node: RealNode) -> None:
-    once = container("c", "n=$(cat /e/n 2>/dev/null || echo 0); echo $((n+1)) > /e/n; [ $n = 2 ]", volumeMounts=[
-        {"name": "v", "mountPath": "/e", "subPath": "a"}])
+    once = container(
+        "c",
+        "n=$(cat /e/n 2>/dev/null || echo 0); echo $((n+1)) > /e/n; [ $n = 2 ]",
+        volumeMounts=[{"name": "v", "mountPath": "/e", "subPath": "a"}],
+    )
     await node.create("again", once, restartPolicy="OnFailure", volumes=[{"name": "v", "emptyDir": {}}])
     pod = await node.until(lambda pod: restarted(pod) and not running(pod), "again")
     [count] = (node.root / "kubelet" / "pods" / pod.metadata.uid).glob("volumes/*/v/a/n")

@@ -25,7 +25,9 @@ async def test_a_pod_that_is_active_for_too_long_fails(node: Node) -> None:
     status = node.api.status("web")
     assert (status["reason"], status["message"]) == ("DeadlineExceeded", text)
     assert [each for each in node.api.events() if "c1" in each or "Pod was" in each] == [
-        f"DeadlineExceeded {text}", "Killing Stopping container c1"]
+        f"DeadlineExceeded {text}",
+        "Killing Stopping container c1",
+    ]
 
 
 async def test_a_deadline_that_is_set_later_counts_from_the_start(node: Node) -> None:
@@ -119,12 +121,17 @@ RULE = {"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}}
 OTHERS = {"action": "Restart", "exitCodes": {"operator": "NotIn", "values": [42]}}
 
 
-@pytest.mark.parametrize(("more", "code", "again"), [
-    ({"restartPolicy": "OnFailure"}, 1, True), ({"restartPolicy": "OnFailure"}, 0, False),
-    ({"restartPolicy": "Never", "restartPolicyRules": [RULE]}, 42, True),
-    ({"restartPolicy": "Never", "restartPolicyRules": [RULE]}, 1, False),
-    ({"restartPolicy": "Never", "restartPolicyRules": [OTHERS]}, 1, True), ({}, 1, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("more", "code", "again"),
+    [
+        ({"restartPolicy": "OnFailure"}, 1, True),
+        ({"restartPolicy": "OnFailure"}, 0, False),
+        ({"restartPolicy": "Never", "restartPolicyRules": [RULE]}, 42, True),
+        ({"restartPolicy": "Never", "restartPolicyRules": [RULE]}, 1, False),
+        ({"restartPolicy": "Never", "restartPolicyRules": [OTHERS]}, 1, True),
+        ({}, 1, False),
+    ],
+)
 async def test_a_containers_own_policy_and_rules_decide(
     node: Node, more: dict[str, Any], code: int, again: bool
 ) -> None:

@@ -103,8 +103,7 @@ async def test_a_guest_without_its_target_says_so(node: Node) -> None:
     node.add(containers=[sized("100m")])
     await node.runs()
     node.api.change("web", ephemeralContainers=[guest(targetContainerName="nobody")])
-    await node.until(
-        lambda: of(node).get("state", {}).get("waiting", {}).get("reason") == "CreateContainerConfigError")
+    await node.until(lambda: of(node).get("state", {}).get("waiting", {}).get("reason") == "CreateContainerConfigError")
     assert of(node)["state"]["waiting"]["message"] == "unable to find target container nobody"
 
 

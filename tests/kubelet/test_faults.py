@@ -104,15 +104,21 @@ async def _done(node: FaultyNode) -> None:
     await node.rest()
 
 
-PHASES = {"before": _before, "deferred": _deferred, "promised": _promised, "under way": _under_way,
-          "unanswered": _unanswered, "done": _done}
+PHASES = {
+    "before": _before,
+    "deferred": _deferred,
+    "promised": _promised,
+    "under way": _under_way,
+    "unanswered": _unanswered,
+    "done": _done,
+}
 
 
 @pytest.mark.row("R-166", "R-167", "R-168")
 @pytest.mark.parametrize("oom", [False, True], ids=["crash", "oom"])
 @pytest.mark.parametrize("phase", PHASES)
 async def test_a_container_that_ends_during_a_resize_starts_with_what_was_promised(
-    node: FaultyNode, phase: str, oom: bool,
+    node: FaultyNode, phase: str, oom: bool
 ) -> None:
     await _running(node, web="1", hog="1")
     await PHASES[phase](node)
@@ -245,8 +251,22 @@ class Chaos:
         self._random = random.Random(seed)
         self._names = ["a", "b", "c"]
         self._steps: tuple[Callable[[], Awaitable[object]], ...] = (
-            self._resize, self._resize, self._resize, self._pass, self._pass, self._pass, self._pass, self._crash,
-            self._fault, self._fault, self._mend, self._jump, self._die, self._delete, self._api)
+            self._resize,
+            self._resize,
+            self._resize,
+            self._pass,
+            self._pass,
+            self._pass,
+            self._pass,
+            self._crash,
+            self._fault,
+            self._fault,
+            self._mend,
+            self._jump,
+            self._die,
+            self._delete,
+            self._api,
+        )
 
     async def run(self, steps: int) -> int:
         await self.node.start()

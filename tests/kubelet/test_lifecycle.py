@@ -21,7 +21,9 @@ async def test_a_pod_runs(node: Node) -> None:
     assert node.api.status("web")["podIP"] == "10.0.0.1"
     assert node.api.events() == [
         'Pulled Container image "app:1" already present on machine and can be accessed by the pod',
-        "Created Container created", "Started Container started"]
+        "Created Container created",
+        "Started Container started",
+    ]
 
 
 async def test_a_running_pod_that_nothing_happens_to_costs_no_writes(node: Node) -> None:
@@ -32,8 +34,9 @@ async def test_a_running_pod_that_nothing_happens_to_costs_no_writes(node: Node)
     assert [each for each in node.api.patches[before:] if "status" in each] == []
 
 
-@pytest.mark.parametrize(("policy", "code", "phase"), [
-    ("Never", 0, "Succeeded"), ("Never", 3, "Failed"), ("OnFailure", 0, "Succeeded")])
+@pytest.mark.parametrize(
+    ("policy", "code", "phase"), [("Never", 0, "Succeeded"), ("Never", 3, "Failed"), ("OnFailure", 0, "Succeeded")]
+)
 async def test_a_pod_ends_by_itself(node: Node, policy: str, code: int, phase: str) -> None:
     node.add(restartPolicy=policy)
     await node.runs()

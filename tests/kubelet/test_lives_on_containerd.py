@@ -49,14 +49,21 @@ async def server(tmp_path: Path) -> AsyncIterator[Server]:
     amounts = {**allocatable(), "ephemeral-storage": "100Gi"}
     size = {name: Quantity.parse(amount) for name, amount in amounts.items()}
     config = KubeletConfig(
-        name="node1", root=tmp_path / "kubelet", host_ip="127.0.0.1", capacity=size, allocatable=size)
+        name="node1", root=tmp_path / "kubelet", host_ip="127.0.0.1", capacity=size, allocatable=size
+    )
     async with running_server(tmp_path, clock=clock, certificate=True) as served:
         recorder = EventRecorder(served.client, component="default-scheduler", clock=clock)
         scheduler = Scheduler(served.client, recorder=recorder, clock=clock, gates=FeatureGates())
         parts = [asyncio.create_task(each) for each in (recorder.run(), scheduler.run())]
         kubelet = Kubelet(
-            client=Client(Local(served.api.handler, NODE)), runtime=runtime, cgroups=cgroups, config=config,
-            machine=Machine(memory=memory_bytes(), cgroup=cgroups.version), mounter=TmpfsMounter(), clock=clock)
+            client=Client(Local(served.api.handler, NODE)),
+            runtime=runtime,
+            cgroups=cgroups,
+            config=config,
+            machine=Machine(memory=memory_bytes(), cgroup=cgroups.version),
+            mounter=TmpfsMounter(),
+            clock=clock,
+        )
         await kubelet.start()
         yield served
         for part in parts:

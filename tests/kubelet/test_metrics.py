@@ -95,14 +95,14 @@ async def test_a_resize_that_fails_is_timed_as_such_and_its_repetition_as_done(n
     await node.advance(60)
     assert (await shown(node, count))['success="true"'] == 1
     assert await shown(node, "kubelet_pod_in_progress_resizes") == {"": 0}
-    assert set(await shown(node, bucket, success="true")) == {
-        *(f'le="{step}.0"' for step in STEPS), 'le="+Inf"'}
+    assert set(await shown(node, bucket, success="true")) == {*(f'le="{step}.0"' for step in STEPS), 'le="+Inf"'}
 
 
 async def test_desired_allocated_and_actual_lie_side_by_side(node: Node) -> None:
     async def states(**labels: str) -> dict[str, float]:
         return await shown(
-            node, "podfit_container_resource", namespace="default", pod="web", container="c1", resource="cpu", **labels)
+            node, "podfit_container_resource", namespace="default", pod="web", container="c1", resource="cpu", **labels
+        )
 
     node.add("web", containers=[sized("1", cpu_limit="2")])
     node.add("big", containers=[sized("2", name="b1")])
@@ -114,7 +114,10 @@ async def test_desired_allocated_and_actual_lie_side_by_side(node: Node) -> None
     await node.rest()
     assert await states(requirement="requests") == {**same, 'state="desired"': 3.0}
     assert await states(requirement="limits") == {
-        'state="actual"': 2.0, 'state="allocated"': 2.0, 'state="desired"': 4.0}
+        'state="actual"': 2.0,
+        'state="allocated"': 2.0,
+        'state="desired"': 4.0,
+    }
     node.api.remove("pods", "big")
     await node.until(lambda: node.state()["resources"]["requests"]["cpu"] == "3")
     assert await states(requirement="requests") == dict.fromkeys(same, 3.0)
@@ -128,8 +131,10 @@ async def test_what_a_pod_names_as_a_whole_is_shown_too(node: Node) -> None:
     await node.runs()
     seen = await shown(node, "podfit_pod_resource", pod="web", resource="memory", requirement="requests")
     assert seen == {
-        'namespace="default",state="actual"': 2.0**30, 'namespace="default",state="allocated"': 2.0**30,
-        'namespace="default",state="desired"': 2.0**30}  # fmt: skip
+        'namespace="default",state="actual"': 2.0**30,
+        'namespace="default",state="allocated"': 2.0**30,
+        'namespace="default",state="desired"': 2.0**30,
+    }
 
 
 async def test_nothing_but_the_metrics_themselves_is_exposed(node: Node) -> None:

@@ -44,22 +44,44 @@ class RealNode:
     def new_kubelet(self) -> Kubelet:
         size = capacity(self.root)
         config = KubeletConfig(
-            name="n1", root=self.root / "kubelet", host_ip="127.0.0.1", capacity=size, allocatable=size,
-            managers=self.managers)
+            name="n1",
+            root=self.root / "kubelet",
+            host_ip="127.0.0.1",
+            capacity=size,
+            allocatable=size,
+            managers=self.managers,
+        )
         machine = Machine(
-            memory=memory_bytes(), cgroup=self.cgroups.version, static_cpus=self.managers.cpu_policy == "static",
-            swap_controller=limits_swap(self.cgroups.version))
+            memory=memory_bytes(),
+            cgroup=self.cgroups.version,
+            static_cpus=self.managers.cpu_policy == "static",
+            swap_controller=limits_swap(self.cgroups.version),
+        )
         return Kubelet(
-            client=Client(Local(self.server.api.handler, IDENTITY)), runtime=self.runtime, cgroups=self.cgroups,
-            config=config, machine=machine, mounter=TmpfsMounter(), clock=SystemClock())
+            client=Client(Local(self.server.api.handler, IDENTITY)),
+            runtime=self.runtime,
+            cgroups=self.cgroups,
+            config=config,
+            machine=machine,
+            mounter=TmpfsMounter(),
+            clock=SystemClock(),
+        )
 
     async def add(self, script: str, *, name: str = "web", cpu: str = "100m", **spec: Any) -> None:
         container = {
-            "name": "c1", "image": images.BUSYBOX, "imagePullPolicy": "Never", "command": ["sh", "-c", script],
-            "resources": sized(cpu), "volumeMounts": [{"name": "m", "mountPath": "/m"}]}
+            "name": "c1",
+            "image": images.BUSYBOX,
+            "imagePullPolicy": "Never",
+            "command": ["sh", "-c", script],
+            "resources": sized(cpu),
+            "volumeMounts": [{"name": "m", "mountPath": "/m"}],
+        }
         plain = {
-            "nodeName": "n1", "terminationGracePeriodSeconds": 5, "containers": [container],
-            "volumes": [{"name": "m", "emptyDir": {"medium": "Memory"}}]}
+            "nodeName": "n1",
+            "terminationGracePeriodSeconds": 5,
+            "containers": [container],
+            "volumes": [{"name": "m", "emptyDir": {"medium": "Memory"}}],
+        }
         pod = {"metadata": {"name": name, "namespace": "default"}, "spec": {**plain, **spec}}
         await self.server.client.create(convert(pod, Pod))
 
@@ -162,8 +184,12 @@ async def test_room_comes_free_within_a_second_of_the_last_exit(real: RealNode) 
     stamp = real.root / "stamp"
     await real.add(FOREVER)
     await real.add(
-        "sleep 1; touch /m/stamp", name="big", cpu=f"{cpus - 200}m", restartPolicy="Never",
-        volumes=[{"name": "m", "hostPath": {"path": str(stamp), "type": "DirectoryOrCreate"}}])
+        "sleep 1; touch /m/stamp",
+        name="big",
+        cpu=f"{cpus - 200}m",
+        restartPolicy="Never",
+        volumes=[{"name": "m", "hostPath": {"path": str(stamp), "type": "DirectoryOrCreate"}}],
+    )
     for name in ("web", "big"):
         await real.until(lambda pod: pod.status.phase == "Running", name)
     await real.resize("500m")
@@ -180,8 +206,12 @@ async def test_the_kernel_keeps_cpus_for_one_container(real: RealNode) -> None:
     everything = os.sched_getaffinity(0)
     reserved = min(everything)
     real.managers = ManagersConfig(
-        cpu_policy="static", topology=numa.topology(frozenset(everything)), reserved_cpus=frozenset({reserved}),
-        memory_policy="Static", banks=numa.banks(memory_bytes(), {0: 1 << 28}))
+        cpu_policy="static",
+        topology=numa.topology(frozenset(everything)),
+        reserved_cpus=frozenset({reserved}),
+        memory_policy="Static",
+        banks=numa.banks(memory_bytes(), {0: 1 << 28}),
+    )
     await real.restart()
     await real.add(FOREVER, name="small", cpu="100m")
     small = await real.until(lambda pod: pod.status.phase == "Running", "small")
@@ -209,8 +239,12 @@ async def test_a_guest_sees_the_processes_of_its_target(real: RealNode) -> None:
     await real.add(FOREVER)
     await real.until(lambda pod: pod.status.phase == "Running")
     guest = {
-        "name": "dbg", "image": images.BUSYBOX, "imagePullPolicy": "Never", "targetContainerName": "c1",
-        "command": ["sleep", "1000"]}
+        "name": "dbg",
+        "image": images.BUSYBOX,
+        "imagePullPolicy": "Never",
+        "targetContainerName": "c1",
+        "command": ["sleep", "1000"],
+    }
     patch = {"spec": {"ephemeralContainers": [guest]}}
     await real.server.client.patch(Pod, "web", "default", patch, subresource="ephemeralcontainers")
     pod = await real.until(lambda pod: any(each.state.running for each in pod.status.ephemeral_container_statuses))
@@ -222,9 +256,11 @@ async def test_a_guest_sees_the_processes_of_its_target(real: RealNode) -> None:
     held = real.cgroups.read_container(path)
     assert (held.cpu.shares, held.cpu.quota, held.memory_limit) == (2, None, None)
     theirs = real.cgroups.layout.container(
-        pod.metadata.uid, "Guaranteed", pod.status.container_statuses[0].container_id.partition("://")[2])
+        pod.metadata.uid, "Guaranteed", pod.status.container_statuses[0].container_id.partition("://")[2]
+    )
     spaces = {
-        os.readlink(f"/proc/{pid}/ns/pid") for pid in (*held.processes, *real.cgroups.read_container(theirs).processes)}
+        os.readlink(f"/proc/{pid}/ns/pid") for pid in (*held.processes, *real.cgroups.read_container(theirs).processes)
+    }
     assert len(spaces) == 1
 
 

@@ -5,18 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from support.real_node import (
-    MI,
-    RealNode,
-    condition,
-    container,
-    failed,
-    identity,
-    needs,
-    real_node,
-    settled,
-    status,
-)
+from support.real_node import MI, RealNode, condition, container, failed, identity, needs, real_node, settled, status
 
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 
@@ -36,8 +25,11 @@ def both(cpu: str, memory: str) -> dict[str, dict[str, str]]:
 @pytest.mark.row("R-155", "R-158", "R-159")
 async def test_containers_without_limits_follow_the_pods(node: RealNode) -> None:
     pod = await node.runs(
-        "level", container("c0", needs("100m", "50Mi"), restart_for=("memory",)),
-        container("c1", restart_for=("cpu", "memory")), resources=both("200m", "100Mi"))
+        "level",
+        container("c0", needs("100m", "50Mi"), restart_for=("memory",)),
+        container("c1", restart_for=("cpu", "memory")),
+        resources=both("200m", "100Mi"),
+    )
     quiet = identity(pod, "c0")
     for name in ("c0", "c1"):
         held = node.holds(pod, name)
@@ -60,8 +52,10 @@ async def test_containers_without_limits_follow_the_pods(node: RealNode) -> None
 async def test_a_container_with_its_own_limit_is_left_alone(node: RealNode) -> None:
     own = needs("50m", "32Mi", limit_cpu="100m", limit_memory="64Mi")
     pod = await node.runs(
-        "own", container("c0", own, restart_for=("cpu", "memory")),
-        resources=needs("100m", "64Mi", limit_cpu="200m", limit_memory="128Mi"))
+        "own",
+        container("c0", own, restart_for=("cpu", "memory")),
+        resources=needs("100m", "64Mi", limit_cpu="200m", limit_memory="128Mi"),
+    )
     before, held = identity(pod, "c0"), node.holds(pod, "c0")
     await node.resize("own", needs("100m", "64Mi", limit_cpu="300m", limit_memory="160Mi"))
     pod = await node.until(settled, "own")
@@ -80,7 +74,8 @@ async def test_a_pod_limit_below_usage_is_an_error_that_changes_nothing(node: Re
     own = needs("50m", "16Mi", limit_cpu="100m", limit_memory="32Mi")
     resources = needs("100m", "40Mi", limit_cpu="200m", limit_memory="128Mi")
     pod = await node.runs(
-        "tight", container("c0", own), container("c1", needs("20m", "16Mi"), script=HOLD), resources=resources)
+        "tight", container("c0", own), container("c1", needs("20m", "16Mi"), script=HOLD), resources=resources
+    )
     await node.uses(pod, "c1", 40 * MI)
     await node.resize("tight", needs("100m", "40Mi", limit_cpu="200m", limit_memory="40Mi"))
     pod = await node.until(failed, "tight")

@@ -118,7 +118,7 @@ async def test_a_refused_change_is_told_and_tried_again(node: Node) -> None:
 
 @pytest.mark.row("R-141", "R-142")
 async def test_a_file_that_could_not_be_read_for_a_moment_is_no_resize_that_goes_on(
-    node: Node, monkeypatch: pytest.MonkeyPatch,
+    node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The turn that finds all well again has nothing to do, and still says so."""
     node.add(containers=[sized("100m")])
@@ -235,6 +235,8 @@ async def test_a_resize_asked_for_while_the_kubelet_is_away_is_never_shown_as_do
     seen = [
         obj["status"]["containerStatuses"][0]["resources"]["limits"]["cpu"]
         for _, _, kind, obj in node.api.history
-        if kind == "pods" and obj["status"].get("observedGeneration") == 2
-        and not [each for each in obj["status"]["conditions"] if each["type"].startswith("PodResize")]]
+        if kind == "pods"
+        and obj["status"].get("observedGeneration") == 2
+        and not [each for each in obj["status"]["conditions"] if each["type"].startswith("PodResize")]
+    ]
     assert set(seen) == {"200m"}

@@ -21,6 +21,7 @@ def failing(node: Node) -> bool:
 @pytest.mark.parametrize("initialised", [False, True])
 async def test_a_sidecar_is_resized_at_any_time(node: Node, initialised: bool) -> None:
     """In place for CPU, by a restart for memory; nothing else is touched."""
+
     def sidecar(cpu: str, memory: str) -> Document:
         return sized(cpu, memory, "side", restartPolicy="Always", resizePolicy=ON_MEMORY)
 
@@ -94,8 +95,13 @@ async def test_a_kubelet_that_returns_asks_again_whether_a_resize_is_feasible(no
     node.add("web", containers=[sized("1")])
     await node.runs()
     held = node.api.get("pods", "web") or {}
-    pending = {"type": "PodResizePending", "status": "True", "reason": "Infeasible", "message": "no",
-               "observedGeneration": 2}
+    pending = {
+        "type": "PodResizePending",
+        "status": "True",
+        "reason": "Infeasible",
+        "message": "no",
+        "observedGeneration": 2,
+    }
     await node.crash()
     node.api.change("web", containers=[sized("2")])
     now = node.api.get("pods", "web") or {}

@@ -70,7 +70,8 @@ async def test_a_runtime_that_objects_to_the_pods_size_stops_the_resize(node: No
     node.api.change("web", containers=[sized("200m")])
     await node.until(lambda: resizing(node).get("PodResizeInProgress", {}).get("reason") == "Error")
     assert resizing(node)["PodResizeInProgress"]["message"] == (
-        "failed to notify runtime for UpdatePodSandboxResources (resource=cpu); resize rejected: a plugin says no")
+        "failed to notify runtime for UpdatePodSandboxResources (resource=cpu); resize rejected: a plugin says no"
+    )
     assert node.cgroups.groups[CGROUP] == held
     assert "update c1" not in node.runtime.calls
     node.runtime.listens = False  # as a runtime that does not know the call at all
@@ -129,9 +130,13 @@ async def test_a_runtime_that_tells_no_resources_is_replaced_by_the_record(node:
 @pytest.mark.row("R-149", "R-150", "R-151")
 async def test_which_resources_a_status_has(node: Node) -> None:
     storage = {"cpu": "100m", "ephemeral-storage": "1Gi"}
-    node.add(containers=[
-        container("c1", resources={"requests": storage, "limits": storage}), container("c2", resources={}),
-        container("c3", image="missing:1")])
+    node.add(
+        containers=[
+            container("c1", resources={"requests": storage, "limits": storage}),
+            container("c2", resources={}),
+            container("c3", image="missing:1"),
+        ]
+    )
     await node.until(lambda: node.state(which="c3").get("state", {}).get("waiting", {}).get("message"))
     assert node.state()["resources"] == {"requests": storage, "limits": storage}
     assert node.state(which="c2")["resources"] == {}
@@ -155,6 +160,7 @@ async def test_what_a_plugin_altered_is_shown_and_left_alone(node: Node) -> None
 @pytest.mark.row("R-126", "R-153")
 async def test_a_container_started_anew_is_spared_by_its_new_size(node: Node) -> None:
     """Of 4 GiB: a request of a quarter is spared by 250 points, of a half by 500."""
+
     def asking(memory: str) -> Document:
         return container("c1", resources={"requests": {"memory": memory}}, resizePolicy=RESTARTS)
 

@@ -40,7 +40,8 @@ async def test_a_container_that_was_created_and_never_started_counts_no_restart(
     node.runtime.fail.clear()
     node.runtime.containers = {
         key: (box, replace(status, state=ContainerState.CREATED, exit_code=0), config)
-        for key, (box, status, config) in node.runtime.containers.items()}
+        for key, (box, status, config) in node.runtime.containers.items()
+    }
     await node.start()
     await node.runs()
     assert node.state()["restartCount"] == 0

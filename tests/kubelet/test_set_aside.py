@@ -85,8 +85,15 @@ async def found_guilty(node: Node) -> Killing:
 @pytest.fixture(autouse=True)
 def no_slow(node: Node) -> None:
     """`set_aside` asks about it in every test."""
-    node.api.put("pods", {"kind": "Pod", "apiVersion": "v1", "metadata": {
-        "name": "slow", "namespace": "default", "uid": "elsewhere"}, "spec": {"nodeName": "n2"}})
+    node.api.put(
+        "pods",
+        {
+            "kind": "Pod",
+            "apiVersion": "v1",
+            "metadata": {"name": "slow", "namespace": "default", "uid": "elsewhere"},
+            "spec": {"nodeName": "n2"},
+        },
+    )
 
 
 async def test_it_is_tried_again_when_it_changes(node: Node) -> None:
@@ -113,8 +120,15 @@ async def test_it_can_be_deleted(node: Node) -> None:
     await found_guilty(node)
     node.api.delete("bomb", 1)
     await node.until(lambda: ("pods", "default", "bomb") not in node.api.objects)
-    node.api.put("pods", {"kind": "Pod", "apiVersion": "v1", "metadata": {
-        "name": "bomb", "namespace": "default", "uid": "another"}, "spec": {"nodeName": "n2"}})
+    node.api.put(
+        "pods",
+        {
+            "kind": "Pod",
+            "apiVersion": "v1",
+            "metadata": {"name": "bomb", "namespace": "default", "uid": "another"},
+            "spec": {"nodeName": "n2"},
+        },
+    )
     assert [box.sandbox.name for box in node.runtime.boxes.values()] == ["web"]
 
 

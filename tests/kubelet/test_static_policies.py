@@ -15,10 +15,13 @@ from podfit.decide.memory_blocks import Bank
 from podfit.kubelet.managers.config import ManagersConfig
 
 STATIC = ManagersConfig(
-    cpu_policy="static", topology=flat(4), reserved_cpus=parse("0"), memory_policy="Static",
-    banks={0: Bank(4 << 30, 1 << 30)})
-GATES = FeatureGates({
-    "InPlacePodVerticalScalingExclusiveCPUs": True, "InPlacePodVerticalScalingExclusiveMemory": True})
+    cpu_policy="static",
+    topology=flat(4),
+    reserved_cpus=parse("0"),
+    memory_policy="Static",
+    banks={0: Bank(4 << 30, 1 << 30)},
+)
+GATES = FeatureGates({"InPlacePodVerticalScalingExclusiveCPUs": True, "InPlacePodVerticalScalingExclusiveMemory": True})
 
 
 def sized(cpu: str, memory: str = "100Mi", name: str = "c1", **more: Any) -> Document:
@@ -99,7 +102,8 @@ async def test_a_pod_for_which_no_cpus_are_left_is_rejected(static: Node) -> Non
     assert status["reason"] == "UnexpectedAdmissionError"
     assert status["message"] == (
         "Pod was rejected: Allocate failed due to not enough cpus available to satisfy request: requested=2, "
-        "available=1, which is unexpected")
+        "available=1, which is unexpected"
+    )
 
 
 @pytest.mark.row("R-113")

@@ -29,8 +29,14 @@ def worked_out(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def turns(node: Node) -> int:
-    return int(float(re.findall(
-        r'worker_duration_seconds_count.operation_type="sync". (\S+)', node.kubelet.metrics.exposition().decode())[0]))
+    return int(
+        float(
+            re.findall(
+                r'worker_duration_seconds_count.operation_type="sync". (\S+)',
+                node.kubelet.metrics.exposition().decode(),
+            )[0]
+        )
+    )
 
 
 async def at_rest(node: Node, worked_out: list[str]) -> None:
@@ -55,9 +61,11 @@ def lose_cgroup(node: Node) -> None:
 def lose_container(node: Node) -> None:
     """Without an event of the runtime, so that only a look can find it."""
     node.runtime.containers = {
-        key: (box, replace(status, state=ContainerState.EXITED, exit_code=3), config) if status.name == "c1"
+        key: (box, replace(status, state=ContainerState.EXITED, exit_code=3), config)
+        if status.name == "c1"
         else (box, status, config)
-        for key, (box, status, config) in node.runtime.containers.items()}
+        for key, (box, status, config) in node.runtime.containers.items()
+    }
 
 
 @pytest.mark.parametrize("change", [lose_cgroup, lose_container])

@@ -8,7 +8,8 @@ from kubelet.harness import Node, container
 
 BAD_NAME = (
     'Failed to apply default image tag "Bad_Image:::x": couldn\'t parse image name "Bad_Image:::x": invalid reference '
-    "format: repository name (library/Bad_Image) must be lowercase")
+    "format: repository name (library/Bad_Image) must be lowercase"
+)
 
 
 def waiting(node: Node) -> dict[str, str]:
@@ -16,19 +17,36 @@ def waiting(node: Node) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize(("container_", "reason", "message", "event"), [
-    ({"image": "nosuch:1", "imagePullPolicy": "Never"}, "ErrImageNeverPull",
-     'Container image "nosuch:1" is not present with pull policy of Never', "Failed Error: ErrImageNeverPull"),
-    ({"image": "Bad_Image:::x"}, "InvalidImageName",
-     BAD_NAME, "Failed Error: InvalidImageName"),
-    ({"image": "registry.invalid/x:1"}, "ErrImagePull", "registry.invalid/x:1: not found",
-     'Failed Failed to pull image "registry.invalid/x:1": registry.invalid/x:1: not found'),
-    ({"env": [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "cm-late", "key": "k"}}}]},
-     "CreateContainerConfigError", 'configmap "cm-late" not found', 'Failed Error: configmap "cm-late" not found'),
-    ({"securityContext": {"runAsNonRoot": True, "runAsUser": 0}}, "CreateContainerConfigError",
-     'container\'s runAsUser breaks non-root policy (pod: "web_default(web)", container: c1)',
-     'Failed Error: container\'s runAsUser breaks non-root policy (pod: "web_default(web)", container: c1)'),
-])
+@pytest.mark.parametrize(
+    ("container_", "reason", "message", "event"),
+    [
+        (
+            {"image": "nosuch:1", "imagePullPolicy": "Never"},
+            "ErrImageNeverPull",
+            'Container image "nosuch:1" is not present with pull policy of Never',
+            "Failed Error: ErrImageNeverPull",
+        ),
+        ({"image": "Bad_Image:::x"}, "InvalidImageName", BAD_NAME, "Failed Error: InvalidImageName"),
+        (
+            {"image": "registry.invalid/x:1"},
+            "ErrImagePull",
+            "registry.invalid/x:1: not found",
+            'Failed Failed to pull image "registry.invalid/x:1": registry.invalid/x:1: not found',
+        ),
+        (
+            {"env": [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "cm-late", "key": "k"}}}]},
+            "CreateContainerConfigError",
+            'configmap "cm-late" not found',
+            'Failed Error: configmap "cm-late" not found',
+        ),
+        (
+            {"securityContext": {"runAsNonRoot": True, "runAsUser": 0}},
+            "CreateContainerConfigError",
+            'container\'s runAsUser breaks non-root policy (pod: "web_default(web)", container: c1)',
+            'Failed Error: container\'s runAsUser breaks non-root policy (pod: "web_default(web)", container: c1)',
+        ),
+    ],
+)
 async def test_reasons(node: Node, container_: dict[str, Any], reason: str, message: str, event: str) -> None:
     node.add(containers=[container("c1", **container_)])
     await node.until(lambda: waiting(node).get("reason") == reason)
@@ -51,8 +69,11 @@ async def test_an_image_that_cannot_be_pulled_backs_off_and_then_comes(node: Nod
 
 
 async def test_a_missing_config_map_that_is_made_later_lets_the_container_start(node: Node) -> None:
-    node.add(containers=[container("c1", env=[
-        {"name": "A", "valueFrom": {"configMapKeyRef": {"name": "late", "key": "k"}}}])])
+    node.add(
+        containers=[
+            container("c1", env=[{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "late", "key": "k"}}}])
+        ]
+    )
     await node.until(lambda: waiting(node).get("reason") == "CreateContainerConfigError")
     node.api.put("configmaps", {"metadata": {"name": "late", "namespace": "default"}, "data": {"k": "v"}})
     await node.advance(16)
@@ -108,10 +129,13 @@ async def test_a_pod_can_be_deleted_while_its_image_is_missing(node: Node) -> No
     assert not node.runtime.boxes
 
 
-@pytest.mark.parametrize(("hook", "message"), [
-    ({"postStart": {"exec": {"command": ["x"]}}}, "podfit does not run postStart hooks"),
-    ({"preStop": {"exec": {"command": ["x"]}}}, "podfit runs preStop hooks of kind sleep only"),
-])
+@pytest.mark.parametrize(
+    ("hook", "message"),
+    [
+        ({"postStart": {"exec": {"command": ["x"]}}}, "podfit does not run postStart hooks"),
+        ({"preStop": {"exec": {"command": ["x"]}}}, "podfit runs preStop hooks of kind sleep only"),
+    ],
+)
 async def test_hooks_that_podfit_cannot_run_are_refused(node: Node, hook: dict[str, Any], message: str) -> None:
     node.add(containers=[container("c1", lifecycle=hook)])
     await node.until(lambda: waiting(node).get("reason") == "CreateContainerConfigError")

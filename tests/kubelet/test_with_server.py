@@ -76,12 +76,18 @@ async def test_a_pod_runs_is_resized_and_goes(joined: Joined) -> None:
     await joined.add()
     pod = await joined.until(lambda pod: pod.status.phase == "Running")
     assert [each.type for each in pod.status.conditions] == [
-        "PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"]
+        "PodReadyToStartContainers",
+        "Initialized",
+        "Ready",
+        "ContainersReady",
+        "PodScheduled",
+    ]
     bigger = {"cpu": "200m", "memory": "100Mi"}
     change = {"spec": {"containers": [{"name": "c1", "resources": {"requests": bigger, "limits": bigger}}]}}
     await joined.server.client.patch(Pod, "web", "default", change, subresource="resize")
     pod = await joined.until(
-        lambda pod: pod.status.observed_generation == pod.metadata.generation == 2 and not resizing(pod))
+        lambda pod: pod.status.observed_generation == pod.metadata.generation == 2 and not resizing(pod)
+    )
     status = pod.status.container_statuses[0]
     assert (status.restart_count, str(status.allocated_resources["cpu"])) == (0, "200m")
     assert status.resources is not None
@@ -141,7 +147,8 @@ async def test_a_pod_that_is_bound_while_a_resize_takes_its_room_fails_and_the_r
     late = await joined.until(lambda pod: pod.status.phase == "Failed", "late")
     assert (late.status.reason, late.status.message) == (
         "OutOfcpu",
-        "Pod was rejected: Node didn't have enough resource: cpu, requested: 2000, used: 3000, capacity: 4000")
+        "Pod was rejected: Node didn't have enough resource: cpu, requested: 2000, used: 3000, capacity: 4000",
+    )
     web = await joined.until(lambda pod: pod.status.observed_generation == 2 and not resizing(pod))
     before, after = running.status.container_statuses[0], web.status.container_statuses[0]
     assert (after.container_id, after.restart_count) == (before.container_id, 0)

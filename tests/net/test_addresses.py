@@ -41,10 +41,16 @@ def test_a_machine_with_nothing_but_loopback_says_so(
     assert "no address but loopback" in caplog.text
 
 
-@pytest.mark.parametrize(("url", "expected"), [
-    ("https://127.0.0.1:6443", True), ("https://[::1]:6443", True), ("https://localhost:6443", True),
-    ("https://192.0.2.1:6443", False), ("https://api.example.com", False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://127.0.0.1:6443", True),
+        ("https://[::1]:6443", True),
+        ("https://localhost:6443", True),
+        ("https://192.0.2.1:6443", False),
+        ("https://api.example.com", False),
+    ],
+)
 def test_which_servers_only_this_machine_reaches(url: str, expected: bool) -> None:
     assert addresses.is_loopback_url(url) is expected
 

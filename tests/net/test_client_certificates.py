@@ -48,9 +48,10 @@ def shown(case: str, authority: Authority, elsewhere: Path) -> KeyPair:
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 @pytest.mark.parametrize(
-    "case", ["of another authority", "of another authority by the same name", "expired", "of a server"])
+    "case", ["of another authority", "of another authority by the same name", "expired", "of a server"]
+)
 async def test_a_certificate_that_nobody_vouches_for_is_told_to_the_handler(
-    case: str, version: ssl.TLSVersion, authority: Authority, serving: Serving, dial: Dial, tmp_path: Path,
+    case: str, version: ssl.TLSVersion, authority: Authority, serving: Serving, dial: Dial, tmp_path: Path
 ) -> None:
     pair = shown(case, authority, tmp_path)
     context = client_context(authorities=authority.certificate, certificate=pair.certificate, key=pair.key)
@@ -78,9 +79,16 @@ Extensions = list[x509.ExtensionType]
 KEY = ec.generate_private_key(ec.SECP256R1())
 ISSUES: Extensions = [x509.BasicConstraints(ca=True, path_length=None)]
 NO_SIGNER = x509.KeyUsage(
-    digital_signature=True, key_cert_sign=False, crl_sign=False, content_commitment=False, key_encipherment=False,
-    data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False,
-)  # fmt: skip
+    digital_signature=True,
+    key_cert_sign=False,
+    crl_sign=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    encipher_only=False,
+    decipher_only=False,
+)
 
 
 def certificate(
@@ -89,8 +97,7 @@ def certificate(
     now = SystemClock().now()
     named = [x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, each)]) for each in (name, issuer)]
     begins, ends = now - timedelta(days=2), now + timedelta(days=days)
-    builder = x509.CertificateBuilder(
-        named[1], named[0], KEY.public_key(), x509.random_serial_number(), begins, ends)
+    builder = x509.CertificateBuilder(named[1], named[0], KEY.public_key(), x509.random_serial_number(), begins, ends)
     for each in (*extensions, x509.AuthorityKeyIdentifier.from_issuer_public_key(KEY.public_key())):
         builder = builder.add_extension(each, critical=isinstance(each, x509.BasicConstraints))
     return builder.sign(key, hashes.SHA256())

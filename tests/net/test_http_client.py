@@ -41,7 +41,8 @@ async def test_carries_requests_as_they_are(serving: Serving, trusting: ssl.SSLC
     async with serving(handler) as port:
         client = client_type(f"https://{HOST}:{port}/", trusting, token=lambda: next(tokens))
         request = Request(
-            "PUT", "/a b/c%2Fd/system:x", {"l": ("a=b,c in (d)", "é")}, {"content-type": "text/plain"}, b"\x00body")
+            "PUT", "/a b/c%2Fd/system:x", {"l": ("a=b,c in (d)", "é")}, {"content-type": "text/plain"}, b"\x00body"
+        )
         response = await client.send(request)
         await client.send(request)
         await client.close()
@@ -89,7 +90,7 @@ async def test_a_server_of_another_authority_is_unreachable(serving: Serving, cl
 
 @pytest.mark.parametrize("begun", [False, True])
 async def test_silence_is_unreachable(
-    serving: Serving, trusting: ssl.SSLContext, begun: bool, client_type: Client,
+    serving: Serving, trusting: ssl.SSLContext, begun: bool, client_type: Client
 ) -> None:
     async def body() -> AsyncIterator[bytes]:
         yield b"begun"
@@ -108,7 +109,7 @@ async def test_silence_is_unreachable(
 
 
 async def test_a_stream_is_told_as_it_comes_and_can_be_left(
-    serving: Serving, trusting: ssl.SSLContext, client_type: Client,
+    serving: Serving, trusting: ssl.SSLContext, client_type: Client
 ) -> None:
     left = asyncio.Event()
 
@@ -141,11 +142,12 @@ async def echo(request: Request) -> Response:
 
 
 async def test_a_connection_is_used_again_and_replaced_when_it_was_closed(
-    serving: Serving, trusting: ssl.SSLContext, client_type: Client,
+    serving: Serving, trusting: ssl.SSLContext, client_type: Client
 ) -> None:
     async with serving(echo) as port, proxy(HOST) as (between, there):
         client = client_type(
-            f"https://{HOST}:{port}", trusting, reach=Reach(proxy=f"http://me:se%2Fcret@{HOST}:{there}"))
+            f"https://{HOST}:{port}", trusting, reach=Reach(proxy=f"http://me:se%2Fcret@{HOST}:{there}")
+        )
         for path in ("/", "/pieces", "/"):
             await (await client.send(Request("GET", path))).read()
         assert len(between.heads) == 1
@@ -159,7 +161,7 @@ async def test_a_connection_is_used_again_and_replaced_when_it_was_closed(
 
 
 async def test_a_server_may_have_another_name_than_its_address(
-    authority: Authority, trusting: ssl.SSLContext, client_type: Client,
+    authority: Authority, trusting: ssl.SSLContext, client_type: Client
 ) -> None:
     server = HttpsServer(echo, server_context(authority.server("named", hosts=("api.example",))))
     port = await server.listen(HOST, 0)
@@ -175,7 +177,7 @@ async def test_a_server_may_have_another_name_than_its_address(
 
 
 async def test_headers_of_the_way_go_with_every_request(
-    serving: Serving, trusting: ssl.SSLContext, client_type: Client,
+    serving: Serving, trusting: ssl.SSLContext, client_type: Client
 ) -> None:
     seen: list[Request] = []
 

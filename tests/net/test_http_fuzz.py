@@ -22,8 +22,9 @@ SEEDS = [
 ]
 PIECES = st.one_of(
     st.binary(max_size=6),
-    st.sampled_from([
-        b"\r\n", b"\r\n\r\n", b" ", b":", b"%", b"%00", b"//", b"?", b"*", b"http://[", b"99999999999", b"\x80"]),
+    st.sampled_from(
+        [b"\r\n", b"\r\n\r\n", b" ", b":", b"%", b"%00", b"//", b"?", b"*", b"http://[", b"99999999999", b"\x80"]
+    ),
 )
 EDITS = st.lists(st.tuples(st.integers(0, 90), st.integers(0, 6), PIECES), min_size=1, max_size=4)
 
@@ -31,15 +32,19 @@ EDITS = st.lists(st.tuples(st.integers(0, 90), st.integers(0, 6), PIECES), min_s
 @given(seed=st.sampled_from(SEEDS), edits=EDITS)
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_almost_http(
-    serving: Callable[[Handler], AbstractAsyncContextManager[int]], dial: Dial, trusting: ssl.SSLContext,
-    caplog: pytest.LogCaptureFixture, seed: bytes, edits: list[tuple[int, int, bytes]],
+    serving: Callable[[Handler], AbstractAsyncContextManager[int]],
+    dial: Dial,
+    trusting: ssl.SSLContext,
+    caplog: pytest.LogCaptureFixture,
+    seed: bytes,
+    edits: list[tuple[int, int, bytes]],
 ) -> None:
     async def handler(request: Request) -> Response:
         return Response(200, {}, b"ok")
 
     data = seed
     for start, removed, piece in edits:
-        data = data[:start] + piece + data[start + removed:]
+        data = data[:start] + piece + data[start + removed :]
     async with serving(handler) as port:
         wire = await dial(port)
         await wire.send(data + b"GET /last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")

@@ -25,8 +25,11 @@ CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 async def echo(request: Request) -> Response:
     seen = {
-        "method": request.method, "path": request.path, "query": {k: list(v) for k, v in request.query.items()},
-        "accept": request.headers.get("accept", ""), "size": len(request.body),
+        "method": request.method,
+        "path": request.path,
+        "query": {k: list(v) for k, v in request.query.items()},
+        "accept": request.headers.get("accept", ""),
+        "size": len(request.body),
     }
     return Response(200, {"Content-Type": "application/json"}, json.dumps(seen).encode())
 
@@ -41,7 +44,10 @@ async def test_a_request_reaches_the_handler_and_the_connection_is_kept(serving:
             assert headers["content-type"] == "application/json"
             assert headers["date"].endswith("GMT")
             assert json.loads(body) == {
-                "method": "GET", "path": "/api/v1/pods", "accept": "application/json", "size": 0,
+                "method": "GET",
+                "path": "/api/v1/pods",
+                "accept": "application/json",
+                "size": 0,
                 "query": {"watch": ["1"], "fieldSelector": ["a=b"], "x": ["1", ""]},
             }
 
@@ -87,23 +93,27 @@ async def test_a_body_over_the_limit_is_413(serving: Serving, dial: Dial, framin
         assert json.loads(body)["message"] == "Request entity is too large: limit is 3145728"
 
 
-@pytest.mark.parametrize(("data", "status"), [
-    (b"hello\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\nno colon\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\n\r\n", 400),
-    (b"GET / HTTP/9.9\r\nHost: x\r\n\r\n", 400),
-    (b"\x00\x01\x02\x03\r\n\r\n", 400),
-    (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", 400),
-    (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
-    (CHUNKED + b"zz\r\n", 400),
-    (b"CONNECT host:1 HTTP/1.1\r\nHost: x\r\n\r\n", 400),
-    (b"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", 400),
-    (get("/" + "a" * TARGET_LIMIT), 414),
-    (get("/", A="a" * (HEADER_LIMIT + 1)), 431),
-    (get("/", **{f"A{i}": "1" for i in range(200)}), 431),
-], ids=lambda value: repr(value[:32]) if isinstance(value, bytes) else str(value))
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        (b"hello\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nno colon\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\n\r\n", 400),
+        (b"GET / HTTP/9.9\r\nHost: x\r\n\r\n", 400),
+        (b"\x00\x01\x02\x03\r\n\r\n", 400),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", 400),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
+        (CHUNKED + b"zz\r\n", 400),
+        (b"CONNECT host:1 HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+        (b"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+        (get("/" + "a" * TARGET_LIMIT), 414),
+        (get("/", A="a" * (HEADER_LIMIT + 1)), 431),
+        (get("/", **{f"A{i}": "1" for i in range(200)}), 431),
+    ],
+    ids=lambda value: repr(value[:32]) if isinstance(value, bytes) else str(value),
+)
 async def test_malformed_requests_get_a_status_and_no_traceback(
-    serving: Serving, dial: Dial, caplog: pytest.LogCaptureFixture, data: bytes, status: int,
+    serving: Serving, dial: Dial, caplog: pytest.LogCaptureFixture, data: bytes, status: int
 ) -> None:
     async with serving(echo) as port:
         wire = await dial(port)
@@ -168,11 +178,11 @@ async def test_a_stream_whose_client_has_left_before_it_began_is_closed(serving:
         await asyncio.wait_for(closed.wait(), 2)
 
 
-@pytest.mark.parametrize("beginning", [
-    b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf", CHUNKED + b"5\r\nhal", b"GET / HT",
-])
+@pytest.mark.parametrize(
+    "beginning", [b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf", CHUNKED + b"5\r\nhal", b"GET / HT"]
+)
 async def test_a_client_that_leaves_half_way_is_no_news(
-    serving: Serving, dial: Dial, caplog: pytest.LogCaptureFixture, beginning: bytes,
+    serving: Serving, dial: Dial, caplog: pytest.LogCaptureFixture, beginning: bytes
 ) -> None:
     async with serving(echo) as port:
         leaver, other = await dial(port), await dial(port)
@@ -185,19 +195,22 @@ async def test_a_client_that_leaves_half_way_is_no_news(
     assert caplog.records == []
 
 
-@pytest.mark.parametrize(("target", "path"), [
-    ("/a/b%2Fc", "/a/b%2Fc"),
-    ("/a%20b", "/a b"),
-    ("/system%3Anode", "/system:node"),
-    ("/100%25", "/100%25"),
-    ("/%ff", "/\N{REPLACEMENT CHARACTER}"),
-    ("//a//b/", "//a//b/"),
-    ("/a/../b", "/a/../b"),
-    (f"https://{HOST}/a", "/a"),
-    ("/%", "/%25"),
-])
+@pytest.mark.parametrize(
+    ("target", "path"),
+    [
+        ("/a/b%2Fc", "/a/b%2Fc"),
+        ("/a%20b", "/a b"),
+        ("/system%3Anode", "/system:node"),
+        ("/100%25", "/100%25"),
+        ("/%ff", "/\N{REPLACEMENT CHARACTER}"),
+        ("//a//b/", "//a//b/"),
+        ("/a/../b", "/a/../b"),
+        (f"https://{HOST}/a", "/a"),
+        ("/%", "/%25"),
+    ],
+)
 async def test_the_path_is_decoded_but_an_encoded_slash_separates_nothing(
-    serving: Serving, dial: Dial, target: str, path: str,
+    serving: Serving, dial: Dial, target: str, path: str
 ) -> None:
     async with serving(echo) as port:
         wire = await dial(port)
@@ -206,7 +219,7 @@ async def test_the_path_is_decoded_but_an_encoded_slash_separates_nothing(
 
 
 async def test_what_escapes_the_handler_becomes_a_status(
-    serving: Serving, dial: Dial, caplog: pytest.LogCaptureFixture,
+    serving: Serving, dial: Dial, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def fail(request: Request) -> Response:
         raise conflict("pods", "web") if request.path == "/conflict" else ZeroDivisionError("secret")
@@ -225,7 +238,7 @@ async def test_what_escapes_the_handler_becomes_a_status(
 
 
 async def test_a_stream_is_flushed_chunk_by_chunk_and_closed_when_the_client_leaves(
-    serving: Serving, dial: Dial,
+    serving: Serving, dial: Dial
 ) -> None:
     more: asyncio.Queue[bytes] = asyncio.Queue()
     closed = asyncio.Event()
@@ -253,7 +266,7 @@ async def test_a_stream_is_flushed_chunk_by_chunk_and_closed_when_the_client_lea
 
 
 async def test_closing_ends_streams_cleanly_and_lets_requests_finish(
-    authority: Authority, server_pair: KeyPair, dial: Dial,
+    authority: Authority, server_pair: KeyPair, dial: Dial
 ) -> None:
     entered, release = asyncio.Event(), asyncio.Event()
 
@@ -334,7 +347,7 @@ async def test_closing_cuts_who_has_not_finished_the_handshake(server_pair: KeyP
 
 
 async def test_a_stream_that_fails_half_way_does_not_look_complete(
-    serving: Serving, dial: Dial, caplog: pytest.LogCaptureFixture,
+    serving: Serving, dial: Dial, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def body() -> AsyncIterator[bytes]:
         yield b"half"
@@ -438,9 +451,7 @@ async def test_an_answer_cannot_write_headers_of_its_own(
     assert len(caplog.records) == 1
 
 
-async def test_an_idle_connection_is_closed(
-    server_pair: KeyPair, dial: Dial, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_idle_connection_is_closed(server_pair: KeyPair, dial: Dial, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_connection, "FIRST_SECONDS", 0.05)
     monkeypatch.setattr(http_connection, "IDLE_SECONDS", 0.05)
     server = HttpsServer(echo, server_context(server_pair))

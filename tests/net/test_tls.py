@@ -26,11 +26,16 @@ from support.clock import FakeClock
 
 SOME_KEY = ec.generate_private_key(ec.SECP256R1())
 SOME_CERTIFICATE = (
-    x509.CertificateBuilder().subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "somebody")]))
-    .issuer_name(x509.Name([])).public_key(SOME_KEY.public_key()).serial_number(1)
-    .not_valid_before(SystemClock().now()).not_valid_after(SystemClock().now() + LEAF_LIFE)
-    .sign(SOME_KEY, hashes.SHA256()).public_bytes(Encoding.DER)
-)  # fmt: skip
+    x509.CertificateBuilder()
+    .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "somebody")]))
+    .issuer_name(x509.Name([]))
+    .public_key(SOME_KEY.public_key())
+    .serial_number(1)
+    .not_valid_before(SystemClock().now())
+    .not_valid_after(SystemClock().now() + LEAF_LIFE)
+    .sign(SOME_KEY, hashes.SHA256())
+    .public_bytes(Encoding.DER)
+)
 
 
 @pytest.fixture
@@ -57,8 +62,10 @@ def test_what_is_there_is_used_again(tmp_path: Path, clock: FakeClock) -> None:
     before = [serial(server), serial(admin)]
     again = Authority.load(tmp_path / "pki", clock=clock)
     assert again.certificate == first.certificate
-    assert [serial(again.server("api", hosts=("10.0.0.1", "::1", "localhost"))),
-            serial(again.client("admin", user="admin"))] == before
+    assert [
+        serial(again.server("api", hosts=("10.0.0.1", "::1", "localhost"))),
+        serial(again.client("admin", user="admin")),
+    ] == before
     assert {path.stat().st_mode & 0o777 for path in (tmp_path / "pki").iterdir()} == {0o600}
 
 
@@ -162,9 +169,15 @@ def test_whom_a_certificate_names_is_what_the_library_reads(
     subject = x509.Name([x509.NameAttribute(oid, text, kind) for oid, text, kind in names])
     now = SystemClock().now()
     made = (
-        x509.CertificateBuilder().subject_name(subject).issuer_name(x509.Name([])).public_key(SOME_KEY.public_key())
-        .serial_number(1).not_valid_before(now).not_valid_after(now + LEAF_LIFE).sign(SOME_KEY, hashes.SHA256())
-    )  # fmt: skip
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(x509.Name([]))
+        .public_key(SOME_KEY.public_key())
+        .serial_number(1)
+        .not_valid_before(now)
+        .not_valid_after(now + LEAF_LIFE)
+        .sign(SOME_KEY, hashes.SHA256())
+    )
     der = made.public_bytes(Encoding.DER)
     found, read = certificate_identity(der), x509.load_der_x509_certificate(der).subject
     users = [str(each.value) for each in read.get_attributes_for_oid(NameOID.COMMON_NAME)]
@@ -178,11 +191,11 @@ def test_a_certificate_with_a_flaw_names_somebody_or_is_refused(data: st.DataObj
     for _ in range(data.draw(st.integers(1, 3))):
         flawed[data.draw(st.integers(0, len(flawed) - 1))] = data.draw(st.integers(0, 255))
     with suppress(ValueError):
-        certificate_identity(bytes(flawed[:data.draw(st.integers(0, len(flawed)))]))
+        certificate_identity(bytes(flawed[: data.draw(st.integers(0, len(flawed)))]))
 
 
 def test_a_client_context_shows_a_certificate_without_leaving_its_key(
-    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     authority = Authority.load(tmp_path / "pki", clock=clock)
     pair = authority.client("a", user="a")

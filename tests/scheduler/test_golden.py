@@ -45,7 +45,8 @@ class Replay:
         for name, value in PRIORITIES.items():
             policy = "Never" if name == "nev" else ""
             await world.client.create(
-                PriorityClass(metadata=ObjectMeta(name=name), value=value, preemption_policy=policy))
+                PriorityClass(metadata=ObjectMeta(name=name), value=value, preemption_policy=policy)
+            )
         await world.node("node1", cpu="2", memory="24581684Ki")
         for node in case["nodes"]:
             await self.node(node)
@@ -61,10 +62,14 @@ class Replay:
         name = given["n"]
         labels = {"gn": NS, "kubernetes.io/hostname": name, **given.get("labels", {})}
         extra = {
-            "pods": given.get("pods", "110"), "ephemeral-storage": given.get("eph", "100Gi"), **given.get("ext", {})}
+            "pods": given.get("pods", "110"),
+            "ephemeral-storage": given.get("eph", "100Gi"),
+            **given.get("ext", {}),
+        }
         document = {
             "metadata": {"name": name, "labels": labels},
-            "spec": {"taints": taints, "unschedulable": given.get("unsched", False)}}
+            "spec": {"taints": taints, "unschedulable": given.get("unsched", False)},
+        }
         await self.world.client.create(convert(document, Node))
         amounts = {"cpu": given.get("cpu", "4"), "memory": given.get("mem", "8Gi"), **extra}
         status = {"allocatable": amounts, "capacity": amounts, "images": given.get("images", [])}
@@ -92,8 +97,11 @@ class Replay:
             await self.create(request["pod"])
         else:
             text = json.dumps(request["body"]).replace("{time}", "2026-01-01T00:00:00Z")
-            merge = "application/json-patch+json" if isinstance(request["body"], list) else (
-                "application/strategic-merge-patch+json")
+            merge = (
+                "application/json-patch+json"
+                if isinstance(request["body"], list)
+                else ("application/strategic-merge-patch+json")
+            )
             path = request["path"].replace("{ns}", NS)
             answer = await self.world.server.ask("PATCH", path, text.encode(), content_type=merge)
             assert answer.status == request["code"], await answer.read()
@@ -102,10 +110,16 @@ class Replay:
     async def events(self) -> set[tuple[str, ...]]:
         found = (await self.world.client.list(Event, NS)).items
         return {
-            (f"{each.involved_object.kind}/{each.involved_object.name}", each.type, each.reason,
-             self.templated(each.message), each.reporting_component, each.action)
+            (
+                f"{each.involved_object.kind}/{each.involved_object.name}",
+                each.type,
+                each.reason,
+                self.templated(each.message),
+                each.reporting_component,
+                each.action,
+            )
             for each in found
-        }  # fmt: skip
+        }
 
     def templated(self, text: str) -> str:
         for uid in self.uids:
@@ -117,9 +131,12 @@ def plain(name: str, requests: dict[str, str]) -> dict[str, Any]:
     return {
         "metadata": {"name": name},
         "spec": {
-            "terminationGracePeriodSeconds": 0, "tolerations": [{"key": "gn", "operator": "Exists"}],
+            "terminationGracePeriodSeconds": 0,
+            "tolerations": [{"key": "gn", "operator": "Exists"}],
             "nodeSelector": {"gn": NS},
-            "containers": [{"name": "c", "image": "i", "resources": {"requests": requests}}]}}  # fmt: skip
+            "containers": [{"name": "c", "image": "i", "resources": {"requests": requests}}],
+        },
+    }
 
 
 def shown(state: dict[str, Any]) -> tuple[Any, ...]:
@@ -135,10 +152,14 @@ def distinct(states: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 
 def state_of(pod: Pod) -> tuple[Any, ...]:
-    return shown({
-        "nodeName": pod.spec.node_name, "phase": pod.status.phase,
-        "nominatedNodeName": pod.status.nominated_node_name,
-        "conditions": [to_dict(each) for each in pod.status.conditions]})  # fmt: skip
+    return shown(
+        {
+            "nodeName": pod.spec.node_name,
+            "phase": pod.status.phase,
+            "nominatedNodeName": pod.status.nominated_node_name,
+            "conditions": [to_dict(each) for each in pod.status.conditions],
+        }
+    )
 
 
 @pytest.mark.parametrize("case", recorded("scenarios"))

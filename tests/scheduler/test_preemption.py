@@ -25,7 +25,8 @@ async def test_while_a_victim_takes_its_time_the_room_is_kept_and_nobody_else_is
     await world.until("hi", lambda pod: pod.status.nominated_node_name == "n1")
     await world.rest()
     victims = [
-        pod for pod in (await world.client.list(Pod, "default")).items if pod.metadata.deletion_timestamp is not None]
+        pod for pod in (await world.client.list(Pod, "default")).items if pod.metadata.deletion_timestamp is not None
+    ]
     assert len(victims) == 1
     reasons = [(each.type, each.reason) for each in victims[0].status.conditions if each.type == "DisruptionTarget"]
     assert reasons == [("DisruptionTarget", "PreemptionByScheduler")]

@@ -15,7 +15,8 @@ NO_CPU = Unschedulable("no", {"n1": Refusal("NodeResourcesFit", ("Insufficient c
 
 def a_pod(name: str, priority: int = 0) -> tuple[Key, Pod]:
     return ("default", name), Pod(
-        metadata=ObjectMeta(name=name, namespace="default", uid=name), spec=PodSpec(priority=priority))
+        metadata=ObjectMeta(name=name, namespace="default", uid=name), spec=PodSpec(priority=priority)
+    )
 
 
 LEFT = a_pod("left")[1]

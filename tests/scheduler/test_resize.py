@@ -16,8 +16,15 @@ def holding(name: str, cpu: str) -> dict[str, object]:
     """The status of a container that has this much."""
     held = {"cpu": cpu}
     return {
-        "name": name, "image": "i", "imageID": "i", "ready": True, "restartCount": 0, "state": {"running": {}},
-        "allocatedResources": held, "resources": {"requests": held}}  # fmt: skip
+        "name": name,
+        "image": "i",
+        "imageID": "i",
+        "ready": True,
+        "restartCount": 0,
+        "state": {"running": {}},
+        "allocatedResources": held,
+        "resources": {"requests": held},
+    }
 
 
 async def runs(world: World, name: str, cpu: str) -> None:
@@ -163,7 +170,8 @@ async def test_a_node_needs_no_resize_feature_to_get_a_pod_but_others_it_does(wo
     container = {"name": "c", "image": "i", "restartPolicy": "Never", "restartPolicyRules": rules}
     await world.pod("b", containers=[container])
     assert (await world.waits("b")).startswith(
-        "0/1 nodes are available: 1 node(s) didn't match Pod's required features.")
+        "0/1 nodes are available: 1 node(s) didn't match Pod's required features."
+    )
     await world.allocatable("n1", cpu="4", pods="110", features=("InPlacePodLevelResourcesVerticalScaling",))
     await world.stays("b")
     await world.allocatable("n1", cpu="4", pods="110", features=("RestartAllContainersOnContainerExits",))

@@ -7,7 +7,8 @@ from podfit.api.core.pods import Pod
 from support.scheduling import World
 
 UNHELPFUL = (
-    "no new claims to deallocate, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.")
+    "no new claims to deallocate, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
+)
 
 
 async def test_a_pod_is_bound_and_told_about(world: World) -> None:

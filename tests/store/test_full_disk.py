@@ -177,8 +177,13 @@ async def test_other_errors_are_a_problem_until_a_write_is_done(
 
     log: SqliteLog = store._log  # type: ignore[assignment]
     with monkeypatch.context() as patch:
-        patch.setattr(log, "_file", log._file.__class__(**{
-            name: getattr(log._file, name) for name in log._file.__struct_fields__} | {"writer": Broken()}))
+        patch.setattr(
+            log,
+            "_file",
+            log._file.__class__(
+                **{name: getattr(log._file, name) for name in log._file.__struct_fields__} | {"writer": Broken()}
+            ),
+        )
         with pytest.raises(StoreUnavailable):
             await store.create("/a", b"")
         assert store.problem == f"{tmp_path}/store.db: disk I/O error"

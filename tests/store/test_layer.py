@@ -34,7 +34,9 @@ async def test_every_record_is_told_in_the_form_that_is_shown() -> None:
         watch = store.watch("/", after=0)
         changes = [*await anext(watch)]
         assert [(each.record.value, each.previous and each.previous.value) for each in changes] == [
-            (b"ONE", None), (b"TWO", b"ONE")]
+            (b"ONE", None),
+            (b"TWO", b"ONE"),
+        ]
         watch.close()
     finally:
         await store.close()

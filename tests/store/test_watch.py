@@ -132,9 +132,7 @@ async def test_what_a_bookmark_may_say(store: AnyStore) -> None:
     assert watch.revision == store.revision > made.mod_revision
 
 
-async def test_a_slow_watcher_is_dropped_and_others_are_not(
-    store: AnyStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_slow_watcher_is_dropped_and_others_are_not(store: AnyStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub, "BEHIND", 3 * hub.OVERHEAD)
     slow, fast = (store.watch("/", after=store.revision) for _ in range(2))
     for number in range(5):
@@ -147,9 +145,7 @@ async def test_a_slow_watcher_is_dropped_and_others_are_not(
     assert keys(await anext(fast)) == ["/next"]
 
 
-async def test_a_watcher_that_stays_a_little_behind_is_kept(
-    store: AnyStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_watcher_that_stays_a_little_behind_is_kept(store: AnyStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub, "BEHIND", 2 * hub.OVERHEAD)
     watch = store.watch("/", after=store.revision)
     await store.create("/first", b"")

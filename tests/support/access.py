@@ -31,9 +31,10 @@ async def grant(
     role, binding = ("roles", "rolebindings") if kind == "Role" else ("clusterroles", "clusterrolebindings")
     assert (await send(server, "POST", f"{where}/{role}", {"metadata": {"name": "r"}, "rules": rules}))[0] == 201
     body = {
-        "metadata": {"name": "b"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": "r"},
+        "metadata": {"name": "b"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": "r"},
         "subjects": [subject or {"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "jane"}],
-    }  # fmt: skip
+    }
     assert (await send(server, "POST", f"{where}/{binding}", body))[0] == 201
 
 

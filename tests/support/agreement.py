@@ -45,8 +45,12 @@ def counts() -> Iterator[Count]:
     every = [_count(file, ids) for file, ids in found.items()]
     yield from every
     yield Count(
-        "all", sum(each.served for each in every), sum(each.whole for each in every),
-        sum(each.own_text for each in every), tuple(name for each in every for name in each.differ))
+        "all",
+        sum(each.served for each in every),
+        sum(each.whole for each in every),
+        sum(each.own_text for each in every),
+        tuple(name for each in every for name in each.differ),
+    )
 
 
 def _is_served(file: str, case: golden.Case) -> bool:

@@ -1,9 +1,9 @@
 """An allocation manager on a node of four CPUs and 8 GiB, with everything it says and does written down.
 
-    node = Allocating(tmp_path)
-    await node.start(a, b)                  both are admitted, and every source is ready
-    await node.wants(a, c1=needs(…))        a resize arrives
-    node.settles(a)                         as if the worker had actuated and reported it
+node = Allocating(tmp_path)
+await node.start(a, b)                  both are admitted, and every source is ready
+await node.wants(a, c1=needs(…))        a resize arrives
+node.settles(a)                         as if the worker had actuated and reported it
 """
 
 from pathlib import Path
@@ -45,11 +45,16 @@ class Allocating:
         self.desired: dict[str, Pod] = {}
         self.reported: dict[str, PodStatus] = {}
         self.manager = AllocationManager(
-            allocated=self.allocated, actuated=self.actuated, node=lambda: self.view, clock=self.clock,
+            allocated=self.allocated,
+            actuated=self.actuated,
+            node=lambda: self.view,
+            clock=self.clock,
             emit=lambda pod, *event: self.events.append(" ".join([pod.metadata.name, *event])),
-            sync=lambda uid, trigger: self.synced.append(f"{uid} {trigger}"), end=self.told_to_end.append,
+            sync=lambda uid, trigger: self.synced.append(f"{uid} {trigger}"),
+            end=self.told_to_end.append,
             metrics=self.metrics,
-            managers=ResourceManagers(ManagersConfig(), folder))  # fmt: skip
+            managers=ResourceManagers(ManagersConfig(), folder),
+        )
 
     async def add(self, *pods: Pod) -> tuple[Answer, ...]:
         answers = await self.manager.add(pods)

@@ -36,8 +36,17 @@ class ApiProcess:
         """Begin; `await_ready` waits until it serves."""
         self.data.mkdir(exist_ok=True)
         self.kubeconfig.unlink(missing_ok=True)
-        command = [PODFIT, "apiserver", "--data", str(self.data), "--port", str(self.port), "--kubeconfig",
-                   str(self.kubeconfig), *self.options]  # fmt: skip
+        command = [
+            PODFIT,
+            "apiserver",
+            "--data",
+            str(self.data),
+            "--port",
+            str(self.port),
+            "--kubeconfig",
+            str(self.kubeconfig),
+            *self.options,
+        ]
         with self.log.open("a") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, text=True)
 

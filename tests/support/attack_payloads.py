@@ -52,8 +52,9 @@ def _nested(levels: int) -> bytes:
 
 def _yaml(text: Callable[[float], str]) -> Sized:
     """Behind the small object, which is YAML as it is."""
-    return lambda small, factor: b"".join((
-        *(f"{name}: {json.dumps(value)}\n".encode() for name, value in small.items()), text(factor).encode()))
+    return lambda small, factor: b"".join(
+        (*(f"{name}: {json.dumps(value)}\n".encode() for name, value in small.items()), text(factor).encode())
+    )
 
 
 def _aliases(factor: float) -> str:
@@ -76,7 +77,8 @@ def _copies(factor: float) -> list[dict[str, Any]]:
     start = [{"op": "add", "path": "/metadata/annotations", "value": {"a": "x" * 1000}}]
     rounds = range(int(20 * factor))
     return start + [
-        {"op": "copy", "from": "/metadata/annotations", "path": f"/metadata/annotations/{n}"} for n in rounds]
+        {"op": "copy", "from": "/metadata/annotations", "path": f"/metadata/annotations/{n}"} for n in rounds
+    ]
 
 
 def _protobuf(_: dict[str, Any], factor: float) -> bytes:
@@ -101,9 +103,11 @@ def _schema(factor: float) -> dict[str, Any]:
     }
     schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": properties}}}
     return {
-        "group": "attack.io", "scope": "Namespaced", "names": {"plural": "targets", "kind": "Target"},
+        "group": "attack.io",
+        "scope": "Namespaced",
+        "names": {"plural": "targets", "kind": "Target"},
         "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
-    }  # fmt: skip
+    }
 
 
 def _selector(factor: float) -> str:
@@ -114,69 +118,143 @@ QUERIES = (
     Payload("request target", query=lambda factor: "x=" + "a" * int(MOST_TARGET * factor)),
     Payload("query parameters", query=lambda factor: "&".join(["a"] * int(MOST_PARAMETERS * factor))),
     Payload("label selector", query=_selector),
-    Payload("field selector", query=lambda factor: "fieldSelector=" + ",".join(
-        ["metadata.name!%3Da"] * int(MOST_TERMS * factor))),
-    Payload("numbers in a query", query=lambda factor: "&".join(
-        f"{name}={int(2**63 * factor)}" for name in (
-            "limit", "timeoutSeconds", "tailLines", "sinceSeconds", "limitBytes", "gracePeriodSeconds"))),
+    Payload(
+        "field selector",
+        query=lambda factor: "fieldSelector=" + ",".join(["metadata.name!%3Da"] * int(MOST_TERMS * factor)),
+    ),
+    Payload(
+        "numbers in a query",
+        query=lambda factor: "&".join(
+            f"{name}={int(2**63 * factor)}"
+            for name in ("limit", "timeoutSeconds", "tailLines", "sinceSeconds", "limitBytes", "gracePeriodSeconds")
+        ),
+    ),
     Payload("digits of a number in a query", query=lambda factor: "resourceVersion=" + "9" * int(20_000 * factor)),
     Payload("continue token", query=lambda factor: "limit=1&continue=" + "A" * int(30_000 * factor)),
     Payload("headers", headers=lambda factor: {f"X-{n}": "a" * int(2_000 * factor) for n in range(110)}),
-    Payload("Accept", headers=lambda factor: {"Accept": ",".join(
-        ["application/json;as=Table;v=v9"] * int(900 * factor))}),
-    Payload("warnings", query=lambda factor: "&".join(
-        f"fieldValidation=Warn&dryRun={n}" for n in range(int(900 * factor)))),
-)  # fmt: skip
+    Payload(
+        "Accept", headers=lambda factor: {"Accept": ",".join(["application/json;as=Table;v=v9"] * int(900 * factor))}
+    ),
+    Payload(
+        "warnings", query=lambda factor: "&".join(f"fieldValidation=Warn&dryRun={n}" for n in range(int(900 * factor)))
+    ),
+)
 """Of any request."""
 BODIES = (
     Payload("values", body=_noted(lambda factor: _keys(MOST_BUILT_IN * factor), "metadata", "annotations")),
     Payload("values of a list", body=_noted(lambda factor: [{}] * int(MOST_BUILT_IN * factor), "spec", "volumes")),
-    Payload("body", body=_noted(
-        lambda factor: "x" * int(MOST_BODY * min(factor, 1.2)), "metadata", "annotations", "a")),
+    Payload(
+        "body", body=_noted(lambda factor: "x" * int(MOST_BODY * min(factor, 1.2)), "metadata", "annotations", "a")
+    ),
     Payload("levels", body=lambda _, factor: _nested(int(DEEPEST * factor if factor < 2 else 100_000))),
-    Payload("managed fields", body=_noted(lambda factor: [{
-        "manager": f"m{n}", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
-        "fieldsV1": {"f:a": {}}} for n in range(int(1_500 * factor))], "metadata", "managedFields")),
-    Payload("finalizers", body=_noted(
-        lambda factor: [f"a.b/{n}" for n in range(int(4_000 * factor))], "metadata", "finalizers")),
+    Payload(
+        "managed fields",
+        body=_noted(
+            lambda factor: [
+                {
+                    "manager": f"m{n}",
+                    "operation": "Update",
+                    "apiVersion": "v1",
+                    "fieldsType": "FieldsV1",
+                    "fieldsV1": {"f:a": {}},
+                }
+                for n in range(int(1_500 * factor))
+            ],
+            "metadata",
+            "managedFields",
+        ),
+    ),
+    Payload(
+        "finalizers",
+        body=_noted(lambda factor: [f"a.b/{n}" for n in range(int(4_000 * factor))], "metadata", "finalizers"),
+    ),
     Payload("names", body=_noted(lambda factor: "a-" * int(100_000 * factor), "metadata", "name")),
     Payload("labels", body=_noted(lambda factor: {"a." * int(50_000 * factor): "b." * 50_000}, "metadata", "labels")),
-    Payload("quantities", body=_noted(lambda factor: [{"name": f"c{n}", "image": "x", "resources": {"limits": {
-        "cpu": "9" * int(4_300 * factor), "memory": f"1e{int(99_999 * factor)}"}}} for n in range(50)],
-        "spec", "containers")),
+    Payload(
+        "quantities",
+        body=_noted(
+            lambda factor: [
+                {
+                    "name": f"c{n}",
+                    "image": "x",
+                    "resources": {"limits": {"cpu": "9" * int(4_300 * factor), "memory": f"1e{int(99_999 * factor)}"}},
+                }
+                for n in range(50)
+            ],
+            "spec",
+            "containers",
+        ),
+    ),
     Payload("expansion", body=_noted(_variables, "spec", "containers")),
     Payload("definition", body=_noted(_schema, "spec")),
     Payload("PEM", body=_noted(lambda factor: "LS0tLS1CRUdJTiAt" * int(40_000 * factor), "spec", "request")),
-    Payload("rules", body=_noted(lambda factor: [{"verbs": ["get"], "apiGroups": [f"g{n}"], "resources": ["*"]}
-                                                 for n in range(int(1_500 * factor))], "rules")),
-    Payload("YAML keys", body=_yaml(lambda factor: "data:\n" + "".join(
-        f"  k{n}: x\n" for n in range(int(MOST_BUILT_IN * factor)))), kind=YAML),
+    Payload(
+        "rules",
+        body=_noted(
+            lambda factor: [
+                {"verbs": ["get"], "apiGroups": [f"g{n}"], "resources": ["*"]} for n in range(int(1_500 * factor))
+            ],
+            "rules",
+        ),
+    ),
+    Payload(
+        "YAML keys",
+        body=_yaml(lambda factor: "data:\n" + "".join(f"  k{n}: x\n" for n in range(int(MOST_BUILT_IN * factor)))),
+        kind=YAML,
+    ),
     Payload("YAML aliases", body=_yaml(_aliases), kind=YAML),
     Payload("YAML numbers", body=_yaml(lambda factor: "data: {a: 1" + ":59" * int(60_000 * factor) + "}"), kind=YAML),
     Payload("protobuf", body=_protobuf, kind=PROTOBUF),
-)  # fmt: skip
+)
 """Of what makes or replaces something."""
 PATCHES = (
     Payload("values of a patch", body=_noted(lambda factor: _keys(MOST_BUILT_IN * factor), "data"), kind=MERGE),
     Payload("levels of a patch", body=lambda _, factor: _nested(int(DEEPEST * factor)), kind=MERGE),
-    Payload("operations", body=_operations(lambda factor: [
-        {"op": "test", "path": "/metadata/name", "value": "target"}] * int(10_000 * factor)), kind=JSON_PATCH),
+    Payload(
+        "operations",
+        body=_operations(
+            lambda factor: [{"op": "test", "path": "/metadata/name", "value": "target"}] * int(10_000 * factor)
+        ),
+        kind=JSON_PATCH,
+    ),
     Payload("copies", body=_operations(_copies), kind=JSON_PATCH),
     Payload("insertions", body=_operations(_insertions), kind=JSON_PATCH),
-    Payload("parts of a pointer", body=_operations(lambda factor: [
-        {"op": "add", "path": "/a" * int(100 * factor), "value": 1}] * 500), kind=JSON_PATCH),
-    Payload("merged lists", body=_noted(lambda factor: [
-        f"a.b/{n}" for n in range(int(4_000 * factor))], "metadata", "finalizers"), kind=STRATEGIC),
-    Payload("taken out of lists", body=_noted(lambda factor: [
-        f"a.b/{n}" for n in range(int(4_000 * factor))], "metadata", "$deleteFromPrimitiveList/finalizers"),
-        kind=STRATEGIC),
-    Payload("order of lists", body=_noted(lambda factor: [
-        {"name": f"c{n}"} for n in range(int(4_000 * factor))], "spec", "$setElementOrder/containers"), kind=STRATEGIC),
+    Payload(
+        "parts of a pointer",
+        body=_operations(lambda factor: [{"op": "add", "path": "/a" * int(100 * factor), "value": 1}] * 500),
+        kind=JSON_PATCH,
+    ),
+    Payload(
+        "merged lists",
+        body=_noted(lambda factor: [f"a.b/{n}" for n in range(int(4_000 * factor))], "metadata", "finalizers"),
+        kind=STRATEGIC,
+    ),
+    Payload(
+        "taken out of lists",
+        body=_noted(
+            lambda factor: [f"a.b/{n}" for n in range(int(4_000 * factor))],
+            "metadata",
+            "$deleteFromPrimitiveList/finalizers",
+        ),
+        kind=STRATEGIC,
+    ),
+    Payload(
+        "order of lists",
+        body=_noted(
+            lambda factor: [{"name": f"c{n}"} for n in range(int(4_000 * factor))],
+            "spec",
+            "$setElementOrder/containers",
+        ),
+        kind=STRATEGIC,
+    ),
     Payload("applied keys", body=_noted(lambda factor: _keys(MOST_BUILT_IN * factor), "data"), kind=APPLY),
-    Payload("applied YAML", body=_yaml(lambda factor: "data:\n" + "".join(
-        f"  k{n}: x\n" for n in range(int(MOST_BUILT_IN * factor)))), kind=APPLY),
+    Payload(
+        "applied YAML",
+        body=_yaml(lambda factor: "data:\n" + "".join(f"  k{n}: x\n" for n in range(int(MOST_BUILT_IN * factor)))),
+        kind=APPLY,
+    ),
     Payload("applied aliases", body=_yaml(_aliases), kind=APPLY),
-)  # fmt: skip
+)
 """Of what changes something."""
 
 

@@ -93,8 +93,12 @@ class Suite:
         """The status. What may not be is written down."""
         method, path, small = attack.attempt.request()
         payload, factor = attack.payload, attack.factor
-        query = "&".join(filter(None, (
-            path.partition("?")[2], payload.query(factor), "fieldManager=attack" if payload.kind == APPLY else "")))
+        query = "&".join(
+            filter(
+                None,
+                (path.partition("?")[2], payload.query(factor), "fieldManager=attack" if payload.kind == APPLY else ""),
+            )
+        )
         body = payload.body(_small(attack.attempt, small), factor) if payload.body else None
         headers = {"Content-Type": payload.kind, **payload.headers(factor), **self._headers[attack.role]}
         path = path.partition("?")[0] + (f"?{query}" if query else "")
@@ -116,7 +120,8 @@ class Suite:
             connection = self._connections.get(role)
             if connection is None:
                 connection = self._connections[role] = http.client.HTTPSConnection(
-                    "127.0.0.1", self.victim.port, context=self._tls[role], timeout=HANGS_SECONDS)
+                    "127.0.0.1", self.victim.port, context=self._tls[role], timeout=HANGS_SECONDS
+                )
             try:
                 with suppress(BrokenPipeError, ConnectionResetError):  # refused before it was sent; the answer says why
                     connection.request(method, path, body, headers)
@@ -179,9 +184,10 @@ class Suite:
 def _binding(name: str, role: str, who: Identity) -> dict[str, Any]:
     group = "rbac.authorization.k8s.io"
     return {
-        "metadata": {"name": name}, "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role},
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role},
         "subjects": [{"apiGroup": group, "kind": "User", "name": who.user}],
-    }  # fmt: skip
+    }
 
 
 def _table(role: str) -> str:

@@ -20,7 +20,8 @@ def _get(target: str, *, anonymous: bool = False, times: int = 1) -> Attack:
 def _raw(*parts: bytes) -> Attack:
     """The statuses of all answers to these bytes."""
     return lambda victim: tuple(
-        int(line.split()[1]) for line in victim.raw(*parts).split(b"\r\n") if line[:7] == b"HTTP/1.")
+        int(line.split()[1]) for line in victim.raw(*parts).split(b"\r\n") if line[:7] == b"HTTP/1."
+    )
 
 
 PLAIN = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -48,7 +49,9 @@ ANONYMOUS: dict[str, tuple[Attack, int]] = {
     "impersonation": (_raw(_headers(120, 200, b"Impersonate-Group")), 400),
     "impersonation by extra": (_raw(_headers(120, 200, b"Impersonate-Extra-%d")), 400),
     "a large token": (
-        _raw(_headers(1, 30_000).replace(b"X-0: ", b"Authorization: Bearer ").replace(b"aa", b"a.")), 401),
+        _raw(_headers(1, 30_000).replace(b"X-0: ", b"Authorization: Bearer ").replace(b"aa", b"a.")),
+        401,
+    ),
     "escaped path": (_get("/" + "%41/" * 16_000, anonymous=True), 403),
 }
 """With the status that each is answered with."""
@@ -63,12 +66,15 @@ SELECTORS: dict[str, tuple[Attack, int]] = {
     "label selector, too many terms": (_get(f"/api/v1/pods?labelSelector={'a,' * 30_000}b"), 400),
     "field selector, blanks": (_get(f"/api/v1/pods?fieldSelector=metadata.name%3D{BLANKS}x%0Ax"), 200),
     "field selector, too many terms": (
-        _get(f"/api/v1/pods?fieldSelector={'metadata.name%3Da,' * 3_000}metadata.name%3Da"), 400),
+        _get(f"/api/v1/pods?fieldSelector={'metadata.name%3Da,' * 3_000}metadata.name%3Da"),
+        400,
+    ),
 }
 
 
 def _put(method: str, path: str, body: object, content_type: str = "application/json") -> Attack:
     """The body is made when the attack begins, and its object is gone when it is over."""
+
     def attack(victim: Victim) -> tuple[int, ...]:
         made = body() if callable(body) else body
         answer = victim.ask(method, path, made, content_type=content_type)
@@ -142,12 +148,19 @@ OBJECTS: dict[str, tuple[Attack, int]] = {
     "YAML of 14,000 keys": (_put("POST", MAPS, lambda: _yaml(14_000), "application/yaml"), 201),
     "applied YAML of 14,000 keys": (_put("PATCH", SSA, lambda: _yaml(14_000), APPLY), 201),
     "YAML to the base of 60": (
-        _put("POST", MAPS, b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: big}\n"
-             b"data: {a: 1" + b":59" * 50_000 + b"}", "application/yaml"), 201),
+        _put(
+            "POST",
+            MAPS,
+            b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: big}\ndata: {a: 1" + b":59" * 50_000 + b"}",
+            "application/yaml",
+        ),
+        201,
+    ),
     "a million values": (_put("POST", MAPS, b"[" + b"[]," * 999_999 + b"[]]"), 413),
     "a million values in a patch": (
         _put("PATCH", f"{MAPS}/kube-root-ca.crt", b"[" + b"[]," * 999_999 + b"[]]", "application/json-patch+json"),
-        413),
+        413,
+    ),
     "volumes": (_pods(12_000, volumes=lambda n: {"name": f"v{n}", "emptyDir": {}}), 413),
     "ports": (_pods(20_000, ports=lambda n: {"containerPort": n + 1}), 413),
     "tolerations": (_pods(16_000, tolerations=lambda n: {"key": f"k{n}", "operator": "Exists"}), 413),
@@ -158,7 +171,29 @@ OBJECTS: dict[str, tuple[Attack, int]] = {
     "most variables": (_pods(1_650, env=lambda n: {"name": f"V{n}", "value": "x"}), 201),
     "most affinity terms": (_put("POST", PODS, lambda: _pod(affinity=_terms(700))), 201),
     "ten pods of most volumes": (_ten_pods(), 201),
-    "managed fields": (_put("POST", MAPS, lambda: _config(1) | {"metadata": {"name": "big", "managedFields": [
-        {"manager": f"m{n}", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {}}
-        for n in range(2_000)]}}), 201),
+    "managed fields": (
+        _put(
+            "POST",
+            MAPS,
+            lambda: (
+                _config(1)
+                | {
+                    "metadata": {
+                        "name": "big",
+                        "managedFields": [
+                            {
+                                "manager": f"m{n}",
+                                "operation": "Update",
+                                "apiVersion": "v1",
+                                "fieldsType": "FieldsV1",
+                                "fieldsV1": {},
+                            }
+                            for n in range(2_000)
+                        ],
+                    }
+                }
+            ),
+        ),
+        201,
+    ),
 }

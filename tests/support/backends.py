@@ -37,8 +37,8 @@ class Listening:
 
 @asynccontextmanager
 async def listening(
-    handler: Handler, directory: Path, *names: str, clients: Trust | None = None, host: str = "",
-) -> AsyncIterator[Listening]:  # fmt: skip
+    handler: Handler, directory: Path, *names: str, clients: Trust | None = None, host: str = ""
+) -> AsyncIterator[Listening]:
     """With a certificate for these names."""
     host = host or own_address()
     authority = Authority.load(directory, clock=SystemClock())
@@ -60,10 +60,13 @@ def endpoint_slice(of: str, *addresses: str, port: int, namespace: str = "defaul
     """One that says who is behind the service."""
     labels = {"kubernetes.io/service-name": of}
     return {
-        "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "addressType": "IPv4",
         "metadata": {"name": f"{of}-1", "namespace": namespace, "labels": labels},
-        "endpoints": [{"addresses": list(addresses)}], "ports": [{"name": "https", "port": port}],
-    }  # fmt: skip
+        "endpoints": [{"addresses": list(addresses)}],
+        "ports": [{"name": "https", "port": port}],
+    }
 
 
 def endpoints(of: str, *addresses: str, port: int, namespace: str = "default") -> dict[str, Any]:

@@ -69,13 +69,19 @@ def state_of(pod: Pod) -> State:
         "phase": status["phase"],
         "resizeConditions": [
             {key: usage_aside(str(each[key])) if key == "message" else each[key] for key in kept if key in each}
-            for each in conditions if each["type"] in _RESIZE],
+            for each in conditions
+            if each["type"] in _RESIZE
+        ],
         "ready": [
             [each["type"], each["status"], each.get("reason")]
-            for each in conditions if each["type"] in ("Ready", "ContainersReady")],
+            for each in conditions
+            if each["type"] in ("Ready", "ContainersReady")
+        ],
         "containers": [
-            _container(each) for each in (*status.get("initContainerStatuses", ()), *status["containerStatuses"])]
-        if "containerStatuses" in status else [],
+            _container(each) for each in (*status.get("initContainerStatuses", ()), *status["containerStatuses"])
+        ]
+        if "containerStatuses" in status
+        else [],
         "podAllocatedResources": status.get("allocatedResources"),
         "podResources": status.get("resources"),
     }
@@ -84,17 +90,29 @@ def state_of(pod: Pod) -> State:
 def _container(status: State) -> State:
     name, details = next(iter(status["state"].items()))
     shown = {
-        "name": status["name"], "resources": status.get("resources"),
-        "allocatedResources": status.get("allocatedResources"), "restartCount": status["restartCount"],
-        "ready": status["ready"], "state": name, "stateReason": details.get("reason")}
+        "name": status["name"],
+        "resources": status.get("resources"),
+        "allocatedResources": status.get("allocatedResources"),
+        "restartCount": status["restartCount"],
+        "ready": status["ready"],
+        "state": name,
+        "stateReason": details.get("reason"),
+    }
     return {key: value for key, value in shown.items() if value is not None}
 
 
 def _event(event: Event, watch: str) -> State:
     about = event.involved_object
     return {
-        "watch": watch, "pod": about.name, "fieldPath": about.field_path or None, "type": event.type,
-        "reason": event.reason, "message": event.message, "component": event.source.component, "count": event.count}
+        "watch": watch,
+        "pod": about.name,
+        "fieldPath": about.field_path or None,
+        "type": event.type,
+        "reason": event.reason,
+        "message": event.message,
+        "component": event.source.component,
+        "count": event.count,
+    }
 
 
 def _plain(recorded: Iterable[State]) -> list[State]:
@@ -165,8 +183,10 @@ def _has_to_come(state: State, following: State) -> bool:
     """Whether an init container that runs has other resources in the state that follows."""
     later = {each["name"]: each for each in following["containers"] if each["state"] == "running"}
     return state["phase"] == "Pending" and any(
-        each["resources"] != later[each["name"]]["resources"] for each in state["containers"]
-        if each["state"] == "running" and each["name"] in later)
+        each["resources"] != later[each["name"]]["resources"]
+        for each in state["containers"]
+        if each["state"] == "running" and each["name"] in later
+    )
 
 
 # ---------------------------------------------------------------------- the replay
@@ -190,11 +210,13 @@ class Replay:
         self.expected = Expected(self.case)
         self.informers: tuple[Informer[Any], ...] = (
             Informer(self.client, Pod, clock=self.clock, namespace=NAMESPACE),
-            Informer(self.client, Event, clock=self.clock, namespace=NAMESPACE))
+            Informer(self.client, Event, clock=self.clock, namespace=NAMESPACE),
+        )
         self.informers[0].add_handler(add=self._saw, update=lambda _, pod: self._saw(pod), delete=self._gone)
         self.informers[1].add_handler(
             add=lambda event: self.events.append(_event(event, "ADDED")),
-            update=lambda _, event: self.events.append(_event(event, "MODIFIED")))
+            update=lambda _, event: self.events.append(_event(event, "MODIFIED")),
+        )
 
     def _saw(self, pod: Pod) -> None:
         self.pods[pod.metadata.name] = pod

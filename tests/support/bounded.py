@@ -46,9 +46,11 @@ class Figures:
     where: str = field(default="", repr=False)
 
     def __str__(self) -> str:
-        return (f"{self.attack}: {self.requests} requests, longest turn {self.turn_ms:.0f} ms, second client p99 "
-                f"{self.p99_ms:.0f} ms (worst {self.worst_ms:.0f}), "
-                f"grew {self.peak_mib:.0f} MiB, kept {self.kept_mib:.0f} MiB")
+        return (
+            f"{self.attack}: {self.requests} requests, longest turn {self.turn_ms:.0f} ms, second client p99 "
+            f"{self.p99_ms:.0f} ms (worst {self.worst_ms:.0f}), "
+            f"grew {self.peak_mib:.0f} MiB, kept {self.kept_mib:.0f} MiB"
+        )
 
     def check(self, *, turn_ms: float = TURN_MS, peak_mib: float = PEAK_MIB, kept_mib: float = KEPT_MIB) -> "Figures":
         assert self.turn_ms <= turn_ms, f"{self}\n{self.where}"
@@ -89,12 +91,21 @@ class Victim:
             context.load_cert_chain(certificate, key)
         return context
 
-    def ask(self, method: str, path: str, body: bytes | Any = None, *, content_type: str = "application/json",
-            headers: Mapping[str, str] | None = None, anonymous: bool = False) -> Answer:
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: bytes | Any = None,
+        *,
+        content_type: str = "application/json",
+        headers: Mapping[str, str] | None = None,
+        anonymous: bool = False,
+    ) -> Answer:
         """One request on a connection of its own; what is not bytes is sent as JSON."""
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         connection = http.client.HTTPSConnection(
-            "127.0.0.1", self.port, context=self.tls(anonymous=anonymous), timeout=ANSWER_SECONDS)
+            "127.0.0.1", self.port, context=self.tls(anonymous=anonymous), timeout=ANSWER_SECONDS
+        )
         self.requests += 1
         try:
             with suppress(BrokenPipeError):  # refused before all of it was sent; the answer says why
@@ -120,7 +131,7 @@ class Victim:
     # ------------------------------------------------------------------ measuring
 
     def measure(
-        self, attack: str, work: Callable[[], object], *, settle: float = 0.0, stored_mib: float = 0.0,
+        self, attack: str, work: Callable[[], object], *, settle: float = 0.0, stored_mib: float = 0.0
     ) -> Figures:
         """Attack, and `settle` seconds later (for what the attack has others do) say what it cost. What it is meant to
         store is not waited for to go."""
@@ -162,7 +173,7 @@ class Victim:
         return 1000 * float(self._record()[2])
 
     def _record(self) -> Any:
-        return RECORD.unpack(self.shared.read_bytes()[:RECORD.size])
+        return RECORD.unpack(self.shared.read_bytes()[: RECORD.size])
 
     def _neighbour(self) -> tuple[float, float, int]:
         assert self.neighbour.stdin
@@ -209,12 +220,34 @@ def bounded(root: Path, *options: str, node: str = "none", memory: int = MEMORY)
     root.mkdir(parents=True, exist_ok=True)
     shared.write_bytes(b"\0" * SIZE)
     ready, tell = os.pipe()
-    command = [sys.executable, str(HERE / "bounded_server.py"), str(shared), str(memory), "up", "--data", str(data),
-               "--kubeconfig", str(root / "user.kubeconfig"), "--port", "0", "--node", node, "--eviction-hard", "",
-               *options]  # fmt: skip
+    command = [
+        sys.executable,
+        str(HERE / "bounded_server.py"),
+        str(shared),
+        str(memory),
+        "up",
+        "--data",
+        str(data),
+        "--kubeconfig",
+        str(root / "user.kubeconfig"),
+        "--port",
+        "0",
+        "--node",
+        node,
+        "--eviction-hard",
+        "",
+        *options,
+    ]
     with (root / "server.log").open("ab") as log:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=(tell,),
-                                   env=os.environ | {"PODFIT_READY_FD": str(tell)}, process_group=0)
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            pass_fds=(tell,),
+            env=os.environ | {"PODFIT_READY_FD": str(tell)},
+            process_group=0,
+        )
     os.close(tell)
     neighbour = None
     try:

@@ -46,7 +46,7 @@ class Told(Turns):
         RECORD.pack_into(self._shared, 0, asked, self._round, self.worst)
 
     def say_where(self, text: str) -> None:
-        self._shared[WHERE:SIZE] = text.encode()[-(SIZE - WHERE):].ljust(SIZE - WHERE, b"\0")
+        self._shared[WHERE:SIZE] = text.encode()[-(SIZE - WHERE) :].ljust(SIZE - WHERE, b"\0")
 
 
 def watch(told: Told, thread: int) -> None:

@@ -24,7 +24,8 @@ WHAT, FIGURE = "campaign-what", "campaign-figure"
 
 def add_option(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--campaign", type=Path, metavar="PAGE", help="write the results of the campaign's tests into this page")
+        "--campaign", type=Path, metavar="PAGE", help="write the results of the campaign's tests into this page"
+    )
 
 
 @pytest.fixture

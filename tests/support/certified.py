@@ -46,8 +46,7 @@ class Certified:
     def _client(self, user: str, groups: tuple[str, ...]) -> HttpsClient:
         if user not in self._clients:
             pair = self._authority.client(user.replace(":", "-"), user=user, groups=groups)
-            tls = client_context(
-                authorities=self._authority.certificate, certificate=pair.certificate, key=pair.key)
+            tls = client_context(authorities=self._authority.certificate, certificate=pair.certificate, key=pair.key)
             self._clients[user] = HttpsClient(f"https://{HOST}:{self._port}", tls)
         return self._clients[user]
 

@@ -101,11 +101,17 @@ def page(checklist: Checklist, shown: Shown, today: str) -> str:
             result = _result(row, checklist, tests)
             good += result == "passed"
             lines.append(f"| {row} | {behaviour} | {_named(tests)} | {result} |")
-    return "\n".join([
-        "# Conformance", "",
-        "Written by `make conformance` from [checklist.toml](checklist.toml) and the tests marked with a row.", "",
-        f"Last run: {today}; {good} of {len(checklist.ids)} rows shown.", *lines, "",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            "# Conformance",
+            "",
+            "Written by `make conformance` from [checklist.toml](checklist.toml) and the tests marked with a row.",
+            "",
+            f"Last run: {today}; {good} of {len(checklist.ids)} rows shown.",
+            *lines,
+            "",
+        ]
+    )
 
 
 def _result(row: str, checklist: Checklist, tests: dict[str, str]) -> str:

@@ -60,9 +60,12 @@ class Machine:
         self.cgroups.create(self.pod, CgroupConfig(cpu_quota=50_000, memory_limit=64 << 20))
         sandbox_id = await runtime.run_sandbox(self.sandbox)
         config = ContainerConfig(
-            name="c", image="busybox:1.36", command=STAY, log_path="c.log",
+            name="c",
+            image="busybox:1.36",
+            command=STAY,
+            log_path="c.log",
             resources=LinuxResources(cpu_shares=256, cpu_quota=20_000, cpu_period=100_000, memory_limit=32 << 20),
-        )  # fmt: skip
+        )
         container_id = await runtime.create_container(sandbox_id, config, self.sandbox)
         await runtime.start_container(container_id)
         return sandbox_id, container_id

@@ -65,12 +65,31 @@ class Member:
 
     def start(self) -> None:
         command = [
-            program(), "--name", self.name, "--data-dir", str(self.directory / self.name),
-            "--listen-client-urls", self.client, "--advertise-client-urls", self.client,
-            "--listen-peer-urls", self.peer, "--initial-advertise-peer-urls", self.peer,
-            "--initial-cluster", self.cluster, "--max-request-bytes", str(8 * 2**20), "--log-level", "error",
-            "--heartbeat-interval", "100", "--election-timeout", "1000", *self.flags,
-        ]  # fmt: skip
+            program(),
+            "--name",
+            self.name,
+            "--data-dir",
+            str(self.directory / self.name),
+            "--listen-client-urls",
+            self.client,
+            "--advertise-client-urls",
+            self.client,
+            "--listen-peer-urls",
+            self.peer,
+            "--initial-advertise-peer-urls",
+            self.peer,
+            "--initial-cluster",
+            self.cluster,
+            "--max-request-bytes",
+            str(8 * 2**20),
+            "--log-level",
+            "error",
+            "--heartbeat-interval",
+            "100",
+            "--election-timeout",
+            "1000",
+            *self.flags,
+        ]
         with (self.directory / f"{self.name}.log").open("ab") as log:
             environment = {**os.environ, "GOMAXPROCS": "2", "ETCD_UNSUPPORTED_ARCH": "arm64"}
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
@@ -87,7 +106,6 @@ class Member:
                 return b'"true"' in answer.read()
         except OSError:
             return False
-
 
     def await_health(self) -> None:
         end = time.monotonic() + START_SECONDS

@@ -35,7 +35,12 @@ class FakeApi:
         uid = known["metadata"]["uid"] if known else f"uid-{self.revision}"
         labels = more.pop("labels", {})
         metadata = {
-            "name": name, "namespace": namespace, "uid": uid, "resourceVersion": str(self.revision), "labels": labels}
+            "name": name,
+            "namespace": namespace,
+            "uid": uid,
+            "resourceVersion": str(self.revision),
+            "labels": labels,
+        }
         obj = {"metadata": metadata, **more}
         self.objects[namespace, name] = obj
         self._tell("MODIFIED" if known else "ADDED", obj)
@@ -99,7 +104,7 @@ class FakeApi:
         metadata: Document = {"resourceVersion": str(self.revision)}
         if limit and start + limit < len(found):
             metadata["continue"] = f"{start + limit}@{self.revision}"
-        return _json({"metadata": metadata, "items": found[start:start + limit] if limit else found[start:]})
+        return _json({"metadata": metadata, "items": found[start : start + limit] if limit else found[start:]})
 
     async def _watch(self, after: int, request: Request) -> AsyncIterator[bytes]:
         if after < self.oldest:

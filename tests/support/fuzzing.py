@@ -25,34 +25,96 @@ from support.server import Server
 REF = "#/"
 NAMES = ("a", "b", "default", "kube-system", "a.b", "", "A", "x" * 64, "x" * 260, "-", "ü", "..")
 TEXTS = (
-    "", "a", "b", "app", "100m", "1", "-1", "1Gi", "1e999", "0.5", "100%", "150%", "Always", "Never", "TCP", "Exists",
-    "In", "true", "2026-01-01T00:00:00Z", "2026-01-01T00:00:00.000000Z", "yesterday", "example.org/a", "10.0.0.1",
-    "::1", "\u0000", "\ud7ff", "ü", "x" * 300, "$patch", "../..", "/", "/tmp", "http://a", "Zm9v", "*/5 * * * *",
-    "None", "%",
-)  # fmt: skip
+    "",
+    "a",
+    "b",
+    "app",
+    "100m",
+    "1",
+    "-1",
+    "1Gi",
+    "1e999",
+    "0.5",
+    "100%",
+    "150%",
+    "Always",
+    "Never",
+    "TCP",
+    "Exists",
+    "In",
+    "true",
+    "2026-01-01T00:00:00Z",
+    "2026-01-01T00:00:00.000000Z",
+    "yesterday",
+    "example.org/a",
+    "10.0.0.1",
+    "::1",
+    "\u0000",
+    "\ud7ff",
+    "ü",
+    "x" * 300,
+    "$patch",
+    "../..",
+    "/",
+    "/tmp",
+    "http://a",
+    "Zm9v",
+    "*/5 * * * *",
+    "None",
+    "%",
+)
 NUMBERS = (0, 1, -1, 2, 3, 80, 8080, 65536, 2**31 - 1, 2**31, 2**63 - 1, -(2**63), 2**64, 0.5, 1e300)
 ODD: tuple[Any, ...] = (None, "", "a", 0, -1, True, [], {}, [None], {"": ""}, [[]], 1.5)
 CONTAINER = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "100m"}, "limits": {"cpu": "1"}}}
 TEMPLATE = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [CONTAINER]}}
 WORKLOAD = {"selector": {"matchLabels": {"app": "a"}}, "template": TEMPLATE}
 SPECS: dict[str, Any] = {
-    "pods": {"containers": [CONTAINER], "nodeName": "n1"}, "deployments": WORKLOAD, "replicasets": WORKLOAD,
-    "daemonsets": WORKLOAD, "statefulsets": WORKLOAD | {"serviceName": "a"}, "services": {"ports": [{"port": 80}]},
+    "pods": {"containers": [CONTAINER], "nodeName": "n1"},
+    "deployments": WORKLOAD,
+    "replicasets": WORKLOAD,
+    "daemonsets": WORKLOAD,
+    "statefulsets": WORKLOAD | {"serviceName": "a"},
+    "services": {"ports": [{"port": 80}]},
     "replicationcontrollers": {"selector": {"app": "a"}, "template": TEMPLATE},
     "jobs": {"template": {"spec": {"containers": [CONTAINER], "restartPolicy": "Never"}}},
-}  # fmt: skip
+}
 QUERIES = (
-    "", "", "", "", "dryRun=All", "dryRun=Some", "fieldValidation=Strict", "fieldValidation=Ignore", "fieldManager=f",
-    "fieldManager=f&force=true", "propagationPolicy=Foreground", "propagationPolicy=Orphan", "gracePeriodSeconds=0",
-    "limit=1", "limit=-1", "limit=1&continue=abc", "labelSelector=a%3Db", "labelSelector=a+in+(b)",
-    "fieldSelector=metadata.name%3Da", "fieldSelector=x%3Dy", "resourceVersion=1", "resourceVersion=0",
-    "resourceVersion=99999", "resourceVersionMatch=Exact&resourceVersion=1", "timeout=1s", "pretty=true",
-)  # fmt: skip
+    "",
+    "",
+    "",
+    "",
+    "dryRun=All",
+    "dryRun=Some",
+    "fieldValidation=Strict",
+    "fieldValidation=Ignore",
+    "fieldManager=f",
+    "fieldManager=f&force=true",
+    "propagationPolicy=Foreground",
+    "propagationPolicy=Orphan",
+    "gracePeriodSeconds=0",
+    "limit=1",
+    "limit=-1",
+    "limit=1&continue=abc",
+    "labelSelector=a%3Db",
+    "labelSelector=a+in+(b)",
+    "fieldSelector=metadata.name%3Da",
+    "fieldSelector=x%3Dy",
+    "resourceVersion=1",
+    "resourceVersion=0",
+    "resourceVersion=99999",
+    "resourceVersionMatch=Exact&resourceVersion=1",
+    "timeout=1s",
+    "pretty=true",
+)
 ACCEPTS = ("application/json",) * 6 + (
-    "application/yaml", "*/*", "application/json;as=Table;v=v1;g=meta.k8s.io", "text/html",
+    "application/yaml",
+    "*/*",
+    "application/json;as=Table;v=v1;g=meta.k8s.io",
+    "text/html",
     "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
-    "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", "application/vnd.kubernetes.protobuf",
-)  # fmt: skip
+    "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
+    "application/vnd.kubernetes.protobuf",
+)
 PATCHES = (MERGE_PATCH, STRATEGIC_PATCH, JSON_PATCH, APPLY_PATCH)
 KINDS = 3
 PATIENCE = 20.0  # seconds until a request counts as one that hangs
@@ -67,9 +129,7 @@ class Builder:
         for info in resources():
             self._schemas.add(info)
 
-    def document(
-        self, info: ResourceInfo, name: str, namespace: str, *, grafts: int | None = None
-    ) -> dict[str, Any]:
+    def document(self, info: ResourceInfo, name: str, namespace: str, *, grafts: int | None = None) -> dict[str, Any]:
         """An object of the kind, valid but for what was grafted onto it."""
         meta: dict[str, Any] = {"name": name} | ({"namespace": namespace} if info.namespaced else {})
         base: dict[str, Any] = {"apiVersion": info.group_version, "kind": info.kind, "metadata": meta}
@@ -249,4 +309,3 @@ async def _records(server: Server) -> AsyncIterator[tuple[ResourceInfo, Record]]
             continue
         for record in (await server.context.store.list(stored.prefix(info))).records:
             yield info, record
-

@@ -41,9 +41,11 @@ def recorded(pattern: str) -> Iterator[tuple[str, Case]]:
 
 
 def parametrize(
-    pattern: str, wanted: Callable[[Case], bool] = lambda case: True, *,
+    pattern: str,
+    wanted: Callable[[Case], bool] = lambda case: True,
+    *,
     whole: Callable[[Case], bool] = lambda case: True,
-) -> pytest.MarkDecorator:  # fmt: skip
+) -> pytest.MarkDecorator:
     """One test for each case that is wanted; the test takes it as `case`.
 
     `whole` is false of a case whose answer is compared by code and reason only: its text is ours.

@@ -97,7 +97,8 @@ class OnHost:
 
     def _failure(self, item: pytest.Item, text: str) -> pytest.TestReport:
         return pytest.TestReport(
-            nodeid=item.nodeid, location=item.location, keywords={}, outcome="failed", longrepr=text, when="call")
+            nodeid=item.nodeid, location=item.location, keywords={}, outcome="failed", longrepr=text, when="call"
+        )
 
     @property
     def _log(self) -> Path:
@@ -109,11 +110,23 @@ class OnHost:
         path = CHECKOUT / ".guest" / f"reports-{os.getpid()}"
         path.write_text("")
         command = [
-            "setpriv", "--pdeathsig", "TERM", str(CHECKOUT / "scripts/guest"), sys.executable, "-m", "pytest",
-            "-p", "no:cacheprovider", "-m", "guest or campaign", *nodeids]
+            "setpriv",
+            "--pdeathsig",
+            "TERM",
+            str(CHECKOUT / "scripts/guest"),
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "no:cacheprovider",
+            "-m",
+            "guest or campaign",
+            *nodeids,
+        ]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                command, cwd=CHECKOUT, stdout=log, stderr=subprocess.STDOUT, env=os.environ | {REPORTS: str(path)})
+                command, cwd=CHECKOUT, stdout=log, stderr=subprocess.STDOUT, env=os.environ | {REPORTS: str(path)}
+            )
         try:
             yield from _follow(path, self._process)
         finally:

@@ -38,8 +38,18 @@ class KubeletProcess:
         if not self.kubeconfig.exists() and not bootstrap.exists():
             made = run(PODFIT, "token", "create", "--kubeconfig", str(self.admin), "--out", str(bootstrap))
             assert made.code == 0, made.err
-        command = [PODFIT, "kubelet", "--data", str(self.data), "--node-name", self.name, "--bootstrap-kubeconfig",
-                   str(bootstrap), *self.options, *options]  # fmt: skip
+        command = [
+            PODFIT,
+            "kubelet",
+            "--data",
+            str(self.data),
+            "--node-name",
+            self.name,
+            "--bootstrap-kubeconfig",
+            str(bootstrap),
+            *self.options,
+            *options,
+        ]
         said = len(self.said())
         with (self.data / "kubelet.log").open("a") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, text=True)

@@ -132,8 +132,13 @@ class Life:
             case "PATCH":
                 kind = JSON_PATCH if isinstance(request["body"], list) else STRATEGIC_PATCH
                 await self.client.patch(
-                    Pod, name, self.namespace, request["body"], content_type=kind,
-                    subresource=request["sub"].removeprefix("/"))
+                    Pod,
+                    name,
+                    self.namespace,
+                    request["body"],
+                    content_type=kind,
+                    subresource=request["sub"].removeprefix("/"),
+                )
 
     async def _put(self, body: Document) -> None:
         kind = KINDS[body["kind"]]
@@ -210,7 +215,8 @@ def _cpu_and_memory(resources: Document) -> Document:
     """Where upstream loses the other names while the pod runs, podfit keeps them (PQ-13)."""
     kept = {
         kind: {name: amount for name, amount in amounts.items() if name in ("cpu", "memory") and amount != NO_LIMIT}
-        for kind, amounts in resources.items()}
+        for kind, amounts in resources.items()
+    }
     return {kind: amounts for kind, amounts in kept.items() if amounts}
 
 
@@ -224,8 +230,9 @@ def _settle(status: Document) -> None:
 
 
 def _recorded_event(event: Document) -> str:
-    return _line(event["component"], event["type"], event["reason"], event.get("fieldPath", ""),
-                 json.dumps(event["message"]))
+    return _line(
+        event["component"], event["type"], event["reason"], event.get("fieldPath", ""), json.dumps(event["message"])
+    )
 
 
 def _line(*words: str) -> str:
@@ -272,7 +279,9 @@ def _unequal(ours: Any, theirs: Any, path: str = "") -> str:
         keys = sorted(ours.keys() | theirs.keys())
         return ", ".join(
             _unequal(ours.get(key), theirs.get(key), f"{path}.{key}")
-            for key in keys if ours.get(key) != theirs.get(key))
+            for key in keys
+            if ours.get(key) != theirs.get(key)
+        )
     if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
         pairs = enumerate(zip(ours, theirs, strict=True))
         return ", ".join(_unequal(one, other, f"{path}[{n}]") for n, (one, other) in pairs if one != other)

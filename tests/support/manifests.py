@@ -26,11 +26,24 @@ def revision(owner: dict[str, Any], number: int, *, image: str, cause: str) -> d
     labels = {"app": name, "pod-template-hash": str(number)}
     found = deployment(name, image, replicas=0)
     template = found["spec"]["template"] | {"metadata": {"labels": labels}}
-    replicas = made("apps/v1", "ReplicaSet", f"{name}-{number}", labels=labels,
-                    spec={"replicas": 0, "selector": {"matchLabels": labels}, "template": template})  # fmt: skip
+    replicas = made(
+        "apps/v1",
+        "ReplicaSet",
+        f"{name}-{number}",
+        labels=labels,
+        spec={"replicas": 0, "selector": {"matchLabels": labels}, "template": template},
+    )
     replicas["metadata"]["annotations"] = {
-        "deployment.kubernetes.io/revision": str(number), "kubernetes.io/change-cause": cause}
-    replicas["metadata"]["ownerReferences"] = [{
-        "apiVersion": "apps/v1", "kind": "Deployment", "name": name, "uid": owner["metadata"]["uid"],
-        "controller": True}]
+        "deployment.kubernetes.io/revision": str(number),
+        "kubernetes.io/change-cause": cause,
+    }
+    replicas["metadata"]["ownerReferences"] = [
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "name": name,
+            "uid": owner["metadata"]["uid"],
+            "controller": True,
+        }
+    ]
     return replicas

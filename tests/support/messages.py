@@ -20,8 +20,14 @@ _GZIP = re.compile(rb"\x1f\x8b\x08\x00{5}\x02\xff")
 _NOT_A_POINTER = b"\xc8\xde\x1f\x00"
 """gogoproto.nullable = false, with which Go writes a field even when it is empty."""
 _API, _MACHINERY = "k8s.io.api.", "k8s.io.apimachinery.pkg."
-_INLINE = ("EphemeralContainerCommon", "IngressRuleValue", "PersistentVolumeSource", "ProbeHandler", "Rule",
-           "VolumeSource")
+_INLINE = (
+    "EphemeralContainerCommon",
+    "IngressRuleValue",
+    "PersistentVolumeSource",
+    "ProbeHandler",
+    "Rule",
+    "VolumeSource",
+)
 _RENAMED = {"aPIGroup": "apiGroup", "uID": "uid", "Webhooks": "webhooks"}
 
 
@@ -209,9 +215,13 @@ def _items(message: Any, values: _Values, _: bool) -> list[str]:
 
 
 _SPECIAL = {
-    f"{_MACHINERY}api.resource.Quantity": _quantity, f"{_MACHINERY}util.intstr.IntOrString": _int_or_string,
-    f"{_MACHINERY}apis.meta.v1.Time": _time, f"{_MACHINERY}apis.meta.v1.MicroTime": _micro_time,
-    f"{_MACHINERY}apis.meta.v1.FieldsV1": _fields, f"{_MACHINERY}runtime.RawExtension": _raw,
-    f"{_API}authentication.v1.ExtraValue": _items, f"{_API}authorization.v1.ExtraValue": _items,
+    f"{_MACHINERY}api.resource.Quantity": _quantity,
+    f"{_MACHINERY}util.intstr.IntOrString": _int_or_string,
+    f"{_MACHINERY}apis.meta.v1.Time": _time,
+    f"{_MACHINERY}apis.meta.v1.MicroTime": _micro_time,
+    f"{_MACHINERY}apis.meta.v1.FieldsV1": _fields,
+    f"{_MACHINERY}runtime.RawExtension": _raw,
+    f"{_API}authentication.v1.ExtraValue": _items,
+    f"{_API}authorization.v1.ExtraValue": _items,
     f"{_API}certificates.v1.ExtraValue": _items,
-}  # fmt: skip
+}

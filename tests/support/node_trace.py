@@ -144,7 +144,8 @@ class Trace:
         yield on.SyncStarted(desired, tuple(record), PodResources(record, now.spec.resources))
         statuses = tuple(
             ContainerStatus(name=each.name, resources=each.resources, allocated_resources=each.resources.requests)
-            for each in now.spec.containers)
+            for each in now.spec.containers
+        )
         yield on.StatusGenerated(uid, replace(desired.status, phase="Running", container_statuses=statuses))
 
     def _shown(self) -> dict[str, str]:
@@ -153,7 +154,8 @@ class Trace:
         shown = {
             f"{uid} {condition.type}": f"{condition.reason} {condition.message}".strip()
             for by_uid in (state.conditions.pending, state.conditions.in_progress)
-            for uid, condition in sorted(by_uid.items())}
+            for uid, condition in sorted(by_uid.items())
+        }
         shown |= {f"reserved {uid}": _amounts(counts.requests) for uid, counts in state.reservations.held.items()}
         return shown | ({"queue": " ".join(state.queue)} if state.queue else {})
 

@@ -1,7 +1,7 @@
 """Two nodes with a pod each, and what these refer to: the cluster that the rules of a node are tried on.
 
-    mine   on n1: secret s1, config map c1, claim1 on pv1 (mounted with secret other/mount), ephemeral claim, drivers
-    theirs on n2: secret s2, config map c2, claim2 on pv2;     nobody refers to s3 and c3, unbound is on no node
+mine   on n1: secret s1, config map c1, claim1 on pv1 (mounted with secret other/mount), ephemeral claim, drivers
+theirs on n2: secret s2, config map c2, claim2 on pv2;     nobody refers to s3 and c3, unbound is on no node
 """
 
 import json
@@ -37,16 +37,21 @@ def named(name: str) -> dict[str, Any]:
 
 
 def mirror(
-    *, annotations: dict[str, str] | None = None, owners: list[dict[str, Any]] | None = None,
-    volume: dict[str, Any] | None = None, container: dict[str, Any] | None = None, **spec: Any,
-) -> dict[str, Any]:  # fmt: skip
+    *,
+    annotations: dict[str, str] | None = None,
+    owners: list[dict[str, Any]] | None = None,
+    volume: dict[str, Any] | None = None,
+    container: dict[str, Any] | None = None,
+    **spec: Any,
+) -> dict[str, Any]:
     """A mirror pod of n1 that is allowed, but for what is given."""
     owner = {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "{n1}", "controller": True}
     noted = {"kubernetes.io/config.mirror": "x"} if annotations is None else annotations
     meta: dict[str, Any] = {
-        "name": "static-n1", "annotations": noted,
+        "name": "static-n1",
+        "annotations": noted,
         "ownerReferences": [owner | changed for changed in ([{}] if owners is None else owners)],
-    }  # fmt: skip
+    }
     full = {"nodeName": "n1", "containers": [{"name": "c", "image": "i", **(container or {})}], **spec}
     return {"metadata": meta, "spec": full | ({"volumes": [{"name": "v", **volume}]} if volume else {})}
 
@@ -67,9 +72,14 @@ async def node_world(server: Server) -> dict[str, str]:
     await server.namespace("other")
     uids = {}
     for name in ("n1", "n2"):
-        uids[name] = await _made(server, NODES, {
-            "metadata": {"name": name, "labels": {"node-restriction.kubernetes.io/team": "a"}},
-            "spec": {"taints": [{"key": "dedicated", "effect": "NoExecute"}]}})
+        uids[name] = await _made(
+            server,
+            NODES,
+            {
+                "metadata": {"name": name, "labels": {"node-restriction.kubernetes.io/team": "a"}},
+                "spec": {"taints": [{"key": "dedicated", "effect": "NoExecute"}]},
+            },
+        )
     for index in "123":
         await _made(server, SECRETS, named(f"s{index}"))
         await _made(server, CONFIG_MAPS, named(f"c{index}"))
@@ -82,8 +92,11 @@ async def node_world(server: Server) -> dict[str, str]:
         await _made(server, DRIVERS, named(driver) | {"spec": {"tokenRequests": [{"audience": audience}]}})
     for index in "12":
         await _made(server, VOLUMES, _volume(index))
-        await _made(server, CLAIMS, named(f"claim{index}") | {"spec": SIZE | {
-            "volumeName": f"pv{index}", "storageClassName": ""}})
+        await _made(
+            server,
+            CLAIMS,
+            named(f"claim{index}") | {"spec": SIZE | {"volumeName": f"pv{index}", "storageClassName": ""}},
+        )
     await _made(server, CLAIMS, named("mine-scratch") | {"spec": SIZE})
     uids["mine"] = await _made(server, PODS, _pod("mine", "n1", "1"))
     uids["theirs"] = await _made(server, PODS, _pod("theirs", "n2", "2"))
@@ -100,13 +113,19 @@ def filled(body: Any, uids: dict[str, str]) -> Any:
 
 def _volume(index: str) -> dict[str, Any]:
     csi = {
-        "driver": "claims.example.com", "volumeHandle": "h",
+        "driver": "claims.example.com",
+        "volumeHandle": "h",
         "nodeStageSecretRef": {"namespace": "other", "name": "mount"},
         "controllerPublishSecretRef": {"namespace": "other", "name": "attach"},
-    }  # fmt: skip
-    return named(f"pv{index}") | {"spec": {
-        "accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "csi": csi,
-        "claimRef": {"namespace": "default", "name": f"claim{index}"}}}
+    }
+    return named(f"pv{index}") | {
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "capacity": {"storage": "1Gi"},
+            "csi": csi,
+            "claimRef": {"namespace": "default", "name": f"claim{index}"},
+        }
+    }
 
 
 def _pod(name: str, node: str, index: str, *, claim: bool = True) -> dict[str, Any]:
@@ -120,9 +139,11 @@ def _pod(name: str, node: str, index: str, *, claim: bool = True) -> dict[str, A
         ]
     secret = {"secretKeyRef": {"name": f"s{index}", "key": "k"}}
     spec: dict[str, Any] = {
-        "containers": [{"name": "c", "image": "i", "env": [{"name": "A", "valueFrom": secret}]}], "volumes": volumes,
-        "automountServiceAccountToken": False, "tolerations": [{"operator": "Exists"}],
-    }  # fmt: skip
+        "containers": [{"name": "c", "image": "i", "env": [{"name": "A", "valueFrom": secret}]}],
+        "volumes": volumes,
+        "automountServiceAccountToken": False,
+        "tolerations": [{"operator": "Exists"}],
+    }
     return named(name) | {"spec": spec | ({"nodeName": node} if node else {})}
 
 

@@ -20,12 +20,11 @@ def placed(pod: Pod, *, uid: str = "") -> Pod:
 def resized(pod: Pod, *, level: ResourceRequirements | None = None, **containers: ResourceRequirements) -> Pod:
     """The next generation of the pod, with other resources for the containers named and for the pod."""
     init, regular = (
-        tuple(
-            msgspec.structs.replace(each, resources=containers.get(each.name, each.resources)) for each in group
-        )
+        tuple(msgspec.structs.replace(each, resources=containers.get(each.name, each.resources)) for each in group)
         for group in (pod.spec.init_containers, pod.spec.containers)
     )
     spec = msgspec.structs.replace(
-        pod.spec, init_containers=init, containers=regular, resources=level or pod.spec.resources)
+        pod.spec, init_containers=init, containers=regular, resources=level or pod.spec.resources
+    )
     meta = msgspec.structs.replace(pod.metadata, generation=pod.metadata.generation + 1)
     return msgspec.structs.replace(pod, spec=spec, metadata=meta)

@@ -66,7 +66,8 @@ class _Runtime:
     async def update_container_resources(self, container_id: str, resources: LinuxResources) -> None:
         self._calls.said.append(
             f"update {container_id} memory={resources.memory_limit} quota={resources.cpu_quota} "
-            f"shares={resources.cpu_shares}")
+            f"shares={resources.cpu_shares}"
+        )
         await self._inner.update_container_resources(container_id, resources)
 
 
@@ -92,7 +93,7 @@ class _Cgroups:
 
 class RealNode:
     def __init__(
-        self, root: Path, server: Server, runtime: CRIRuntime, cgroups: Cgroups, *, gates: FeatureGates, **machine: Any,
+        self, root: Path, server: Server, runtime: CRIRuntime, cgroups: Cgroups, *, gates: FeatureGates, **machine: Any
     ) -> None:
         self.root, self.server, self.runtime, self.cgroups = root, server, runtime, cgroups
         self.calls = Calls()
@@ -102,12 +103,19 @@ class RealNode:
     def new_kubelet(self) -> Kubelet:
         size = capacity(self.root)
         config = KubeletConfig(
-            name="n1", root=self.root / "kubelet", host_ip="127.0.0.1", capacity=size, allocatable=size)
+            name="n1", root=self.root / "kubelet", host_ip="127.0.0.1", capacity=size, allocatable=size
+        )
         runtime: Any = _Runtime(self.runtime, self.calls)
         cgroups: Any = _Cgroups(self.cgroups, self.calls)
         return Kubelet(
-            client=Client(Local(self.server.api.handler, IDENTITY)), runtime=runtime, cgroups=cgroups,
-            config=config, machine=self._machine, mounter=TmpfsMounter(), clock=SystemClock())
+            client=Client(Local(self.server.api.handler, IDENTITY)),
+            runtime=runtime,
+            cgroups=cgroups,
+            config=config,
+            machine=self._machine,
+            mounter=TmpfsMounter(),
+            clock=SystemClock(),
+        )
 
     # ------------------------------------------------------------------ the API
 
@@ -128,7 +136,8 @@ class RealNode:
         changes = [{"name": each.replace("_", "-"), "resources": needed} for each, needed in containers.items()]
         spec = {"containers": changes} if changes else {}
         await self.server.client.patch(
-            Pod, name, "default", {"spec": {**spec, **({"resources": pod} if pod else {})}}, subresource="resize")
+            Pod, name, "default", {"spec": {**spec, **({"resources": pod} if pod else {})}}, subresource="resize"
+        )
 
     async def pod(self, name: str) -> Pod | None:
         try:
@@ -171,8 +180,12 @@ class RealNode:
         path = self.pod_path(pod)
         cpu = self.cgroups.read_cpu(path)
         return PodValues(
-            shares=cpu.shares, quota=cpu.quota, period=cpu.period, memory=self.cgroups.read_memory(path),
-            weight=cpu.weight)
+            shares=cpu.shares,
+            quota=cpu.quota,
+            period=cpu.period,
+            memory=self.cgroups.read_memory(path),
+            weight=cpu.weight,
+        )
 
     def requests(self, pod: Pod, name: str, milli: int) -> bool:
         """Whether the container's share is that of these millicores; on v2 by either conversion (R-184)."""
@@ -223,13 +236,23 @@ def needs(cpu: str = "", memory: str = "", *, limit_cpu: str = "", limit_memory:
 
 
 def container(
-    name: str, resources: dict[str, Any] | None = None, *, script: str = STAY, restart_for: tuple[str, ...] = (),
+    name: str,
+    resources: dict[str, Any] | None = None,
+    *,
+    script: str = STAY,
+    restart_for: tuple[str, ...] = (),
     **more: Any,
 ) -> dict[str, Any]:
     policies = [{"resourceName": each, "restartPolicy": "RestartContainer"} for each in restart_for]
     return {
-        "name": name, "image": images.BUSYBOX, "imagePullPolicy": "Never", "command": ["sh", "-c", script],
-        "resources": resources or {}, **({"resizePolicy": policies} if policies else {}), **more}
+        "name": name,
+        "image": images.BUSYBOX,
+        "imagePullPolicy": "Never",
+        "command": ["sh", "-c", script],
+        "resources": resources or {},
+        **({"resizePolicy": policies} if policies else {}),
+        **more,
+    }
 
 
 def qos(pod: Pod) -> Any:

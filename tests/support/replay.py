@@ -62,8 +62,9 @@ class Replay:
 
     async def prepare(self, case: Case, *, certificate: bool = False) -> None:
         """`certificate`: with the config map of the cluster's authority, which most recordings were made without."""
-        await self.send({"method": "POST", "path": "/api/v1/namespaces", "ua": RECORDER,
-                         "body": {"metadata": {"name": NAMESPACE}}})  # fmt: skip
+        await self.send(
+            {"method": "POST", "path": "/api/v1/namespaces", "ua": RECORDER, "body": {"metadata": {"name": NAMESPACE}}}
+        )
         await self._server.account(NAMESPACE, certificate=certificate)
         if "{jwt}" in str(case.get("request")):
             self._names["jwt"] = await self._token()
@@ -128,8 +129,12 @@ def _repeated(body: Any) -> Any:
 def admin_certificate() -> bytes:
     """What the recorded administrator showed: `admin` of `system:masters`."""
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "admin"),
-                      x509.NameAttribute(NameOID.ORGANIZATION_NAME, "system:masters")])
+    name = x509.Name(
+        [
+            x509.NameAttribute(NameOID.COMMON_NAME, "admin"),
+            x509.NameAttribute(NameOID.ORGANIZATION_NAME, "system:masters"),
+        ]
+    )
     day = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
     made = x509.CertificateBuilder(name, name, key.public_key(), 7, day, day + datetime.timedelta(days=1))
     return made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.DER)
@@ -154,8 +159,11 @@ def projected(expected: Any, got: Any) -> Any:
 
 def _flat(item: dict[str, Any]) -> dict[str, Any]:
     """An object of a list as it was recorded: some of its metadata beside what it says."""
-    meta = {name: item["metadata"][name] for name in ("name", "namespace", "labels", "annotations")
-            if name in item["metadata"]}
+    meta = {
+        name: item["metadata"][name]
+        for name in ("name", "namespace", "labels", "annotations")
+        if name in item["metadata"]
+    }
     said = ("rules", "aggregationRule", "roleRef", "subjects")
     return meta | {name: item[name] for name in said if name in item}
 
@@ -246,6 +254,8 @@ def _owned(fields: dict[str, Any]) -> dict[str, Any]:
     meta = fields.get("f:metadata", {})
     annotations = {name: inner for name, inner in meta.get("f:annotations", {}).items() if name != "."}
     return fields | ({"f:metadata": meta | {"f:annotations": annotations}} if "f:annotations" in meta else {})
+
+
 def _of_one_side(item: Any) -> bool:
     """Whether it is there only because of who recorded, or only because of what we are."""
     name = str(item.get("name", "")) if isinstance(item, dict) else ""

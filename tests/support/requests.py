@@ -37,9 +37,11 @@ def request(user: str, *groups: str, dns: tuple[str, ...] = ()) -> bytes:
 def body(name: str, pem: bytes, signer: str = NODE_CLIENT, usages: tuple[str, ...] = USAGES, **spec: Any) -> Any:
     asked = {"request": base64.b64encode(pem).decode(), "signerName": signer, "usages": list(usages), **spec}
     return {
-        "apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "metadata": {"name": name},
+        "apiVersion": "certificates.k8s.io/v1",
+        "kind": "CertificateSigningRequest",
+        "metadata": {"name": name},
         "spec": asked,
-    }  # fmt: skip
+    }
 
 
 def certificate() -> bytes:

@@ -14,9 +14,15 @@ Answer = tuple[int, Any]
 
 
 async def send(
-    server: Server, method: str, path: str, body: Any = None, kind: str = "application/json", *, who: Identity = ADMIN,
+    server: Server,
+    method: str,
+    path: str,
+    body: Any = None,
+    kind: str = "application/json",
+    *,
+    who: Identity = ADMIN,
     **headers: str,
-) -> Answer:  # fmt: skip
+) -> Answer:
     raw = b"" if body is None else json.dumps(body).encode()
     answer = await server.ask(method, path, raw, content_type=kind, identity=who, **headers)
     text = await answer.read()

@@ -22,40 +22,71 @@ TARGET = "target"
 """The name of every object that is tried."""
 SECRET = "TOP-SECRET"
 """What must not be read: it is in every secret and config map."""
-LIMITED_RULES = ({
-    "verbs": ["create", "delete", "get", "list", "patch", "update", "watch"],
-    "apiGroups": ["rbac.authorization.k8s.io"],
-    "resources": ["clusterroles", "clusterrolebindings", "roles", "rolebindings"],
-},)  # fmt: skip
+LIMITED_RULES = (
+    {
+        "verbs": ["create", "delete", "get", "list", "patch", "update", "watch"],
+        "apiGroups": ["rbac.authorization.k8s.io"],
+        "resources": ["clusterroles", "clusterrolebindings", "roles", "rolebindings"],
+    },
+)
 ROLES: Mapping[str, Identity | None] = {
-    "anonymous": None, "authenticated": Identity("outsider"), "view": Identity("viewer"), "edit": Identity("editor"),
-    "admin": Identity("owner"), "node": Identity("system:node:n1", ("system:nodes",)), "limited": Identity("limited"),
-}  # fmt: skip
+    "anonymous": None,
+    "authenticated": Identity("outsider"),
+    "view": Identity("viewer"),
+    "edit": Identity("editor"),
+    "admin": Identity("owner"),
+    "node": Identity("system:node:n1", ("system:nodes",)),
+    "limited": Identity("limited"),
+}
 _METHODS = {
-    "get": "GET", "list": "GET", "watch": "GET", "create": "POST", "update": "PUT", "patch": "PATCH",
-    "delete": "DELETE", "deletecollection": "DELETE",
-}  # fmt: skip
+    "get": "GET",
+    "list": "GET",
+    "watch": "GET",
+    "create": "POST",
+    "update": "PUT",
+    "patch": "PATCH",
+    "delete": "DELETE",
+    "deletecollection": "DELETE",
+}
 _OF_ONE, _OF_ALL = ("get", "update", "patch", "delete"), ("list", "watch", "create", "deletecollection")
 _OF_SUBRESOURCE = ("get", "create", "update", "patch", "delete")
 _MORE_SUBRESOURCES = {
-    ("", "pods"): ("attach", "exec", "portforward", "proxy"), ("", "services"): ("proxy",), ("", "nodes"): ("proxy",)
+    ("", "pods"): ("attach", "exec", "portforward", "proxy"),
+    ("", "services"): ("proxy",),
+    ("", "nodes"): ("proxy",),
 }
 _RBAC = "rbac.authorization.k8s.io"
 SPECIAL = (
-    ("impersonate", "", "users"), ("impersonate", "", "groups"), ("impersonate", "", "serviceaccounts"),
-    ("impersonate", "authentication.k8s.io", "uids"), ("escalate", _RBAC, "clusterroles"), ("escalate", _RBAC, "roles"),
-    ("bind", _RBAC, "clusterroles"), ("bind", _RBAC, "roles"), ("approve", "certificates.k8s.io", "signers"),
+    ("impersonate", "", "users"),
+    ("impersonate", "", "groups"),
+    ("impersonate", "", "serviceaccounts"),
+    ("impersonate", "authentication.k8s.io", "uids"),
+    ("escalate", _RBAC, "clusterroles"),
+    ("escalate", _RBAC, "roles"),
+    ("bind", _RBAC, "clusterroles"),
+    ("bind", _RBAC, "roles"),
+    ("approve", "certificates.k8s.io", "signers"),
     ("sign", "certificates.k8s.io", "signers"),
-)  # fmt: skip
+)
 """Verbs that no request has: group and resource."""
 
 _NODE_MAY = {
-    "pods": ("create", "delete"), "pods/status": ("update", "patch"), "pods/eviction": ("create",),
-    "nodes": ("create", "update", "patch"), "nodes/status": ("update", "patch"), "csinodes": ("create",),
-}  # fmt: skip
+    "pods": ("create", "delete"),
+    "pods/status": ("update", "patch"),
+    "pods/eviction": ("create",),
+    "nodes": ("create", "update", "patch"),
+    "nodes/status": ("update", "patch"),
+    "csinodes": ("create",),
+}
 """What the node authorizer allows without a look at the object; admission judges the rest."""
 _NODE_RELATED = (
-    *_NODE_MAY, "secrets", "configmaps", "persistentvolumeclaims", "persistentvolumes", "serviceaccounts", "leases",
+    *_NODE_MAY,
+    "secrets",
+    "configmaps",
+    "persistentvolumeclaims",
+    "persistentvolumes",
+    "serviceaccounts",
+    "leases",
 )
 """Resources for which the recorded role of nodes does not count, as they are about certain objects."""
 
@@ -134,10 +165,11 @@ def _covered(role: str, asked: Question) -> bool:
 
 def _covers(rule: Mapping[str, Any], asked: Question) -> bool:
     return (
-        asked.verb in rule["verbs"] and asked.group in rule.get("apiGroups", ())
+        asked.verb in rule["verbs"]
+        and asked.group in rule.get("apiGroups", ())
         and asked.full in rule.get("resources", ())
         and (not rule.get("resourceNames") or asked.name in rule["resourceNames"])
-    )  # fmt: skip
+    )
 
 
 @cache
@@ -164,9 +196,10 @@ def _binding(name: str, role: str) -> dict[str, Any]:
     who = ROLES[role]
     assert who is not None
     return {
-        "metadata": {"name": name}, "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": name},
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": name},
         "subjects": [{"apiGroup": _RBAC, "kind": "User", "name": who.user}],
-    }  # fmt: skip
+    }
 
 
 async def _made(server: Server, path: str, body: dict[str, Any]) -> None:

@@ -31,8 +31,8 @@ class Answer(NamedTuple):
 
 
 async def asked(
-    server: Server, method: str, path: str, body: Any = b"", *, content_type: str = JSON, accept: str = "",
-) -> Answer:  # fmt: skip
+    server: Server, method: str, path: str, body: Any = b"", *, content_type: str = JSON, accept: str = ""
+) -> Answer:
     """A request's answer; bodies that are no bytes are sent as JSON, streams are read for a second."""
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     answer = await server.ask(method, path, data, content_type=content_type, accept=accept)

@@ -29,8 +29,15 @@ class World:
         self.metrics, self.recorder = metrics, recorder
 
     async def node(
-        self, name: str, cpu: str = "2", memory: str = "8Gi", *, labels: dict[str, str] | None = None,
-        extra: dict[str, str] | None = None, features: tuple[str, ...] = (), **spec: Any,
+        self,
+        name: str,
+        cpu: str = "2",
+        memory: str = "8Gi",
+        *,
+        labels: dict[str, str] | None = None,
+        extra: dict[str, str] | None = None,
+        features: tuple[str, ...] = (),
+        **spec: Any,
     ) -> None:
         document = {"metadata": {"name": name, "labels": labels or {}}, "spec": spec}
         await self.client.create(convert(document, Node))
@@ -62,11 +69,16 @@ class World:
         """What the node says it has allocated and enforces."""
         held = {"cpu": cpu} | ({"memory": memory} if memory else {})
         status = {
-            "name": "c", "image": "i", "imageID": "i", "ready": True, "restartCount": 0, "state": {"running": {}},
-            "allocatedResources": held, "resources": {"requests": held},
-        }  # fmt: skip
-        await self.status(
-            name, {"phase": "Running", "containerStatuses": [status], "conditions": list(conditions)})
+            "name": "c",
+            "image": "i",
+            "imageID": "i",
+            "ready": True,
+            "restartCount": 0,
+            "state": {"running": {}},
+            "allocatedResources": held,
+            "resources": {"requests": held},
+        }
+        await self.status(name, {"phase": "Running", "containerStatuses": [status], "conditions": list(conditions)})
 
     async def placed(self, name: str) -> str:
         return (await self.client.get(Pod, name, "default")).spec.node_name

@@ -36,9 +36,15 @@ class Server:
     context: Context
 
     async def ask(
-        self, method: str, path: str, body: bytes = b"", *, content_type: str = "application/json",
-        identity: Identity | None = ADMIN, **headers: str,
-    ) -> Response:  # fmt: skip
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        *,
+        content_type: str = "application/json",
+        identity: Identity | None = ADMIN,
+        **headers: str,
+    ) -> Response:
         """A raw request; what follows `?` in the path is its query."""
         path, _, text = path.partition("?")
         query: dict[str, tuple[str, ...]] = {}
@@ -83,7 +89,12 @@ async def running_server(
     """On an empty store, or on `store` as it is."""
     empty, store = store is None, store or memory_store(InlineExecutor)
     context = Context(
-        store, clock or FakeClock(), gates or FeatureGates(), kubelet or (lambda _: None), legacy, services,
+        store,
+        clock or FakeClock(),
+        gates or FeatureGates(),
+        kubelet or (lambda _: None),
+        legacy,
+        services,
         ranges=ranges,
     )
     api = ApiServer(context, signing_key=directory / "sa.key")

@@ -33,7 +33,11 @@ class Seen(NamedTuple):
 
 
 def in_terminal(
-    command: Sequence[str], *, columns: int = 80, cwd: Path | None = None, stdin: str = "",
+    command: Sequence[str],
+    *,
+    columns: int = 80,
+    cwd: Path | None = None,
+    stdin: str = "",
     environment: Mapping[str, str] = MappingProxyType({}),
 ) -> Seen:
     """Run a command with a terminal as its stdout and stderr."""
@@ -42,7 +46,8 @@ def in_terminal(
     kept = {name: value for name, value in os.environ.items() if name not in QUIET and not name.startswith("PYTEST_")}
     env = kept | {"TERM": "xterm"} | dict(environment)
     process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=theirs, stderr=theirs, cwd=cwd, env=env, text=True)
+        command, stdin=subprocess.PIPE, stdout=theirs, stderr=theirs, cwd=cwd, env=env, text=True
+    )
     os.close(theirs)
     assert process.stdin is not None
     process.stdin.write(stdin)

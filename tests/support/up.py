@@ -25,9 +25,14 @@ class Answer:
 def run(*command: str, stdin: str | None = None, timeout: float = 60, env: dict[str, str] | None = None) -> Answer:
     """A command that is under way when tests are interrupted ends first: `podfit up` half done would leave things."""
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env=os.environ | (env or {}), process_group=0,
-    ) as process:  # fmt: skip
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | (env or {}),
+        process_group=0,
+    ) as process:
         try:
             out, err = process.communicate(stdin, timeout)
         except KeyboardInterrupt:
@@ -117,9 +122,11 @@ def manifest(name: str, *containers: dict[str, Any], **spec: Any) -> dict[str, A
     """A pod whose containers wait until they are told to end."""
     full = [{"image": IMAGE, "command": STAY, **each} for each in containers or ({"name": "app"},)]
     return {
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
         "spec": {"hostNetwork": True, "terminationGracePeriodSeconds": 1, "containers": full, **spec},
-    }  # fmt: skip
+    }
 
 
 def resources(cpu: str, memory: str) -> dict[str, Any]:

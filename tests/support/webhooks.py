@@ -47,9 +47,10 @@ class Hooks:
         if not isinstance(answer, dict):
             return await answer
         body = {
-            "kind": "AdmissionReview", "apiVersion": review["apiVersion"],
+            "kind": "AdmissionReview",
+            "apiVersion": review["apiVersion"],
             "response": {"uid": review["request"]["uid"], "allowed": True, **answer},
-        }  # fmt: skip
+        }
         return Response(200, {"content-type": "application/json"}, json.dumps(body).encode())
 
     def client(self, path: str) -> dict[str, Any]:
@@ -58,9 +59,13 @@ class Hooks:
     def webhook(self, path: str, *resources: str, **more: Any) -> dict[str, Any]:
         rule = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": list(resources)}
         return {
-            "name": f"{path.strip('/') or 'root'}.example.com", "clientConfig": self.client(path), "rules": [rule],
-            "sideEffects": "None", "admissionReviewVersions": ["v1"], **more,
-        }  # fmt: skip
+            "name": f"{path.strip('/') or 'root'}.example.com",
+            "clientConfig": self.client(path),
+            "rules": [rule],
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+            **more,
+        }
 
 
 def patch(*operations: dict[str, Any]) -> dict[str, Any]:

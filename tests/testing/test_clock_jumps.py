@@ -29,8 +29,12 @@ def quota(cluster: Cluster) -> dict[str, str]:
     return used
 
 
-QUOTA = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "all"},
-         "spec": {"hard": {"pods": "50", "requests.cpu": "50"}}}  # fmt: skip
+QUOTA = {
+    "apiVersion": "v1",
+    "kind": "ResourceQuota",
+    "metadata": {"name": "all"},
+    "spec": {"hard": {"pods": "50", "requests.cpu": "50"}},
+}
 
 
 @pytest.mark.parametrize("seconds", JUMPS)

@@ -147,8 +147,11 @@ def test_kinds_that_a_test_declares_are_applied_like_any_other(cluster: Cluster)
 @pytest.mark.podfit(nodes=3)
 def test_nodes_can_be_many(cluster: Cluster) -> None:
     assert [each.metadata.name for each in cluster.nodes()] == ["simulated-1", "simulated-2", "simulated-3"]
-    pod: dict[str, Any] = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [
-        {"name": "app", "image": "i", "resources": {"requests": {"cpu": "3"}}}]}}  # fmt: skip
+    pod: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "spec": {"containers": [{"name": "app", "image": "i", "resources": {"requests": {"cpu": "3"}}}]},
+    }
     for name in "abc":
         cluster.apply(pod | {"metadata": {"name": name}})
     assert len({each.node for each in cluster.pods()}) == 3
@@ -195,8 +198,11 @@ def test_the_plugin_costs_nothing_until_it_is_used(tmp_path: Path) -> None:
 
 
 def test_two_hours_with_ten_pods_take_seconds(cluster: Cluster, clock: Clock) -> None:
-    pod: dict[str, Any] = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [
-        {"name": "app", "image": "i", "resources": {"requests": {"cpu": "100m"}}}]}}  # fmt: skip
+    pod: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "spec": {"containers": [{"name": "app", "image": "i", "resources": {"requests": {"cpu": "100m"}}}]},
+    }
     for number in range(10):
         cluster.apply(pod | {"metadata": {"name": f"web-{number}"}})
     began = time.process_time()

@@ -58,13 +58,21 @@ def test_whoever_comes_next_finds_nothing(cluster, number):
         cluster.pod("same")
 '''
 
+
 def test_two_processes_have_clusters_of_their_own(tmp_path: Path) -> None:
     tmp_path.joinpath("meeting").mkdir()
     tmp_path.joinpath("test_suite.py").write_text(SUITE)
     plugins = ["-p", "xdist", "-p", "podfit.testing.plugin", "-p", "no:cacheprovider"]  # those of the user, not ours
     command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup", *plugins, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=110, check=False, cwd=tmp_path,
-                          env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})  # fmt: skip
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+        cwd=tmp_path,
+        env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+    )
     assert done.returncode == 0, done.stdout
     assert re.search(r"4 passed", done.stdout)
     assert tmp_path.joinpath("meeting", "done").exists()

@@ -30,21 +30,30 @@ STATUS = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 SCALE = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
 SPEC = {"type": "object", "required": ["replicas"], "properties": {"replicas": NUMBER, "note": TEXT}}
 DEFINITION: dict[str, Any] = {
-    "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
     "metadata": {"name": f"{PLURAL}.{GROUP}"},
     "spec": {
-        "group": GROUP, "scope": "Namespaced", "names": {"plural": PLURAL, "singular": "sizing", "kind": "Sizing"},
-        "versions": [{
-            "name": VERSION, "served": True, "storage": True,
-            "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": SPEC, "status": STATUS}}},
-            "subresources": {"status": {}, "scale": SCALE},
-        }],
+        "group": GROUP,
+        "scope": "Namespaced",
+        "names": {"plural": PLURAL, "singular": "sizing", "kind": "Sizing"},
+        "versions": [
+            {
+                "name": VERSION,
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": SPEC, "status": STATUS}}},
+                "subresources": {"status": {}, "scale": SCALE},
+            }
+        ],
     },
-}  # fmt: skip
+}
 SIZING: dict[str, Any] = {
-    "apiVersion": f"{GROUP}/{VERSION}", "kind": "Sizing", "metadata": {"name": "a", "namespace": "default"},
+    "apiVersion": f"{GROUP}/{VERSION}",
+    "kind": "Sizing",
+    "metadata": {"name": "a", "namespace": "default"},
     "spec": {"replicas": 1},
-}  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -120,7 +129,8 @@ def test_a_kopf_operator(cluster: Cluster, api: client.ApiClient) -> None:
     def login(**_: Any) -> kopf.ConnectionInfo:
         access = load([cluster.kubeconfig])
         ca, certificate, key = (
-            base64.b64encode(each or b"").decode() for each in (access.authorities, access.certificate, access.key))
+            base64.b64encode(each or b"").decode() for each in (access.authorities, access.certificate, access.key)
+        )
         return kopf.ConnectionInfo(server=access.server, ca_data=ca, certificate_data=certificate, private_key_data=key)
 
     objects: Any = client.CustomObjectsApi(api)
@@ -159,6 +169,7 @@ def test_a_kopf_operator(cluster: Cluster, api: client.ApiClient) -> None:
 def _operate(registry: kopf.OperatorRegistry, ready: threading.Event, stop: threading.Event) -> None:
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
-    loop.run_until_complete(kopf.operator(
-        registry=registry, standalone=True, namespaces=["default"], stop_flag=stop, ready_flag=ready))
+    loop.run_until_complete(
+        kopf.operator(registry=registry, standalone=True, namespaces=["default"], stop_flag=stop, ready_flag=ready)
+    )
     loop.close()

@@ -11,9 +11,11 @@ from podfit.testing.cluster import Cluster
 # Sockets that the client leaves open are its own matter.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 POD = {
-    "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "labels": {"app": "web"}},
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "web", "labels": {"app": "web"}},
     "spec": {"containers": [{"name": "app", "image": "i", "resources": {"requests": {"cpu": "100m"}}}]},
-}  # fmt: skip
+}
 GROWN = {"spec": {"containers": [{"name": "app", "resources": {"requests": {"cpu": "200m"}}}]}}
 
 
@@ -74,8 +76,13 @@ def test_the_dynamic_client_finds_its_resources_by_discovery(cluster: Cluster, a
     found.create(pods, body=POD, namespace="default")
     cluster.settle()
     assert pods.get(name="web", namespace="default").status.phase == "Running"
-    pods.server_side_apply(body=POD | {"metadata": {"name": "web", "labels": {"tier": "a"}}}, namespace="default",
-                           name="web", field_manager="tests", force_conflicts=True)  # fmt: skip
+    pods.server_side_apply(
+        body=POD | {"metadata": {"name": "web", "labels": {"tier": "a"}}},
+        namespace="default",
+        name="web",
+        field_manager="tests",
+        force_conflicts=True,
+    )
     assert dict(pods.get(name="web", namespace="default").metadata.labels)["tier"] == "a"
     events = found.resources.get(api_version="v1", kind="Event")
     assert {each.reason for each in events.get(namespace="default").items} >= {"Scheduled", "Started"}

@@ -23,9 +23,11 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # sockets that clients leave open
 ]
 POD: dict[str, Any] = {
-    "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "default", "labels": {"app": "web"}},
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "web", "namespace": "default", "labels": {"app": "web"}},
     "spec": {"containers": [{"name": "app", "image": "i", "resources": {"requests": {"cpu": "100m"}}}]},
-}  # fmt: skip
+}
 
 
 def test_kr8s(cluster: Cluster) -> None:
@@ -84,7 +86,8 @@ def test_a_kopf_operator_resizes_what_asks_for_it(cluster: Cluster) -> None:
     def login(**_: Any) -> kopf.ConnectionInfo:
         access = load([cluster.kubeconfig])
         ca, certificate, key = (
-            base64.b64encode(each or b"").decode() for each in (access.authorities, access.certificate, access.key))
+            base64.b64encode(each or b"").decode() for each in (access.authorities, access.certificate, access.key)
+        )
         return kopf.ConnectionInfo(server=access.server, ca_data=ca, certificate_data=certificate, private_key_data=key)
 
     thread = threading.Thread(target=_operate, args=(registry, ready, stop), daemon=True)
@@ -105,6 +108,7 @@ def test_a_kopf_operator_resizes_what_asks_for_it(cluster: Cluster) -> None:
 def _operate(registry: kopf.OperatorRegistry, ready: threading.Event, stop: threading.Event) -> None:
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
-    loop.run_until_complete(kopf.operator(
-        registry=registry, standalone=True, namespaces=["default"], stop_flag=stop, ready_flag=ready))
+    loop.run_until_complete(
+        kopf.operator(registry=registry, standalone=True, namespaces=["default"], stop_flag=stop, ready_flag=ready)
+    )
     loop.close()

@@ -54,9 +54,9 @@ class Age(msgspec.Struct, frozen=True):
         """The defaults of 1.36 without what this release did not have."""
         if self.minor >= LEVELS:
             return FeatureGates()
-        return FeatureGates({
-            "InPlacePodLevelResourcesVerticalScaling": False, "InPlacePodVerticalScalingInitContainers": False,
-        })  # fmt: skip
+        return FeatureGates(
+            {"InPlacePodLevelResourcesVerticalScaling": False, "InPlacePodVerticalScalingInitContainers": False}
+        )
 
     @property
     def caveat(self) -> str:

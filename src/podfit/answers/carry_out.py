@@ -100,7 +100,7 @@ async def carry_out(
     budgets = await budgets_of(client, snapshot.namespace)
     pods = {pod.metadata.name: pod for pod in snapshot.pods}
     for index, planned in enumerate(plan.pods):
-        needed = planned.gives and any(later.node == planned.node for later in plan.pods[index + 1:])
+        needed = planned.gives and any(later.node == planned.node for later in plan.pods[index + 1 :])
         waits = replace(how, wait=True, timeout=how.timeout if how.wait else GIVING_SECONDS) if needed else how
         deed = await _one(client, snapshot, wish, pods[planned.pod], planned, waits, clock, budgets)
         yield deed
@@ -109,7 +109,13 @@ async def carry_out(
 
 
 async def _one(
-    client: Client, snapshot: Snapshot, wish: Wish, pod: Pod, planned: PodPlan, how: How, clock: Clock,
+    client: Client,
+    snapshot: Snapshot,
+    wish: Wish,
+    pod: Pod,
+    planned: PodPlan,
+    how: How,
+    clock: Clock,
     budgets: tuple[Budget, ...],
 ) -> Deed:
     name, namespace = pod.metadata.name, pod.metadata.namespace
@@ -128,8 +134,14 @@ async def _one(
         if not how.dry_run:
             await _annotate(client, pod, wish, snapshot.age, guarded=how.guarded)
         sent = await client.patch(
-            PODS, name, namespace, difference(apply(wish, pod), pod), dry_run=how.dry_run, field_manager="podfit",
-            subresource="resize" if snapshot.age.has_subresource else "")
+            PODS,
+            name,
+            namespace,
+            difference(apply(wish, pod), pod),
+            dry_run=how.dry_run,
+            field_manager="podfit",
+            subresource="resize" if snapshot.age.has_subresource else "",
+        )
     except ApiError as error:
         return Deed(pod=name, state="refused", text=error.message)
     if how.dry_run or not how.wait:
@@ -179,8 +191,12 @@ async def _watched(
     try:
         async with scope:
             events = client.watch(
-                PODS, pod.metadata.namespace, resource_version=pod.metadata.resource_version,
-                fields=f"metadata.name={pod.metadata.name}", timeout=max(1, round(timeout)))
+                PODS,
+                pod.metadata.namespace,
+                resource_version=pod.metadata.resource_version,
+                fields=f"metadata.name={pod.metadata.name}",
+                timeout=max(1, round(timeout)),
+            )
             async with aclosing(events):
                 async for event in events:
                     if event.type == "BOOKMARK":

@@ -16,8 +16,10 @@ def checks_of(age: Age) -> tuple[Check, ...]:
     if age.lowers_memory:
         return checks
     return tuple(
-        part for check in checks
-        for part in ((check, replace(check, make=_memory_kept)) if check.name == VALIDATION else (check,)))
+        part
+        for check in checks
+        for part in ((check, replace(check, make=_memory_kept)) if check.name == VALIDATION else (check,))
+    )
 
 
 def _memory_kept(resize: Resize) -> Resize | ApiError:

@@ -6,8 +6,7 @@ import msgspec
 
 
 class Commands(msgspec.Struct, frozen=True, kw_only=True):
-    """Options that were given and are not what kubectl and podfit would use without them; empty where none is needed.
-    """
+    """Options that were given and differ from what kubectl and podfit use without them; empty where none is needed."""
 
     namespace: str = ""
     context: str = ""

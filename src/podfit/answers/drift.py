@@ -57,8 +57,14 @@ def drift(target: Target, snapshot: Snapshot, *, manifest: PodSpec | None = None
     found = tuple(each for pod in pods for each in _differences(pod, said, snapshot))
     names = {each.name for each in (*template.init_containers, *template.containers)}
     return Drift(
-        target=str(target), namespace=snapshot.namespace, against=name or "template", drifted=bool(found),
-        pods=len(pods), differences=found, notes=tuple(_notes(pods, names, snapshot)))
+        target=str(target),
+        namespace=snapshot.namespace,
+        against=name or "template",
+        drifted=bool(found),
+        pods=len(pods),
+        differences=found,
+        notes=tuple(_notes(pods, names, snapshot)),
+    )
 
 
 def _said(template: PodSpec, snapshot: Snapshot) -> Iterator[tuple[Place, str]]:
@@ -84,8 +90,15 @@ def _differences(pod: Pod, said: dict[Place, str], snapshot: Snapshot) -> Iterat
         desired, allocated = (has.desired, has.amount) if has else ("", "")
         if not _same(template, desired) or not _same(template, allocated):
             name, resource, side = place
-            yield Difference(pod=pod.metadata.name, container=name, resource=resource, side=side, template=template,
-                             desired=desired, allocated=allocated)  # fmt: skip
+            yield Difference(
+                pod=pod.metadata.name,
+                container=name,
+                resource=resource,
+                side=side,
+                template=template,
+                desired=desired,
+                allocated=allocated,
+            )
 
 
 def _same(one: str, other: str) -> bool:

@@ -77,8 +77,9 @@ def resizing(new: Pod, old: Pod) -> Iterator[Resizing]:
     """With the request beside a limit that changes, and the other way round; in the order of `changes`."""
     levels = {"": (new.spec.resources or NOTHING, old.spec.resources or NOTHING)}
     before = {each.name: each.resources for each in (*old.spec.init_containers, *old.spec.containers)}
-    levels |= {each.name: (each.resources, before[each.name])
-               for each in (*new.spec.init_containers, *new.spec.containers)}  # fmt: skip
+    levels |= {
+        each.name: (each.resources, before[each.name]) for each in (*new.spec.init_containers, *new.spec.containers)
+    }
     for name, (after, earlier) in levels.items():
         for resource in RESOURCES:
             sizes = [Amounts(_text(each.requests, resource), _text(each.limits, resource)) for each in (earlier, after)]

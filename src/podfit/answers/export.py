@@ -76,16 +76,25 @@ def export(target: Target, snapshot: Snapshot) -> Export:
     template = snapshot.template or (pods[0].spec if pods else PodSpec())
     sizes, foreign = _merged(held, template, len(pods))
     return Export(
-        target=target, pods=tuple(pod.metadata.name for pod in pods), sizes=sizes,
-        notes=(*_gifts(pods), *_notes(held, len(pods)), *_foreign(foreign),
-               *(f"not read: {line}" for line in snapshot.unread)))  # fmt: skip
+        target=target,
+        pods=tuple(pod.metadata.name for pod in pods),
+        sizes=sizes,
+        notes=(
+            *_gifts(pods),
+            *_notes(held, len(pods)),
+            *_foreign(foreign),
+            *(f"not read: {line}" for line in snapshot.unread),
+        ),
+    )
 
 
 def running(snapshot: Snapshot) -> list[Pod]:
     """The pods that a node has promised something to and that are not about to go."""
     return [
-        pod for pod in snapshot.pods
-        if pod.spec.node_name and not pod.metadata.deletion_timestamp and pod.status.phase not in ENDED]
+        pod
+        for pod in snapshot.pods
+        if pod.spec.node_name and not pod.metadata.deletion_timestamp and pod.status.phase not in ENDED
+    ]
 
 
 def held_by(pod: Pod, snapshot: Snapshot) -> Iterator[Held]:
@@ -93,8 +102,14 @@ def held_by(pod: Pod, snapshot: Snapshot) -> Iterator[Held]:
     sizes = tuple(sizes_of(pod, snapshot.age.gates))
     granted = state_of(pod, sizes, snapshot.age)[0] in (SETTLED, IN_PROGRESS, FAILING)
     for each in sizes:
-        yield Held(pod=pod.metadata.name, container=each.container, resource=each.resource, side=each.side,
-                   desired=each.desired, amount=_accepted(each, granted=granted))  # fmt: skip
+        yield Held(
+            pod=pod.metadata.name,
+            container=each.container,
+            resource=each.resource,
+            side=each.side,
+            desired=each.desired,
+            amount=_accepted(each, granted=granted),
+        )
 
 
 def _own(held: Held, gift: Gave | None) -> Held:
@@ -151,8 +166,10 @@ def _largest(amounts: Sequence[str]) -> str:
 def _notes(held: Sequence[Held], pods: int) -> Iterator[str]:
     for each in held:
         if each.desired != each.amount:
-            yield (f"{each.pod} waits: {each.value} {each.desired or 'none'} is asked for, {each.amount or 'none'} is"
-                   " granted and exported")  # fmt: skip
+            yield (
+                f"{each.pod} waits: {each.value} {each.desired or 'none'} is asked for, {each.amount or 'none'} is"
+                " granted and exported"
+            )
     by_value: dict[str, dict[str, list[str]]] = {}
     for each in held:
         by_value.setdefault(each.value, {}).setdefault(each.amount or "none", []).append(each.pod)
@@ -167,8 +184,10 @@ def _notes(held: Sequence[Held], pods: int) -> Iterator[str]:
 def _gifts(pods: Sequence[Pod]) -> Iterator[str]:
     for pod in pods:
         if found := gave(pod):
-            yield (f"{pod.metadata.name} was shrunk to make room for {found.to} ({found.text}); "
-                   "the size that it had before is exported")  # fmt: skip
+            yield (
+                f"{pod.metadata.name} was shrunk to make room for {found.to} ({found.text}); "
+                "the size that it had before is exported"
+            )
 
 
 def _named(pods: Sequence[str]) -> str:

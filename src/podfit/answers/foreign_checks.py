@@ -51,16 +51,17 @@ class _Policies(msgspec.Struct):
 async def read_foreign_checks(client: Client) -> ForeignChecks:
     """What may not be read is told, as it may refuse all the same."""
     found = await asyncio.gather(
-        _webhooks(client, MUTATING, MUTATING_WEBHOOKS), _webhooks(client, VALIDATING, VALIDATING_WEBHOOKS),
-        _policies(client))
+        _webhooks(client, MUTATING, MUTATING_WEBHOOKS),
+        _webhooks(client, VALIDATING, VALIDATING_WEBHOOKS),
+        _policies(client),
+    )
     return ForeignChecks(
         tuple(each for part in found if not isinstance(part, str) for each in part),
-        tuple(part for part in found if isinstance(part, str)))
+        tuple(part for part in found if isinstance(part, str)),
+    )
 
 
-async def _webhooks(
-    client: Client, kind: Resource[Any], check: str
-) -> list[tuple[str, ValidatingWebhook]] | str:
+async def _webhooks(client: Client, kind: Resource[Any], check: str) -> list[tuple[str, ValidatingWebhook]] | str:
     try:
         listed = await client.list(kind)
     except ApiError as error:
@@ -77,17 +78,31 @@ async def _policies(client: Client) -> list[tuple[str, ValidatingWebhook]] | str
     except msgspec.DecodeError:
         return POLICIES
     return [
-        (POLICIES, codec.convert({"name": policy.metadata.name, "rules": policy.spec.match_constraints.resource_rules},
-                                 ValidatingWebhook))
-        for policy in listed.items if policy.spec.match_constraints is not None]
+        (
+            POLICIES,
+            codec.convert(
+                {"name": policy.metadata.name, "rules": policy.spec.match_constraints.resource_rules}, ValidatingWebhook
+            ),
+        )
+        for policy in listed.items
+        if policy.spec.match_constraints is not None
+    ]
 
 
 def may_refuse(checks: ForeignChecks, pods: Iterable[Pod]) -> Iterator[str]:
     """A line for each that may refuse a resize of one of the pods; selectors of namespaces are not looked at."""
     writes = [
-        Write(operation="UPDATE", group="", version="v1", resource="pods", subresource="resize",
-              namespace=pod.metadata.namespace, labels=(pod.metadata.labels,))
-        for pod in pods]
+        Write(
+            operation="UPDATE",
+            group="",
+            version="v1",
+            resource="pods",
+            subresource="resize",
+            namespace=pod.metadata.namespace,
+            labels=(pod.metadata.labels,),
+        )
+        for pod in pods
+    ]
     for check, webhook in checks.webhooks:
         if any(has_rule(webhook, write) and is_selected(webhook, write) for write in writes):
             yield f"may still refuse: {check} {webhook.name}"

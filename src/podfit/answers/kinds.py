@@ -23,9 +23,9 @@ NAMESPACES = known(Namespace, "namespaces", namespaced=False)
 LEASES = known(Lease, "leases", group="coordination.k8s.io")
 CLAIMS = known(PersistentVolumeClaim, "persistentvolumeclaims")
 _ADMISSION = "admissionregistration.k8s.io"
-MUTATING = known(
-    MutatingWebhookConfiguration, "mutatingwebhookconfigurations", namespaced=False, group=_ADMISSION)
+MUTATING = known(MutatingWebhookConfiguration, "mutatingwebhookconfigurations", namespaced=False, group=_ADMISSION)
 VALIDATING = known(
-    ValidatingWebhookConfiguration, "validatingwebhookconfigurations", namespaced=False, group=_ADMISSION)
+    ValidatingWebhookConfiguration, "validatingwebhookconfigurations", namespaced=False, group=_ADMISSION
+)
 BUDGETS = known(PodDisruptionBudget, "poddisruptionbudgets", group="policy")
 CLASSES = known(StorageClass, "storageclasses", namespaced=False, group="storage.k8s.io")

@@ -66,9 +66,14 @@ class LiveNode:
         """By UID."""
         pending = self.state.conditions.pending
         return {
-            uid: NodePod(entry.pod, self.state.allocated_pod(entry.pod), entry.counts,
-                         uid in pending and pending[uid].reason == INFEASIBLE)
-            for uid, entry in self.state.pods.items()}
+            uid: NodePod(
+                entry.pod,
+                self.state.allocated_pod(entry.pod),
+                entry.counts,
+                uid in pending and pending[uid].reason == INFEASIBLE,
+            )
+            for uid, entry in self.state.pods.items()
+        }
 
     def ask(self, desired: Pod, *, completes: bool = True) -> tuple[str, ...]:
         """The pod gets a new desired size; the UIDs of those that are granted what they wait for, in order.
@@ -115,13 +120,14 @@ class LiveNode:
         return condition.message if condition else ""
 
     def ends(self, uid: str) -> tuple[str, ...]:
-        """Names of the pods that the node ends so that this one, a critical pod, gets the room that it lacks (R-117).
-        """
+        """Names of the pods that the node ends so that this critical pod gets the room that it lacks (R-117)."""
         verdict = self.verdict(uid)
         if uid not in self._victims and isinstance(verdict, Deferred):
             occupants = [
                 Occupant(self.state.allocated_pod(entry.pod), entry.counts, going=entry.terminating)
-                for other, entry in self.state.pods.items() if other != uid]
+                for other, entry in self.state.pods.items()
+                if other != uid
+            ]
             answer = critical.preemption(self.state.pods[uid].pod, verdict, self.view, occupants)
             self._victims[uid] = tuple(_name(pod) for pod in answer.victims) if answer else ()
         return self._victims.get(uid, ())
@@ -160,8 +166,9 @@ def _state(view: NodeView, pods: Iterable[Pod]) -> NodeState:
     allocated = {uid: resources for uid, resources in promised.items() if resources is not None}
     state = NodeState(view=view, allocated=allocated, conditions=conditions, sources_ready=True)
     state = replace(state, pods={pod.metadata.uid: state.entry(pod) for pod in pods})
-    waiting = [pod.metadata.uid for pod in pods
-               if state.allocated_pod(pod) is not pod and not _refused_for_good(state, pod)]
+    waiting = [
+        pod.metadata.uid for pod in pods if state.allocated_pod(pod) is not pod and not _refused_for_good(state, pod)
+    ]
     return replace(state, queue=queued(state, waiting))
 
 
@@ -177,11 +184,18 @@ def _view(node: Node, age: Age, policies: Policies) -> NodeView:
     status, gates = node.status, policies.on(age.gates)
     swap = status.node_info.swap.capacity if status.node_info.swap else 0
     machine = Machine(
-        memory=status.capacity.get("memory", ZERO).value(), gates=gates, swap=swap if policies.swap else 0,
-        cgroup="v2" if policies.swap else "v1", static_cpus=policies.cpu_manager == "static")
+        memory=status.capacity.get("memory", ZERO).value(),
+        gates=gates,
+        swap=swap if policies.swap else 0,
+        cgroup="v2" if policies.swap else "v1",
+        static_cpus=policies.cpu_manager == "static",
+    )
     return NodeView(
-        allocatable=status.allocatable, node=node, machine=machine,
-        platform=node.metadata.labels.get("kubernetes.io/os", "linux"), cpu_manager=policies.cpu_manager,
+        allocatable=status.allocatable,
+        node=node,
+        machine=machine,
+        platform=node.metadata.labels.get("kubernetes.io/os", "linux"),
+        cpu_manager=policies.cpu_manager,
         memory_manager=policies.memory_manager,
         pressure=tuple(each.type for each in status.conditions if each.type in PRESSURES and each.status == "True"),
     )

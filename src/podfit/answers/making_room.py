@@ -66,7 +66,8 @@ class RoomMaker:
             return None
         targets = {uid: targets_of(pod) for uid, pod in self._pods.items()}
         outcomes = in_turn(
-            waiting, self._pods, model.view.allocatable, targets, evict=self._room.mode == PREEMPT, gates=self._gates)
+            waiting, self._pods, model.view.allocatable, targets, evict=self._room.mode == PREEMPT, gates=self._gates
+        )
         self.refused |= {pod.metadata.uid: each for pod, each in outcomes if isinstance(each, Impossible)}
         pod, last = outcomes[-1]
         return (pod, last) if isinstance(last, Plan) else None

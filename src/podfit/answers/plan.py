@@ -125,11 +125,22 @@ def plan_requests(snapshot: Snapshot, requests: Sequence[Request], template: Tem
     asked = [planner.ask(wanted) for wanted in in_order(planner.wanted(requests), snapshot.age.gates)]
     pods = tuple(planner.told(each) for each in asked)
     return Plan(
-        server=snapshot.age.version, namespace=snapshot.namespace, pods=pods, order=tuple(planner.granted),
-        template=template, notes=tuple(notes(
-            snapshot, [(each.pod, each.wish) for each in requests], planner.quotas,
-            less_memory=any(each.shrink for each in pods), deferred=any(each.verdict == DEFERRED for each in pods),
-            also_template=template is not None)))  # fmt: skip
+        server=snapshot.age.version,
+        namespace=snapshot.namespace,
+        pods=pods,
+        order=tuple(planner.granted),
+        template=template,
+        notes=tuple(
+            notes(
+                snapshot,
+                [(each.pod, each.wish) for each in requests],
+                planner.quotas,
+                less_memory=any(each.shrink for each in pods),
+                deferred=any(each.verdict == DEFERRED for each in pods),
+                also_template=template is not None,
+            )
+        ),
+    )
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -183,8 +194,13 @@ class _Planner:
         gates = snapshot.age.gates
         namespace = pod.metadata.namespace
         resize = Resize(
-            new=wanted, old=default_pod(pod, gates), node=snapshot.nodes.get(pod.spec.node_name), gates=gates,
-            limit_ranges=_of(namespace, snapshot.limit_ranges), quotas=_of(namespace, self.quotas))
+            new=wanted,
+            old=default_pod(pod, gates),
+            node=snapshot.nodes.get(pod.spec.node_name),
+            gates=gates,
+            limit_ranges=_of(namespace, snapshot.limit_ranges),
+            quotas=_of(namespace, self.quotas),
+        )
         outcome = judge(resize, checks_of(snapshot.age))
         if isinstance(outcome, ApiError):
             return _Asked(pod, wanted, outcome)
@@ -210,12 +226,21 @@ class _Planner:
         pod, outcome = asked.pod, asked.outcome
         has = allocated_form(pod, self._snapshot.age.gates)
         told = PodPlan(
-            pod=pod.metadata.name, namespace=pod.metadata.namespace, node=pod.spec.node_name, verdict=FITS,
-            qos=pod.status.qos_class)
+            pod=pod.metadata.name,
+            namespace=pod.metadata.namespace,
+            node=pod.spec.node_name,
+            verdict=FITS,
+            qos=pod.status.qos_class,
+        )
         if isinstance(outcome, ApiError):
             return replace(
-                told, verdict=REFUSED, text=outcome.message, code=outcome.code,
-                changes=tuple(changes(asked.wanted, has)), sizes=tuple(resizing(asked.wanted, has)))
+                told,
+                verdict=REFUSED,
+                text=outcome.message,
+                code=outcome.code,
+                changes=tuple(changes(asked.wanted, has)),
+                sizes=tuple(resizing(asked.wanted, has)),
+            )
         if outcome is None:
             if text := over(pod):
                 return replace(told, verdict=ENDED, text=text)
@@ -300,8 +325,7 @@ def _of(namespace: str, objects: Sequence[T]) -> tuple[T, ...]:
 
 
 def over(pod: Pod) -> str:
-    """Why no node carries out a resize of the pod any more, though the API would take it (R-015); empty when one does.
-    """
+    """Why no node carries out a resize of the pod, though the API would take it (R-015); empty when one does."""
     if pod.status.phase in OVER:
         return f"the pod has ended ({pod.status.phase}): a resize of it is stored and never carried out"
     return "the pod is being deleted" if pod.metadata.deletion_timestamp else ""
@@ -316,6 +340,12 @@ def decided(told: PodPlan, model: LiveNode, uid: str) -> PodPlan:
         ahead = [each.name.partition("/")[2] for each in model.queue()]
         mine = next(index for index, each in enumerate(model.queue()) if each.desired.metadata.uid == uid)
         return replace(
-            told, verdict=DEFERRED, text=verdict.message, short_by=short(verdict), blocked_by=verdict.blocked_by,
-            after=tuple(ahead[:mine]), ends=model.ends(uid))
+            told,
+            verdict=DEFERRED,
+            text=verdict.message,
+            short_by=short(verdict),
+            blocked_by=verdict.blocked_by,
+            after=tuple(ahead[:mine]),
+            ends=model.ends(uid),
+        )
     return told

@@ -12,8 +12,13 @@ from podfit.core.quantity import ZERO
 
 
 def notes(
-    snapshot: Snapshot, wishes: Sequence[tuple[Pod, Wish]], charged: Sequence[ResourceQuota], *, deferred: bool,
-    less_memory: bool, also_template: bool,
+    snapshot: Snapshot,
+    wishes: Sequence[tuple[Pod, Wish]],
+    charged: Sequence[ResourceQuota],
+    *,
+    deferred: bool,
+    less_memory: bool,
+    also_template: bool,
 ) -> Iterator[str]:
     """`charged` are the quotas as they stand after it, `less_memory`: a memory limit would be lowered."""
     if snapshot.age.caveat:
@@ -38,8 +43,10 @@ def _policy_notes(snapshot: Snapshot) -> Iterator[str]:
     for name in sorted({pod.spec.node_name for pod in snapshot.pods if pod.status.qos_class == "Guaranteed"}):
         policies = snapshot.policies.get(name)
         if policies is not None and policies.problem:
-            yield (f"node {name} is taken for one without static CPU and memory managers, as its configuration was not "
-                   f"read: {policies.problem}")  # fmt: skip
+            yield (
+                f"node {name} is taken for one without static CPU and memory managers, as its configuration was not "
+                f"read: {policies.problem}"
+            )
 
 
 def _undone(template: PodSpec, wish: Wish) -> bool:

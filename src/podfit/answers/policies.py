@@ -54,4 +54,5 @@ def policies_of(configz: Any) -> Policies:
         cpu_manager=config.get("cpuManagerPolicy") or "none",
         memory_manager=config.get("memoryManagerPolicy") or "None",
         swap=(config.get("memorySwap") or {}).get("swapBehavior") == "LimitedSwap",
-        gates=config.get("featureGates") or {})
+        gates=config.get("featureGates") or {},
+    )

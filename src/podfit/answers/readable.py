@@ -9,7 +9,8 @@ KIBI = 1024
 _ROOM = re.compile(
     r"(?<![a-z0-9./-])(?P<resource>[a-z0-9./-]{1,317}), "
     r"requested: (?P<requested>[0-9]{1,25})(?:, used: (?P<used>[0-9]{1,25}))?, "
-    r"(?P<of>capacity|allocatable): (?P<whole>[0-9]{1,25})")
+    r"(?P<of>capacity|allocatable): (?P<whole>[0-9]{1,25})"
+)
 _USAGE = re.compile(r"\((?P<limit>[0-9]{5,25})\) below current usage \((?P<usage>[0-9]{1,25})\)")
 
 

@@ -127,9 +127,7 @@ async def _differs(client: Client, target: Target, twin: Target, namespace: str)
     return f"{target} and {twin} were not stored with the same template, so a rollout would begin"
 
 
-async def _back(
-    client: Client, workload: Workload, twin: Target, namespace: str, resume: str, problem: str
-) -> Deed:
+async def _back(client: Client, workload: Workload, twin: Target, namespace: str, resume: str, problem: str) -> Deed:
     name = str(workload.target)
     old = workload.document
     annotations = {BEFORE: (old["metadata"].get("annotations") or {}).get(BEFORE)}
@@ -137,7 +135,9 @@ async def _back(
     try:
         await _send(client, twin, namespace, before)
         restored: Patch = {
-            "metadata": {"annotations": annotations}, "spec": {**before["spec"], "paused": old["spec"].get("paused")}}
+            "metadata": {"annotations": annotations},
+            "spec": {**before["spec"], "paused": old["spec"].get("paused")},
+        }
         await _send(client, workload.target, namespace, restored)
     except (ApiError, ConnectionError) as error:
         fix = f"it is left paused, look at it and then: {resume}"
@@ -196,4 +196,5 @@ def _replaced(resources: ResourceRequirements) -> Patch:
 async def _send(client: Client, target: Target, namespace: str, patch: Patch, *, dry_run: bool = False) -> None:
     query = {"fieldManager": "podfit", **({"dryRun": "All"} if dry_run else {})}
     await client.request(
-        "PATCH", target.path(namespace), codec.encode(patch), query=query, content_type=STRATEGIC_PATCH)
+        "PATCH", target.path(namespace), codec.encode(patch), query=query, content_type=STRATEGIC_PATCH
+    )

@@ -64,8 +64,13 @@ def held_by(member: NodePod) -> Held:
     more = any(counted.get(name, ZERO) > member.counts.requests.get(name, ZERO) for name in RESOURCES)
     waits = "infeasible" if member.infeasible else "waiting"
     return Held(
-        member.name, member.desired.status.qos_class, member.desired.spec.priority or 0,
-        texts_of(member.counts.requests), texts_of(counted), f"its {waits} resize counts already" if more else "")
+        member.name,
+        member.desired.status.qos_class,
+        member.desired.spec.priority or 0,
+        texts_of(member.counts.requests),
+        texts_of(counted),
+        f"its {waits} resize counts already" if more else "",
+    )
 
 
 def texts_of(amounts: ResourceList) -> dict[str, str]:

@@ -74,13 +74,19 @@ async def read_cluster(client: Client, homeless: Sequence[Pod], unread: list[str
         return ClusterState()
     claimed = any(claims_of(pod) for pod in homeless)
     nodes, pods, namespaces, budgets = await asyncio.gather(
-        listed(NODES), listed(PODS), listed(NAMESPACES), listed(BUDGETS))
+        listed(NODES), listed(PODS), listed(NAMESPACES), listed(BUDGETS)
+    )
     claims, classes = await asyncio.gather(
-        listed(CLAIMS) if claimed else none(), listed(CLASSES) if claimed else none())
+        listed(CLAIMS) if claimed else none(), listed(CLASSES) if claimed else none()
+    )
     return ClusterState(
-        nodes=nodes, pods=tuple(pod for pod in pods if pod.status.phase not in ENDED), claims=claims, classes=classes,
+        nodes=nodes,
+        pods=tuple(pod for pod in pods if pod.status.phase not in ENDED),
+        claims=claims,
+        classes=classes,
         budgets=tuple(map(Budget.of, budgets)),
-        labels={each.metadata.name: each.metadata.labels for each in namespaces})
+        labels={each.metadata.name: each.metadata.labels for each in namespaces},
+    )
 
 
 def scheduled(pod: Pod, cluster: ClusterState, gates: FeatureGates) -> Place:
@@ -115,7 +121,8 @@ def kept_off(
         return None
     if held:
         view = view.with_residents(
-            msgspec.structs.replace(each, requests=held.get(each.uid, each.requests)) for each in view.residents)
+            msgspec.structs.replace(each, requests=held.get(each.uid, each.requests)) for each in view.residents
+        )
         views = replaced(views, view)
     whole = place(subject, views, namespaces=cluster.labels, claims=_claims(cluster))
     if isinstance(whole, Unschedulable) and whole.outright:

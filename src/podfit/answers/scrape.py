@@ -35,8 +35,10 @@ def _sample(name: str, line: str) -> Sample | None:
         inside, closed, rest = rest[1:].rpartition("}")
         if not closed:
             return None
-        labels = {key: re.sub(r"\\.", lambda each: _ESCAPES.get(each[0], each[0]), text)
-                  for key, text in _LABEL.findall(inside)}  # fmt: skip
+        labels = {
+            key: re.sub(r"\\.", lambda each: _ESCAPES.get(each[0], each[0]), text)
+            for key, text in _LABEL.findall(inside)
+        }
     value, _, time = rest.strip().partition(" ")
     try:
         return Sample(name, labels, float(value), int(time or 0))

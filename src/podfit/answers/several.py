@@ -90,19 +90,25 @@ def merged(snapshots: Sequence[Snapshot]) -> Snapshot:
     usages = [snapshot.usage for snapshot in snapshots if snapshot.usage is not None]
     clusters = (snapshot.cluster for snapshot in snapshots if snapshot.cluster is not None)
     return replace(
-        first, namespace=", ".join(dict.fromkeys(snapshot.namespace for snapshot in snapshots)),
+        first,
+        namespace=", ".join(dict.fromkeys(snapshot.namespace for snapshot in snapshots)),
         pods=_once(snapshot.pods for snapshot in snapshots),
         neighbours=_once(snapshot.neighbours for snapshot in snapshots),
         nodes={name: node for snapshot in reversed(snapshots) for name, node in snapshot.nodes.items()},
         limit_ranges=_once(snapshot.limit_ranges for snapshot in snapshots),
         quotas=_once(snapshot.quotas for snapshot in snapshots),
         usage={name: used for usage in usages for name, used in usage.items()} if usages else None,
-        no_usage=_lines(snapshot.no_usage for snapshot in snapshots), template=None, owner_template=None,
+        no_usage=_lines(snapshot.no_usage for snapshot in snapshots),
+        template=None,
+        owner_template=None,
         unread=_lines(snapshot.unread for snapshot in snapshots),
         policies={name: told for snapshot in reversed(snapshots) for name, told in snapshot.policies.items()},
-        unscheduled=_once(snapshot.unscheduled for snapshot in snapshots), cluster=next(clusters, None),
+        unscheduled=_once(snapshot.unscheduled for snapshot in snapshots),
+        cluster=next(clusters, None),
         room=next((snapshot.room for snapshot in snapshots if snapshot.room.mode), first.room),
-        foreign_checks=first.foreign_checks, budgets=_lines(snapshot.budgets for snapshot in snapshots))
+        foreign_checks=first.foreign_checks,
+        budgets=_lines(snapshot.budgets for snapshot in snapshots),
+    )
 
 
 def _once(groups: Iterable[Iterable[Obj]]) -> tuple[Obj, ...]:

@@ -95,21 +95,43 @@ class Reader:
         age, (pods, template, node) = await together(self.age(), self._about(target))
         names = {pod.spec.node_name for pod in pods if pod.spec.node_name} | ({node} if node else set())
         (nodes, on_nodes, limit_ranges, quotas, used), (policies, unscheduled, room, foreign) = await asyncio.gather(
-            asyncio.gather(self._nodes(names), self._on_nodes(names), self._list(LIMIT_RANGES),
-                           self._list(QUOTAS), self._usage(names) if usage else _none()),
-            asyncio.gather(self._policies(names), self._unscheduled() if node else _nothing(),
-                           read_room(self._client, self._clock.now()) if names else _no_room(),
-                           read_foreign_checks(self._client) if usage else _no_checks()))
+            asyncio.gather(
+                self._nodes(names),
+                self._on_nodes(names),
+                self._list(LIMIT_RANGES),
+                self._list(QUOTAS),
+                self._usage(names) if usage else _none(),
+            ),
+            asyncio.gather(
+                self._policies(names),
+                self._unscheduled() if node else _nothing(),
+                read_room(self._client, self._clock.now()) if names else _no_room(),
+                read_foreign_checks(self._client) if usage else _no_checks(),
+            ),
+        )
         owner = await self._owner_template(pods[0]) if usage and target.kind is POD else None
         homeless = [pod for pod in (*pods, *unscheduled) if waits_for_a_node(pod)]
         memory = None if used is None or not used.source else by_pod(used)
         return Snapshot(
-            age=age, namespace=self._namespace, pods=pods, neighbours=on_nodes or pods, nodes=nodes,
-            limit_ranges=limit_ranges, quotas=quotas, usage=memory, no_usage=used.notes if used else (),
-            template=template, owner_template=owner, policies=policies, unscheduled=unscheduled,
+            age=age,
+            namespace=self._namespace,
+            pods=pods,
+            neighbours=on_nodes or pods,
+            nodes=nodes,
+            limit_ranges=limit_ranges,
+            quotas=quotas,
+            usage=memory,
+            no_usage=used.notes if used else (),
+            template=template,
+            owner_template=owner,
+            policies=policies,
+            unscheduled=unscheduled,
             cluster=await read_cluster(self._client, homeless, self._unread) if homeless else None,
-            room=room, foreign_checks=foreign, budgets=await self._budgets(on_nodes) if room.mode == PREEMPT else (),
-            unread=tuple(self._unread))
+            room=room,
+            foreign_checks=foreign,
+            budgets=await self._budgets(on_nodes) if room.mode == PREEMPT else (),
+            unread=tuple(self._unread),
+        )
 
     async def everything(self) -> Snapshot:
         """Every pod that has not ended, of the namespace or (empty) of all, and every node, in one list each.
@@ -118,11 +140,17 @@ class Reader:
         """
         (age, pods), (nodes, others) = await together(
             together(self.age(), self._client.list(PODS, self._namespace)),
-            together(self._list(NODES), self._everywhere() if self._namespace else _nothing()))
+            together(self._list(NODES), self._everywhere() if self._namespace else _nothing()),
+        )
         alive = tuple(pod for pod in pods.items if pod.status.phase not in ENDED)
         return Snapshot(
-            age=age, namespace=self._namespace, pods=alive, neighbours=others or alive, unread=tuple(self._unread),
-            nodes={each.metadata.name: each for each in nodes})
+            age=age,
+            namespace=self._namespace,
+            pods=alive,
+            neighbours=others or alive,
+            unread=tuple(self._unread),
+            nodes={each.metadata.name: each for each in nodes},
+        )
 
     async def _everywhere(self) -> tuple[Pod, ...]:
         try:

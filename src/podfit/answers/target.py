@@ -28,17 +28,24 @@ class Kind(msgspec.Struct, frozen=True):
 POD = Kind("/api/v1", "pods", "Pod", ("pod", "pods", "po"))
 NODE = Kind("/api/v1", "nodes", "Node", ("node", "nodes", "no"))
 VPA = Kind(
-    "/apis/autoscaling.k8s.io/v1", "verticalpodautoscalers", "VerticalPodAutoscaler",
-    ("vpa", "verticalpodautoscaler", "verticalpodautoscalers"))
+    "/apis/autoscaling.k8s.io/v1",
+    "verticalpodautoscalers",
+    "VerticalPodAutoscaler",
+    ("vpa", "verticalpodautoscaler", "verticalpodautoscalers"),
+)
 WORKLOADS = (
     Kind("/apis/apps/v1", "deployments", "Deployment", ("deployment", "deployments", "deploy")),
     Kind("/apis/apps/v1", "statefulsets", "StatefulSet", ("statefulset", "statefulsets", "sts")),
     Kind("/apis/apps/v1", "daemonsets", "DaemonSet", ("daemonset", "daemonsets", "ds")),
     Kind("/apis/apps/v1", "replicasets", "ReplicaSet", ("replicaset", "replicasets", "rs")),
     Kind("/apis/batch/v1", "jobs", "Job", ("job", "jobs")),
-    Kind("/api/v1", "replicationcontrollers", "ReplicationController",
-         ("replicationcontroller", "replicationcontrollers", "rc")),
-)  # fmt: skip
+    Kind(
+        "/api/v1",
+        "replicationcontrollers",
+        "ReplicationController",
+        ("replicationcontroller", "replicationcontrollers", "rc"),
+    ),
+)
 
 
 class Target(msgspec.Struct, frozen=True):

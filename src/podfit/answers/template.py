@@ -100,8 +100,9 @@ def template_plan(workload: Workload, wish: Wish, commands: Commands = HERE) -> 
     if not changed:
         return TemplatePlan(target=str(target), verdict=UNCHANGED)
     verdict, text, fix = _consequence(workload, commands)
-    return TemplatePlan(target=str(target), verdict=verdict, text=text, changes=changed, fix=fix,
-                        sizes=tuple(resizing(new, old)))  # fmt: skip
+    return TemplatePlan(
+        target=str(target), verdict=verdict, text=text, changes=changed, fix=fix, sizes=tuple(resizing(new, old))
+    )
 
 
 def _consequence(workload: Workload, commands: Commands) -> tuple[str, str, str]:

@@ -1,6 +1,6 @@
 """How often containers were held back by their CPU limit, from the kubelets' /metrics/cadvisor.
 
-    throttled periods ÷ periods     since the container started, or since the reading before
+throttled periods ÷ periods     since the container started, or since the reading before
 """
 
 import asyncio

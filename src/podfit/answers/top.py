@@ -95,8 +95,10 @@ class TopReader:
         running = tuple(pod for pod in pods if pod.spec.node_name and pod.status.phase == "Running")
         nodes = {pod.spec.node_name for pod in running}
         usage, throttling, vpas = await asyncio.gather(
-            self._usage.read(self._namespace, nodes), self._throttling.read(running),
-            read_vpas(self._client, self._namespace))
+            self._usage.read(self._namespace, nodes),
+            self._throttling.read(running),
+            read_vpas(self._client, self._namespace),
+        )
         return Found(age=age, pods=running, usage=usage, throttling=throttling, vpas=vpas)
 
     async def _pods(self, target: Target | None) -> tuple[Pod, ...]:
@@ -110,9 +112,15 @@ class TopReader:
 def top(found: Found, order: Order = "name") -> Top:
     rows = sorted((row for pod in found.pods for row in _rows(pod, found)), key=lambda row: _key(row, order))
     return Top(
-        server=found.age.version, source=found.usage.source, rows=tuple(rows), vpas=found.vpas.state == "served",
-        throttling=bool(found.throttling.share), notes=tuple(_notes(found)), missing=tuple(_missing(found, rows)),
-        fix="" if found.age.is_podfit else found.usage.fix)
+        server=found.age.version,
+        source=found.usage.source,
+        rows=tuple(rows),
+        vpas=found.vpas.state == "served",
+        throttling=bool(found.throttling.share),
+        notes=tuple(_notes(found)),
+        missing=tuple(_missing(found, rows)),
+        fix="" if found.age.is_podfit else found.usage.fix,
+    )
 
 
 def _rows(pod: Pod, found: Found) -> Iterator[Row]:
@@ -129,26 +137,37 @@ def _rows(pod: Pod, found: Found) -> Iterator[Row]:
         recommended = vpa.recommended(status.name) if vpa else None
         mine = [each for each in sizes if each.container == status.name]
         yield Row(
-            namespace=key[0], pod=key[1], container=key[2], node=pod.spec.node_name,
+            namespace=key[0],
+            pod=key[1],
+            container=key[2],
+            node=pod.spec.node_name,
             cpu=_figures("cpu", Quantity(used.cpu) if used.cpu is not None else None, mine, recommended),
             memory=_figures(
-                "memory", Quantity.of_bytes(used.memory) if used.memory is not None else None, mine, recommended),
-            throttled=found.throttling.share.get(key), vpa=vpa.metadata.name if vpa else "",
-            resize=state if state != SETTLED else "")
+                "memory", Quantity.of_bytes(used.memory) if used.memory is not None else None, mine, recommended
+            ),
+            throttled=found.throttling.share.get(key),
+            vpa=vpa.metadata.name if vpa else "",
+            resize=state if state != SETTLED else "",
+        )
 
 
 def _figures(resource: str, used: Quantity | None, sizes: Iterable[Size], recommended: Recommended | None) -> Figures:
     sides = {each.side: each for each in sizes if each.resource == resource}
     request, limit = sides.get("requests"), sides.get("limits")
     enforced = limit.actual if limit else ""
-    bounds = {
-        "recommended": recommended.target, "lower": recommended.lower_bound, "upper": recommended.upper_bound,
-    } if recommended else {}  # fmt: skip
+    bounds = (
+        {"recommended": recommended.target, "lower": recommended.lower_bound, "upper": recommended.upper_bound}
+        if recommended
+        else {}
+    )
     return Figures(
-        used=str(used) if used is not None else "", desired=request.desired if request else "",
-        allocated=request.allocated if request else "", limit=enforced,
-        of_limit=_share(used, enforced), **{name: str(each[resource]) for name, each in bounds.items()
-                                            if resource in each})  # fmt: skip
+        used=str(used) if used is not None else "",
+        desired=request.desired if request else "",
+        allocated=request.allocated if request else "",
+        limit=enforced,
+        of_limit=_share(used, enforced),
+        **{name: str(each[resource]) for name, each in bounds.items() if resource in each},
+    )
 
 
 def _share(used: Quantity | None, limit: str) -> float | None:
@@ -159,9 +178,13 @@ def _share(used: Quantity | None, limit: str) -> float | None:
 def _key(row: Row, order: Order) -> tuple[Any, ...]:
     """Largest first, what is not known last; names decide between equals."""
     values = {
-        "name": None, "cpu": _nano(row.cpu.used), "memory": _nano(row.memory.used), "cpu%": row.cpu.of_limit,
-        "memory%": row.memory.of_limit, "throttled": row.throttled,
-    }  # fmt: skip
+        "name": None,
+        "cpu": _nano(row.cpu.used),
+        "memory": _nano(row.memory.used),
+        "cpu%": row.cpu.of_limit,
+        "memory%": row.memory.of_limit,
+        "throttled": row.throttled,
+    }
     value = values[order]
     return value is None, -(value or 0), row.namespace, row.pod
 
@@ -198,4 +221,3 @@ def _missing(found: Found, rows: list[Row]) -> Iterator[str]:
 def _few(names: list[str], most: int = 3) -> str:
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
-

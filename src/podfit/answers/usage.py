@@ -22,8 +22,7 @@ from podfit.core.quantity import Quantity
 ContainerKey = tuple[str, str, str]
 """Namespace, pod, container."""
 METRICS_API, SUMMARY, RESOURCE = "metrics.k8s.io", "stats/summary", "metrics/resource"
-INSTALL = (
-    "kubectl apply -f https://github.com/kubernetes-sigs/metrics-server/releases/latest/download/components.yaml")
+INSTALL = "kubectl apply -f https://github.com/kubernetes-sigs/metrics-server/releases/latest/download/components.yaml"
 NOT_SERVED = "metrics.k8s.io is not served here"
 CPU_SECONDS, WORKING_SET = "container_cpu_usage_seconds_total", "container_memory_working_set_bytes"
 BETWEEN = 1.0
@@ -99,8 +98,7 @@ class UsageReader:
     async def _kubelet(self, node: str) -> _Node:
         proxy = f"/api/v1/nodes/{node}/proxy"
         try:
-            body = await self._client.request(
-                "GET", f"{proxy}/{SUMMARY}", query={"only_cpu_and_memory": "true"})
+            body = await self._client.request("GET", f"{proxy}/{SUMMARY}", query={"only_cpu_and_memory": "true"})
             return _Node(SUMMARY, dict(_of_the_summary(msgspec.json.decode(body))))
         except ApiError as error:
             if error.code != 404:
@@ -154,8 +152,10 @@ def _of_the_api(body: Any) -> Iterable[tuple[ContainerKey, Used]]:
         for each in item.get("containers") or ():
             usage = each.get("usage", {})
             cpu, memory = (Quantity.parse(usage[name]) if name in usage else None for name in ("cpu", "memory"))
-            yield (meta["namespace"], meta["name"], each["name"]), Used(
-                cpu.nano if cpu is not None else None, memory.value() if memory is not None else None)
+            yield (
+                (meta["namespace"], meta["name"], each["name"]),
+                Used(cpu.nano if cpu is not None else None, memory.value() if memory is not None else None),
+            )
 
 
 def _of_the_summary(body: Any) -> Iterable[tuple[ContainerKey, Used]]:
@@ -163,8 +163,10 @@ def _of_the_summary(body: Any) -> Iterable[tuple[ContainerKey, Used]]:
         ref = pod["podRef"]
         for each in pod.get("containers") or ():
             cpu, memory = each.get("cpu") or {}, each.get("memory") or {}
-            yield (ref["namespace"], ref["name"], each["name"]), Used(
-                cpu.get("usageNanoCores"), memory.get("workingSetBytes"))
+            yield (
+                (ref["namespace"], ref["name"], each["name"]),
+                Used(cpu.get("usageNanoCores"), memory.get("workingSetBytes")),
+            )
 
 
 def _rate(before: _Counter | None, now: _Counter | None) -> int | None:

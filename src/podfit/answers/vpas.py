@@ -104,10 +104,12 @@ class Vpa(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def updated(self) -> str:
-        """When its recommender last wrote the status, as the field managers tell; else the last change of a condition.
-        """
-        written = [each.time for each in self.metadata.managed_fields
-                   if each.time and (each.subresource == "status" or "recommender" in each.manager)]  # fmt: skip
+        """When its recommender last wrote the status, by the managed fields; else the last change of a condition."""
+        written = [
+            each.time
+            for each in self.metadata.managed_fields
+            if each.time and (each.subresource == "status" or "recommender" in each.manager)
+        ]
         return max(written or [each.last_transition_time for each in self.status.conditions], default="")
 
     def policy(self, container: str) -> ContainerPolicy:
@@ -141,9 +143,13 @@ class Vpas(msgspec.Struct, frozen=True):
     unread: tuple[str, ...] = ()
 
     def of(self, pod: Pod) -> Vpa | None:
-        mine = [each for each in self.items if each.metadata.namespace == pod.metadata.namespace
-                and (selector := self.selectors.get((each.metadata.namespace, each.metadata.name)))
-                and selector.matches(pod.metadata.labels)]  # fmt: skip
+        mine = [
+            each
+            for each in self.items
+            if each.metadata.namespace == pod.metadata.namespace
+            and (selector := self.selectors.get((each.metadata.namespace, each.metadata.name)))
+            and selector.matches(pod.metadata.labels)
+        ]
         return min(mine, key=lambda each: (each.metadata.creation_timestamp, each.metadata.name), default=None)
 
 
@@ -158,8 +164,11 @@ async def read_vpas(client: Client, namespace: str) -> Vpas:
         return Vpas("unread", unread=(f"verticalpodautoscalers: {error.message}",))
     items = codec.decode(body, _Vpas).items
     found = await asyncio.gather(*(_selector(client, each) for each in items))
-    selectors = {(each.metadata.namespace, each.metadata.name): selector
-                 for each, selector in zip(items, found, strict=True) if isinstance(selector, Selector)}  # fmt: skip
+    selectors = {
+        (each.metadata.namespace, each.metadata.name): selector
+        for each, selector in zip(items, found, strict=True)
+        if isinstance(selector, Selector)
+    }
     return Vpas("served", items, selectors, tuple(each for each in found if isinstance(each, str)))
 
 

@@ -12,16 +12,7 @@ import msgspec
 from podfit.answers.ages import Age
 from podfit.answers.live_node import LiveNode, NodePod, live_node, short
 from podfit.answers.making_room import Made, maker_of
-from podfit.answers.room import (
-    Held,
-    Holder,
-    counted_for,
-    held_by,
-    holders_of,
-    promised_to,
-    seen_fuller,
-    texts_of,
-)
+from podfit.answers.room import Held, Holder, counted_for, held_by, holders_of, promised_to, seen_fuller, texts_of
 from podfit.answers.scheduling import ClusterState, kept_off, scheduled
 from podfit.answers.sizes import Size, sizes_of
 from podfit.answers.snapshot import ENDED as OVER
@@ -34,8 +25,15 @@ from podfit.decide.gave import gave
 from podfit.decide.room import allocated_form
 
 SETTLED, DEFERRED, INFEASIBLE, IN_PROGRESS, FAILING, UNSEEN, UNSCHEDULED, ENDED = (
-    "settled", "deferred", "infeasible", "in progress", "failing", "not seen yet", "not scheduled", "ended",
-)  # fmt: skip
+    "settled",
+    "deferred",
+    "infeasible",
+    "in progress",
+    "failing",
+    "not seen yet",
+    "not scheduled",
+    "ended",
+)
 HOLDERS = 5
 _NEXT = {
     INFEASIBLE: "only when the spec changes or the kubelet restarts: resize to a size that the node can grant, go back "
@@ -121,20 +119,40 @@ def why_pod(pod: Pod, snapshot: Snapshot, now: datetime) -> PodWhy:
     bad = tuple(troubles(pod))
     if pod.status.phase in OVER:
         return PodWhy(
-            namespace=pod.metadata.namespace, pod=pod.metadata.name, node=pod.spec.node_name, state=ENDED, sizes=sizes,
+            namespace=pod.metadata.namespace,
+            pod=pod.metadata.name,
+            node=pod.spec.node_name,
+            state=ENDED,
+            sizes=sizes,
             message=f"the pod has ended ({pod.status.phase}): a resize of it is stored and never carried out",
-            notes=notes)
+            notes=notes,
+        )
     if not pod.spec.node_name:
-        return PodWhy(namespace=pod.metadata.namespace, pod=pod.metadata.name, state=UNSCHEDULED, sizes=sizes,
-                      message=_not_scheduled(pod, snapshot), troubles=bad, notes=notes)  # fmt: skip
+        return PodWhy(
+            namespace=pod.metadata.namespace,
+            pod=pod.metadata.name,
+            state=UNSCHEDULED,
+            sizes=sizes,
+            message=_not_scheduled(pod, snapshot),
+            troubles=bad,
+            notes=notes,
+        )
     state, condition = state_of(pod, sizes, snapshot.age)
     since = (condition.last_transition_time or "") if condition else ""
     about = PodWhy(
-        namespace=pod.metadata.namespace, pod=pod.metadata.name, node=pod.spec.node_name, state=state,
+        namespace=pod.metadata.namespace,
+        pod=pod.metadata.name,
+        node=pod.spec.node_name,
+        state=state,
         generation=pod.metadata.generation,
-        observed=condition.observed_generation if condition else pod.status.observed_generation, since=since,
+        observed=condition.observed_generation if condition else pod.status.observed_generation,
+        since=since,
         waited=int((now - parse_time(since)).total_seconds()) if since else 0,
-        message=condition.message if condition else "", sizes=sizes, troubles=bad, notes=notes)
+        message=condition.message if condition else "",
+        sizes=sizes,
+        troubles=bad,
+        notes=notes,
+    )
     about = msgspec.structs.replace(about, next=_NEXT.get(state, ""), gave=gift_of(pod))
     if node is None or state not in (DEFERRED, INFEASIBLE):
         return about
@@ -187,9 +205,17 @@ def _explained(about: PodWhy, model: LiveNode, pod: Pod) -> PodWhy:
     holders = tuple(holders_of(next(iter(verdict.short_by), ""), _others(model, pod)))
     frees = tuple(each.pod for each in holders if each.priority < (pod.spec.priority or 0))
     return msgspec.structs.replace(
-        about, message=verdict.message, short_by=short(verdict), position=index + 1, queued=len(queue),
-        ahead=tuple(each.name for each in queue[:index]), holders=holders[:HOLDERS], frees=frees[:HOLDERS],
-        ends=model.ends(pod.metadata.uid), notes=(*about.notes, *seen_fuller(list(model.members.values()))))
+        about,
+        message=verdict.message,
+        short_by=short(verdict),
+        position=index + 1,
+        queued=len(queue),
+        ahead=tuple(each.name for each in queue[:index]),
+        holders=holders[:HOLDERS],
+        frees=frees[:HOLDERS],
+        ends=model.ends(pod.metadata.uid),
+        notes=(*about.notes, *seen_fuller(list(model.members.values()))),
+    )
 
 
 def why_node(name: str, snapshot: Snapshot, now: datetime) -> NodeWhy:
@@ -202,20 +228,25 @@ def why_node(name: str, snapshot: Snapshot, now: datetime) -> NodeWhy:
     shut, off = _kept_away(name, snapshot, members)
     nominated = [pod for pod in snapshot.unscheduled if pod.status.nominated_node_name == name]
     return NodeWhy(
-        node=name, allocatable=texts_of(model.view.allocatable), promised=texts_of(promised_to(members)),
-        counted=texts_of(counted_for(members)), holders=tuple(holders_of("cpu", members)),
-        memory_holders=tuple(holders_of("memory", members)), members=tuple(map(held_by, members)),
+        node=name,
+        allocatable=texts_of(model.view.allocatable),
+        promised=texts_of(promised_to(members)),
+        counted=texts_of(counted_for(members)),
+        holders=tuple(holders_of("cpu", members)),
+        memory_holders=tuple(holders_of("memory", members)),
+        members=tuple(map(held_by, members)),
         waiting=tuple(each for each in about if each.state != SETTLED),
         nominated=tuple(f"{pod.metadata.namespace}/{pod.metadata.name}" for pod in nominated),
-        shut_out=shut, kept_off=off,
-        notes=(*_notes(snapshot), *seen_fuller(list(model.members.values()))))
+        shut_out=shut,
+        kept_off=off,
+        notes=(*_notes(snapshot), *seen_fuller(list(model.members.values()))),
+    )
 
 
 def _kept_away(
     name: str, snapshot: Snapshot, members: Sequence[NodePod]
 ) -> tuple[tuple[str, ...], tuple[KeptOff, ...]]:
-    """Pods that wait and that the node would take if what only waits were not counted, and those it would not (R-078).
-    """
+    """Pods that wait: those the node would take if waiting ones did not count, and those it would not (R-078)."""
     shut, off = [], []
     held = {each.desired.metadata.uid: each.counts.requests for each in members}
     cluster, gates = snapshot.cluster or ClusterState(), snapshot.age.gates

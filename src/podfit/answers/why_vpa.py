@@ -122,21 +122,33 @@ def why_vpa(facts: VpaFacts, now: datetime) -> VpaWhy:
     found = vpa.status.recommendation.container_recommendations
     chains = tuple(chain for each in found for chain in _chains(each, vpa.policy(each.container_name)))
     return VpaWhy(
-        vpa=vpa.metadata.name, namespace=vpa.metadata.namespace, target=str(vpa.spec.target_ref), mode=vpa.mode,
-        means=MODES.get(vpa.mode, "a mode that is not known here"), updated=vpa.updated,
-        age=int((now - parse_time(vpa.updated)).total_seconds()) if vpa.updated else None, chains=chains,
-        pods=len(facts.pods or ()), stands=tuple(stand for pod in facts.pods or () for stand in _stands(facts, pod)),
+        vpa=vpa.metadata.name,
+        namespace=vpa.metadata.namespace,
+        target=str(vpa.spec.target_ref),
+        mode=vpa.mode,
+        means=MODES.get(vpa.mode, "a mode that is not known here"),
+        updated=vpa.updated,
+        age=int((now - parse_time(vpa.updated)).total_seconds()) if vpa.updated else None,
+        chains=chains,
+        pods=len(facts.pods or ()),
+        stands=tuple(stand for pod in facts.pods or () for stand in _stands(facts, pod)),
         conditions=tuple(map(_told, (each for each in vpa.status.conditions if each.status == "True"))),
-        notes=tuple(_notes(facts)))
+        notes=tuple(_notes(facts)),
+    )
 
 
 def _chains(found: Recommended, policy: ContainerPolicy) -> Iterator[Chain]:
     for resource in RESOURCES:
         if resource in found.target:
             yield Chain(
-                container=found.container_name, resource=resource, uncapped=_text(found.uncapped_target, resource),
-                lower=_text(found.lower_bound, resource), target=_text(found.target, resource),
-                upper=_text(found.upper_bound, resource), capped=_capped(found, policy, resource))
+                container=found.container_name,
+                resource=resource,
+                uncapped=_text(found.uncapped_target, resource),
+                lower=_text(found.lower_bound, resource),
+                target=_text(found.target, resource),
+                upper=_text(found.upper_bound, resource),
+                capped=_capped(found, policy, resource),
+            )
 
 
 def _capped(found: Recommended, policy: ContainerPolicy, resource: str) -> str:
@@ -165,9 +177,14 @@ def _stands(facts: VpaFacts, pod: Pod) -> Iterator[Stand]:
                 continue
             stands = _where(request, found, resource)
             yield Stand(
-                pod=pod.metadata.name, container=container.name, resource=resource,
-                request=str(request) if request is not None else "", target=str(target), stands=stands,
-                why=_reason(facts, pod, container.name, resource, stands))
+                pod=pod.metadata.name,
+                container=container.name,
+                resource=resource,
+                request=str(request) if request is not None else "",
+                target=str(target),
+                stands=stands,
+                why=_reason(facts, pod, container.name, resource, stands),
+            )
 
 
 def _where(request: Quantity | None, found: Recommended, resource: str) -> str:
@@ -223,8 +240,13 @@ def _notes(facts: VpaFacts) -> Iterator[str]:
         yield "there is no recommendation: its recommender has not seen these pods long enough, or does not run"
     if facts.pods == ():
         yield f"no pod of {vpa.spec.target_ref} runs"
-    only = sorted({each.container_name for each in vpa.spec.resource_policy.container_policies
-                   if each.controlled_values == "RequestsOnly"})  # fmt: skip
+    only = sorted(
+        {
+            each.container_name
+            for each in vpa.spec.resource_policy.container_policies
+            if each.controlled_values == "RequestsOnly"
+        }
+    )
     if only:
         yield f"limits stay as they are: controlledValues is RequestsOnly for {', '.join(only)}"
     yield from (f"not read: {line}" for line in facts.unread)

@@ -1,8 +1,8 @@
 """What the user wants: new CPU and memory for one container, for the pod as a whole, or what a manifest says.
 
-    500m        the request; a limit keeps the proportion that it was given, so what was Guaranteed stays so
-    500m:1      request and limit
-    :1          the limit alone
+500m        the request; a limit keeps the proportion that it was given, so what was Guaranteed stays so
+500m:1      request and limit
+:1          the limit alone
 """
 
 from collections.abc import Mapping, Sequence
@@ -155,8 +155,9 @@ def _said(wish: Wish, pod: Pod) -> list[dict[str, ResourceRequirements]]:
         found.append(dict(before.containers) | ({"": before.pod} if before.pod else {}))
     if wish.template is not None:
         level = {"": wish.template.resources} if wish.template.resources else {}
-        found.append(level | {
-            each.name: each.resources for each in (*wish.template.init_containers, *wish.template.containers)})
+        found.append(
+            level | {each.name: each.resources for each in (*wish.template.init_containers, *wish.template.containers)}
+        )
     return found
 
 
@@ -184,7 +185,8 @@ def _with_containers(pod: Pod, wanted: Mapping[str, ResourceRequirements]) -> Po
         )
 
     spec = msgspec.structs.replace(
-        pod.spec, containers=carried(pod.spec.containers), init_containers=carried(pod.spec.init_containers))
+        pod.spec, containers=carried(pod.spec.containers), init_containers=carried(pod.spec.init_containers)
+    )
     return msgspec.structs.replace(pod, spec=spec)
 
 
@@ -197,9 +199,11 @@ def _ratios(wish: Wish, pod: Pod, *, level: bool = False) -> dict[str, Quantity 
 
 
 def _changed(
-    resources: ResourceRequirements, amounts: Mapping[str, Amount], said: Sequence[ResourceRequirements],
+    resources: ResourceRequirements,
+    amounts: Mapping[str, Amount],
+    said: Sequence[ResourceRequirements],
     ratios: Mapping[str, Quantity | None],
-) -> ResourceRequirements:  # fmt: skip
+) -> ResourceRequirements:
     requests, limits = dict(resources.requests), dict(resources.limits)
     for name, amount in amounts.items():
         before, limit = requests.get(name), limits.get(name)
@@ -208,8 +212,7 @@ def _changed(
             if limit is not None and amount.limit is None:
                 pairs = [(one.requests.get(name, ZERO), one.limits[name]) for one in said if name in one.limits]
                 now = (before or ZERO, limit)
-                limits[name] = limit_for(
-                    amount.request, now, pairs, memory=name == "memory", ratio=ratios[name])
+                limits[name] = limit_for(amount.request, now, pairs, memory=name == "memory", ratio=ratios[name])
         if amount.limit is not None:
             limits[name] = amount.limit
     return msgspec.structs.replace(resources, requests=requests, limits=limits)

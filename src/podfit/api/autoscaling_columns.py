@@ -18,9 +18,12 @@ AUTOSCALER = (
 )
 _SHOWN = 2  # metrics; of more the rest is counted
 _SOURCES = {
-    "Object": "object", "Pods": "pods", "Resource": "resource", "ContainerResource": "container_resource",
+    "Object": "object",
+    "Pods": "pods",
+    "Resource": "resource",
+    "ContainerResource": "container_resource",
     "External": "external",
-}  # fmt: skip
+}
 _NAMED = ("Resource", "ContainerResource")
 
 

@@ -15,9 +15,21 @@ import msgspec
 from podfit.core.quantity import Quantity
 
 _ACRONYMS = {
-    "ip": "IP", "ips": "IPs", "id": "ID", "uuid": "UUID", "cidr": "CIDR", "cidrs": "CIDRs", "pid": "PID", "ipc": "IPC",
-    "urls": "URLs", "url": "URL", "uri": "URI", "fqdn": "FQDN", "wwns": "WWNs", "io": "IO",
-}  # fmt: skip
+    "ip": "IP",
+    "ips": "IPs",
+    "id": "ID",
+    "uuid": "UUID",
+    "cidr": "CIDR",
+    "cidrs": "CIDRs",
+    "pid": "PID",
+    "ipc": "IPC",
+    "urls": "URLs",
+    "url": "URL",
+    "uri": "URI",
+    "fqdn": "FQDN",
+    "wwns": "WWNs",
+    "io": "IO",
+}
 
 
 def json_name(attribute: str) -> str:
@@ -50,13 +62,37 @@ class Struct(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, rena
         }
 
 
-WIDE = frozenset((
-    "activeDeadlineSeconds", "capacity", "deletionGracePeriodSeconds", "expirationSeconds", "fsGroup", "generation",
-    "gid", "gracePeriodSeconds", "maxItems", "maxLength", "maxProperties", "minItems", "minLength", "minProperties",
-    "nodeAllocatableUpdatePeriodSeconds", "observedGeneration", "remainingItemCount", "revision", "runAsGroup",
-    "runAsUser", "seconds", "sizeBytes", "startingDeadlineSeconds", "supplementalGroups",
-    "terminationGracePeriodSeconds", "tolerationSeconds", "uid",
-))  # fmt: skip
+WIDE = frozenset(
+    (
+        "activeDeadlineSeconds",
+        "capacity",
+        "deletionGracePeriodSeconds",
+        "expirationSeconds",
+        "fsGroup",
+        "generation",
+        "gid",
+        "gracePeriodSeconds",
+        "maxItems",
+        "maxLength",
+        "maxProperties",
+        "minItems",
+        "minLength",
+        "minProperties",
+        "nodeAllocatableUpdatePeriodSeconds",
+        "observedGeneration",
+        "remainingItemCount",
+        "revision",
+        "runAsGroup",
+        "runAsUser",
+        "seconds",
+        "sizeBytes",
+        "startingDeadlineSeconds",
+        "supplementalGroups",
+        "terminationGracePeriodSeconds",
+        "tolerationSeconds",
+        "uid",
+    )
+)
 """Numbers of 64 bits upstream; all others are of 32."""
 _INT32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 _INT64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]

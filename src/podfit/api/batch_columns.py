@@ -19,9 +19,12 @@ JOB = (
     SELECTOR,
 )
 _STATES = (
-    ("Complete", "Complete"), ("Failed", "Failed"), ("Suspended", "Suspended"), ("FailureTarget", "FailureTarget"),
+    ("Complete", "Complete"),
+    ("Failed", "Failed"),
+    ("Suspended", "Suspended"),
+    ("FailureTarget", "FailureTarget"),
     ("SuccessCriteriaMet", "SuccessCriteriaMet"),
-)  # fmt: skip
+)
 
 
 def job_row(job: Job, now: str) -> list[Any]:

@@ -21,10 +21,14 @@ def _job_spec(spec: JobSpec) -> JobSpec:
     if spec.completions is None and spec.parallelism is None:
         spec = fill(spec, completions=1)
     spec = fill(
-        spec, parallelism=1, backoff_limit=6 if spec.backoff_limit_per_index is None else _NO_LIMIT,
-        completion_mode="NonIndexed", suspend=False, manual_selector=False,
+        spec,
+        parallelism=1,
+        backoff_limit=6 if spec.backoff_limit_per_index is None else _NO_LIMIT,
+        completion_mode="NonIndexed",
+        suspend=False,
+        manual_selector=False,
         pod_replacement_policy="TerminatingOrFailed" if spec.pod_failure_policy is None else "Failed",
-    )  # fmt: skip
+    )
     return inside(spec, template=default_template, pod_failure_policy=_failures)
 
 

@@ -47,8 +47,9 @@ def custom_type(declared: Declared) -> type[Custom]:
     """The class of a declared kind in one of its versions."""
     version = f"{declared.group}/{declared.version}"
     fields: list[tuple[str, type, Any]] = [
-        ("kind", str, always(default=declared.kind)), ("api_version", str, always(default=version)),
-    ]  # fmt: skip
+        ("kind", str, always(default=declared.kind)),
+        ("api_version", str, always(default=version)),
+    ]
     own = {"declared": declared}
     made = msgspec.defstruct(declared.kind, fields, bases=(Custom,), namespace=own, kw_only=True, frozen=True)
     return cast(type[Custom], made)

@@ -154,8 +154,14 @@ def _webhooks(configuration: Webhooks) -> Webhooks:
 
 def _webhook(webhook: ValidatingWebhook) -> ValidatingWebhook:
     nothing = LabelSelector()
-    filled = fill(webhook, failure_policy="Fail", match_policy="Equivalent", namespace_selector=nothing,
-                  object_selector=nothing, timeout_seconds=10)  # fmt: skip
+    filled = fill(
+        webhook,
+        failure_policy="Fail",
+        match_policy="Equivalent",
+        namespace_selector=nothing,
+        object_selector=nothing,
+        timeout_seconds=10,
+    )
     if isinstance(filled, MutatingWebhook):
         filled = fill(filled, reinvocation_policy="Never")
     return inside(filled, client_config=_webhook_client, rules=lambda rule: fill(rule, scope="*"))

@@ -36,22 +36,40 @@ def to_core(event: Event) -> core.Event:
     """As it is stored."""
     series = event.series
     return core.Event(
-        metadata=event.metadata, type=event.type, action=event.action, count=event.deprecated_count,
-        event_time=event.event_time, first_timestamp=event.deprecated_first_timestamp,
-        last_timestamp=event.deprecated_last_timestamp, involved_object=event.regarding, message=event.note,
-        reason=event.reason, related=event.related, reporting_component=event.reporting_controller,
-        reporting_instance=event.reporting_instance, source=event.deprecated_source,
+        metadata=event.metadata,
+        type=event.type,
+        action=event.action,
+        count=event.deprecated_count,
+        event_time=event.event_time,
+        first_timestamp=event.deprecated_first_timestamp,
+        last_timestamp=event.deprecated_last_timestamp,
+        involved_object=event.regarding,
+        message=event.note,
+        reason=event.reason,
+        related=event.related,
+        reporting_component=event.reporting_controller,
+        reporting_instance=event.reporting_instance,
+        source=event.deprecated_source,
         series=core.EventSeries(count=series.count, last_observed_time=series.last_observed_time) if series else None,
-    )  # fmt: skip
+    )
 
 
 def from_core(event: core.Event) -> Event:
     series = event.series
     return Event(
-        metadata=event.metadata, type=event.type, action=event.action, deprecated_count=event.count,
-        event_time=event.event_time, deprecated_first_timestamp=event.first_timestamp,
-        deprecated_last_timestamp=event.last_timestamp, regarding=event.involved_object, note=event.message,
-        reason=event.reason, related=event.related, reporting_controller=event.reporting_component,
-        reporting_instance=event.reporting_instance, deprecated_source=event.source,
+        metadata=event.metadata,
+        type=event.type,
+        action=event.action,
+        deprecated_count=event.count,
+        event_time=event.event_time,
+        deprecated_first_timestamp=event.first_timestamp,
+        deprecated_last_timestamp=event.last_timestamp,
+        regarding=event.involved_object,
+        note=event.message,
+        reason=event.reason,
+        related=event.related,
+        reporting_controller=event.reporting_component,
+        reporting_instance=event.reporting_instance,
+        deprecated_source=event.source,
         series=EventSeries(count=series.count, last_observed_time=series.last_observed_time) if series else None,
-    )  # fmt: skip
+    )

@@ -142,5 +142,7 @@ def _unknown_inside(
     else:
         return []
     return [
-        found for here, each in pairs
-        for found in unknown_fields(each, member.item, here, first=first, directives=directives, in_order=in_order)]
+        found
+        for here, each in pairs
+        for found in unknown_fields(each, member.item, here, first=first, directives=directives, in_order=in_order)
+    ]

@@ -88,5 +88,7 @@ def _slice_port(port: SlicePort) -> SlicePort:
 
 
 DEFAULTS: Mapping[type[Object], Callable[[Any], Any]] = {
-    Service: _service, Endpoints: _endpoints, EndpointSlice: _slice,
-}  # fmt: skip
+    Service: _service,
+    Endpoints: _endpoints,
+    EndpointSlice: _slice,
+}

@@ -24,8 +24,12 @@ CLAIM = (
     Column("Status", description="Pending, Bound or Lost."),
     Column("Volume", description="The volume that it is bound to."),
     Column("Capacity", description="What the volume holds."),
-    _MODES, _CLASS, _ATTRIBUTES, AGE, _MODE,
-)  # fmt: skip
+    _MODES,
+    _CLASS,
+    _ATTRIBUTES,
+    AGE,
+    _MODE,
+)
 
 
 def claim_row(claim: PersistentVolumeClaim, now: str) -> list[Any]:
@@ -55,10 +59,12 @@ VOLUME = (
     Column("Reclaim Policy", description="What becomes of it when its claim goes."),
     Column("Status", description="Whether it is free, bound or released."),
     Column("Claim", description="The claim that it is bound to."),
-    _CLASS, _ATTRIBUTES,
+    _CLASS,
+    _ATTRIBUTES,
     Column("Reason", description="Why something failed."),
-    AGE, _MODE,
-)  # fmt: skip
+    AGE,
+    _MODE,
+)
 
 
 def volume_row(volume: PersistentVolume, now: str) -> list[Any]:

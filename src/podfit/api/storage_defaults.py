@@ -26,9 +26,14 @@ def _volume(volume: PersistentVolume) -> PersistentVolume:
 def _volume_spec(spec: PersistentVolumeSpec) -> PersistentVolumeSpec:
     filled = fill(spec, persistent_volume_reclaim_policy="Retain", volume_mode="Filesystem")
     return inside(
-        filled, capacity=rounded, host_path=default_host_path, azure_disk=default_azure_disk, iscsi=_iscsi, rbd=_rbd,
+        filled,
+        capacity=rounded,
+        host_path=default_host_path,
+        azure_disk=default_azure_disk,
+        iscsi=_iscsi,
+        rbd=_rbd,
         scale_io=_scale_io,
-    )  # fmt: skip
+    )
 
 
 def _volume_status(status: PersistentVolumeStatus) -> PersistentVolumeStatus:
@@ -86,11 +91,20 @@ def _driver(driver: CSIDriver) -> CSIDriver:
 
 def _driver_spec(spec: CSIDriverSpec) -> CSIDriverSpec:
     return fill(
-        spec, attach_required=True, pod_info_on_mount=False, storage_capacity=False, se_linux_mount=False,
-        fs_group_policy="ReadWriteOnceWithFSType", requires_republish=False, volume_lifecycle_modes=("Persistent",),
-    )  # fmt: skip
+        spec,
+        attach_required=True,
+        pod_info_on_mount=False,
+        storage_capacity=False,
+        se_linux_mount=False,
+        fs_group_policy="ReadWriteOnceWithFSType",
+        requires_republish=False,
+        volume_lifecycle_modes=("Persistent",),
+    )
 
 
 DEFAULTS: Mapping[type[Object], Callable[[Any], Any]] = {
-    PersistentVolume: _volume, PersistentVolumeClaim: _claim, StorageClass: _class, CSIDriver: _driver,
-}  # fmt: skip
+    PersistentVolume: _volume,
+    PersistentVolumeClaim: _claim,
+    StorageClass: _class,
+    CSIDriver: _driver,
+}

@@ -66,9 +66,7 @@ def deployment_row(deployment: Deployment, now: str) -> list[Any]:
 REPLICAS = (
     NAME,
     *integers(
-        ("Desired", "Pods that are wanted."),
-        ("Current", "Pods that there are."),
-        ("Ready", "Pods that are ready."),
+        ("Desired", "Pods that are wanted."), ("Current", "Pods that there are."), ("Ready", "Pods that are ready.")
     ),
     AGE,
     *PODS,
@@ -158,11 +156,7 @@ def replication_row(controller: ReplicationController, now: str) -> list[Any]:
     return [controller.metadata.name, *counts, age(controller, now), *pods, pairs(spec.selector)]
 
 
-SCALE = (
-    NAME,
-    *integers(("Desired", "Pods that are wanted."), ("Available", "Pods that there are.")),
-    AGE,
-)
+SCALE = (NAME, *integers(("Desired", "Pods that are wanted."), ("Available", "Pods that there are.")), AGE)
 
 
 def scale_row(scale: Scale, now: str) -> list[Any]:

@@ -62,15 +62,21 @@ def _stateful_set(stateful: StatefulSet) -> StatefulSet:
 
 def _stateful_set_spec(spec: StatefulSetSpec) -> StatefulSetSpec:
     spec = fill(
-        spec, replicas=1, pod_management_policy="OrderedReady", revision_history_limit=_HISTORY,
+        spec,
+        replicas=1,
+        pod_management_policy="OrderedReady",
+        revision_history_limit=_HISTORY,
         persistent_volume_claim_retention_policy=StatefulSetPersistentVolumeClaimRetentionPolicy(),
-    )  # fmt: skip
+    )
     return inside(
-        spec, update_strategy=_stateful_strategy, template=default_template, volume_claim_templates=_claim,
+        spec,
+        update_strategy=_stateful_strategy,
+        template=default_template,
+        volume_claim_templates=_claim,
         persistent_volume_claim_retention_policy=lambda policy: fill(
             policy, when_deleted="Retain", when_scaled="Retain"
         ),
-    )  # fmt: skip
+    )
 
 
 def _stateful_strategy(strategy: StatefulSetUpdateStrategy) -> StatefulSetUpdateStrategy:

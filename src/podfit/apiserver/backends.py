@@ -70,9 +70,14 @@ class Backends:
         return backends(service, number, Behind(behind.slices, endpoints, pods))
 
     async def send(
-        self, reference: ServiceReference, request: Request, trusted: Trusted, *, proof: Proof | None = None,
+        self,
+        reference: ServiceReference,
+        request: Request,
+        trusted: Trusted,
+        *,
+        proof: Proof | None = None,
         more: Sequence[tuple[str, str]] = (),
-    ) -> Response:  # fmt: skip
+    ) -> Response:
         """Raises OSError: `NotReached`, or out of the connection."""
         return await self._client(reference, trusted, proof).send(request, read_timeout=None, more=more)
 
@@ -125,8 +130,11 @@ def tls_of(trusted: Trusted, proof: Proof | None = None) -> ssl.SSLContext:
     """Raises OSError for what is no bundle."""
     try:
         return client_context(
-            authorities=trusted.bundle or None, verify=trusted.verify,
-            certificate=proof.certificate if proof else None, key=proof.key if proof else None)
+            authorities=trusted.bundle or None,
+            verify=trusted.verify,
+            certificate=proof.certificate if proof else None,
+            key=proof.key if proof else None,
+        )
     except (ssl.SSLError, UnicodeDecodeError, ValueError):
         raise OSError("unable to load root certificates: unable to parse bytes as PEM block") from None
 

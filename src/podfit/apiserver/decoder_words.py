@@ -24,8 +24,13 @@ QUOTED = 30  # bytes of a body that is not understood
 _STEP = re.compile(r"(?P<name>[^.\[]+)|\[(?P<place>\d+)\]|\[\.\.\.\]")
 _OUT_OF_RANGE = re.compile(r"Expected `(?P<given>int)` [<>]= \S+( - at `\$\.?(?P<path>[^`]*)`)?")
 _JSON_KINDS = {
-    "object": "object", "array": "array", "str": "string", "int": "number", "float": "number", "bool": "bool",
-}  # fmt: skip
+    "object": "object",
+    "array": "array",
+    "str": "string",
+    "int": "number",
+    "float": "number",
+    "bool": "bool",
+}
 _PYTHON_KINDS = {dict: "object", list: "array", str: "string", int: "number", float: "number", bool: "bool"}
 _PLAIN = {str: "string", bool: "bool", float: "float64"}
 

@@ -87,8 +87,12 @@ def prepare_create(info: ResourceInfo, obj: Any, gates: FeatureGates) -> Any:
 def _held_back(pod: Pod) -> tuple[PodCondition, ...]:
     """A pod with gates says from the start that nobody will schedule it yet."""
     condition = PodCondition(
-        type="PodScheduled", status="False", last_transition_time=pod.metadata.creation_timestamp,
-        reason="SchedulingGated", message=GATED)
+        type="PodScheduled",
+        status="False",
+        last_transition_time=pod.metadata.creation_timestamp,
+        reason="SchedulingGated",
+        message=GATED,
+    )
     return (condition,) if pod.spec.scheduling_gates else ()
 
 
@@ -179,9 +183,7 @@ def _deployment_status(new: Deployment, old: Deployment, gates: FeatureGates) ->
     return _status(replace(new, metadata=labels), old, gates)
 
 
-def _answered(
-    new: CertificateSigningRequest, old: CertificateSigningRequest, _gates: FeatureGates
-) -> list[FieldError]:
+def _answered(new: CertificateSigningRequest, old: CertificateSigningRequest, _gates: FeatureGates) -> list[FieldError]:
     errors, data = validate_status(new, old), new.status.certificate
     if data and data != old.status.certificate and (problem := certificate_problem(data)):
         errors.append(invalid("status.certificate", "<certificate data>", problem))

@@ -12,9 +12,18 @@ from podfit.store.sqlite import StoreDamaged, sqlite_store
 from podfit.store.sqlite.backup import check_store, copy_store, forget_history
 
 __all__ = [
-    "EtcdOptions", "Rule", "Store", "StoreDamaged", "StoreError", "check_store", "copy_store", "embedded_store",
-    "etcd_store", "forget_history", "passing_store",
-]  # fmt: skip
+    "EtcdOptions",
+    "Rule",
+    "Store",
+    "StoreDamaged",
+    "StoreError",
+    "check_store",
+    "copy_store",
+    "embedded_store",
+    "etcd_store",
+    "forget_history",
+    "passing_store",
+]
 
 
 def embedded_store(path: Path, rules: Sequence[Rule] = (), *, make: bool = True) -> Store:

@@ -15,7 +15,7 @@ RETRY = 1.0  # seconds, after the store could not be read
 
 
 async def follow(
-    context: Context, info: ResourceInfo, refresh: Callable[[], Awaitable[None]], *, after: int, namespace: str = "",
+    context: Context, info: ResourceInfo, refresh: Callable[[], Awaitable[None]], *, after: int, namespace: str = ""
 ) -> None:
     """Call `refresh` whenever an object of the kind (in the namespace) was written, for ever; `after` is the revision
     it last saw.

@@ -62,11 +62,13 @@ class NodeDialer:
         follows = request.param("follow") in _TRUE
         try:
             return await self._client(name, server).send(
-                replace(request, headers=headers, identity=None), read_timeout=None if follows else READ_SECONDS)
+                replace(request, headers=headers, identity=None), read_timeout=None if follows else READ_SECONDS
+            )
         except OSError as error:
             waiting = await self._waiting(name)
             raise _unreachable(
-                f'node "{name}" cannot be reached at {server}: {_why(error, server)}{waiting}') from error
+                f'node "{name}" cannot be reached at {server}: {_why(error, server)}{waiting}'
+            ) from error
 
     def _client(self, name: str, server: str) -> HttpsClient:
         known = self._clients.pop(name, None)
@@ -89,8 +91,9 @@ class NodeDialer:
         for request in await self._context.all(CertificateSigningRequest):
             spec = request.spec
             if spec.signer_name == NODE_SERVING and spec.username == NODE + name and is_undecided(request):
-                return (f"; its serving certificate is not approved yet, see:  "
-                        f"kubectl describe csr {request.metadata.name}")
+                return (
+                    f"; its serving certificate is not approved yet, see:  kubectl describe csr {request.metadata.name}"
+                )
         return ""
 
 
@@ -114,8 +117,7 @@ def _server(node: Node) -> str:
                     raise _unreachable(f'node "{name}" cannot be reached: the address {each.address} is not allowed')
                 return f"https://{joined((each.address, port))}"
     known = " ".join(f"{{{each.type} {each.address}}}" for each in node.status.addresses)
-    raise _unreachable(
-        f'node "{name}" cannot be reached: no preferred addresses found; known addresses: [{known}]')
+    raise _unreachable(f'node "{name}" cannot be reached: no preferred addresses found; known addresses: [{known}]')
 
 
 def _unreachable(text: str) -> ApiError:

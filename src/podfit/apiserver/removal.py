@@ -8,12 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from podfit.api.apiextensions import (
-    CLEANUP,
-    TERMINATING,
-    CustomResourceDefinition,
-    CustomResourceDefinitionCondition,
-)
+from podfit.api.apiextensions import CLEANUP, TERMINATING, CustomResourceDefinition, CustomResourceDefinitionCondition
 from podfit.api.core.namespaces import Namespace
 from podfit.api.core.pods import Pod
 from podfit.api.meta import DeleteOptions
@@ -68,8 +63,11 @@ def marked(context: Context, obj: Any, grace: int) -> Any:
     generation = meta.generation + (meta.generation > 0 and not meta.deletion_timestamp)
     meta = replace(meta, deletion_timestamp=when, deletion_grace_period_seconds=grace, generation=generation)
     if isinstance(obj, Namespace):
-        return replace(obj, metadata=replace(meta, deletion_grace_period_seconds=None),
-                       status=replace(obj.status, phase="Terminating"))  # fmt: skip
+        return replace(
+            obj,
+            metadata=replace(meta, deletion_grace_period_seconds=None),
+            status=replace(obj.status, phase="Terminating"),
+        )
     return _ending(obj, meta) if isinstance(obj, CustomResourceDefinition) else replace(obj, metadata=meta)
 
 
@@ -77,9 +75,12 @@ def _ending(definition: CustomResourceDefinition, meta: Any) -> CustomResourceDe
     """A definition waits for its objects, and says so."""
     meta = replace(meta, finalizers=tuple(dict.fromkeys((*meta.finalizers, CLEANUP))))
     condition = CustomResourceDefinitionCondition(
-        type=TERMINATING, status="True", reason="InstanceDeletionInProgress",
-        message="CustomResource deletion is in progress", last_transition_time=meta.deletion_timestamp,
-    )  # fmt: skip
+        type=TERMINATING,
+        status="True",
+        reason="InstanceDeletionInProgress",
+        message="CustomResource deletion is in progress",
+        last_transition_time=meta.deletion_timestamp,
+    )
     others = [each for each in definition.status.conditions or () if each.type != TERMINATING]
     return replace(definition, metadata=meta, status=replace(definition.status, conditions=(*others, condition)))
 

@@ -10,8 +10,31 @@ from podfit.apiserver.seats import Seats
 from podfit.apiserver.target import Target
 from podfit.net.metrics import Distribution, Metrics, Series
 
-BUCKETS = (0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0,
-           30.0, 45.0, 60.0)  # fmt: skip
+BUCKETS = (
+    0.005,
+    0.025,
+    0.05,
+    0.1,
+    0.2,
+    0.4,
+    0.6,
+    0.8,
+    1.0,
+    1.25,
+    1.5,
+    2.0,
+    3.0,
+    4.0,
+    5.0,
+    6.0,
+    8.0,
+    10.0,
+    15.0,
+    20.0,
+    30.0,
+    45.0,
+    60.0,
+)
 FLOWCONTROL = "apiserver_flowcontrol_"
 _COLUMNS = (
     ("current_executing_requests", "Requests under way in a priority level."),
@@ -49,10 +72,15 @@ class RequestMetrics:
     def declare(self, metrics: Metrics, seats: Seats) -> None:
         self._counted = {}
         metrics.collected(
-            "apiserver_request_total", "Requests by verb, resource, subresource and code.", (*LABELS, "code"),
-            self._totals, type_="counter")
+            "apiserver_request_total",
+            "Requests by verb, resource, subresource and code.",
+            (*LABELS, "code"),
+            self._totals,
+            type_="counter",
+        )
         metrics.distributed(
-            "apiserver_request_duration_seconds", "How long answers took, watches left out.", LABELS, self._durations)
+            "apiserver_request_duration_seconds", "How long answers took, watches left out.", LABELS, self._durations
+        )
         for column, (name, text) in enumerate(_COLUMNS):
             metrics.collected(FLOWCONTROL + name, text, ("priority_level",), partial(_read, seats, column))
 

@@ -56,9 +56,15 @@ class Resources:
     """`close` after the last request."""
 
     def __init__(
-        self, context: Context, customs: CustomTable, authorizer: Authorizer, tokens: ServiceAccountTokens,
-        readers: TokenReaders, metrics: Metrics, backends: Backends,
-    ) -> None:  # fmt: skip
+        self,
+        context: Context,
+        customs: CustomTable,
+        authorizer: Authorizer,
+        tokens: ServiceAccountTokens,
+        readers: TokenReaders,
+        metrics: Metrics,
+        backends: Backends,
+    ) -> None:
         self._context, self._customs, self._authorizer, self._tokens = context, customs, authorizer, tokens
         self._webhooks = WebhookClient(context, backends)
         self._webhooks.metrics.declare(metrics)

@@ -103,7 +103,8 @@ class Seats:
     async def _sit(self, crowd: _Crowd, flow: str) -> None:
         waiting = crowd.waiting(flow) or (1 if crowd.queues else 0)
         turn = judge(
-            crowd.level, under_way=crowd.under_way, started=crowd.started, waiting=waiting, urgent=self._urgent())
+            crowd.level, under_way=crowd.under_way, started=crowd.started, waiting=waiting, urgent=self._urgent()
+        )
         if turn is Turn.REFUSE:
             crowd.refused += 1
             raise too_many("Too many requests, please try again later.")
@@ -133,8 +134,7 @@ class Seats:
         return any(each.under_way for each in self._urgent_crowds)
 
     def _has_room(self, crowd: _Crowd) -> bool:
-        return may_start(
-            crowd.level, under_way=crowd.under_way, started=crowd.started, urgent=self._urgent())  # fmt: skip
+        return may_start(crowd.level, under_way=crowd.under_way, started=crowd.started, urgent=self._urgent())
 
     def _turn(self) -> None:
         """Begin a turn with the loop's next one."""

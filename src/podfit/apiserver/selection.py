@@ -3,7 +3,6 @@
 A record is decoded only as far as the selector needs: labels alone come from a Struct that knows nothing else.
 """
 
-
 import msgspec
 
 from podfit.api.custom import is_custom

@@ -49,16 +49,23 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+
 class ApiServer:
     """`start` before the first request, `stop` after the last. `address` is what discovery tells clients; `shared` is a
     store on which there may be other servers.
     """
 
     def __init__(
-        self, context: Context, *, signing_key: Path, address: str = "", metrics: Metrics | None = None,
-        audit: "AuditLog | None" = None, front_proxy: FrontProxy | None = None,
+        self,
+        context: Context,
+        *,
+        signing_key: Path,
+        address: str = "",
+        metrics: Metrics | None = None,
+        audit: "AuditLog | None" = None,
+        front_proxy: FrontProxy | None = None,
         shared: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.address = address
         self._audit = audit
         self._context = context
@@ -182,8 +189,14 @@ class ApiServer:
             from podfit.apiserver.resources import Resources
 
             self._loaded = Resources(
-                self._context, self._customs, self._authorizer, self._tokens, self._readers, self.metrics,
-                self._backends())
+                self._context,
+                self._customs,
+                self._authorizer,
+                self._tokens,
+                self._readers,
+                self.metrics,
+                self._backends(),
+            )
         return self._loaded
 
 

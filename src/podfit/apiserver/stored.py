@@ -168,9 +168,7 @@ class Stored(Generic[T]):
         except KeyExists:
             raise already_exists(self._info.resource, meta.name, group=self._info.group) from None
 
-    async def update(
-        self, obj: T, *, expected: int, freeing: bool = False, along: Sequence[Companion] = ()
-    ) -> Record:
+    async def update(self, obj: T, *, expected: int, freeing: bool = False, along: Sequence[Companion] = ()) -> Record:
         """Replace the object whose revision is `expected`. Raises Changed when it is not the current one any more,
         Superseded as `create` does.
         `freeing` is done on a full disk too; so is any write to what is being deleted, which brings its end nearer."""

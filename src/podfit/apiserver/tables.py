@@ -36,9 +36,12 @@ def table(
     info: ResourceInfo, found: list[dict[str, Any]], metadata: dict[str, Any], form: Form, *, columns: bool = True
 ) -> dict[str, Any]:
     return {
-        "kind": "Table", "apiVersion": form.version, "metadata": metadata,
-        "columnDefinitions": definitions(info) if columns else None, "rows": found,
-    }  # fmt: skip
+        "kind": "Table",
+        "apiVersion": form.version,
+        "metadata": metadata,
+        "columnDefinitions": definitions(info) if columns else None,
+        "rows": found,
+    }
 
 
 def included(request: Request) -> str:
@@ -52,15 +55,18 @@ def included(request: Request) -> str:
 
 def definitions(info: ResourceInfo) -> list[dict[str, Any]]:
     return [
-        {"name": each.name, "type": each.type, "format": each.format, "description": each.description,
-         "priority": each.priority}
+        {
+            "name": each.name,
+            "type": each.type,
+            "format": each.format,
+            "description": each.description,
+            "priority": each.priority,
+        }
         for each in info.columns or _DEFAULT_COLUMNS
-    ]  # fmt: skip
+    ]
 
 
-def rows(
-    info: ResourceInfo, records: Iterable[Record], now: str, include: str, form: Form
-) -> Iterable[dict[str, Any]]:
+def rows(info: ResourceInfo, records: Iterable[Record], now: str, include: str, form: Form) -> Iterable[dict[str, Any]]:
     for record in records:
         yield table_row(info, record, now, include, form)
 

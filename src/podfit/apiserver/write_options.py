@@ -25,8 +25,10 @@ def check_write_options(request: Request, *, applies: bool = False) -> None:
             raise _refused(request, [_NO_MANAGER])
         return
     errors = [
-        *_patch_errors(request, applies=applies), *_manager_errors(request.param("fieldManager")),
-        *dry_run_errors(query.get("dryRun", ())), *_level_errors(request.param("fieldValidation")),
+        *_patch_errors(request, applies=applies),
+        *_manager_errors(request.param("fieldManager")),
+        *dry_run_errors(query.get("dryRun", ())),
+        *_level_errors(request.param("fieldValidation")),
     ]
     if errors:
         raise _refused(request, errors)

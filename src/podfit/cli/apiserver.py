@@ -15,8 +15,8 @@ from podfit.core.features import FeatureGates
 def apiserver(
     *,
     data: Annotated[
-        Path | None, Parameter(help=f"Data directory: certificates, and the store without etcd. [default: "
-                                    f"{default_data_dir()}]")
+        Path | None,
+        Parameter(help=f"Data directory: certificates, and the store without etcd. [default: {default_data_dir()}]"),
     ] = None,
     etcd_servers: Annotated[
         tuple[str, ...], Parameter(help="URLs of etcd, separated by commas. [default: a file in the data directory]")
@@ -33,8 +33,10 @@ def apiserver(
     service_node_port_range: serving.NodePortRange = serving.NODE_PORTS,
     kubeconfig: Annotated[
         Path | None,
-        Parameter(name=["--write-kubeconfig", "--kubeconfig"],
-                  help="Where to write an administrator's. [default: DATA/admin.kubeconfig]"),
+        Parameter(
+            name=["--write-kubeconfig", "--kubeconfig"],
+            help="Where to write an administrator's. [default: DATA/admin.kubeconfig]",
+        ),
     ] = None,
     tls_cert_file: Annotated[Path | None, Parameter(help="Certificate to serve with. [default: issued]")] = None,
     tls_private_key_file: Annotated[Path | None, Parameter(help="Its key.")] = None,
@@ -67,16 +69,27 @@ def apiserver(
     if (tls_cert_file is None) is not (tls_private_key_file is None):
         raise UsageError("--tls-cert-file and --tls-private-key-file belong together")
     options = AloneOptions(
-        data=DataDir.at(data), port=port, kubeconfig=kubeconfig, client_ca=client_ca_file,
+        data=DataDir.at(data),
+        port=port,
+        kubeconfig=kubeconfig,
+        client_ca=client_ca_file,
         listening=listening(bind_address, advertise_address, tls_san),
         ranges=ranges_of(service_cluster_ip_range, service_node_port_range),
-        etcd=EtcdOptions(servers=servers, ca_file=etcd_cafile, cert_file=etcd_certfile, key_file=etcd_keyfile,
-                         prefix=etcd_prefix.rstrip("/")) if servers else None,
+        etcd=EtcdOptions(
+            servers=servers,
+            ca_file=etcd_cafile,
+            cert_file=etcd_certfile,
+            key_file=etcd_keyfile,
+            prefix=etcd_prefix.rstrip("/"),
+        )
+        if servers
+        else None,
         tls=KeyPair(tls_cert_file, tls_private_key_file) if tls_cert_file and tls_private_key_file else None,
         encryption=encryption_provider_config,
-        signing_key=service_account_signing_key_file, gates=FeatureGates.parse(feature_gates),
+        signing_key=service_account_signing_key_file,
+        gates=FeatureGates.parse(feature_gates),
         audit=AuditOptions(log=audit_log_path, policy=audit_policy_file),
-    )  # fmt: skip
+    )
     options.check()
     logs.configure(log_format, verbose)
 

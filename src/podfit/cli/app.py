@@ -39,14 +39,18 @@ VERBS = {
 IMAGE_HELP = "The images that this cluster's node can run."
 TOKEN_HELP = "The bootstrap tokens with which machines join."
 GROUPS = {
-    "image": (IMAGE_HELP, {
-        "load": ("podfit.cli.image:load", "Load images from archives into the running cluster."),
-        "list": ("podfit.cli.image:list_images", "List the images of the running cluster."),
-    }),
-    "token": (TOKEN_HELP, {
-        "create": ("podfit.cli.token:create", "Make a token and print the kubeconfig that a machine joins with."),
-    }),
-}  # fmt: skip
+    "image": (
+        IMAGE_HELP,
+        {
+            "load": ("podfit.cli.image:load", "Load images from archives into the running cluster."),
+            "list": ("podfit.cli.image:list_images", "List the images of the running cluster."),
+        },
+    ),
+    "token": (
+        TOKEN_HELP,
+        {"create": ("podfit.cli.token:create", "Make a token and print the kubeconfig that a machine joins with.")},
+    ),
+}
 
 
 COLLECT = (50_000, 20, 100)
@@ -116,8 +120,14 @@ def program() -> "App":
 
     from podfit.cli.examples import epilogue
 
-    app = App(name="podfit", help=HELP, version=f"podfit {__version__}", result_action="return_value",
-              help_format="plaintext", default_parameter=Parameter(show_default=_default))  # fmt: skip
+    app = App(
+        name="podfit",
+        help=HELP,
+        version=f"podfit {__version__}",
+        result_action="return_value",
+        help_format="plaintext",
+        default_parameter=Parameter(show_default=_default),
+    )
     for name, (target, text) in VERBS.items():
         app.command(target, name=name, help=text, help_epilogue=epilogue(name))
     for group_name, (group_help, members) in GROUPS.items():

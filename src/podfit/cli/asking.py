@@ -30,13 +30,16 @@ class NoAnswer(ConnectionError):
 
 Name: TypeAlias = Annotated[str, Parameter(help="As in kubectl: `pod web` is pod/web.")]
 Namespace: TypeAlias = Annotated[
-    str, Parameter(name=["--namespace", "-n"], help="Namespace; without it the one of the context.")]
+    str, Parameter(name=["--namespace", "-n"], help="Namespace; without it the one of the context.")
+]
 ContextName: TypeAlias = Annotated[str, Parameter(help="Context of the kubeconfig; without it the current one.")]
 Kubeconfig: TypeAlias = Annotated[
-    Path | None, Parameter(help="Kubeconfig file; without it KUBECONFIG or ~/.kube/config.")]
+    Path | None, Parameter(help="Kubeconfig file; without it KUBECONFIG or ~/.kube/config.")
+]
 
 AllNamespaces: TypeAlias = Annotated[
-    bool, Parameter(name=["--all-namespaces", "-A"], negative="", help="In all namespaces.")]
+    bool, Parameter(name=["--all-namespaces", "-A"], negative="", help="In all namespaces.")
+]
 Selector: TypeAlias = Annotated[str, Parameter(name=["--selector", "-l"], help="Pods with these labels: app=web,...")]
 
 
@@ -85,11 +88,14 @@ def asked(
 def _needed(access: Access, *, namespace: str, context: str, kubeconfig: Path | None) -> Commands:
     """Without the options that say what would be used anyway."""
     usual = kubeconfig is not None and [kubeconfig.absolute()] == [
-        each.absolute() for each in default_paths(os.environ)]
+        each.absolute() for each in default_paths(os.environ)
+    ]
     known = context and context == current_context(os.environ, kubeconfig)
     return Commands(
-        namespace="" if namespace == access.namespace else namespace, context="" if known else context,
-        kubeconfig="" if usual else str(kubeconfig or ""))
+        namespace="" if namespace == access.namespace else namespace,
+        context="" if known else context,
+        kubeconfig="" if usual else str(kubeconfig or ""),
+    )
 
 
 async def _nearer(client: Client, namespace: str, error: ApiError) -> ApiError:

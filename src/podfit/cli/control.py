@@ -15,9 +15,14 @@ if TYPE_CHECKING:
     from podfit.net.metrics import Metrics
 
 Data: TypeAlias = Annotated[
-    Path | None, Parameter(help=f"Data directory of the API server. [default: {default_data_dir()}]")]
-Kubeconfig: TypeAlias = Annotated[Path | None, Parameter(help="How it reaches the API server. [default: the one that "
-                                                         "podfit apiserver writes into its data directory]")]
+    Path | None, Parameter(help=f"Data directory of the API server. [default: {default_data_dir()}]")
+]
+Kubeconfig: TypeAlias = Annotated[
+    Path | None,
+    Parameter(
+        help="How it reaches the API server. [default: the one that podfit apiserver writes into its data directory]"
+    ),
+]
 LeaderElect: TypeAlias = Annotated[bool, Parameter(help="Work only while the Lease in kube-system is held.")]
 BindAddress: TypeAlias = Annotated[str, Parameter(help="Where its health and metrics are served.")]
 
@@ -47,15 +52,20 @@ def controllers(
         authority = Authority.load(directory.pki, clock=clock, make=False)
     except Damaged as damage:
         raise MachineError(
-            f"the cluster's authority cannot be used: {damage}", fix=("name the API server's directory with --data",),
+            f"the cluster's authority cannot be used: {damage}", fix=("name the API server's directory with --data",)
         ) from damage
 
     def loops(client_of: "ClientOf", _: "Metrics") -> Iterator[Coroutine[Any, Any, None]]:
         return controller_loops(client_of, gates, clock, authority=authority)
 
     options = ControlOptions(
-        name="controllers", kubeconfig=kubeconfig or directory.component_kubeconfig("controllers"),
-        lease="kube-controller-manager", port=secure_port, address=bind_address, elect=leader_elect)
+        name="controllers",
+        kubeconfig=kubeconfig or directory.component_kubeconfig("controllers"),
+        lease="kube-controller-manager",
+        port=secure_port,
+        address=bind_address,
+        elect=leader_elect,
+    )
     return _run(options, loops, log_format, verbose)
 
 
@@ -84,8 +94,13 @@ def scheduler(
         return scheduler_loops(client_of(Identity(SCHEDULER)), gates, clock, metrics)
 
     options = ControlOptions(
-        name="scheduler", kubeconfig=kubeconfig or DataDir.at(data).component_kubeconfig("scheduler"),
-        lease="kube-scheduler", port=secure_port, address=bind_address, elect=leader_elect)
+        name="scheduler",
+        kubeconfig=kubeconfig or DataDir.at(data).component_kubeconfig("scheduler"),
+        lease="kube-scheduler",
+        port=secure_port,
+        address=bind_address,
+        elect=leader_elect,
+    )
     return _run(options, loops, log_format, verbose)
 
 

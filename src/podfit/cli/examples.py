@@ -21,8 +21,9 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     "controllers": (Example("Beside podfit apiserver --data ~/api.", "podfit controllers --data ~/api"),),
     "scheduler": (Example("Beside podfit apiserver --data ~/api.", "podfit scheduler --data ~/api"),),
     "kubelet": (
-        Example("Join this machine to a cluster; as root.",
-                "podfit kubelet --bootstrap-kubeconfig bootstrap.kubeconfig"),
+        Example(
+            "Join this machine to a cluster; as root.", "podfit kubelet --bootstrap-kubeconfig bootstrap.kubeconfig"
+        ),
         Example("Again, with sizes from a file.", "podfit kubelet --config kubelet.yaml"),
     ),
     "down": (
@@ -37,8 +38,10 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     ),
     "plan": (
         Example("More CPU for a pod with one container.", "podfit plan pod/web --cpu 700m"),
-        Example("Request and limit; the kind and the name apart, as in kubectl.",
-                "podfit plan pod web --cpu 500m:1 --memory 256Mi"),
+        Example(
+            "Request and limit; the kind and the name apart, as in kubectl.",
+            "podfit plan pod web --cpu 500m:1 --memory 256Mi",
+        ),
         Example("Every pod of a workload.", "podfit plan deployment/shop --cpu 250m"),
         Example("The sizes of a manifest.", "podfit plan pod/web -f pods.yaml"),
     ),
@@ -69,7 +72,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         Example("For an hour.", "podfit token create --ttl 1 --description 'rack 4'"),
     ),
     "image list": (Example("With names in full.", "podfit image list"),),
-}  # fmt: skip
+}
 
 USAGE, MACHINE, API = "2 wrong usage", "3 no usable kubeconfig", "4 the API answered with an error, or not at all"
 _CLUSTER = ("0 done", USAGE, "3 this machine lacks something")

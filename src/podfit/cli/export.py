@@ -22,16 +22,22 @@ def export_sizes(
     /,
     *,
     to: Annotated[Form, Parameter(help="A patch with names for kustomize, Helm values, or a bare patch.")] = (
-        Form.KUSTOMIZE),
+        Form.KUSTOMIZE
+    ),
     drift: Annotated[bool, Parameter(negative="", help="Compare instead: exit code 1 when sizes differ.")] = False,
-    filename: Annotated[Path | None, Parameter(
-        name=["--filename", "-f"], allow_leading_hyphen=True,
-        help="--drift: compare with this manifest (- is stdin).")] = None,
+    filename: Annotated[
+        Path | None,
+        Parameter(
+            name=["--filename", "-f"],
+            allow_leading_hyphen=True,
+            help="--drift: compare with this manifest (- is stdin).",
+        ),
+    ] = None,
     namespace: Namespace = "",
     context: ContextName = "",
     kubeconfig: Kubeconfig = None,
     output: NarrowOutputOption = Output.TEXT,
-) -> int:  # fmt: skip
+) -> int:
     """The accepted sizes of running pods as a file for the next deploy, on stdout; notes go to stderr.
 
     Where pods differ their largest sizes are taken. Nothing is written to the cluster. Exit code 1: no pod runs, or
@@ -75,8 +81,17 @@ def _show(found: Drift) -> None:
         run = "pod runs" if found.pods == 1 else "pods run"
         render.say(f"{found.target}: {found.pods} {run} with the sizes of {found.against}")
     if found.drifted:
-        rows = [(value.pod, value.container or "(pod)", f"{value.resource} {value.side[:-1]}", value.template or "-",
-                 value.desired or "-", value.allocated or "-") for value in found.differences]  # fmt: skip
+        rows = [
+            (
+                value.pod,
+                value.container or "(pod)",
+                f"{value.resource} {value.side[:-1]}",
+                value.template or "-",
+                value.desired or "-",
+                value.allocated or "-",
+            )
+            for value in found.differences
+        ]
         render.table(("POD", "CONTAINER", "VALUE", "TEMPLATE", "DESIRED", "ALLOCATED"), rows, keys=3)
     for note in found.notes:
         render.say(note)

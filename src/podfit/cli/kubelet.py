@@ -28,8 +28,11 @@ def kubelet(
         Path, Parameter(help="Directory for what the node keeps: certificates, checkpoints, volumes, containerd.")
     ] = Path("/var/lib/podfit-kubelet"),
     kubeconfig: Annotated[
-        Path | None, Parameter(help="How the node reaches the API server. With a bootstrap kubeconfig it is written "
-                                    "here. [default: DATA/kubelet.kubeconfig]")
+        Path | None,
+        Parameter(
+            help="How the node reaches the API server. With a bootstrap kubeconfig it is written "
+            "here. [default: DATA/kubelet.kubeconfig]"
+        ),
     ] = None,
     bootstrap_kubeconfig: Annotated[
         Path | None, Parameter(help="With a bootstrap token (podfit token create), to join with.")
@@ -39,19 +42,24 @@ def kubelet(
     ] = None,
     node_name: Annotated[str, Parameter(help="[default: the host's name]", show_default=False)] = "",
     node_ip: Annotated[
-        str, Parameter(help="Where others reach this machine. [default: the address of the default route]",
-                       show_default=False)
+        str,
+        Parameter(
+            help="Where others reach this machine. [default: the address of the default route]", show_default=False
+        ),
     ] = "",
     address: Annotated[
-        str, Parameter(help="Where its server listens. [default: the node's address]", show_default=False)] = "",
+        str, Parameter(help="Where its server listens. [default: the node's address]", show_default=False)
+    ] = "",
     port: Annotated[int | None, Parameter(help="Of its server; 0 takes a free one. [default: 10250]")] = None,
     runtime: Annotated[Runtime, Parameter(help="What runs the containers.", show_choices=True)] = Runtime.CONTAINERD,
     container_runtime_endpoint: RuntimeEndpoint = "",
     tls_cert_file: Annotated[
-        Path | None, Parameter(help="Certificate to serve with. [default: asked for and renewed]")] = None,
+        Path | None, Parameter(help="Certificate to serve with. [default: asked for and renewed]")
+    ] = None,
     tls_private_key_file: Annotated[Path | None, Parameter(help="Its key.")] = None,
     client_ca_file: Annotated[
-        Path | None, Parameter(help="Who signs callers' certificates. [default: the kubeconfig's authority]")] = None,
+        Path | None, Parameter(help="Who signs callers' certificates. [default: the kubeconfig's authority]")
+    ] = None,
     feature_gates: serving.Gates = "",
     node_flags: Node = None,
     log_format: serving.LogForm = LogFormat.TEXT,
@@ -71,16 +79,20 @@ def kubelet(
     directory = DataDir.at(data)
     authority = said.authentication.x509.client_ca_file
     options = KubeletProcessOptions(
-        data=directory, kubeconfig=(kubeconfig or directory.root / "kubelet.kubeconfig").absolute(),
-        bootstrap_kubeconfig=bootstrap_kubeconfig, name=node_name or socket.gethostname().lower(),
+        data=directory,
+        kubeconfig=(kubeconfig or directory.root / "kubelet.kubeconfig").absolute(),
+        bootstrap_kubeconfig=bootstrap_kubeconfig,
+        name=node_name or socket.gethostname().lower(),
         kind=NodeKind.SIMULATED if runtime is Runtime.SIMULATED else NodeKind.REAL,
-        node_ip=node_ip, address=address or said.address,
+        node_ip=node_ip,
+        address=address or said.address,
         port=port if port is not None else said.port if said.port is not None else DEFAULT_PORT,
-        runtime_endpoint=endpoint.removeprefix("unix://"), tls=_pair(tls_cert_file, tls_private_key_file, said),
+        runtime_endpoint=endpoint.removeprefix("unix://"),
+        tls=_pair(tls_cert_file, tls_private_key_file, said),
         client_ca=client_ca_file or (Path(authority) if authority else None),
         kubelet=(node_flags or NodeFlags()).over(said.options()),
         gates=FeatureGates.parse(",".join(filter(None, (said.gates, feature_gates)))),
-    )  # fmt: skip
+    )
     options.check()
     logs.configure(log_format, verbose)
     try:

@@ -15,9 +15,11 @@ class LogFormat(StrEnum):
 class _Json(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         entry = {
-            "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"), "level": record.levelname.lower(),
-            "logger": record.name, "message": record.getMessage(),
-        }  # fmt: skip
+            "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
         if record.exc_info:
             entry["traceback"] = self.formatException(record.exc_info)
         return msgspec.json.encode(entry).decode()

@@ -17,8 +17,10 @@ from podfit.api.core.pods import PodSpec
 MOST = 8 << 20
 """Bytes. An object of the API has at most a few MiB, and a release renders to less than this."""
 STDIN = Path("-")
-Manifest: TypeAlias = Annotated[Path | None, Parameter(
-    name=["--filename", "-f"], allow_leading_hyphen=True, help="Sizes of this manifest (- is stdin).")]  # fmt: skip
+Manifest: TypeAlias = Annotated[
+    Path | None,
+    Parameter(name=["--filename", "-f"], allow_leading_hyphen=True, help="Sizes of this manifest (- is stdin)."),
+]
 
 
 def documents_of(path: Path) -> list[Any]:

@@ -10,7 +10,8 @@ from podfit.core.errors import ApiError
 
 _CANNOT = re.compile(
     r'cannot (?P<verb>\w+) resource "(?P<resource>[^"]+)" in API group "(?P<group>[^"]*)"'
-    r'(?: in the namespace "(?P<namespace>[^"]+)")?')
+    r'(?: in the namespace "(?P<namespace>[^"]+)")?'
+)
 
 
 def kubeconfig(error: KubeconfigError) -> int:
@@ -50,8 +51,11 @@ def _plain(error: ConnectionError, cause: BaseException) -> str:
 
 def refused(error: ApiError) -> int:
     """In the API's own words; what would help follows from its code."""
-    fix = {401: f"who are you to it?  {commands().kubectl_anywhere('auth', 'whoami')}", 403: _may(error),
-           404: _where(error)}.get(error.code, "")  # fmt: skip
+    fix = {
+        401: f"who are you to it?  {commands().kubectl_anywhere('auth', 'whoami')}",
+        403: _may(error),
+        404: _where(error),
+    }.get(error.code, "")
     render.error(error.message or f"the API server answered {error.code}", fix=filter(None, (fix,)))
     return exits.API
 

@@ -19,7 +19,8 @@ from podfit.decide.memory_qos import THROTTLING_FACTOR
 from podfit.decide.pressure import DEFAULT
 
 RuntimeEndpoint: TypeAlias = Annotated[
-    str, Parameter(help="CRI socket of a runtime that is running. [default: a private containerd]", show_default=False)]
+    str, Parameter(help="CRI socket of a runtime that is running. [default: a private containerd]", show_default=False)
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,38 +34,54 @@ class NodeFlags:
     reserved_cpus: Annotated[str | None, Parameter(help="CPUs that are never given away, such as 0-1.")] = None
     memory_manager_policy: Annotated[
         MemoryPolicy | None,
-        Parameter(help="Static: memory of Guaranteed pods comes from one NUMA node. [default: None]",
-                  show_choices=True),
+        Parameter(
+            help="Static: memory of Guaranteed pods comes from one NUMA node. [default: None]", show_choices=True
+        ),
     ] = None
-    reserved_memory: Annotated[
-        str | None, Parameter(help="Memory that is never given away, such as 0:memory=1Gi.")] = None
+    reserved_memory: Annotated[str | None, Parameter(help="Memory that is never given away, such as 0:memory=1Gi.")] = (
+        None
+    )
     memory_reservation_policy: Annotated[
         MemoryReservation | None,
-        Parameter(help="TieredReservation: memory requests are kept from reclaim (gate MemoryQoS). [default: None]",
-                  show_choices=True),
+        Parameter(
+            help="TieredReservation: memory requests are kept from reclaim (gate MemoryQoS). [default: None]",
+            show_choices=True,
+        ),
     ] = None
     memory_throttling_factor: Annotated[
-        float | None, Parameter(help="Where memory.high lies between request and limit (gate MemoryQoS). [default: "
-                                     f"{THROTTLING_FACTOR}]")] = None
+        float | None,
+        Parameter(
+            help=f"Where memory.high lies between request and limit (gate MemoryQoS). [default: {THROTTLING_FACTOR}]"
+        ),
+    ] = None
     swap_behavior: Annotated[
         SwapBehavior | None,
-        Parameter(help="LimitedSwap: Burstable pods may use the node's swap (cgroup v2). [default: NoSwap]",
-                  show_choices=True),
+        Parameter(
+            help="LimitedSwap: Burstable pods may use the node's swap (cgroup v2). [default: NoSwap]", show_choices=True
+        ),
     ] = None
     eviction_hard: Annotated[
-        str | None, Parameter(help="When the node is under pressure and takes no pods, such as "
-                                   f"memory.available<100Mi. [default: {DEFAULT}]")] = None
+        str | None,
+        Parameter(
+            help="When the node is under pressure and takes no pods, such as "
+            f"memory.available<100Mi. [default: {DEFAULT}]"
+        ),
+    ] = None
     memory_shrink: Annotated[
         MemoryShrink | None,
-        Parameter(help="guarded: reclaim before a memory limit is lowered, and give up instead of killing (cgroup v2, "
-                  "docs/shrink.md). [default: checked]", show_choices=True),
+        Parameter(
+            help="guarded: reclaim before a memory limit is lowered, and give up instead of killing (cgroup v2, "
+            "docs/shrink.md). [default: checked]",
+            show_choices=True,
+        ),
     ] = None
     pod_manifest_path: Annotated[str | None, Parameter(help="Directory with manifests of static pods.")] = None
 
     def over(self, base: KubeletOptions) -> KubeletOptions:
         """The options, with what was given on the command line instead of what `base` says."""
         given: dict[str, Any] = {
-            each.name: value for each in fields(self) if (value := getattr(self, each.name)) is not None}
+            each.name: value for each in fields(self) if (value := getattr(self, each.name)) is not None
+        }
         if given.get("pod_manifest_path"):
             given["pod_manifest_path"] = str(Path(given["pod_manifest_path"]).absolute())
         return replace(base, **given)

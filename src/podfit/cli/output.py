@@ -19,7 +19,10 @@ class Output(StrEnum):
         return self in (Output.TEXT, Output.WIDE)
 
 
-NarrowOutputOption: TypeAlias = Annotated[Output, Parameter(
-    name=["--output", "-o"], help="text, json or yaml; there is no more for wide to show than in text.")]  # fmt: skip
-OutputOption: TypeAlias = Annotated[Output, Parameter(
-    name=["--output", "-o"], help="text, wide (more columns), json or yaml.")]  # fmt: skip
+NarrowOutputOption: TypeAlias = Annotated[
+    Output,
+    Parameter(name=["--output", "-o"], help="text, json or yaml; there is no more for wide to show than in text."),
+]
+OutputOption: TypeAlias = Annotated[
+    Output, Parameter(name=["--output", "-o"], help="text, wide (more columns), json or yaml.")
+]

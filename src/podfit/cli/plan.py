@@ -23,8 +23,9 @@ from podfit.client.rest import Client
 
 
 def plan(
-    target: Annotated[str, Parameter(
-        help="pod/NAME, deployment/NAME, statefulset/NAME, ...; without one, all that -f names.")] = "",
+    target: Annotated[
+        str, Parameter(help="pod/NAME, deployment/NAME, statefulset/NAME, ...; without one, all that -f names.")
+    ] = "",
     name: Name = "",
     /,
     *,
@@ -43,7 +44,8 @@ def plan(
     if not target:
         sized = bool(cpu or memory or container or undo or also_template)
         return _several(
-            filename, sized=sized, namespace=namespace, context=context, kubeconfig=kubeconfig, output=output)
+            filename, sized=sized, namespace=namespace, context=context, kubeconfig=kubeconfig, output=output
+        )
     about = parse_target(target, POD, *WORKLOADS, name=name)
     wish = wish_of(cpu, memory, container, filename, about, undo=undo)
     check_template(about, also_template=also_template)
@@ -73,7 +75,7 @@ def _tell(found: Plan, output: Output) -> None:
 
 
 def _several(
-    filename: Path | None, *, sized: bool, namespace: str, context: str, kubeconfig: Path | None, output: Output,
+    filename: Path | None, *, sized: bool, namespace: str, context: str, kubeconfig: Path | None, output: Output
 ) -> int:
     """All pods and workloads of a manifest, each at its own size."""
     if filename is None or sized:
@@ -109,8 +111,10 @@ def show(found: Plan, *, wide: bool = False) -> None:
     if wide:
         _amounts(found)
     else:
-        rows = [(pod.pod, pod.node or "-", *_columns(pod.sizes), render.judged(pod.verdict), _what(pod))
-                for pod in found.pods]  # fmt: skip
+        rows = [
+            (pod.pod, pod.node or "-", *_columns(pod.sizes), render.judged(pod.verdict), _what(pod))
+            for pod in found.pods
+        ]
         render.table(("POD", "NODE", "CPU", "MEMORY", "VERDICT", "WHAT HAPPENS"), rows)
     render.line()
     for pod in found.pods:
@@ -140,10 +144,20 @@ def _explain(pod: PodPlan) -> None:
 def _amounts(found: Plan) -> None:
     header = ("POD", "NODE", "QOS", "CONTAINER", "VALUE", "NOW", "THEN", "VERDICT", "WHAT HAPPENS")
     rows = [
-        (pod.pod, pod.node or "-", pod.qos or "-", change.container or "(pod)",
-         f"{change.resource} {change.side[:-1]}".strip() or "-", change.before or "-", change.after or "-",
-         render.judged(pod.verdict), _what(pod))
-        for pod in found.pods for change in pod.changes or [Change("-", "", "", "", "")]]  # fmt: skip
+        (
+            pod.pod,
+            pod.node or "-",
+            pod.qos or "-",
+            change.container or "(pod)",
+            f"{change.resource} {change.side[:-1]}".strip() or "-",
+            change.before or "-",
+            change.after or "-",
+            render.judged(pod.verdict),
+            _what(pod),
+        )
+        for pod in found.pods
+        for change in pod.changes or [Change("-", "", "", "", "")]
+    ]
     render.table(header, rows)
 
 

@@ -23,11 +23,26 @@ LABEL_WIDTH, HANGING = 10, "     "
 GOOD, WAITS, BAD = "good", "waits", "bad"
 TONES = {GOOD: "32", WAITS: "33", BAD: "31"}
 WORDS = {
-    "fits": GOOD, "done": GOOD, "accepted": GOOD, "settled": GOOD, "unchanged": "", "ended": "",
-    "deferred": WAITS, "waits": WAITS, "in progress": WAITS, "not seen yet": WAITS, "not scheduled": WAITS,
-    "infeasible": BAD, "refused": BAD, "error": BAD, "crash": BAD, "unschedulable": BAD, "failing": BAD, "failed": BAD,
+    "fits": GOOD,
+    "done": GOOD,
+    "accepted": GOOD,
+    "settled": GOOD,
+    "unchanged": "",
+    "ended": "",
+    "deferred": WAITS,
+    "waits": WAITS,
+    "in progress": WAITS,
+    "not seen yet": WAITS,
+    "not scheduled": WAITS,
+    "infeasible": BAD,
+    "refused": BAD,
+    "error": BAD,
+    "crash": BAD,
+    "unschedulable": BAD,
+    "failing": BAD,
+    "failed": BAD,
     "protected": BAD,
-}  # fmt: skip
+}
 """Verdicts, states of resizes and what became of them."""
 
 

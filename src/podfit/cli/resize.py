@@ -57,15 +57,20 @@ def resize(
     timeout: Annotated[float, Parameter(help="Seconds to wait for one pod.")] = 60.0,
     dry_run: Annotated[bool, Parameter(negative="", help="Let the API server judge, and store nothing.")] = False,
     shrink: Annotated[
-        Literal["plain", "guarded"], Parameter(help="guarded lowers memory step by step (podfit's nodes).")] = "plain",
+        Literal["plain", "guarded"], Parameter(help="guarded lowers memory step by step (podfit's nodes).")
+    ] = "plain",
     also_template: AlsoTemplate = False,
-    allow_disruption: Annotated[bool, Parameter(
-        negative="", help="Also when it ends other pods (a critical one has room made), or begins a rollout.")] = False,
+    allow_disruption: Annotated[
+        bool,
+        Parameter(
+            negative="", help="Also when it ends other pods (a critical one has room made), or begins a rollout."
+        ),
+    ] = False,
     namespace: Namespace = "",
     context: ContextName = "",
     kubeconfig: Kubeconfig = None,
     output: OutputOption = Output.TEXT,
-) -> int:  # fmt: skip
+) -> int:
     """Resize running pods in place: planned first, then pod by pod, ended by the first refusal.
 
     Nothing is begun when the plan has a refusal. Exit code 1 when not every pod was resized, or one still waits.
@@ -77,8 +82,14 @@ def resize(
     wish = wish_of(cpu, memory, container, filename, about, undo=undo)
 
     async def act(client: Client, where: str) -> Done:
-        how = How(wait=wait, dry_run=dry_run, timeout=timeout, guarded=shrink == "guarded", disrupt=allow_disruption,
-                  commands=commands())  # fmt: skip
+        how = How(
+            wait=wait,
+            dry_run=dry_run,
+            timeout=timeout,
+            guarded=shrink == "guarded",
+            disrupt=allow_disruption,
+            commands=commands(),
+        )
         snapshot = await Reader(client, where).read(about, usage=True)
         workload = await read_workload(client, about, where) if also_template else None
         plan = planned(snapshot, wish, template_plan(workload, wish, commands()) if workload else None)
@@ -94,8 +105,12 @@ def resize(
         async for deed in carry_out(client, snapshot, wish, plan, how, SystemClock()):
             deeds.append(deed)
             if output.for_people:
-                _progress(_foretold(deed, plan.pods[len(deeds) - 1]), f"{len(deeds)}/{len(plan.pods)}",
-                          plan.pods[len(deeds) - 1].sizes, dry_run=dry_run)  # fmt: skip
+                _progress(
+                    _foretold(deed, plan.pods[len(deeds) - 1]),
+                    f"{len(deeds)}/{len(plan.pods)}",
+                    plan.pods[len(deeds) - 1].sizes,
+                    dry_run=dry_run,
+                )
         if not workload or not plan.template:
             return Done(plan, deeds)
         if any(each.ends for each in deeds):

@@ -47,8 +47,13 @@ def folded(text: str, *, width: int, hanging: str = "") -> list[str]:
         return [text]
     indent = text[: len(text) - len(text.lstrip())]
     return wrap(
-        text.strip(), max(width, LEAST), initial_indent=indent, subsequent_indent=indent + hanging,
-        break_long_words=False, break_on_hyphens=False) or [text]
+        text.strip(),
+        max(width, LEAST),
+        initial_indent=indent,
+        subsequent_indent=indent + hanging,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [text]
 
 
 def _joined(row: Sequence[Cell], widths: Sequence[int]) -> Span:

@@ -18,15 +18,17 @@ def create(
     ttl: Annotated[float, Parameter(help="Hours until it is over.")] = 24.0,
     description: Annotated[str, Parameter(help="What it is for.")] = "",
     server: Annotated[
-        str, Parameter(help="URL of the API server for the machine. [default: the kubeconfig's, or what the cluster "
-                            "advertises if that is loopback]")
+        str,
+        Parameter(
+            help="URL of the API server for the machine. [default: the kubeconfig's, or what the cluster "
+            "advertises if that is loopback]"
+        ),
     ] = "",
     out: Annotated[Path | None, Parameter(help="Write it into this file, mode 0600. [default: stdout]")] = None,
     context: ContextName = "",
     kubeconfig: Kubeconfig = None,
 ) -> int:
-    """Make a bootstrap token and print the kubeconfig that a machine joins with: podfit kubelet --bootstrap-kubeconfig.
-    """
+    """Make a bootstrap token and print the kubeconfig for podfit kubelet --bootstrap-kubeconfig."""
     from podfit.client import kubeconfig_edit
     from podfit.client.kubeconfig import Access, find
     from podfit.cluster.bootstrap import bootstrap_access, create_token
@@ -55,6 +57,8 @@ def create(
         render.line(content.decode().rstrip("\n"))
     render.progress(f"join a machine:  podfit kubelet --bootstrap-kubeconfig {out or 'FILE'}   (good for {ttl:g} h)")
     if is_loopback_url(joining.server):
-        render.progress(f"warning: {joining.server} is reached from this machine only; start the API server with "
-                        "--bind-address, or name it with --server")
+        render.progress(
+            f"warning: {joining.server} is reached from this machine only; start the API server with "
+            "--bind-address, or name it with --server"
+        )
     return exits.DONE

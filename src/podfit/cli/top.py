@@ -37,7 +37,8 @@ def top(
     *,
     sort: Annotated[Order, Parameter(help="Largest first, but for name; % is the share of the limit.")] = "name",
     watch: Annotated[bool, Parameter(name=["--watch", "-w"], negative="", help="Again and again, until Ctrl-C.")] = (
-        False),
+        False
+    ),
     interval: Annotated[float, Parameter(help="--watch: seconds between two readings.")] = 5.0,
     selector: Selector = "",
     everywhere: AllNamespaces = False,
@@ -101,8 +102,11 @@ def _show(found: Top, output: Output, *, everywhere: bool) -> int:
     _frame(found, output, Frame(), everywhere=everywhere)
     if found.rows and not found.source:
         fix = (f"fix:  {found.fix}",) if found.fix else ()
-        render.error("no metrics: neither metrics.k8s.io nor the kubelets tell what containers use",
-                     evidence=found.notes, fix=fix)  # fmt: skip
+        render.error(
+            "no metrics: neither metrics.k8s.io nor the kubelets tell what containers use",
+            evidence=found.notes,
+            fix=fix,
+        )
         return exits.API
     if found.fix and output.for_people:
         render.advice(f"fix:  {found.fix}")
@@ -110,8 +114,7 @@ def _show(found: Top, output: Output, *, everywhere: bool) -> int:
 
 
 def _grid(found: Top, *, everywhere: bool, wide: bool, kept: frozenset[str]) -> Grid:
-    """Columns by their header. Those of which nothing is known in the whole cluster are left out, but not `kept` ones.
-    """
+    """Columns by their header. Those with no value in the whole cluster are left out, but not `kept` ones."""
     rows = found.rows
     grid: Grid = {"NAMESPACE": [row.namespace for row in rows]} if everywhere else {}
     grid |= {"POD": [row.pod for row in rows], "CONTAINER": [row.container for row in rows]}

@@ -27,8 +27,10 @@ def up(
     service_node_port_range: serving.NodePortRange = serving.NODE_PORTS,
     kubeconfig: Annotated[
         Path | None,
-        Parameter(name=["--write-kubeconfig", "--kubeconfig"],
-                  help="Write a complete kubeconfig. [default: context podfit in your own; current if none was]"),
+        Parameter(
+            name=["--write-kubeconfig", "--kubeconfig"],
+            help="Write a complete kubeconfig. [default: context podfit in your own; current if none was]",
+        ),
     ] = None,
     node: Annotated[
         NodeKind | None,
@@ -38,8 +40,11 @@ def up(
     container_runtime_endpoint: RuntimeEndpoint = "",
     make_room: Annotated[
         bool | Literal["preempt"],
-        Parameter(help="Shrink lower-priority neighbours for a deferred resize, down to their podfit.dev/minimum; "
-                  "=preempt also evicts where that is not enough (docs/room.md).", negative=""),
+        Parameter(
+            help="Shrink lower-priority neighbours for a deferred resize, down to their podfit.dev/minimum; "
+            "=preempt also evicts where that is not enough (docs/room.md).",
+            negative="",
+        ),
     ] = False,
     feature_gates: serving.Gates = "",
     legacy: Annotated[
@@ -63,15 +68,21 @@ def up(
     SIGTERM and SIGKILL leave the containers running; the next `up` on the same data directory takes them over.
     """
     options = UpOptions(
-        data=DataDir.at(data), port=port, kubeconfig=kubeconfig, node=node, nodes=nodes,
-        gates=FeatureGates.parse(feature_gates), runtime_endpoint=container_runtime_endpoint.removeprefix("unix://"),
+        data=DataDir.at(data),
+        port=port,
+        kubeconfig=kubeconfig,
+        node=node,
+        nodes=nodes,
+        gates=FeatureGates.parse(feature_gates),
+        runtime_endpoint=container_runtime_endpoint.removeprefix("unix://"),
         listening=listening(bind_address, advertise_address, tls_san),
         ranges=ranges_of(service_cluster_ip_range, service_node_port_range),
         make_room=_make_room(make_room),
-        legacy=legacy_of(legacy, legacy_clients), encryption=encryption_provider_config,
+        legacy=legacy_of(legacy, legacy_clients),
+        encryption=encryption_provider_config,
         audit=AuditOptions(log=audit_log_path, policy=audit_policy_file),
         kubelet=(node_flags or NodeFlags()).over(KubeletOptions()),
-    )  # fmt: skip
+    )
     options.check()
     logs.configure(log_format, verbose)
     if detach:

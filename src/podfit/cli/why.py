@@ -23,19 +23,24 @@ STATES = {SETTLED: "nothing is outstanding", UNSCHEDULED: "not scheduled", ENDED
 
 
 def why(
-    target: Annotated[str, Parameter(
-        help="pod/NAME, deployment/NAME, ..., node/NAME, vpa/NAME; without it what waits in the namespace")] = "",
+    target: Annotated[
+        str,
+        Parameter(help="pod/NAME, deployment/NAME, ..., node/NAME, vpa/NAME; without it what waits in the namespace"),
+    ] = "",
     name: Name = "",
     /,
     *,
-    everywhere: Annotated[bool, Parameter(
-        name=["--all-namespaces", "-A"], negative="", help="Every resize of the cluster that is not done.")] = False,
+    everywhere: Annotated[
+        bool,
+        Parameter(name=["--all-namespaces", "-A"], negative="", help="Every resize of the cluster that is not done."),
+    ] = False,
     namespace: Namespace = "",
     context: ContextName = "",
     kubeconfig: Kubeconfig = None,
-    output: Annotated[Output, Parameter(
-        name=["--output", "-o"], help="text, wide (more columns, but none of a VPA), json or yaml.")] = Output.TEXT,
-) -> int:  # fmt: skip
+    output: Annotated[
+        Output, Parameter(name=["--output", "-o"], help="text, wide (more columns, but none of a VPA), json or yaml.")
+    ] = Output.TEXT,
+) -> int:
     """Why is a resize not done, and until when? Of a VPA: where its numbers come from, and why pods differ from them.
 
     Exit code 1 when something waits or fails, or a VPA's pods are outside its bounds.
@@ -72,9 +77,7 @@ def why(
     return exits.DONE if all(pod.good for pod in pods) else exits.REFUSED
 
 
-def _all(
-    output: Output, namespace: str, context: str, kubeconfig: Path | None, *, everywhere: bool = False
-) -> int:
+def _all(output: Output, namespace: str, context: str, kubeconfig: Path | None, *, everywhere: bool = False) -> int:
     """What waits in the namespace, or everywhere."""
 
     async def read(client: Client, where: str) -> Snapshot:
@@ -98,9 +101,19 @@ def _all(
 
 
 def _list(waiting: Sequence[PodWhy], *, wide: bool, everywhere: bool) -> None:
-    rows = [(*([pod.namespace] if everywhere else []), pod.pod, pod.node, render.judged(pod.state),
-             render.duration(pod.waited) if pod.since else "-", pod.short_by or "-", *(_more(pod) if wide else ()),
-             pod.message or pod.next) for pod in waiting]  # fmt: skip
+    rows = [
+        (
+            *([pod.namespace] if everywhere else []),
+            pod.pod,
+            pod.node,
+            render.judged(pod.state),
+            render.duration(pod.waited) if pod.since else "-",
+            pod.short_by or "-",
+            *(_more(pod) if wide else ()),
+            pod.message or pod.next,
+        )
+        for pod in waiting
+    ]
     more = ("GENERATION", "QUEUE", "HELD BY") if wide else ()
     where = ("NAMESPACE",) if everywhere else ()
     header = (*where, "POD", "NODE", "RESIZE", "SINCE", "SHORT BY", *more, "BECAUSE")
@@ -112,8 +125,10 @@ def _tell(node: NodeWhy, output: Output) -> None:
         render.document(node, output)
         return
     render.line(f"node {node.node}")
-    rows = [(name, node.allocatable.get(name, "-"), node.promised.get(name, "0"), node.counted.get(name, "0"))
-            for name in node.allocatable]  # fmt: skip
+    rows = [
+        (name, node.allocatable.get(name, "-"), node.promised.get(name, "0"), node.counted.get(name, "0"))
+        for name in node.allocatable
+    ]
     render.table(("RESOURCE", "ALLOCATABLE", "PROMISED", "SCHEDULER COUNTS"), rows, indent="  ")
     if output is Output.WIDE:
         _members(node)
@@ -138,9 +153,19 @@ def _tell(node: NodeWhy, output: Output) -> None:
 
 
 def _members(node: NodeWhy) -> None:
-    rows = [(each.pod, each.qos, str(each.priority), each.promised.get("cpu", "-"), each.counted.get("cpu", "-"),
-             each.promised.get("memory", "-"), each.counted.get("memory", "-"), each.why or "-")
-            for each in node.members]  # fmt: skip
+    rows = [
+        (
+            each.pod,
+            each.qos,
+            str(each.priority),
+            each.promised.get("cpu", "-"),
+            each.counted.get("cpu", "-"),
+            each.promised.get("memory", "-"),
+            each.counted.get("memory", "-"),
+            each.why or "-",
+        )
+        for each in node.members
+    ]
     header = ("POD", "QOS", "PRIORITY", "CPU", "COUNTED", "MEMORY", "COUNTED", "BECAUSE")
     render.table(header, rows, indent="  ")
 
@@ -158,8 +183,16 @@ def _show(pod: PodWhy, *, wide: bool) -> None:
     state = f"resize {pod.state}{since if pod.since else ''}"
     told = STATES.get(pod.state) or state
     render.styled(pod.pod, render.toned(told, render.judged(pod.state).tone))
-    rows = [(each.container or "(pod)", f"{each.resource} {each.side[:-1]}", each.desired or "-", each.allocated or "-",
-             each.actual or "-") for each in pod.sizes]  # fmt: skip
+    rows = [
+        (
+            each.container or "(pod)",
+            f"{each.resource} {each.side[:-1]}",
+            each.desired or "-",
+            each.allocated or "-",
+            each.actual or "-",
+        )
+        for each in pod.sizes
+    ]
     if rows:
         render.table(("CONTAINER", "VALUE", "DESIRED", "ALLOCATED", "ACTUAL"), rows, indent="  ", keys=2)
     facts = (
@@ -168,8 +201,10 @@ def _show(pod: PodWhy, *, wide: bool) -> None:
         ("", amounts_in(pod.message)),
         ("short by", pod.short_by),
         ("queue", _queue(pod)),
-        ("held by", "" if wide else ", ".join(
-            f"{each.pod} {each.amount} (priority {each.priority})" for each in pod.holders)),
+        (
+            "held by",
+            "" if wide else ", ".join(f"{each.pod} {each.amount} (priority {each.priority})" for each in pod.holders),
+        ),
         ("lower", _lower(pod)),
         ("since", pod.since if wide else ""),
         ("ends", ", ".join(pod.ends)),
@@ -183,8 +218,10 @@ def _show(pod: PodWhy, *, wide: bool) -> None:
         if text:
             render.fact(label, text)
     if wide and pod.holders:
-        holders = [(each.pod, each.amount, str(each.priority), "yes" if each.pod in pod.frees else "no")
-                   for each in pod.holders]  # fmt: skip
+        holders = [
+            (each.pod, each.amount, str(each.priority), "yes" if each.pod in pod.frees else "no")
+            for each in pod.holders
+        ]
         render.table(("HELD BY", "AMOUNT", "PRIORITY", "LOWER PRIORITY"), holders, indent="  ")
 
 

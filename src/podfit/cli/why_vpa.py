@@ -24,8 +24,18 @@ def why_of_a_vpa(name: str, output: Output, *, namespace: str, context: str, kub
 
 def _show(found: VpaWhy) -> None:
     render.say(f"vpa {found.vpa}  for {found.target}, mode {found.mode}: {found.means}")
-    rows = [(each.container, each.resource, each.uncapped or "-", each.target, each.lower or "-", each.upper or "-",
-             each.capped or "-") for each in found.chains]  # fmt: skip
+    rows = [
+        (
+            each.container,
+            each.resource,
+            each.uncapped or "-",
+            each.target,
+            each.lower or "-",
+            each.upper or "-",
+            each.capped or "-",
+        )
+        for each in found.chains
+    ]
     if rows:
         header = ("CONTAINER", "RESOURCE", "UNCAPPED", "TARGET", "LOWER", "UPPER", "CAPPED BY")
         render.table(header, rows, indent="  ", keys=2)
@@ -34,10 +44,13 @@ def _show(found: VpaWhy) -> None:
     for condition in found.conditions:
         render.fact("condition", condition)
     if found.stands:
-        stands = [(each.pod, each.container, each.resource, each.request or "none", each.target, each.stands, each.why)
-                  for each in found.stands]  # fmt: skip
-        render.table(("POD", "CONTAINER", "RESOURCE", "REQUEST", "TARGET", "STANDS", "BECAUSE"), stands, indent="  ",
-                     keys=3)  # fmt: skip
+        stands = [
+            (each.pod, each.container, each.resource, each.request or "none", each.target, each.stands, each.why)
+            for each in found.stands
+        ]
+        render.table(
+            ("POD", "CONTAINER", "RESOURCE", "REQUEST", "TARGET", "STANDS", "BECAUSE"), stands, indent="  ", keys=3
+        )
     elif found.pods and found.chains:
         render.fact("pods", f"{found.pods}, all with the target")
     for note in found.notes:

@@ -16,11 +16,13 @@ _AMOUNT = "{} (request; a limit keeps its proportion), {} (request:limit) or {} 
 Cpu: TypeAlias = Annotated[str, Parameter(help=_AMOUNT.format("500m", "500m:1", ":1"))]
 Memory: TypeAlias = Annotated[str, Parameter(help=_AMOUNT.format("768Mi", "768Mi:1Gi", ":1Gi"))]
 ContainerName: TypeAlias = Annotated[
-    str, Parameter(name=["--container", "-c"], help="Which one, when there are several.")]
+    str, Parameter(name=["--container", "-c"], help="Which one, when there are several.")
+]
 Filename: TypeAlias = Manifest
 
-AlsoTemplate: TypeAlias = Annotated[bool, Parameter(
-    negative="", help="The workload's template as well, so that the next rollout keeps the sizes.")]  # fmt: skip
+AlsoTemplate: TypeAlias = Annotated[
+    bool, Parameter(negative="", help="The workload's template as well, so that the next rollout keeps the sizes.")
+]
 
 
 def check_template(target: Target, *, also_template: bool) -> None:
@@ -28,8 +30,7 @@ def check_template(target: Target, *, also_template: bool) -> None:
         raise OptionError(f"--also-template needs a workload, such as deployment/NAME; {target} has no template")
 
 
-Undo: TypeAlias = Annotated[bool, Parameter(
-    negative="", help="Back to what each pod had before podfit resized it.")]  # fmt: skip
+Undo: TypeAlias = Annotated[bool, Parameter(negative="", help="Back to what each pod had before podfit resized it.")]
 
 
 def wish_of(cpu: str, memory: str, container: str, filename: Path | None, target: Target, *, undo: bool) -> Wish:
@@ -58,15 +59,19 @@ def _template(path: Path, target: Target) -> Pod:
     documents = documents_of(path)
     if len(documents) > 1:
         raise WishError(
-            f"{shown(path)}: {len(documents)} documents for one target; plan all of them by leaving out the target")
+            f"{shown(path)}: {len(documents)} documents for one target; plan all of them by leaving out the target"
+        )
     return _sole(documents, shown(path))
 
 
 def _sole(documents: Sequence[Any], name: str) -> Pod:
     document = documents[0]
     spec = document.get("spec") if isinstance(document, dict) else None
-    made = document if isinstance(spec, dict) and document.get("kind") == "Pod" else (
-        spec.get("template") if isinstance(spec, dict) else None)  # fmt: skip
+    made = (
+        document
+        if isinstance(spec, dict) and document.get("kind") == "Pod"
+        else (spec.get("template") if isinstance(spec, dict) else None)
+    )
     if not isinstance(made, dict) or not isinstance(made.get("spec"), dict):
         raise WishError(f"{name}: not the manifest of a pod or a workload")
     try:

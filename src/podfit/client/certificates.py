@@ -28,9 +28,14 @@ class Declined(Exception):
 
 
 async def obtain(
-    client: Client, clock: Clock, *, signer: str, use: str, names: Names,
+    client: Client,
+    clock: Clock,
+    *,
+    signer: str,
+    use: str,
+    names: Names,
     waiting: Callable[[str], None] = lambda _: None,
-) -> Pair:  # fmt: skip
+) -> Pair:
     """A new key with its certificate, once somebody approves it; `waiting` is told the name of the request.
 
     Raises Declined, TimeoutError after `WAIT_SECONDS`, ApiError or ConnectionError.
@@ -67,7 +72,8 @@ async def _issued(client: Client, name: str) -> bytes:
         if certificate := _outcome(page.items[0]):
             return certificate
         watch = client.watch(
-            CertificateSigningRequest, resource_version=page.resource_version, fields=f"metadata.name={name}")
+            CertificateSigningRequest, resource_version=page.resource_version, fields=f"metadata.name={name}"
+        )
         async with aclosing(watch) as events:
             async for event in events:
                 if event.type == "DELETED":
@@ -87,9 +93,16 @@ class CertificateManager:
     """Keeps a pair good: asks for the first one where there is none, and for the next before one is over."""
 
     def __init__(
-        self, client: Client, clock: Clock, *, signer: str, use: str, names: Names, pair: Pair | None,
+        self,
+        client: Client,
+        clock: Clock,
+        *,
+        signer: str,
+        use: str,
+        names: Names,
+        pair: Pair | None,
         changed: Callable[[Pair], Awaitable[None]],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._client, self._clock = client, clock
         self._signer, self._use, self._names = signer, use, names
         self._pair, self._changed = pair, changed
@@ -100,13 +113,11 @@ class CertificateManager:
         while True:
             await self._until_due()
             try:
-                pair = await obtain(
-                    self._client, self._clock, signer=self._signer, use=self._use, names=self._names)
+                pair = await obtain(self._client, self._clock, signer=self._signer, use=self._use, names=self._names)
                 await self._changed(pair)
             except (ApiError, ConnectionError, Declined, TimeoutError) as error:
                 delay = backoff.next()
-                log.warning(
-                    "no certificate yet signer=%s retry_seconds=%.1f error=%s", self._signer, delay, error)
+                log.warning("no certificate yet signer=%s retry_seconds=%.1f error=%s", self._signer, delay, error)
                 await self._clock.sleep(delay)
                 continue
             backoff.reset()

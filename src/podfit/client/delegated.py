@@ -87,7 +87,8 @@ class DelegatedAccess:
     async def _by_token(self, token: str) -> Identity | None:
         try:
             return await self._tokens.get(
-                hashlib.sha256(token.encode(errors="surrogateescape")).digest(), lambda: self._review_token(token))
+                hashlib.sha256(token.encode(errors="surrogateescape")).digest(), lambda: self._review_token(token)
+            )
         except (ApiError, ConnectionError) as error:
             log.warning("a bearer token cannot be checked error=%s", error)
             return None
@@ -101,9 +102,13 @@ class DelegatedAccess:
 
     async def _review(self, who: Identity, wanted: ResourceAttributes | NonResourceAttributes) -> bool:
         spec = SubjectAccessReviewSpec(
-            user=who.user, uid=who.uid, groups=who.groups, extra=dict(who.extra),
+            user=who.user,
+            uid=who.uid,
+            groups=who.groups,
+            extra=dict(who.extra),
             resource_attributes=wanted if isinstance(wanted, ResourceAttributes) else None,
-            non_resource_attributes=wanted if isinstance(wanted, NonResourceAttributes) else None)
+            non_resource_attributes=wanted if isinstance(wanted, NonResourceAttributes) else None,
+        )
         async with self._under_way:
             return (await self._client.create(SubjectAccessReview(spec=spec))).status.allowed
 

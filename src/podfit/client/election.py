@@ -42,9 +42,15 @@ class Pace(msgspec.Struct, frozen=True):
 
 class Election:
     def __init__(
-        self, client: Client, clock: Clock, *, name: str, identity: str, namespace: str = NAMESPACE,
+        self,
+        client: Client,
+        clock: Clock,
+        *,
+        name: str,
+        identity: str,
+        namespace: str = NAMESPACE,
         pace: Pace = Pace(),  # noqa: B008  (frozen)
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._client, self._clock = client, clock
         self._name, self._namespace, self._identity, self._pace = name, namespace, identity, pace
         self._seen: LeaseSpec | None = None
@@ -139,17 +145,23 @@ class Election:
         same = old is not None and old.holder_identity == self._identity
         transitions = (old.lease_transitions or 0) if old is not None else 0
         return LeaseSpec(
-            holder_identity=self._identity, lease_duration_seconds=round(self._pace.duration),
+            holder_identity=self._identity,
+            lease_duration_seconds=round(self._pace.duration),
             acquire_time=old.acquire_time if same and old is not None else format_micro(now),
-            renew_time=format_micro(now), lease_transitions=transitions + (old is not None and not same))
+            renew_time=format_micro(now),
+            lease_transitions=transitions + (old is not None and not same),
+        )
 
     async def _release(self) -> None:
         if self._lease is None or self._lease.spec.holder_identity != self._identity:
             return
         now = format_micro(self._clock.now())
         free = LeaseSpec(
-            lease_duration_seconds=1, acquire_time=now, renew_time=now,
-            lease_transitions=self._lease.spec.lease_transitions)
+            lease_duration_seconds=1,
+            acquire_time=now,
+            renew_time=now,
+            lease_transitions=self._lease.spec.lease_transitions,
+        )
         try:
             await self._client.update(replace(self._lease, spec=free))
         except (ApiError, ConnectionError) as error:

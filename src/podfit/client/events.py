@@ -56,8 +56,8 @@ class EventRecorder:
     """Speaks for one component. `run` delivers until cancelled; before it does, it waits for what `after` waits for."""
 
     def __init__(
-        self, client: Client, *, component: str, clock: Clock, host: str = "", after: After | None = None,
-    ) -> None:  # fmt: skip
+        self, client: Client, *, component: str, clock: Clock, host: str = "", after: After | None = None
+    ) -> None:
         self._client = client
         self._component = component
         self._host = host
@@ -68,9 +68,7 @@ class EventRecorder:
         self._last_stamp = 0
         self.dropped = 0
 
-    def event(
-        self, obj: Any, type_: str, reason: str, message: str, *, field_path: str = "", action: str = ""
-    ) -> None:
+    def event(self, obj: Any, type_: str, reason: str, message: str, *, field_path: str = "", action: str = "") -> None:
         """Tell about an object or an ObjectReference; never waits, never fails.
 
         `type_` is Normal or Warning; `action` is what the component was about, such as Binding.
@@ -138,12 +136,19 @@ class EventRecorder:
         """False when another component told about the same object in the same moment, and so under the same name."""
         name = f"{note.regarding.name}.{self._stamp():x}"
         event = Event(
-            metadata=ObjectMeta(name=name, namespace=_namespace(note)), type=note.type,
+            metadata=ObjectMeta(name=name, namespace=_namespace(note)),
+            type=note.type,
             involved_object=replace(note.regarding, resource_version=note.resource_version),
-            reason=note.reason, message=note.message, action=note.action, count=1,
-            first_timestamp=when, last_timestamp=when,
-            source=EventSource(component=self._component, host=self._host), reporting_component=self._component,
-            reporting_instance=self._host)
+            reason=note.reason,
+            message=note.message,
+            action=note.action,
+            count=1,
+            first_timestamp=when,
+            last_timestamp=when,
+            source=EventSource(component=self._component, host=self._host),
+            reporting_component=self._component,
+            reporting_instance=self._host,
+        )
         try:
             await self._client.create(event)
         except ApiError as error:
@@ -163,15 +168,26 @@ class EventRecorder:
     def _drop(self, note: _Note, why: str) -> None:
         self.dropped += 1
         log.warning(
-            "event dropped object=%s/%s reason=%s message=%r error=%s", note.regarding.namespace, note.regarding.name,
-            note.reason, note.message, why)
+            "event dropped object=%s/%s reason=%s message=%r error=%s",
+            note.regarding.namespace,
+            note.regarding.name,
+            note.reason,
+            note.message,
+            why,
+        )
 
 
 def reference(obj: Any, *, field_path: str = "") -> ObjectReference:
     """What an event's involvedObject says about an object, as `spec.containers{web}` about a part of it."""
     return ObjectReference(
-        kind=obj.kind, api_version=obj.api_version, name=obj.metadata.name, namespace=obj.metadata.namespace,
-        uid=obj.metadata.uid, resource_version=obj.metadata.resource_version, field_path=field_path)
+        kind=obj.kind,
+        api_version=obj.api_version,
+        name=obj.metadata.name,
+        namespace=obj.metadata.namespace,
+        uid=obj.metadata.uid,
+        resource_version=obj.metadata.resource_version,
+        field_path=field_path,
+    )
 
 
 def _namespace(note: _Note) -> str:

@@ -58,10 +58,15 @@ class ExecPlugin(msgspec.Struct, frozen=True, kw_only=True):
             raise PluginError("exec: no command is named")
         told = {key: value for key, value in cluster.items() if key != "certificate-authority"}
         return ExecPlugin(
-            command=entry["command"], args=tuple(map(str, entry.get("args") or ())),
-            env={each["name"]: each["value"] for each in entry.get("env") or ()}, version=version,
-            hint=entry.get("installHint") or "", mode=entry.get("interactiveMode") or "IfAvailable",
-            cluster=told if entry.get("provideClusterInfo") else None, directory=directory)
+            command=entry["command"],
+            args=tuple(map(str, entry.get("args") or ())),
+            env={each["name"]: each["value"] for each in entry.get("env") or ()},
+            version=version,
+            hint=entry.get("installHint") or "",
+            mode=entry.get("interactiveMode") or "IfAvailable",
+            cluster=told if entry.get("provideClusterInfo") else None,
+            directory=directory,
+        )
 
     def run(self) -> Credential:
         """Raises PluginError."""
@@ -70,9 +75,12 @@ class ExecPlugin(msgspec.Struct, frozen=True, kw_only=True):
         info = {"apiVersion": self.version, "kind": "ExecCredential", "spec": spec}
         try:
             done = subprocess.run(
-                [self._program(), *self.args], stdin=None if interactive else subprocess.DEVNULL,
-                stdout=subprocess.PIPE, check=False,
-                env={**os.environ, **self.env, "KUBERNETES_EXEC_INFO": json.dumps(info)})
+                [self._program(), *self.args],
+                stdin=None if interactive else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                check=False,
+                env={**os.environ, **self.env, "KUBERNETES_EXEC_INFO": json.dumps(info)},
+            )
         except OSError as error:
             hint = f"\n{self.hint}" if self.hint else ""
             raise PluginError(f"exec: {self.command} cannot be run: {error.strerror}{hint}") from error
@@ -96,8 +104,11 @@ class ExecPlugin(msgspec.Struct, frozen=True, kw_only=True):
         if version != self.version or not (status.get("token") or (certificate and key)):
             raise PluginError(f"exec: {self.command} printed neither a token nor a certificate of {self.version}")
         return Credential(
-            status.get("token") or "", certificate.encode() if certificate else None, key.encode() if key else None,
-            status.get("expirationTimestamp") or "")
+            status.get("token") or "",
+            certificate.encode() if certificate else None,
+            key.encode() if key else None,
+            status.get("expirationTimestamp") or "",
+        )
 
 
 class SignIn:

@@ -51,8 +51,16 @@ class Informer(Generic[T]):
     """
 
     def __init__(
-        self, client: Client, kind: Kind[T], *, clock: Clock, namespace: str = "", labels: str = "", fields: str = "",
-        indexes: Mapping[str, Callable[[T], Iterable[str]]] | None = None, backoff: Backoff | None = None,
+        self,
+        client: Client,
+        kind: Kind[T],
+        *,
+        clock: Clock,
+        namespace: str = "",
+        labels: str = "",
+        fields: str = "",
+        indexes: Mapping[str, Callable[[T], Iterable[str]]] | None = None,
+        backoff: Backoff | None = None,
     ) -> None:
         self._client = client
         self._resource = resource_of(kind)
@@ -67,7 +75,10 @@ class Informer(Generic[T]):
         self.synced = asyncio.Event()
 
     def add_handler(
-        self, *, add: Callable[[T], None] = lambda _: None, update: Callable[[T, T], None] = lambda _old, _new: None,
+        self,
+        *,
+        add: Callable[[T], None] = lambda _: None,
+        update: Callable[[T, T], None] = lambda _old, _new: None,
         delete: Callable[[T], None] = lambda _: None,
     ) -> None:
         """Call these from now on, beginning with an `add` for each object that is known already.
@@ -110,7 +121,8 @@ class Informer(Generic[T]):
     async def _pause(self, failure: Exception) -> None:
         delay = self._backoff.next()
         log.warning(
-            "cannot follow resource=%s retry_seconds=%.2f error=%s", self._resource.info.resource, delay, failure)
+            "cannot follow resource=%s retry_seconds=%.2f error=%s", self._resource.info.resource, delay, failure
+        )
         await self._clock.sleep(delay)
 
     async def _relist(self) -> None:
@@ -129,8 +141,13 @@ class Informer(Generic[T]):
         while True:
             try:
                 page = await self._client.list(
-                    self._resource, self._namespace, labels=self._labels, fields=self._fields, limit=limit,
-                    continue_=continue_)
+                    self._resource,
+                    self._namespace,
+                    labels=self._labels,
+                    fields=self._fields,
+                    limit=limit,
+                    continue_=continue_,
+                )
             except ApiError as error:
                 if error.code != GONE or not continue_:
                     raise
@@ -145,8 +162,14 @@ class Informer(Generic[T]):
         """Follow until the server ends the watch. One that ends at once, without having said anything, is a failure."""
         began, quiet, near = self._clock.monotonic(), True, self._client.near
         events = self._client.watch(
-            self._resource, self._namespace, resource_version=self._version, labels=self._labels, fields=self._fields,
-            timeout=NEAR_WATCH_SECONDS if near else WATCH_SECONDS, bookmarks=not near)
+            self._resource,
+            self._namespace,
+            resource_version=self._version,
+            labels=self._labels,
+            fields=self._fields,
+            timeout=NEAR_WATCH_SECONDS if near else WATCH_SECONDS,
+            bookmarks=not near,
+        )
         async with aclosing(events):
             async for event in events:
                 if quiet:

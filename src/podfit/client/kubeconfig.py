@@ -85,8 +85,7 @@ class Access(msgspec.Struct, frozen=True):
 
 
 def find(environment: Mapping[str, str], path: Path | None = None, *, context: str = "") -> Access:
-    """The cluster that is meant where nothing says more: of this file, else of the usual ones, else the one around us.
-    """
+    """The cluster that is meant without options: of this file, else of the usual ones, else the one around us."""
     paths = [path] if path else default_paths(environment)
     if not path and not any(map(os.path.exists, paths)) and (inside := _in_cluster(environment)):
         return inside
@@ -103,8 +102,11 @@ def _in_cluster(environment: Mapping[str, str]) -> Access | None:
     authorities, namespace = directory / "ca.crt", directory / "namespace"
     address = f"[{host}]" if ":" in host else host
     return Access(
-        f"https://{address}:{port}", authorities.read_bytes() if authorities.exists() else None, token_file=token,
-        namespace=namespace.read_text().strip() if namespace.exists() else "default")
+        f"https://{address}:{port}",
+        authorities.read_bytes() if authorities.exists() else None,
+        token_file=token,
+        namespace=namespace.read_text().strip() if namespace.exists() else "default",
+    )
 
 
 def default_paths(environment: Mapping[str, str]) -> list[Path]:
@@ -136,8 +138,10 @@ def load(paths: list[Path], *, context: str = "") -> Access:
         raise KubeconfigError(f"{shown}: no current context; name one with --context")
     chosen = _named(found, "contexts", current, shown)[0]
     return _access(
-        chosen, _named(found, "clusters", chosen.get("cluster", ""), shown),
-        _named(found, "users", chosen["user"], shown) if chosen.get("user") else ({}, Path()))
+        chosen,
+        _named(found, "clusters", chosen.get("cluster", ""), shown),
+        _named(found, "users", chosen["user"], shown) if chosen.get("user") else ({}, Path()),
+    )
 
 
 def _plugin(declared: Document, cluster: Document, file: Path, user: Any) -> "ExecPlugin":
@@ -157,26 +161,38 @@ def _access(context: Document, cluster: tuple[Document, Path], user: tuple[Docum
         if method in who:
             raise KubeconfigError(
                 f"user {context.get('user')!r} signs in by {method}, which Kubernetes has given up; podfit knows "
-                "certificates, tokens and exec")
+                "certificates, tokens and exec"
+            )
     plugin = _plugin(who["exec"], where, user[1], context.get("user")) if who.get("exec") else None
     token_file, authorities = who.get("tokenFile"), _content(*cluster, "certificate-authority")
     verify = not where.get("insecure-skip-tls-verify", False)
     if authorities and not verify:
         raise KubeconfigError(
-            f"cluster {context.get('cluster')!r} has both insecure-skip-tls-verify and a certificate-authority; which?")
+            f"cluster {context.get('cluster')!r} has both insecure-skip-tls-verify and a certificate-authority; which?"
+        )
     return Access(
-        where["server"], authorities, _content(*user, "client-certificate"), _content(*user, "client-key"),
-        who.get("token", ""), user[1] / token_file if token_file else None, context.get("namespace") or "default",
-        verify=verify, plugin=plugin,
+        where["server"],
+        authorities,
+        _content(*user, "client-certificate"),
+        _content(*user, "client-key"),
+        who.get("token", ""),
+        user[1] / token_file if token_file else None,
+        context.get("namespace") or "default",
+        verify=verify,
+        plugin=plugin,
         reach=Reach(
-            _proxy(context.get("cluster"), where.get("proxy-url") or ""), where.get("tls-server-name") or "",
-            _impersonation(context.get("user"), who)))
+            _proxy(context.get("cluster"), where.get("proxy-url") or ""),
+            where.get("tls-server-name") or "",
+            _impersonation(context.get("user"), who),
+        ),
+    )
 
 
 def _proxy(cluster: Any, url: str) -> str:
     if url and (urlsplit(url).scheme != "http" or not urlsplit(url).hostname):
         raise KubeconfigError(
-            f"cluster {cluster!r}: proxy-url {url!r} cannot be used; podfit goes through proxies with http:// URLs")
+            f"cluster {cluster!r}: proxy-url {url!r} cannot be used; podfit goes through proxies with http:// URLs"
+        )
     return url
 
 
@@ -206,7 +222,7 @@ def _content(entry: Document, directory: Path, field: str) -> bytes | None:
 
 
 def _named(
-    found: dict[str, dict[str, tuple[Document, Path]]], section: str, name: str, shown: str,
+    found: dict[str, dict[str, tuple[Document, Path]]], section: str, name: str, shown: str
 ) -> tuple[Document, Path]:
     if name not in found[section]:
         raise KubeconfigError(f"{shown}: there is no {section[:-1]} named {name!r}")

@@ -27,7 +27,8 @@ Kind: TypeAlias = type[T] | Resource[T]
 def dynamic(group: str, version: str, resource: str, *, namespaced: bool = True) -> Resource[Document]:
     """A kind whose objects stay dicts."""
     info = ResourceInfo(
-        type=Object, group=group, version=version, resource=resource, singular="", namespaced=namespaced)
+        type=Object, group=group, version=version, resource=resource, singular="", namespaced=namespaced
+    )
     return Resource(info, dict)
 
 

@@ -1,13 +1,13 @@
 """The API's verbs over any transport, typed by the kind that is asked for.
 
-    client = Client(transport, user_agent="podfit-scheduler")
-    pod = await client.get(Pod, "web", "default")
-    await client.patch(Pod, "web", "default", {"spec": …}, subresource="resize")
-    async for event in client.watch(Pod, resource_version=page.resource_version): …
+client = Client(transport, user_agent="podfit-scheduler")
+pod = await client.get(Pod, "web", "default")
+await client.patch(Pod, "web", "default", {"spec": …}, subresource="resize")
+async for event in client.watch(Pod, resource_version=page.resource_version): …
 
-    what can go wrong
-      ApiError          the server refused; the status it sent
-      ConnectionError   no answer (`net.reach.Unreachable`), or one that cannot be read (`Unreadable`)
+what can go wrong
+  ApiError          the server refused; the status it sent
+  ConnectionError   no answer (`net.reach.Unreachable`), or one that cannot be read (`Unreadable`)
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -72,14 +72,25 @@ class Client:
         return _object(await self.request("GET", resource.info.path(namespace, name)), resource.type)
 
     async def list(
-        self, kind: Kind[T], namespace: str = "", *, labels: str = "", fields: str = "", limit: int = 0,
-        continue_: str = "", resource_version: str = "",
+        self,
+        kind: Kind[T],
+        namespace: str = "",
+        *,
+        labels: str = "",
+        fields: str = "",
+        limit: int = 0,
+        continue_: str = "",
+        resource_version: str = "",
     ) -> Page[T]:
         """One page of a collection, of every namespace when none is given; `limit` 0 means all of it."""
         resource = resource_of(kind)
         query = _query(
-            labelSelector=labels, fieldSelector=fields, limit=limit, resourceVersion=resource_version,
-            **{"continue": continue_})
+            labelSelector=labels,
+            fieldSelector=fields,
+            limit=limit,
+            resourceVersion=resource_version,
+            **{"continue": continue_},
+        )
         body = await self.request("GET", resource.info.path(namespace), query=query)
         found: _Listed[T] = _decode(body, _Listed[resource.type])  # type: ignore[name-defined]
         meta = found.metadata
@@ -105,26 +116,50 @@ class Client:
         return await self.update(obj, kind=kind, subresource="status")
 
     async def patch(
-        self, kind: Kind[T], name: str, namespace: str, patch: Any, *, content_type: str = STRATEGIC_PATCH,
-        subresource: str = "", dry_run: bool = False, field_manager: str = "", force: bool = False,
+        self,
+        kind: Kind[T],
+        name: str,
+        namespace: str,
+        patch: Any,
+        *,
+        content_type: str = STRATEGIC_PATCH,
+        subresource: str = "",
+        dry_run: bool = False,
+        field_manager: str = "",
+        force: bool = False,
     ) -> T:
         """Change part of an object. `patch` is JSON as bytes, or what `codec.encode` makes JSON of."""
         resource = resource_of(kind)
         body = await self.request(
-            "PATCH", resource.info.path(namespace, name, subresource),
+            "PATCH",
+            resource.info.path(namespace, name, subresource),
             patch if isinstance(patch, bytes) else codec.encode(patch),
-            query=_query(dryRun=dry_run, fieldManager=field_manager, force=force), content_type=content_type)
+            query=_query(dryRun=dry_run, fieldManager=field_manager, force=force),
+            content_type=content_type,
+        )
         return _object(body, resource.type)
 
     async def delete(
-        self, kind: Kind[T], name: str, namespace: str = "", *, grace: int | None = None, uid: str | None = None,
-        resource_version: str | None = None, propagation: str = "", dry_run: bool = False,
+        self,
+        kind: Kind[T],
+        name: str,
+        namespace: str = "",
+        *,
+        grace: int | None = None,
+        uid: str | None = None,
+        resource_version: str | None = None,
+        propagation: str = "",
+        dry_run: bool = False,
     ) -> None:
         """Ask for deletion; a pod goes after `grace` seconds. `uid` and `resource_version` are preconditions (409)."""
         conditions = Preconditions(uid=uid, resource_version=resource_version) if uid or resource_version else None
         options = DeleteOptions(
-            kind="DeleteOptions", api_version="v1", grace_period_seconds=grace, preconditions=conditions,
-            propagation_policy=propagation)
+            kind="DeleteOptions",
+            api_version="v1",
+            grace_period_seconds=grace,
+            preconditions=conditions,
+            propagation_policy=propagation,
+        )
         path = resource_of(kind).info.path(namespace, name)
         await self.request("DELETE", path, codec.encode(options), query=_query(dryRun=dry_run))
 
@@ -132,12 +167,20 @@ class Client:
         """Place a pod on a node; with `uid`, only if it is still that pod."""
         binding = Binding(
             metadata=ObjectMeta(name=name, namespace=namespace, uid=uid),
-            target=ObjectReference(api_version="v1", kind="Node", name=node))
+            target=ObjectReference(api_version="v1", kind="Node", name=node),
+        )
         await self.request("POST", f"/api/v1/namespaces/{namespace}/pods/{name}/binding", codec.encode(binding))
 
     async def watch(
-        self, kind: Kind[T], namespace: str = "", *, resource_version: str, labels: str = "", fields: str = "",
-        timeout: int = 0, bookmarks: bool = True,
+        self,
+        kind: Kind[T],
+        namespace: str = "",
+        *,
+        resource_version: str,
+        labels: str = "",
+        fields: str = "",
+        timeout: int = 0,
+        bookmarks: bool = True,
     ) -> AsyncGenerator[WatchEvent[T], None]:
         """Changes after `resource_version` until the server ends the watch (`timeout` in seconds).
 
@@ -145,8 +188,13 @@ class Client:
         """
         resource = resource_of(kind)
         query = _query(
-            watch=True, allowWatchBookmarks=bookmarks, resourceVersion=resource_version, labelSelector=labels,
-            fieldSelector=fields, timeoutSeconds=timeout)
+            watch=True,
+            allowWatchBookmarks=bookmarks,
+            resourceVersion=resource_version,
+            labelSelector=labels,
+            fieldSelector=fields,
+            timeoutSeconds=timeout,
+        )
         response = await self.send("GET", resource.info.path(namespace), query=query)
         async with aclosing(_lines(response)) as lines:
             async for line in lines:
@@ -156,20 +204,31 @@ class Client:
                 yield WatchEvent(event.type, _object(bytes(event.object), resource.type))
 
     async def request(
-        self, method: str, path: str, body: bytes = b"", *, query: Mapping[str, str] | None = None,
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        *,
+        query: Mapping[str, str] | None = None,
         content_type: str = "application/json",
     ) -> bytes:
         """Any request; the whole body of the answer."""
         return await (await self.send(method, path, body, query=query, content_type=content_type)).read()
 
     async def send(
-        self, method: str, path: str, body: bytes = b"", *, query: Mapping[str, str] | None = None,
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        *,
+        query: Mapping[str, str] | None = None,
         content_type: str = "application/json",
     ) -> Response:
         """Any request; the answer as it comes, which may be a stream. Raises ApiError for a status of 400 or more."""
         headers = {**self._headers, "content-type": content_type} if body else self._headers
         response = await self._transport.send(
-            Request(method, path, {name: (value,) for name, value in (query or {}).items()}, headers, body))
+            Request(method, path, {name: (value,) for name, value in (query or {}).items()}, headers, body)
+        )
         if response.status >= 400:
             raise _refusal(response.status, await response.read())
         return response

@@ -1,8 +1,8 @@
 """Keys that need work: each waits once, and is worked on by one worker at a time.
 
-    add ──▶ waiting ──get──▶ in work ──done──▶ gone, or waiting again if it was added meanwhile
-             ▲                  │
-             └── after a delay ─┘ retry: 5 ms after the first failure of a key, doubling up to `longest`
+add ──▶ waiting ──get──▶ in work ──done──▶ gone, or waiting again if it was added meanwhile
+         ▲                  │
+         └── after a delay ─┘ retry: 5 ms after the first failure of a key, doubling up to `longest`
 """
 
 import asyncio

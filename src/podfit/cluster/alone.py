@@ -132,8 +132,13 @@ class Alone:
         self._closing.push_async_callback(nodes.close)
         context = Context(store, clock, options.gates, nodes, ranges=options.ranges)
         api = ApiServer(
-            context, signing_key=signing_key, metrics=Metrics(), audit=open_audit(options.audit, clock),
-            front_proxy=proxy, shared=options.etcd is not None)
+            context,
+            signing_key=signing_key,
+            metrics=Metrics(),
+            audit=open_audit(options.audit, clock),
+            front_proxy=proxy,
+            shared=options.etcd is not None,
+        )
         try:
             await api.start()
         except StoreError as error:
@@ -148,8 +153,12 @@ class Alone:
         self._closing.push_async_callback(api.withdraw)
         await api.publish(url(options.listening.advertised, port))
         where = options.kubeconfig or options.data.kubeconfig
-        write_given(where, kubeconfig_edit.standalone(CONTEXT, Access(
-            self.server, access.authorities, access.certificate, access.key)))  # fmt: skip
+        write_given(
+            where,
+            kubeconfig_edit.standalone(
+                CONTEXT, Access(self.server, access.authorities, access.certificate, access.key)
+            ),
+        )
         for name, user in COMPONENTS.items():
             pair = authority.client(name, user=user)
             own = Access(self.server, access.authorities, pair.certificate, pair.key)
@@ -178,8 +187,9 @@ class Alone:
             raise MachineError(str(error), fix=("is etcd running?",)) from error
 
 
-async def serve(options: AloneOptions, *, announce: Announce, clock: Clock,
-                until: Callable[[], Awaitable[object]]) -> None:  # fmt: skip
+async def serve(
+    options: AloneOptions, *, announce: Announce, clock: Clock, until: Callable[[], Awaitable[object]]
+) -> None:
     """Serve until `until` returns or is cancelled."""
     alone = await Alone.start(options, announce=announce, clock=clock)
     try:

@@ -106,9 +106,14 @@ def _revision_of(data: DataDir) -> int:
 def _still_to_make(data: DataDir, manifest: Manifest) -> remains.Setup:
     """What the next start may make: the parts that are in no backup, or not in this one, and that are not here."""
     pairs = (remains.AUTHORITY, remains.FRONT_PROXY, (remains.SIGNING_KEY,))
-    return remains.Setup(tuple(
-        part for pair in pairs
-        if not any(part in manifest.parts or (data.root / part).exists() for part in pair) for part in pair))
+    return remains.Setup(
+        tuple(
+            part
+            for pair in pairs
+            if not any(part in manifest.parts or (data.root / part).exists() for part in pair)
+            for part in pair
+        )
+    )
 
 
 def _change_places(data: DataDir, folder: Path, aside: Path | None, manifest: Manifest) -> None:
@@ -241,5 +246,3 @@ def check_target(target: Path, *, overwrite: bool) -> None:
         raise UsageError(f"{target} exists already (--overwrite replaces it)")
     if not target.absolute().parent.is_dir():
         raise UsageError(f"there is no directory {target.absolute().parent}")
-
-

@@ -26,13 +26,20 @@ async def create_token(client: Client, clock: Clock, *, seconds: float, descript
     """`ID.SECRET`. Raises ApiError."""
     identifier, secret = _random(6), _random(16)
     data = {
-        "token-id": identifier, "token-secret": secret, "auth-extra-groups": GROUP,
-        "usage-bootstrap-authentication": "true", "description": description,
+        "token-id": identifier,
+        "token-secret": secret,
+        "auth-extra-groups": GROUP,
+        "usage-bootstrap-authentication": "true",
+        "description": description,
         "expiration": format_time(clock.now() + timedelta(seconds=seconds)),
-    }  # fmt: skip
-    await client.create(Secret(
-        metadata=ObjectMeta(name=PREFIX + identifier, namespace=NAMESPACE), type=TYPE,
-        data={name: value.encode() for name, value in data.items() if value}))
+    }
+    await client.create(
+        Secret(
+            metadata=ObjectMeta(name=PREFIX + identifier, namespace=NAMESPACE),
+            type=TYPE,
+            data={name: value.encode() for name, value in data.items() if value},
+        )
+    )
     return f"{identifier}.{secret}"
 
 
@@ -41,8 +48,7 @@ async def bootstrap_access(client: Client, access: Access, token: str, *, server
     server = server or access.server
     if is_loopback_url(server):
         server = await _advertised(client) or server
-    return replace(
-        access, server=server, token=token, certificate=None, key=None, token_file=None, plugin=None)
+    return replace(access, server=server, token=token, certificate=None, key=None, token_file=None, plugin=None)
 
 
 async def _advertised(client: Client) -> str:

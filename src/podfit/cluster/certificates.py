@@ -9,9 +9,14 @@ from podfit.net.tls import KeyPair
 LOOPBACK = "127.0.0.1"
 PROXY = "front-proxy-client"
 HOSTS = (
-    LOOPBACK, "::1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
+    LOOPBACK,
+    "::1",
+    "localhost",
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
     "kubernetes.default.svc.cluster.local",
-)  # fmt: skip
+)
 
 
 def serving(authority: Authority, *more: str, name: str = "apiserver") -> KeyPair:

@@ -80,9 +80,13 @@ class Cluster:
 
     @classmethod
     async def start(
-        cls, options: UpOptions, *, announce: Announce, clock: Clock | None = None,
+        cls,
+        options: UpOptions,
+        *,
+        announce: Announce,
+        clock: Clock | None = None,
         store: Callable[[], Store] | None = None,
-    ) -> "Cluster":  # fmt: skip
+    ) -> "Cluster":
         """Returns when the API serves and every node is Ready. Raises ClusterError, and then nothing runs.
 
         By default time is the machine's, and the store a file in the data directory.
@@ -147,8 +151,13 @@ class Cluster:
         nodes = NodeConnections(Context(store, clock, options.gates, unreached), authority, local=self._kubelet)
         self._closing.push_async_callback(nodes.close)
         context = Context(store, clock, options.gates, nodes, options.legacy, ranges=options.ranges)
-        api = ApiServer(context, signing_key=signing_key, metrics=self._metrics,
-                        audit=open_audit(options.audit, clock), front_proxy=proxy)  # fmt: skip
+        api = ApiServer(
+            context,
+            signing_key=signing_key,
+            metrics=self._metrics,
+            audit=open_audit(options.audit, clock),
+            front_proxy=proxy,
+        )
         await api.start()
         self._closing.push_async_callback(api.stop)
         pair = serving(authority, *options.listening.hosts(options.ranges.address(0)))
@@ -189,8 +198,15 @@ class Cluster:
 
         names = node_names(choice, self.options.nodes)
         self.nodes = tuple(
-            ClusterNode(name, choice.kind, each, self.options, local_client(name, self._handler), self._clock,
-                        api_server=self.advertised)
+            ClusterNode(
+                name,
+                choice.kind,
+                each,
+                self.options,
+                local_client(name, self._handler),
+                self._clock,
+                api_server=self.advertised,
+            )
             for name, each in zip(names, machinery, strict=True)
         )
         await asyncio.gather(*(node.start(self._changed) for node in self.nodes))
@@ -284,11 +300,21 @@ class Cluster:
         self._ready = ready
         me = Process.current()
         nodes = tuple(node.running() for node in self.nodes)
-        write_state(self.options.data, UpState(
-            pid=me.pid, start_ticks=me.start_ticks, version=__version__, started=self._began,
-            server=self.server, ready=ready, nodes=nodes, kubeconfig=str(self.access.path),
-            context=self.access.context, external_runtime=self.options.runtime_endpoint,
-        ))  # fmt: skip
+        write_state(
+            self.options.data,
+            UpState(
+                pid=me.pid,
+                start_ticks=me.start_ticks,
+                version=__version__,
+                started=self._began,
+                server=self.server,
+                ready=ready,
+                nodes=nodes,
+                kubeconfig=str(self.access.path),
+                context=self.access.context,
+                external_runtime=self.options.runtime_endpoint,
+            ),
+        )
 
 
 def _footing(choice: NodeChoice, options: UpOptions, clock: Clock) -> "Footing | None":

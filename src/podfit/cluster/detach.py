@@ -19,9 +19,14 @@ def start_detached(options: UpOptions, *, log_format: str, verbose: int, announc
         log_start = log.tell()
         child = subprocess.Popen(
             [sys.executable, "-m", "podfit.cli", *arguments_of(options, log_format, verbose)],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, pass_fds=(writing,),
-            env=os.environ | {READY_FD: str(writing)}, cwd="/",
-        )  # fmt: skip
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            pass_fds=(writing,),
+            env=os.environ | {READY_FD: str(writing)},
+            cwd="/",
+        )
     os.close(writing)
     last = ""
     with open(reading) as pipe:

@@ -82,7 +82,8 @@ def check_own_kubeconfig(path: Path) -> None:
     if why := _unwritable(target.parent):
         raise MachineError(
             f"the context podfit cannot be added to {path}: {target.parent} cannot be written ({why})",
-            fix=("write a kubeconfig of its own:  podfit up --kubeconfig FILE",))
+            fix=("write a kubeconfig of its own:  podfit up --kubeconfig FILE",),
+        )
 
 
 def _in_the_way(directory: Path) -> Path | None:

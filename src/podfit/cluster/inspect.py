@@ -68,18 +68,27 @@ def _ended(data: DataDir) -> Report:
     """Nothing runs; what was there last may not have been stopped."""
     last = read_state(data)
     said = f"podfit (pid {last.pid}, started {last.started}) ended without being stopped" if last else ""
-    return Report(running=False, data=str(data.root), crashed=said, left=Traces(data).look().lines(),
-                  others=others(data))  # fmt: skip
+    return Report(
+        running=False, data=str(data.root), crashed=said, left=Traces(data).look().lines(), others=others(data)
+    )
 
 
 def _report(data: DataDir, state: UpState, ready: bool, nodes: tuple[Node, ...], pods: tuple[Pod, ...]) -> Report:
     holds = {node.metadata.name: _is_ready(node) for node in nodes}
     reports = tuple(NodeReport(each.name, each.kind, each.detail, holds.get(each.name, False)) for each in state.nodes)
     return Report(
-        running=True, data=str(data.root), ready=ready, version=state.version, pid=state.pid, started=state.started,
-        server=state.server, kubeconfig=state.kubeconfig if state.joined else str(data.kubeconfig), nodes=reports,
-        pods=dict(Counter(pod.status.phase for pod in pods)), others=others(data),
-    )  # fmt: skip
+        running=True,
+        data=str(data.root),
+        ready=ready,
+        version=state.version,
+        pid=state.pid,
+        started=state.started,
+        server=state.server,
+        kubeconfig=state.kubeconfig if state.joined else str(data.kubeconfig),
+        nodes=reports,
+        pods=dict(Counter(pod.status.phase for pod in pods)),
+        others=others(data),
+    )
 
 
 def _is_ready(node: Node) -> bool:

@@ -17,12 +17,7 @@ from podfit.decide.pressure import parse as parse_thresholds
 from podfit.kubelet.cgroup.protocol import Cgroups
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.managers import machine as numa
-from podfit.kubelet.managers.config import (
-    ManagerError,
-    ManagersConfig,
-    read_reserved_cpus,
-    read_reserved_memory,
-)
+from podfit.kubelet.managers.config import ManagerError, ManagersConfig, read_reserved_cpus, read_reserved_memory
 from podfit.kubelet.node import machine as machine_facts
 from podfit.net.addresses import own_address
 
@@ -45,8 +40,8 @@ def check(options: KubeletOptions) -> None:
 
 
 def kubelet_config(
-    name: str, options: NodeOptions, *, simulated: bool, api_server: str = "", address: str = "", port: int = 0,
-) -> KubeletConfig:  # fmt: skip
+    name: str, options: NodeOptions, *, simulated: bool, api_server: str = "", address: str = "", port: int = 0
+) -> KubeletConfig:
     """MachineError when this machine cannot do what was asked for. What is reserved is not allocatable.
 
     `address` is the node's own, by default this machine's for others; `port` is where its server listens there.
@@ -58,11 +53,18 @@ def kubelet_config(
     managers = _managers(options.kubelet, capacity["memory"].value(), simulated=simulated)
     thresholds = () if simulated else parse_thresholds(options.kubelet.eviction_hard)
     return KubeletConfig(
-        name=name, root=root, host_ip=address or _own_address(name), port=port, capacity=capacity, simulated=simulated,
+        name=name,
+        root=root,
+        host_ip=address or _own_address(name),
+        port=port,
+        capacity=capacity,
+        simulated=simulated,
         allocatable=_allocatable(capacity, managers, thresholds),
         managers=managers,
         manifests=Path(options.kubelet.pod_manifest_path) if options.kubelet.pod_manifest_path else None,
-        eviction_hard=thresholds, api_server=api_server)
+        eviction_hard=thresholds,
+        api_server=api_server,
+    )
 
 
 def _own_address(name: str) -> str:
@@ -72,15 +74,14 @@ def _own_address(name: str) -> str:
     return found or LOOPBACK
 
 
-def _allocatable(
-    capacity: ResourceList, managers: ManagersConfig, thresholds: tuple[Threshold, ...],
-) -> ResourceList:  # fmt: skip
+def _allocatable(capacity: ResourceList, managers: ManagersConfig, thresholds: tuple[Threshold, ...]) -> ResourceList:
     """The capacity without what is reserved, and without what has to stay free lest the node be under pressure."""
     memory, storage = capacity["memory"].value(), capacity["ephemeral-storage"].value()
     less = {
         "cpu": Quantity.of(len(managers.reserved_cpus)),
         "memory": Quantity.of_bytes(managers.reserved_memory + kept_free(thresholds, "memory.available", memory)),
-        "ephemeral-storage": Quantity.of_bytes(kept_free(thresholds, "nodefs.available", storage))}
+        "ephemeral-storage": Quantity.of_bytes(kept_free(thresholds, "nodefs.available", storage)),
+    }
     return capacity | {name: capacity[name] - amount for name, amount in less.items() if amount}
 
 
@@ -91,8 +92,12 @@ def _managers(options: KubeletOptions, memory: int, *, simulated: bool) -> Manag
     else:
         topology, banks = numa.topology(frozenset(os.sched_getaffinity(0))), numa.banks(memory, reserved)
     config = ManagersConfig(
-        cpu_policy=options.cpu_manager_policy.value, memory_policy=options.memory_manager_policy.value,
-        topology=topology, banks=banks, reserved_cpus=read_reserved_cpus(options.reserved_cpus))
+        cpu_policy=options.cpu_manager_policy.value,
+        memory_policy=options.memory_manager_policy.value,
+        topology=topology,
+        banks=banks,
+        reserved_cpus=read_reserved_cpus(options.reserved_cpus),
+    )
     try:
         config.check()
     except ManagerError as error:
@@ -105,9 +110,13 @@ def node_machine(config: KubeletConfig, cgroups: Cgroups, options: NodeOptions) 
     return Machine(
         swap=machine_facts.swap_bytes() if swapping else 0,
         swap_controller=not config.simulated and machine_facts.limits_swap(cgroups.version),
-        memory=config.capacity["memory"].value(), cgroup=cgroups.version, gates=options.gates,
-        static_cpus=config.managers.cpu_policy == "static", memory_qos=_memory_qos(config, cgroups, options),
-        memory_shrink=options.kubelet.memory_shrink.value)
+        memory=config.capacity["memory"].value(),
+        cgroup=cgroups.version,
+        gates=options.gates,
+        static_cpus=config.managers.cpu_policy == "static",
+        memory_qos=_memory_qos(config, cgroups, options),
+        memory_shrink=options.kubelet.memory_shrink.value,
+    )
 
 
 def _memory_qos(config: KubeletConfig, cgroups: Cgroups, options: NodeOptions) -> MemoryQoS | None:
@@ -119,4 +128,5 @@ def _memory_qos(config: KubeletConfig, cgroups: Cgroups, options: NodeOptions) -
     return MemoryQoS(
         allocatable=config.allocatable["memory"].value(),
         reserve=options.kubelet.memory_reservation_policy is MemoryReservation.TIERED,
-        factor=options.kubelet.memory_throttling_factor)
+        factor=options.kubelet.memory_throttling_factor,
+    )

@@ -11,13 +11,7 @@ import yaml
 from msgspec.structs import replace
 
 from podfit.cluster.errors import UsageError, reason
-from podfit.cluster.options import (
-    CpuPolicy,
-    KubeletOptions,
-    MemoryPolicy,
-    MemoryReservation,
-    SwapBehavior,
-)
+from podfit.cluster.options import CpuPolicy, KubeletOptions, MemoryPolicy, MemoryReservation, SwapBehavior
 
 API_VERSION, KIND = "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"
 MOST_BYTES = 1 << 20
@@ -88,10 +82,12 @@ class KubeletFile(_Strict, frozen=True, kw_only=True):
         """What it says of a node, over the defaults."""
         evict = self.eviction_hard
         said: dict[str, Any] = {
-            "cpu_manager_policy": self.cpu_manager_policy, "reserved_cpus": self.reserved_system_cpus,
+            "cpu_manager_policy": self.cpu_manager_policy,
+            "reserved_cpus": self.reserved_system_cpus,
             "memory_manager_policy": self.memory_manager_policy,
-            "reserved_memory": None if self.reserved_memory is None else ";".join(
-                f"{each.numa_node}:memory={each.limits.memory}" for each in self.reserved_memory),
+            "reserved_memory": None
+            if self.reserved_memory is None
+            else ";".join(f"{each.numa_node}:memory={each.limits.memory}" for each in self.reserved_memory),
             "swap_behavior": self.memory_swap.swap_behavior if self.memory_swap else None,
             "eviction_hard": None if evict is None else ",".join(f"{name}<{value}" for name, value in evict.items()),
             "pod_manifest_path": self.static_pod_path or None,

@@ -124,8 +124,7 @@ class KubeletProcess:
         announce(f"podfit {__version__}: kubelet of node {options.name}")
         self._closing.enter_context(exclusive(options.data))
         stands_on = _footing(options, clock)
-        access = await node_access(
-            options.name, options.kubeconfig, options.bootstrap_kubeconfig, clock, announce)
+        access = await node_access(options.name, options.kubeconfig, options.bootstrap_kubeconfig, clock, announce)
         self._server = access.server
         node_client = NodeClient(access, options.kubeconfig)
         self._closing.push_async_callback(node_client.close)
@@ -134,8 +133,16 @@ class KubeletProcess:
         port = await self._listen(address, self._client_authorities(access.authorities))
         self._machinery = await real_machinery(stands_on, options, clock) if stands_on else simulated_machinery(clock)
         self._node = node = ClusterNode(
-            options.name, options.kind, self._machinery, options, node_client.client, clock,
-            api_server=access.server, address=address, port=port)
+            options.name,
+            options.kind,
+            self._machinery,
+            options,
+            node_client.client,
+            clock,
+            api_server=access.server,
+            address=address,
+            port=port,
+        )
         self._access = NodeAccess(node.handler, DelegatedAccess(node_client.client, clock), node=options.name)
         self._record()
         await node.start(self._record)
@@ -158,8 +165,10 @@ class KubeletProcess:
         if self.options.client_ca is not None:
             return self.options.client_ca.read_bytes()
         if of_cluster is None:
-            raise UsageError("the kubeconfig names no certificate-authority: say with --client-ca-file who signs the "
-                             "certificates of those that ask this node")
+            raise UsageError(
+                "the kubeconfig names no certificate-authority: say with --client-ca-file who signs the "
+                "certificates of those that ask this node"
+            )
         return of_cluster
 
     async def _answer(self, request: Request) -> Response:
@@ -180,8 +189,8 @@ class KubeletProcess:
             show(self._tls, pair.certificate, pair.key)
 
         return CertificateManager(
-            node_client.client, self._clock, signer=NODE_SERVING, use="server", names=names, pair=known,
-            changed=changed)
+            node_client.client, self._clock, signer=NODE_SERVING, use="server", names=names, pair=known, changed=changed
+        )
 
     async def stop(self, *, pods: bool) -> None:
         """With `pods` the containers and the private containerd go too, else they run on."""
@@ -204,12 +213,21 @@ class KubeletProcess:
         """For `podfit status` and `podfit down`."""
         me = Process.current()
         assert self._node is not None
-        write_state(self.options.data, UpState(
-            pid=me.pid, start_ticks=me.start_ticks, version=__version__, started=format_time(self._clock.now()),
-            server=self._server, ready=True, nodes=(self._node.running(),),
-            kubeconfig=str(self.options.kubeconfig), joined=self.options.name,
-            external_runtime=self.options.runtime_endpoint,
-        ))  # fmt: skip
+        write_state(
+            self.options.data,
+            UpState(
+                pid=me.pid,
+                start_ticks=me.start_ticks,
+                version=__version__,
+                started=format_time(self._clock.now()),
+                server=self._server,
+                ready=True,
+                nodes=(self._node.running(),),
+                kubeconfig=str(self.options.kubeconfig),
+                joined=self.options.name,
+                external_runtime=self.options.runtime_endpoint,
+            ),
+        )
 
 
 async def run_until_stopped(options: KubeletProcessOptions, *, announce: Announce, clock: Clock) -> None:
@@ -239,6 +257,8 @@ def _footing(options: KubeletProcessOptions, clock: Clock) -> Footing | None:
         return None
     if lacking := lacking_for_real(private=not options.runtime_endpoint):
         raise MachineError(
-            "a real node cannot run here", evidence=tuple(lacking),
-            fix=(*advice(lacking), "or simulate one:  --runtime simulated"))
+            "a real node cannot run here",
+            evidence=tuple(lacking),
+            fix=(*advice(lacking), "or simulate one:  --runtime simulated"),
+        )
     return footing(options, clock)

@@ -65,16 +65,22 @@ class Traces:
         processes = dict(self._processes())
         self._known |= {each for pid in processes if (each := _namespace(pid))} - {_namespace(os.getpid())}
         return Leftovers(
-            tuple(f"{pid} {command}" for pid, command in sorted(processes.items())), tuple(sorted(self._mounts())),
-            tuple(sorted(map(str, self._cgroups()))), tuple(sorted(self._namespaces())))
+            tuple(f"{pid} {command}" for pid, command in sorted(processes.items())),
+            tuple(sorted(self._mounts())),
+            tuple(sorted(map(str, self._cgroups()))),
+            tuple(sorted(self._namespaces())),
+        )
 
     async def verify(self, clock: Clock) -> None:
         """Raises LeftBehind when something stays."""
         deadline = clock.monotonic() + WAIT_SECONDS
         while left := self.look():
             if clock.monotonic() >= deadline:
-                raise LeftBehind(f"not everything of the cluster on {self._data.root} is gone", evidence=left.lines(),
-                                 fix=(f"try again:  {self._data.command('down')}",))
+                raise LeftBehind(
+                    f"not everything of the cluster on {self._data.root} is gone",
+                    evidence=left.lines(),
+                    fix=(f"try again:  {self._data.command('down')}",),
+                )
             await clock.sleep(STEP)
 
     def _processes(self) -> Iterator[tuple[int, str]]:

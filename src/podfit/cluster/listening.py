@@ -51,8 +51,7 @@ class Listening(msgspec.Struct, frozen=True, kw_only=True):
         """Where a server listens that keeps to `bind`: an address for all of a family stands for the others of it."""
         found = [ip_address(each) for each in self.bind]
         whole = {each.version for each in found if each.is_unspecified}
-        return tuple(dict.fromkeys(
-            str(each) for each in found if each.is_unspecified or each.version not in whole))
+        return tuple(dict.fromkeys(str(each) for each in found if each.is_unspecified or each.version not in whole))
 
     @property
     def local(self) -> bool:

@@ -87,9 +87,7 @@ async def default_account(client: Client) -> None:
             return
 
 
-def controllers(
-    client_of: ClientOf, clock: Clock, *, ca: str, signing: Signing
-) -> Iterator[Controller[Any]]:
+def controllers(client_of: ClientOf, clock: Clock, *, ca: str, signing: Signing) -> Iterator[Controller[Any]]:
     """Those that every cluster has, each as itself; beside them those of namespaces and quotas."""
 
     def own(name: str) -> Client:
@@ -101,7 +99,8 @@ def controllers(
     yield AggregationController(own("clusterrole-aggregation-controller"), clock=clock)
     yield VolumeProtection(own("pvc-protection-controller"), PersistentVolumeClaim, clock=clock)
     yield CertificateController(
-        own("certificate-controller"), reader=client_of(Identity(MANAGER)), clock=clock, signing=signing)
+        own("certificate-controller"), reader=client_of(Identity(MANAGER)), clock=clock, signing=signing
+    )
     yield VolumeProtection(own("pv-protection-controller"), PersistentVolume, clock=clock)
 
 

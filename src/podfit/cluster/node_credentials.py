@@ -29,27 +29,32 @@ DEAD_SECONDS = 20.0
 Announce = Callable[[str], None]
 
 
-async def node_access(
-    name: str, kubeconfig: Path, bootstrap: Path | None, clock: Clock, announce: Announce
-) -> Access:
+async def node_access(name: str, kubeconfig: Path, bootstrap: Path | None, clock: Clock, announce: Announce) -> Access:
     """What `kubeconfig` says while it is good, else what the bootstrap kubeconfig gets. Raises ClusterError."""
     known = _known(kubeconfig)
     if known is not None and _good(known, clock):
         return known
     if bootstrap is None:
         why = "holds a certificate that is over" if known is not None else "is not there"
-        raise UsageError(f"--kubeconfig: {kubeconfig} {why}; join the cluster with --bootstrap-kubeconfig FILE "
-                         "(podfit token create)")
+        raise UsageError(
+            f"--kubeconfig: {kubeconfig} {why}; join the cluster with --bootstrap-kubeconfig FILE (podfit token create)"
+        )
     first = load([bootstrap])
     client = first.client(user_agent="kubelet")
     try:
         pair = await obtain(
-            client, clock, signer=NODE_CLIENT, use="client", names=names_of(name),
-            waiting=lambda request: announce(f"  join      {request} at {first.server} waits for approval"))
+            client,
+            clock,
+            signer=NODE_CLIENT,
+            use="client",
+            names=names_of(name),
+            waiting=lambda request: announce(f"  join      {request} at {first.server} waits for approval"),
+        )
     except (ApiError, ConnectionError, Declined, TimeoutError) as error:
         raise MachineError(
             f"node {name} cannot join {first.server}: {error}",
-            fix=("is the token still good?  podfit token create", "podfit controllers approves and signs")) from error
+            fix=("is the token still good?  podfit token create", "podfit controllers approves and signs"),
+        ) from error
     finally:
         await client.close()
     access = replace(first, certificate=pair.certificate, key=pair.key, token="", token_file=None, plugin=None)
@@ -78,7 +83,8 @@ class NodeClient:
             raise KubeconfigError(f"{kubeconfig}: a node signs in with a certificate or a token, not with exec")
         self.access, self._kubeconfig = access, kubeconfig
         self._tls: ssl.SSLContext = client_context(
-            authorities=access.authorities, certificate=access.certificate, key=access.key, verify=access.verify)
+            authorities=access.authorities, certificate=access.certificate, key=access.key, verify=access.verify
+        )
         token = access.read_token if access.token or access.token_file else None
         self._http = HttpsClient(access.server, self._tls, token=token, reach=access.reach, dead_after=DEAD_SECONDS)
         self.client = Client(Https(self._http), user_agent="kubelet")
@@ -88,8 +94,14 @@ class NodeClient:
         if self.access.certificate is None or self.access.key is None:
             return None
         return CertificateManager(
-            self.client, clock, signer=NODE_CLIENT, use="client", names=names_of(name),
-            pair=Pair(self.access.certificate, self.access.key), changed=self._changed)
+            self.client,
+            clock,
+            signer=NODE_CLIENT,
+            use="client",
+            names=names_of(name),
+            pair=Pair(self.access.certificate, self.access.key),
+            changed=self._changed,
+        )
 
     async def _changed(self, pair: Pair) -> None:
         """Connections that were opened with the old certificate end; whoever used them asks again."""

@@ -180,25 +180,38 @@ class ClusterNode:
     """
 
     def __init__(
-        self, name: str, kind: NodeKind, machinery: Machinery, options: NodeOptions, client: Client, clock: Clock, *,
-        api_server: str, address: str = "", port: int = 0,
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        kind: NodeKind,
+        machinery: Machinery,
+        options: NodeOptions,
+        client: Client,
+        clock: Clock,
+        *,
+        api_server: str,
+        address: str = "",
+        port: int = 0,
+    ) -> None:
         self.name = name
         self.kind = kind
         self._clock = clock
         self.machinery = machinery
         simulated = kind is NodeKind.SIMULATED
-        config = kubelet_config(
-            name, options, simulated=simulated, api_server=api_server, address=address, port=port)
+        config = kubelet_config(name, options, simulated=simulated, api_server=api_server, address=address, port=port)
         try:
             self._kubelet = Kubelet(
-                client=client, runtime=machinery.runtime, cgroups=machinery.cgroups, config=config,
-                machine=node_machine(config, machinery.cgroups, options), clock=clock,
+                client=client,
+                runtime=machinery.runtime,
+                cgroups=machinery.cgroups,
+                config=config,
+                machine=node_machine(config, machinery.cgroups, options),
+                clock=clock,
                 mounter=DirectoryMounter() if simulated else TmpfsMounter(),
                 runtime_name="simulated" if simulated else "containerd",
-                observe=observe_nothing if simulated else MachineSignals(
-                    nodefs=config.root, imagefs=options.data.containerd),
-            )  # fmt: skip
+                observe=observe_nothing
+                if simulated
+                else MachineSignals(nodefs=config.root, imagefs=options.data.containerd),
+            )
         except ManagerError as error:
             raise MachineError(str(error)) from error
         self._watching: list[asyncio.Task[None]] = []
@@ -215,10 +228,13 @@ class ClusterNode:
         """What the state file says of it."""
         containerd = self.machinery.containerd
         return RunningNode(
-            name=self.name, kind=str(self.kind), detail=self.machinery.detail,
+            name=self.name,
+            kind=str(self.kind),
+            detail=self.machinery.detail,
             runtime_endpoint=str(containerd.places.socket) if containerd else "",
-            cgroup_root=self.cgroups.layout.root, containerd_pid=containerd.pid if containerd else 0,
-        )  # fmt: skip
+            cgroup_root=self.cgroups.layout.root,
+            containerd_pid=containerd.pid if containerd else 0,
+        )
 
     async def start(self, changed: Callable[[], None]) -> None:
         """`changed` is called when `running` says something else."""
@@ -226,7 +242,8 @@ class ClusterNode:
         if containerd is not None:
             self._watching = [
                 asyncio.create_task(containerd.watch(changed), name="containerd"),
-                asyncio.create_task(end_leaked_shims(self.machinery.runtime, containerd, self._clock), name="shims")]
+                asyncio.create_task(end_leaked_shims(self.machinery.runtime, containerd, self._clock), name="shims"),
+            ]
         await self._kubelet.start()
 
     async def stop(self, *, pods: bool, runtime: bool) -> None:

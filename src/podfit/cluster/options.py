@@ -93,8 +93,11 @@ class KubeletOptions(msgspec.Struct, frozen=True, kw_only=True):
     def arguments(self) -> list[str]:
         """On the command line; those that are not as usual."""
         return [
-            part for each in fields(self) if (value := getattr(self, each.name)) != each.default
-            for part in (f"--{each.name.replace('_', '-')}", str(value))]
+            part
+            for each in fields(self)
+            if (value := getattr(self, each.name)) != each.default
+            for part in (f"--{each.name.replace('_', '-')}", str(value))
+        ]
 
 
 class NodeOptions(Protocol):

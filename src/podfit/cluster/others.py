@@ -38,7 +38,7 @@ def _options(words: Sequence[str]) -> Sequence[str] | None:
     """What follows `podfit up`; None for another program."""
     for index, word in enumerate(words[1:4], start=1):
         if word in VERBS and Path(words[index - 1]).name in PROGRAMS:
-            return words[index + 1:]
+            return words[index + 1 :]
     return None
 
 

@@ -62,7 +62,8 @@ class Unrecorded(MachineError):
     def __init__(self, data: DataDir, pid: int) -> None:
         super().__init__(
             f"a cluster runs on {data.root} (podfit, pid {pid}), but {data.state} is missing or damaged",
-            fix=(f"stop it:  podfit down --data {data.root}",))
+            fix=(f"stop it:  podfit down --data {data.root}",),
+        )
         self.process = Process(pid, start_ticks(pid) or 0)
 
 

@@ -106,7 +106,8 @@ def damaged(data: DataDir, lost: dict[str, str]) -> MachineError:
     return MachineError(
         f"{data.root} holds a damaged cluster: " + ", ".join(f"{part} {state}" for part, state in lost.items()),
         evidence=(f"still there: {', '.join([*there, *others]) or 'nothing else'}",),
-        fix=tuple(fix))
+        fix=tuple(fix),
+    )
 
 
 def unopened(data: DataDir, error: StoreError) -> MachineError:

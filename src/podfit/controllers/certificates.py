@@ -63,7 +63,8 @@ class CertificateController(Controller[str]):
         self._api = Informer(reader, Service, clock=clock, namespace="default", fields="metadata.name=kubernetes")
         super().__init__(clock, self._requests, self._nodes, self._api)
         self._requests.add_handler(
-            add=lambda new: self.queue.add(new.metadata.name), update=lambda _, new: self.queue.add(new.metadata.name))
+            add=lambda new: self.queue.add(new.metadata.name), update=lambda _, new: self.queue.add(new.metadata.name)
+        )
         self._nodes.add_handler(add=self._node_changed, update=self._node_updated, delete=self._node_changed)
 
     async def reconcile(self, key: str) -> float | None:
@@ -115,14 +116,20 @@ class CertificateController(Controller[str]):
     def _reserved(self) -> frozenset[str]:
         """The addresses of the service `kubernetes`, by which pods reach the API server."""
         return frozenset(
-            canonical(address) for service in self._api.list()
-            for address in (service.spec.cluster_ip, *service.spec.cluster_ips) if address)
+            canonical(address)
+            for service in self._api.list()
+            for address in (service.spec.cluster_ip, *service.spec.cluster_ips)
+            if address
+        )
 
     async def _may(self, request: CertificateSigningRequest, subresource: str) -> bool:
-        asked, access = request.spec, ResourceAttributes(
-            verb="create", group=GROUP, resource=RESOURCE, subresource=subresource)
+        asked, access = (
+            request.spec,
+            ResourceAttributes(verb="create", group=GROUP, resource=RESOURCE, subresource=subresource),
+        )
         spec = SubjectAccessReviewSpec(
-            user=asked.username, uid=asked.uid, groups=asked.groups, extra=asked.extra, resource_attributes=access)
+            user=asked.username, uid=asked.uid, groups=asked.groups, extra=asked.extra, resource_attributes=access
+        )
         return (await self._client.create(SubjectAccessReview(spec=spec))).status.allowed
 
     def _signed(self, request: CertificateSigningRequest) -> CertificateSigningRequest:
@@ -144,7 +151,8 @@ class CertificateController(Controller[str]):
             return min((due - now).total_seconds(), LOOK_AGAIN)
         meta = request.metadata
         await self._client.delete(
-            CertificateSigningRequest, meta.name, "", uid=meta.uid, resource_version=meta.resource_version)
+            CertificateSigningRequest, meta.name, "", uid=meta.uid, resource_version=meta.resource_version
+        )
         return None
 
 

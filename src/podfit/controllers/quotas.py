@@ -44,8 +44,10 @@ class QuotaController(Controller[Key]):
         followed = {resource: Informer(client, kind, clock=clock) for resource, kind in WHOLE.items()}
         super().__init__(clock, self._quotas, *followed.values())
         self._quotas.add_handler(
-            add=self._quota_changed, update=self._quota_updated,
-            delete=lambda old: self._changed(old.metadata.namespace, "resourcequotas", ""))
+            add=self._quota_changed,
+            update=self._quota_updated,
+            delete=lambda old: self._changed(old.metadata.namespace, "resourcequotas", ""),
+        )
         for resource, informer in followed.items():
             self._follow(resource, informer)
 

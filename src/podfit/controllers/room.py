@@ -140,15 +140,21 @@ class RoomController(Controller[str]):
         meta = change.pod.metadata
         containers = [{"name": name, "resources": _document(each)} for name, each in change.containers.items()]
         patch = {
-            "metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version}, "spec": {"containers": containers}
+            "metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version},
+            "spec": {"containers": containers},
         }
         await self._client.patch(Pod, meta.name, meta.namespace, patch, subresource="resize", dry_run=dry_run)
 
     async def _give(self, change: Shrink, waiting: Pod) -> None:
         """Note what the pod had and for whom it gives, then shrink it. Without the shrink the note says nothing."""
         meta = change.pod.metadata
-        patch = {"metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version,
-                              "annotations": {GAVE: noted(change, _name(waiting))}}}  # fmt: skip
+        patch = {
+            "metadata": {
+                "uid": meta.uid,
+                "resourceVersion": meta.resource_version,
+                "annotations": {GAVE: noted(change, _name(waiting))},
+            }
+        }
         marked = await self._client.patch(Pod, meta.name, meta.namespace, patch)
         await self._shrink(replace(change, pod=marked))
 
@@ -173,9 +179,11 @@ class RoomController(Controller[str]):
         meta = victim.metadata
         preconditions = {"uid": meta.uid, "resourceVersion": meta.resource_version}
         eviction = {
-            "apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": meta.name, "namespace": meta.namespace},
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": meta.name, "namespace": meta.namespace},
             "deleteOptions": {"preconditions": preconditions, **({"dryRun": ["All"]} if dry_run else {})},
-        }  # fmt: skip
+        }
         path = f"/api/v1/namespaces/{meta.namespace}/pods/{meta.name}/eviction"
         await self._client.request("POST", path, codec.encode(eviction))
 
@@ -200,8 +208,10 @@ def _waits_on(pod: Pod) -> Iterable[str]:
 def _document(resources: ResourceRequirements) -> dict[str, dict[str, str]]:
     """What of it a resize may change."""
     sides = {"requests": resources.requests, "limits": resources.limits}
-    return {side: {name: str(amount) for name, amount in only(amounts, (CPU, MEMORY)).items()}
-            for side, amounts in sides.items()}  # fmt: skip
+    return {
+        side: {name: str(amount) for name, amount in only(amounts, (CPU, MEMORY)).items()}
+        for side, amounts in sides.items()
+    }
 
 
 def _stance(pod: Pod) -> tuple[int, str]:

@@ -40,7 +40,8 @@ class VolumeProtection(Controller[Key]):
         self._following: dict[Key, asyncio.Task[None]] = {}
         super().__init__(clock, self._objects)
         self._objects.add_handler(
-            add=self._seen, update=lambda _, new: self._seen(new), delete=lambda old: self._leave(_key(old)))
+            add=self._seen, update=lambda _, new: self._seen(new), delete=lambda old: self._leave(_key(old))
+        )
 
     async def run(self) -> None:
         try:

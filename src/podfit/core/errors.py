@@ -22,8 +22,8 @@ class ApiError(Exception):
     """What the client is told beside it."""
 
     def __init__(
-        self, code: int, reason: str, message: str, details: dict[str, Any] | None = None, *, continue_: str = "",
-    ) -> None:  # fmt: skip
+        self, code: int, reason: str, message: str, details: dict[str, Any] | None = None, *, continue_: str = ""
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.reason = reason
@@ -35,8 +35,12 @@ class ApiError(Exception):
 
     def status(self) -> dict[str, Any]:
         body: dict[str, Any] = {
-            "kind": "Status", "apiVersion": "v1", "metadata": {"continue": self.continue_} if self.continue_ else {},
-            "status": "Failure", "message": self.message, "reason": self.reason,
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {"continue": self.continue_} if self.continue_ else {},
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
         }
         if self.details or self._empty_shown:
             body["details"] = self.details

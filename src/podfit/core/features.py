@@ -14,23 +14,25 @@ class Gate(msgspec.Struct, frozen=True):
 
 
 _IPPVS = "InPlacePodVerticalScaling"
-KNOWN: Mapping[str, Gate] = MappingProxyType({
-    _IPPVS: Gate(True, "GA", locked=True),
-    "InPlacePodVerticalScalingInitContainers": Gate(True, "BETA", requires=(_IPPVS, "NodeDeclaredFeatures")),
-    "InPlacePodLevelResourcesVerticalScaling": Gate(
-        True, "BETA", requires=(_IPPVS, "PodLevelResources", "NodeDeclaredFeatures")
-    ),
-    "PodLevelResources": Gate(True, "BETA"),
-    "NodeDeclaredFeatures": Gate(True, "BETA"),
-    "InPlacePodVerticalScalingExclusiveCPUs": Gate(False, "ALPHA", requires=(_IPPVS,)),
-    "InPlacePodVerticalScalingExclusiveMemory": Gate(False, "ALPHA", requires=(_IPPVS,)),
-    "PodLevelResourceManagers": Gate(False, "ALPHA", requires=("PodLevelResources",)),
-    "PodObservedGenerationTracking": Gate(True, "GA", locked=True),
-    "PLEGOnDemandRelist": Gate(True, "BETA"),
-    "CPUCFSQuotaPeriod": Gate(True, "GA", locked=True),
-    "MemoryQoS": Gate(False, "ALPHA"),
-    "DisableCPUQuotaWithExclusiveCPUs": Gate(True, "BETA"),
-})  # fmt: skip
+KNOWN: Mapping[str, Gate] = MappingProxyType(
+    {
+        _IPPVS: Gate(True, "GA", locked=True),
+        "InPlacePodVerticalScalingInitContainers": Gate(True, "BETA", requires=(_IPPVS, "NodeDeclaredFeatures")),
+        "InPlacePodLevelResourcesVerticalScaling": Gate(
+            True, "BETA", requires=(_IPPVS, "PodLevelResources", "NodeDeclaredFeatures")
+        ),
+        "PodLevelResources": Gate(True, "BETA"),
+        "NodeDeclaredFeatures": Gate(True, "BETA"),
+        "InPlacePodVerticalScalingExclusiveCPUs": Gate(False, "ALPHA", requires=(_IPPVS,)),
+        "InPlacePodVerticalScalingExclusiveMemory": Gate(False, "ALPHA", requires=(_IPPVS,)),
+        "PodLevelResourceManagers": Gate(False, "ALPHA", requires=("PodLevelResources",)),
+        "PodObservedGenerationTracking": Gate(True, "GA", locked=True),
+        "PLEGOnDemandRelist": Gate(True, "BETA"),
+        "CPUCFSQuotaPeriod": Gate(True, "GA", locked=True),
+        "MemoryQoS": Gate(False, "ALPHA"),
+        "DisableCPUQuotaWithExclusiveCPUs": Gate(True, "BETA"),
+    }
+)
 
 
 class FeatureGateError(ValueError):

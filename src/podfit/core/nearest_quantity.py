@@ -6,9 +6,17 @@ import unicodedata
 _WITH_UNIT = re.compile(r"(?P<number>[0-9]{1,18}(?:[.,][0-9]{1,9})?) ?(?P<unit>[A-Za-z]{0,12})")
 _LETTERS = {"k": "k", "m": "M", "g": "G", "t": "T", "p": "P", "e": "E"}
 _NAMES = {
-    "kilobyte": "k", "megabyte": "m", "gigabyte": "g", "terabyte": "t", "meg": "m", "gig": "g",
-    "kibibyte": "ki", "mebibyte": "mi", "gibibyte": "gi", "tebibyte": "ti",
-}  # fmt: skip
+    "kilobyte": "k",
+    "megabyte": "m",
+    "gigabyte": "g",
+    "terabyte": "t",
+    "meg": "m",
+    "gig": "g",
+    "kibibyte": "ki",
+    "mebibyte": "mi",
+    "gibibyte": "gi",
+    "tebibyte": "ti",
+}
 _CPUS = ("cpu", "cpus", "core", "cores", "vcpu", "vcpus", "c")
 _MILLI = ("milli", "millicpu", "millicpus", "millicore", "millicores", "mcpu", "mc")
 

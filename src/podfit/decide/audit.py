@@ -89,4 +89,3 @@ def _named(pattern: str, resource: str, subresource: str) -> bool:
         return True
     wanted, _, sub = pattern.partition("/")
     return wanted in ("*", resource) and (sub == subresource or (sub == "*" and bool(subresource)))
-

@@ -52,8 +52,7 @@ class Recognized(msgspec.Struct, frozen=True):
     message: str
 
 
-SELF_NODE = Recognized(
-    "selfnodeclient", "Auto approving self kubelet client certificate after SubjectAccessReview.")
+SELF_NODE = Recognized("selfnodeclient", "Auto approving self kubelet client certificate after SubjectAccessReview.")
 SERVING_MESSAGE = "Auto approving kubelet serving certificate: its names and addresses are those of the Node."
 ANY_NODE = Recognized("nodeclient", "Auto approving kubelet client certificate after SubjectAccessReview.")
 
@@ -182,8 +181,7 @@ def answered(new: CertificateSigningRequest, old: CertificateSigningRequest) -> 
 
 def judged(new: CertificateSigningRequest, old: CertificateSigningRequest) -> CertificateSigningRequest:
     """Through `approval` only conditions change."""
-    status = CertificateSigningRequestStatus(
-        conditions=new.status.conditions, certificate=old.status.certificate)
+    status = CertificateSigningRequestStatus(conditions=new.status.conditions, certificate=old.status.certificate)
     return replace(new, spec=old.spec, status=status)
 
 
@@ -192,8 +190,10 @@ def dated(new: CertificateSigningRequest, old: CertificateSigningRequest, now: s
     since = {(each.type, each.status): each.last_transition_time for each in reversed(old.status.conditions)}
     conditions = tuple(
         replace(
-            each, last_update_time=each.last_update_time or now,
-            last_transition_time=each.last_transition_time or since.get((each.type, each.status)) or now)
+            each,
+            last_update_time=each.last_update_time or now,
+            last_transition_time=each.last_transition_time or since.get((each.type, each.status)) or now,
+        )
         for each in new.status.conditions
-    )  # fmt: skip
+    )
     return replace(new, status=replace(new.status, conditions=conditions))

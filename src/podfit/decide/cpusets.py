@@ -145,8 +145,7 @@ class TooFew(msgspec.Struct, frozen=True):
     available: int
 
     def __str__(self) -> str:
-        return (
-            f"not enough cpus available to satisfy request: requested={self.requested}, available={self.available}")
+        return f"not enough cpus available to satisfy request: requested={self.requested}, available={self.available}"
 
 
 def assign(pod: Pod, state: CpuState, gates: FeatureGates) -> CpuState | TooFew:

@@ -68,19 +68,22 @@ def _established(definition: CustomResourceDefinition, accepted: str, now: str) 
 
 
 def _conflicts(
-    wanted: CustomResourceDefinitionNames, mine: CustomResourceDefinitionNames,
+    wanted: CustomResourceDefinitionNames,
+    mine: CustomResourceDefinitionNames,
     taken: list[CustomResourceDefinitionNames],
-) -> Iterator[tuple[str, str]]:  # fmt: skip
+) -> Iterator[tuple[str, str]]:
     """Reason and message of each name that is somebody else's. Resources and kinds are two worlds of names."""
     resources = {name for each in taken for name in (each.plural, each.singular, *each.short_names)}
     kinds = {name for each in taken for name in (each.kind, each.list_kind)}
     for reason, name, old, others in (
         ("PluralConflict", wanted.plural, mine.plural, resources),
         ("SingularConflict", wanted.singular, mine.singular, resources),
-        *(("ShortNamesConflict", name, name if name in mine.short_names else "", resources)
-          for name in wanted.short_names),
+        *(
+            ("ShortNamesConflict", name, name if name in mine.short_names else "", resources)
+            for name in wanted.short_names
+        ),
         ("KindConflict", wanted.kind, mine.kind, kinds),
         ("ListKindConflict", wanted.list_kind, mine.list_kind, kinds),
-    ):  # fmt: skip
+    ):
         if name != old and name in others:
             yield reason, f'"{name}" is already in use'

@@ -98,8 +98,11 @@ def _exhausted(budget: PodDisruptionBudget, now: str) -> tuple[Condition, ...]:
     before = next((each for each in budget.status.conditions if each.type == _ALLOWED), None)
     since = before.last_transition_time if before is not None and before.status == "False" else now
     condition = Condition(
-        type=_ALLOWED, status="False", reason="InsufficientPods", last_transition_time=since,
+        type=_ALLOWED,
+        status="False",
+        reason="InsufficientPods",
+        last_transition_time=since,
         observed_generation=budget.status.observed_generation,
-    )  # fmt: skip
+    )
     others = tuple(each for each in budget.status.conditions if each.type != _ALLOWED)
     return (*others, condition)

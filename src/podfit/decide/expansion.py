@@ -47,7 +47,8 @@ class Budget:
             raise TooLarge(f"environment, command and args are more than {STRINGS} strings, counted up to {what}")
         if self.used > TOTAL_BYTES:
             raise TooLarge(
-                f"environment, command and args take more than {TOTAL_BYTES} bytes in all, counted up to {what}")
+                f"environment, command and args take more than {TOTAL_BYTES} bytes in all, counted up to {what}"
+            )
         return text
 
 
@@ -61,7 +62,9 @@ def expand_within(what: str, text: str, values: Mapping[str, str], *, limit: int
     check_string(what, len(text), limit=limit)
     size = len(text) + sum(
         1 - len(match[0]) if match[1] == "$" else len(values[match[2]]) - len(match[0])
-        for match in _REFERENCE.finditer(text) if match[1] == "$" or match[2] in values)
+        for match in _REFERENCE.finditer(text)
+        if match[1] == "$" or match[2] in values
+    )
     check_string(what, size, limit=limit)
     return expand(text, values)
 

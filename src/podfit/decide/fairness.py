@@ -41,8 +41,7 @@ WORKLOAD_HIGH = Level("workload-high", seats=256, starts=32, waiting=256, urgent
 WORKLOAD_LOW = Level("workload-low", seats=96, starts=6, waiting=1024, watches=2000)
 GLOBAL_DEFAULT = Level("global-default", seats=48, starts=2, waiting=1024, watches=1000)
 CATCH_ALL = Level("catch-all", seats=8, starts=1, waiting=1024, watches=50)
-LEVELS = (
-    EXEMPT, NODE_HIGH, SYSTEM, LEADER_ELECTION, WORKLOAD_HIGH, WORKLOAD_LOW, GLOBAL_DEFAULT, CATCH_ALL)  # fmt: skip
+LEVELS = (EXEMPT, NODE_HIGH, SYSTEM, LEADER_ELECTION, WORKLOAD_HIGH, WORKLOAD_LOW, GLOBAL_DEFAULT, CATCH_ALL)
 LONGEST_WAIT = 15.0  # seconds in a queue
 
 

@@ -89,8 +89,12 @@ def admit(pod: Pod, node: NodeView, others: Sequence[Neighbour]) -> Fits | Defer
     The caller goes on with `occupied(pod, node)` when it fits.
     """
     checks = (
-        _pressure(pod, node), _set_aside(pod, node), _resources(pod, node, others), _affinity(pod, node),
-        _shutdown(node))  # fmt: skip
+        _pressure(pod, node),
+        _set_aside(pod, node),
+        _resources(pod, node, others),
+        _affinity(pod, node),
+        _shutdown(node),
+    )
     return next((refusal for refusal in checks if refusal is not None), Fits())
 
 
@@ -101,8 +105,10 @@ def occupied(pod: Pod, node: NodeView) -> NodeView:
     if cpus is node.cpus and memory is node.memory:
         return node
     return replace(
-        node, cpus=cpus if isinstance(cpus, cpusets.CpuState) else node.cpus,
-        memory=memory if isinstance(memory, memory_blocks.MemoryState) else node.memory)  # fmt: skip
+        node,
+        cpus=cpus if isinstance(cpus, cpusets.CpuState) else node.cpus,
+        memory=memory if isinstance(memory, memory_blocks.MemoryState) else node.memory,
+    )
 
 
 def resize(desired: Pod, allocated: Pod, node: NodeView, others: Sequence[Neighbour]) -> Verdict:

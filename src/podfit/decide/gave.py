@@ -36,7 +36,8 @@ class Gave(msgspec.Struct, frozen=True):
             f"{f'{name} ' if len(self.after) > 1 else ''}{resource} {self.before[name].requests[resource]} → {amount}"
             for name, after in self.after.items()
             for resource, amount in after.requests.items()
-            if self.before[name].requests.get(resource) != amount)
+            if self.before[name].requests.get(resource) != amount
+        )
 
 
 def gave(pod: Pod) -> Gave | None:

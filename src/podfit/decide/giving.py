@@ -64,11 +64,14 @@ def _reducible(pod: Pod, targets: Mapping[str, Target]) -> Iterator[tuple[str, R
         target = targets.get(container.name)
         if target is not None:
             requests = container.resources.requests
-            yield container.name, {
-                name: requests[name] - floor
-                for name, floor in target.floor.items()
-                if floor and requests.get(name, ZERO) > floor and (target.restart or not _restarts(container, name))
-            }
+            yield (
+                container.name,
+                {
+                    name: requests[name] - floor
+                    for name, floor in target.floor.items()
+                    if floor and requests.get(name, ZERO) > floor and (target.restart or not _restarts(container, name))
+                },
+            )
 
 
 def _restarts(container: Container, resource: str) -> bool:

@@ -123,4 +123,5 @@ def objection(who: str, limit: int, usage: int, reason: str) -> str:
     """In the words of the check, so that whoever looks for those finds these too (R-143)."""
     return (
         f"attempting to set {who} memory limit ({limit}) below current usage ({usage}): "
-        f"guarded shrink stopped, {reason}; memory.high is as it was")
+        f"guarded shrink stopped, {reason}; memory.high is as it was"
+    )

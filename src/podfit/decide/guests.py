@@ -11,7 +11,8 @@ from podfit.api.core.pods import Pod
 def guests(pod: Pod) -> tuple[Container, ...]:
     return tuple(
         Container(**{name: getattr(each, name) for name in Container.__struct_fields__})
-        for each in pod.spec.ephemeral_containers)
+        for each in pod.spec.ephemeral_containers
+    )
 
 
 def target(pod: Pod, name: str) -> str:
@@ -28,6 +29,8 @@ def every_container(pod: Pod) -> tuple[Container, ...]:
 def field_path(pod: Pod, name: str) -> str:
     """Of a container by name, such as `spec.containers{web}`; empty when the pod has none of that name."""
     kinds = (
-        ("containers", pod.spec.containers), ("initContainers", pod.spec.init_containers),
-        ("ephemeralContainers", pod.spec.ephemeral_containers))
+        ("containers", pod.spec.containers),
+        ("initContainers", pod.spec.init_containers),
+        ("ephemeralContainers", pod.spec.ephemeral_containers),
+    )
     return next((f"spec.{kind}{{{name}}}" for kind, group in kinds if any(each.name == name for each in group)), "")

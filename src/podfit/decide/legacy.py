@@ -19,8 +19,10 @@ from podfit.core.resources import CPU, MEMORY
 PENDING, IN_PROGRESS = "PodResizePending", "PodResizeInProgress"
 PROPOSED = "Proposed"
 _CONDITIONS = {
-    "Deferred": (PENDING, "Deferred"), "Infeasible": (PENDING, "Infeasible"), "InProgress": (IN_PROGRESS, ""),
-}  # fmt: skip
+    "Deferred": (PENDING, "Deferred"),
+    "Infeasible": (PENDING, "Infeasible"),
+    "InProgress": (IN_PROGRESS, ""),
+}
 _DRAFT_POLICIES = {"RestartNotRequired": "NotRequired", "Restart": "RestartContainer"}
 _RESIZABLE = (CPU, MEMORY)
 _LEAST_LIMIT = Quantity.of_milli(10)  # the kernel's least quota: limits below it look alike
@@ -121,8 +123,11 @@ def modern_policies(document: Any) -> Any:
     """A pod's document with the resize policies of the drafts of 2021 (`policy: Restart`) in today's names."""
     match document:
         case {"spec": dict(spec)}:
-            lists = {name: [_modern(each) for each in spec[name]] for name in ("containers", "initContainers")
-                     if isinstance(spec.get(name), list)}  # fmt: skip
+            lists = {
+                name: [_modern(each) for each in spec[name]]
+                for name in ("containers", "initContainers")
+                if isinstance(spec.get(name), list)
+            }
             return {**document, "spec": {**spec, **lists}}
     return document
 

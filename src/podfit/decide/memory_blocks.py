@@ -49,8 +49,7 @@ class NoNode(msgspec.Struct, frozen=True):
     """No node has that much left."""
 
     def __str__(self) -> str:
-        return (
-            "[memorymanager] failed to get the default NUMA affinity, no NUMA nodes with enough memory is available")
+        return "[memorymanager] failed to get the default NUMA affinity, no NUMA nodes with enough memory is available"
 
 
 def pinned_memory(pod: Pod, container: Container, gates: FeatureGates) -> int:

@@ -40,8 +40,10 @@ class MemoryQoS(msgspec.Struct, frozen=True, kw_only=True):
         """For CRI's `unified`."""
         kept, high = self.kept(qos, request), self.high(request, limit)
         return {
-            "memory.min": str(kept.min), "memory.low": str(kept.low),
-            "memory.high": "max" if high is None else str(high)}
+            "memory.min": str(kept.min),
+            "memory.low": str(kept.low),
+            "memory.high": "max" if high is None else str(high),
+        }
 
     def kept(self, qos: str, request: int) -> "Kept":
         """Of a container's request, or of a pod's."""
@@ -58,7 +60,9 @@ class MemoryQoS(msgspec.Struct, frozen=True, kw_only=True):
             if pod.status.qos_class in sums and (asked := pod_requests(pod).get("memory")):
                 sums[pod.status.qos_class] += asked.value()
         return {
-            "Guaranteed": Kept(min=sums["Guaranteed"] + sums["Burstable"]), "Burstable": Kept(low=sums["Burstable"])}
+            "Guaranteed": Kept(min=sums["Guaranteed"] + sums["Burstable"]),
+            "Burstable": Kept(low=sums["Burstable"]),
+        }
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):

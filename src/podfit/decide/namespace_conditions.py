@@ -8,13 +8,14 @@ from podfit.api.core.namespaces import NamespaceCondition
 
 _WELL = {
     "NamespaceDeletionDiscoveryFailure": ("ResourcesDiscovered", "All resources successfully discovered"),
-    "NamespaceDeletionGroupVersionParsingFailure": (
-        "ParsedGroupVersions", "All legacy kube types successfully parsed"),
+    "NamespaceDeletionGroupVersionParsingFailure": ("ParsedGroupVersions", "All legacy kube types successfully parsed"),
     "NamespaceDeletionContentFailure": (
-        "ContentDeleted", "All content successfully deleted, may be waiting on finalization"),
+        "ContentDeleted",
+        "All content successfully deleted, may be waiting on finalization",
+    ),
     "NamespaceContentRemaining": ("ContentRemoved", "All content successfully removed"),
     "NamespaceFinalizersRemaining": ("ContentHasNoFinalizers", "All content-preserving finalizers finished"),
-}  # fmt: skip
+}
 
 
 class Left(msgspec.Struct, frozen=True):
@@ -30,9 +31,7 @@ class Left(msgspec.Struct, frozen=True):
     """Why something could not be asked to go."""
 
 
-def conditions(
-    left: Left, old: Sequence[NamespaceCondition], now: str
-) -> tuple[NamespaceCondition, ...]:
+def conditions(left: Left, old: Sequence[NamespaceCondition], now: str) -> tuple[NamespaceCondition, ...]:
     """All five, and any others there were. One whose status stays keeps its time."""
     ours = [_condition(name, left, old, now) for name in _WELL]
     return (*(condition for condition in old if condition.type not in _WELL), *ours)

@@ -58,7 +58,10 @@ class Surroundings(msgspec.Struct, frozen=True):
 
 
 def place(
-    subject: Resident, views: Sequence[NodeView], *, namespaces: NamespaceLabels = NO_NAMESPACES,
+    subject: Resident,
+    views: Sequence[NodeView],
+    *,
+    namespaces: NamespaceLabels = NO_NAMESPACES,
     claims: Claims = NO_CLAIMS,
 ) -> Placed | Unschedulable:
     """Choose a node for a pod that waits. A node that it is nominated for goes before every other that would do."""
@@ -98,15 +101,17 @@ def survey(pod: Pod, views: Sequence[NodeView], namespaces: NamespaceLabels) -> 
 
 
 def refuse(
-    subject: Resident, view: NodeView, views: Sequence[NodeView], surroundings: Surroundings,
+    subject: Resident,
+    view: NodeView,
+    views: Sequence[NodeView],
+    surroundings: Surroundings,
     namespaces: NamespaceLabels,
 ) -> Refusal | None:
     """The first objection to this node, or None. It has to do with the pods that are promised room there and without.
 
     Only promises to pods of at least the same priority count.
     """
-    promised = [
-        each for each in view.nominated if each.uid != subject.uid and each.priority >= subject.priority]
+    promised = [each for each in view.nominated if each.uid != subject.uid and each.priority >= subject.priority]
     if promised:
         crowded = view.with_residents((*view.residents, *promised))
         around = survey(subject.pod, replaced(views, crowded), namespaces) if surroundings else surroundings

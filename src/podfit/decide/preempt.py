@@ -13,15 +13,7 @@ from podfit.api.core.pods import Pod
 from podfit.api.meta import LabelSelector
 from podfit.api.policy import PodDisruptionBudget
 from podfit.api.selectors import holds, requirements
-from podfit.decide.place import (
-    NO_NAMESPACES,
-    Surroundings,
-    Unschedulable,
-    refuse,
-    replaced,
-    sentence,
-    survey,
-)
+from podfit.decide.place import NO_NAMESPACES, Surroundings, Unschedulable, refuse, replaced, sentence, survey
 from podfit.decide.placing.view import NamespaceLabels, NodeView, Refusal, Resident
 
 PREEMPTED = "PreemptionByScheduler"
@@ -44,8 +36,12 @@ class Budget(msgspec.Struct, frozen=True):
     def of(cls, budget: PodDisruptionBudget) -> "Budget":
         """As its controller has counted last."""
         status = budget.status
-        return cls(budget.metadata.namespace, budget.spec.selector, status.disruptions_allowed,
-                   frozenset(status.disrupted_pods))
+        return cls(
+            budget.metadata.namespace,
+            budget.spec.selector,
+            status.disruptions_allowed,
+            frozenset(status.disrupted_pods),
+        )
 
     def covers(self, pod: Pod) -> bool:
         wanted = requirements(self.selector)
@@ -73,15 +69,20 @@ def told(verdict: Unschedulable, outcome: Hopeless) -> str:
 
 
 def preempt(
-    subject: Resident, verdict: Unschedulable, views: Sequence[NodeView], *,
-    namespaces: NamespaceLabels = NO_NAMESPACES, budgets: Sequence[Budget] = (),
-) -> Eviction | Hopeless:  # fmt: skip
+    subject: Resident,
+    verdict: Unschedulable,
+    views: Sequence[NodeView],
+    *,
+    namespaces: NamespaceLabels = NO_NAMESPACES,
+    budgets: Sequence[Budget] = (),
+) -> Eviction | Hopeless:
     """Ask it about a pod that `place` has just called unschedulable, of the same views."""
     if refusal := _ineligible(subject, verdict, views):
         return refusal
     surroundings = survey(subject.pod, views, namespaces)
     outcomes = [
-        _UNHELPFUL if verdict.refusals[view.name].final
+        _UNHELPFUL
+        if verdict.refusals[view.name].final
         else _evict(subject, view, views, surroundings, namespaces, budgets)
         for view in views
     ]
@@ -110,9 +111,13 @@ def _leaving(pod: Pod) -> bool:
 
 
 def _evict(
-    subject: Resident, view: NodeView, views: Sequence[NodeView], surroundings: Surroundings,
-    namespaces: NamespaceLabels, budgets: Sequence[Budget],
-) -> Eviction | Refusal:  # fmt: skip
+    subject: Resident,
+    view: NodeView,
+    views: Sequence[NodeView],
+    surroundings: Surroundings,
+    namespaces: NamespaceLabels,
+    budgets: Sequence[Budget],
+) -> Eviction | Refusal:
     """The fewest that have to leave this node, or why it is no use."""
     lower = sorted((each for each in view.residents if each.priority < subject.priority), key=_importance)
     if not lower:
@@ -151,8 +156,10 @@ def _protected(pods: Iterable[Resident], budgets: Sequence[Budget]) -> list[Resi
     found = []
     for each in pods:
         covering = [
-            index for index, budget in enumerate(budgets)
-            if budget.covers(each.pod) and each.pod.metadata.name not in budget.disrupted]
+            index
+            for index, budget in enumerate(budgets)
+            if budget.covers(each.pod) and each.pod.metadata.name not in budget.disrupted
+        ]
         for index in covering:
             left[index] -= 1
         if any(left[index] < 0 for index in covering):
@@ -176,4 +183,5 @@ def _youth(eviction: Eviction) -> str:
     highest = max((each.priority for each in eviction.victims), default=0)
     return min(
         (each.pod.status.start_time or _NOT_STARTED for each in eviction.victims if each.priority == highest),
-        default=_NOT_STARTED)
+        default=_NOT_STARTED,
+    )

@@ -14,11 +14,15 @@ import msgspec
 from podfit.core.quantity import Quantity
 
 TRANSITION_SECONDS = 300.0
-DEFAULT = (
-    "imagefs.available<15%,imagefs.inodesFree<5%,memory.available<100Mi,nodefs.available<10%,nodefs.inodesFree<5%")
+DEFAULT = "imagefs.available<15%,imagefs.inodesFree<5%,memory.available<100Mi,nodefs.available<10%,nodefs.inodesFree<5%"
 CONDITIONS = {
-    "memory.available": "MemoryPressure", "nodefs.available": "DiskPressure", "nodefs.inodesFree": "DiskPressure",
-    "imagefs.available": "DiskPressure", "imagefs.inodesFree": "DiskPressure", "pid.available": "PIDPressure"}
+    "memory.available": "MemoryPressure",
+    "nodefs.available": "DiskPressure",
+    "nodefs.inodesFree": "DiskPressure",
+    "imagefs.available": "DiskPressure",
+    "imagefs.inodesFree": "DiskPressure",
+    "pid.available": "PIDPressure",
+}
 
 
 class BadThreshold(ValueError):
@@ -80,13 +84,11 @@ class Pressure(msgspec.Struct, frozen=True):
 
     met: Mapping[str, float]
 
-    def look(
-        self, thresholds: Iterable[Threshold], seen: Mapping[str, Observation], now: float
-    ) -> "Pressure":
+    def look(self, thresholds: Iterable[Threshold], seen: Mapping[str, Observation], now: float) -> "Pressure":
         """What is not observed says nothing."""
         met = {
-            CONDITIONS[each.signal]: now for each in thresholds
-            if each.signal in seen and each.met(seen[each.signal])}
+            CONDITIONS[each.signal]: now for each in thresholds if each.signal in seen and each.met(seen[each.signal])
+        }
         lasting = {name: at for name, at in self.met.items() if now - at < TRANSITION_SECONDS}
         return Pressure({**lasting, **met})
 

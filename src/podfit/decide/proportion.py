@@ -29,9 +29,12 @@ def largest_ratio(
     """
     bounds = [
         bound if item.type == "Container" or alone or level else ZERO
-        for limits in limit_ranges for item in limits.spec.limits
+        for limits in limit_ranges
+        for item in limits.spec.limits
         if item.type == "Pod" or (item.type == "Container" and not level)
-        for bound in (item.max_limit_request_ratio.get(name),) if bound is not None]
+        for bound in (item.max_limit_request_ratio.get(name),)
+        if bound is not None
+    ]
     return min(bounds, default=None)
 
 
@@ -48,8 +51,10 @@ def limit_for(
     if not before:
         return max(limit, request)
     explains = (
-        pair for pair in said
-        if pair[0] and limit in [_scaled(before, pair, memory=memory, ratio=bound) for bound in (None, ratio)])
+        pair
+        for pair in said
+        if pair[0] and limit in [_scaled(before, pair, memory=memory, ratio=bound) for bound in (None, ratio)]
+    )
     return _scaled(request, next(explains, now), memory=memory, ratio=ratio)
 
 

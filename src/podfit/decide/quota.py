@@ -24,8 +24,9 @@ from podfit.decide.refused import Refused
 
 __all__ = ["Charged", "Present", "charge", "concerned", "count", "matches", "pod_usage", "recount", "uncounted"]
 
-_DEMANDABLE = frozenset(name for resource in (CPU, MEMORY) for name in
-                        (resource, f"requests.{resource}", f"limits.{resource}"))  # fmt: skip
+_DEMANDABLE = frozenset(
+    name for resource in (CPU, MEMORY) for name in (resource, f"requests.{resource}", f"limits.{resource}")
+)
 _UPDATED = ("services", "persistentvolumeclaims")
 
 
@@ -55,9 +56,7 @@ def concerned(resource: str, group: str, subresource: str, new: Any, old: Any | 
     return evaluator(resource, group) if resource in _UPDATED and not subresource else None
 
 
-def matches(
-    quota: ResourceQuota, obj: Any, gates: FeatureGates = DEFAULT_GATES, rules: Evaluator = PODS
-) -> bool:
+def matches(quota: ResourceQuota, obj: Any, gates: FeatureGates = DEFAULT_GATES, rules: Evaluator = PODS) -> bool:
     """Whether the quota limits anything that objects of this kind use, and takes this one in."""
     return any(map(rules.about, quota.spec.hard)) and takes_in(quota, obj, gates)
 
@@ -69,7 +68,7 @@ def uncounted(quota: ResourceQuota, rules: Evaluator) -> bool:
 
 
 def recount(
-    quota: ResourceQuota, pods: Iterable[Pod], gates: FeatureGates = DEFAULT_GATES, now: datetime | None = None,
+    quota: ResourceQuota, pods: Iterable[Pod], gates: FeatureGates = DEFAULT_GATES, now: datetime | None = None
 ) -> ResourceQuotaStatus:
     """The status that a quota of pods has when counted afresh."""
     return count(quota, [Present(PODS, tuple(pods))], gates, now)
@@ -96,9 +95,13 @@ def _total(quota: ResourceQuota, kind: Present, gates: FeatureGates, now: dateti
 
 
 def charge(
-    new: Any, old: Any | None, quotas: Sequence[ResourceQuota], gates: FeatureGates = DEFAULT_GATES,
-    *, rules: Evaluator = PODS,
-) -> Charged | Refused:  # fmt: skip
+    new: Any,
+    old: Any | None,
+    quotas: Sequence[ResourceQuota],
+    gates: FeatureGates = DEFAULT_GATES,
+    *,
+    rules: Evaluator = PODS,
+) -> Charged | Refused:
     """Charge a new object, or a stored one's growth; the first quota that is exceeded refuses (R-064 to R-068).
 
     What shrinks is not credited here. A quota that charges nothing for this change is not touched, even when it is
@@ -129,8 +132,10 @@ def _charge(quota: ResourceQuota, growth: ResourceList, rules: Evaluator) -> Res
     used = add(status.used, growth)
     exceeded = sorted(resource for resource in growth if used[resource] > status.hard[resource])
     if exceeded:
-        parts = (f"{label}: {_listed(amounts, exceeded)}" for label, amounts in
-                 (("requested", growth), ("used", status.used), ("limited", status.hard)))  # fmt: skip
+        parts = (
+            f"{label}: {_listed(amounts, exceeded)}"
+            for label, amounts in (("requested", growth), ("used", status.used), ("limited", status.hard))
+        )
         return _refused(f"exceeded quota: {name}, {', '.join(parts)}", rules)
     return replace(quota, status=replace(status, used=used))
 

@@ -30,7 +30,8 @@ UNCOUNTED = frozenset((("events", ""), ("events", "events.k8s.io"), ("bindings",
 _EPHEMERAL = "ephemeral-storage"
 _COMPUTE = (CPU, MEMORY, _EPHEMERAL)
 _POD_NAMES = frozenset(
-    ("count/pods", "pods", *(f"{side}{name}" for name in _COMPUTE for side in ("", "requests.", "limits."))))
+    ("count/pods", "pods", *(f"{side}{name}" for name in _COMPUTE for side in ("", "requests.", "limits.")))
+)
 _SERVICE_NAMES = frozenset(("count/services", "services", "services.nodeports", "services.loadbalancers"))
 _CLAIM_NAMES = frozenset(("count/persistentvolumeclaims", "persistentvolumeclaims", "requests.storage"))
 _CLASS = ".storageclass.storage.k8s.io/"
@@ -57,8 +58,7 @@ def evaluator(resource: str, group: str) -> Evaluator | None:
     if not group and resource in _OWN_RULES:
         return _OWN_RULES[resource]
     names = {count_name(resource, group), *((resource,) if not group and resource in BARE else ())}
-    return Evaluator(
-        resource, group, names.__contains__, lambda *_: dict.fromkeys(names, ONE), whole=False)
+    return Evaluator(resource, group, names.__contains__, lambda *_: dict.fromkeys(names, ONE), whole=False)
 
 
 def of_name(name: str) -> tuple[str, str] | None:
@@ -115,9 +115,11 @@ def _service_usage(service: Service, _gates: FeatureGates, _now: datetime | None
         node_ports = sum(1 for port in spec.ports if port.node_port)
     balancers = ONE if spec.type == "LoadBalancer" else ZERO
     return {
-        "count/services": ONE, "services": ONE,
-        "services.nodeports": Quantity.of(node_ports), "services.loadbalancers": balancers,
-    }  # fmt: skip
+        "count/services": ONE,
+        "services": ONE,
+        "services.nodeports": Quantity.of(node_ports),
+        "services.loadbalancers": balancers,
+    }
 
 
 def _claim_usage(claim: PersistentVolumeClaim, _gates: FeatureGates, _now: datetime | None) -> dict[str, Quantity]:
@@ -145,7 +147,7 @@ _OWN_RULES = {
         PODS,
         Evaluator("services", "", _SERVICE_NAMES.__contains__, _service_usage),
         Evaluator(
-            "persistentvolumeclaims", "",
-            lambda name: name in _CLAIM_NAMES or name.endswith(_CLASS_NAMES), _claim_usage),
+            "persistentvolumeclaims", "", lambda name: name in _CLAIM_NAMES or name.endswith(_CLASS_NAMES), _claim_usage
+        ),
     )
-}  # fmt: skip
+}

@@ -37,16 +37,19 @@ def enforced(*, shares: int, quota: int, period: int, memory_limit: int) -> Enfo
 
 
 def container_resources(
-    allocated: ResourceRequirements, actual: Enforced | None, actuated: ResourceRequirements | None,
+    allocated: ResourceRequirements,
+    actual: Enforced | None,
+    actuated: ResourceRequirements | None,
     previous: ResourceRequirements | None,
-) -> ResourceRequirements:  # fmt: skip
+) -> ResourceRequirements:
     """Of a running container. `actual` is None where the runtime tells nothing, and then the record speaks (R-148).
 
     `previous` is what was last reported of the same instance. Names other than cpu and memory are as allocated (R-149).
     """
     record, before = actuated or NOTHING, previous or NOTHING
     seen = actual or Enforced(
-        cpu_request=cpu(record.requests), cpu_limit=cpu(record.limits), memory_limit=memory(record.limits))
+        cpu_request=cpu(record.requests), cpu_limit=cpu(record.limits), memory_limit=memory(record.limits)
+    )
     limits, requests = dict(allocated.limits), dict(allocated.requests)
     if limits:
         _correct(limits, "cpu", seen.cpu_limit, before.limits, smallest=SMALLEST_LIMIT)
@@ -58,9 +61,7 @@ def container_resources(
     return ResourceRequirements(claims=allocated.claims, limits=limits, requests=requests)
 
 
-def _correct(
-    amounts: dict[str, Quantity], name: str, seen: int, before: ResourceList, *, smallest: int = 0
-) -> None:
+def _correct(amounts: dict[str, Quantity], name: str, seen: int, before: ResourceList, *, smallest: int = 0) -> None:
     """Put the real amount (0 = unknown) in place of the allocated one, where the two are not the same to the kernel."""
     if not seen:
         if name in before:

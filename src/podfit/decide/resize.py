@@ -98,7 +98,9 @@ def _amount(amounts: dict[str, Quantity], name: str) -> Quantity:
 def differs(want: ResourceRequirements, have: ResourceRequirements, name: str) -> bool:
     """Whether request or limit of one resource differ; absent is zero."""
     return (_amount(want.limits, name), _amount(want.requests, name)) != (
-        _amount(have.limits, name), _amount(have.requests, name))
+        _amount(have.limits, name),
+        _amount(have.requests, name),
+    )
 
 
 def lowers(new: Quantity, old: Quantity) -> bool:
@@ -127,8 +129,7 @@ def in_progress(pod: Pod, actuated: PodResources, running: Collection[str], gate
 
 def restarts(pod: Pod, actuated: PodResources, running: Collection[str], gates: FeatureGates) -> tuple[str, ...]:
     """Running containers that have to be started anew to change: one resource with that policy is enough (R-126)."""
-    return tuple(
-        each.container.name for each in _changes(pod, actuated, running, gates) if each.needs_restart)
+    return tuple(each.container.name for each in _changes(pod, actuated, running, gates) if each.needs_restart)
 
 
 def steps(
@@ -141,8 +142,15 @@ def steps(
     """
     changes = tuple(_changes(pod, actuated, running, machine.gates))
     live = [each for each in changes if not each.needs_restart]
-    plan = _Plan(pod=pod, target=pod_config(pod, machine), machine=machine, now=now, config=now.as_config(),
-                 records={each.container.name: each.have for each in live}, may_lower=len(live) == len(changes))
+    plan = _Plan(
+        pod=pod,
+        target=pod_config(pod, machine),
+        machine=machine,
+        now=now,
+        config=now.as_config(),
+        records={each.container.name: each.have for each in live},
+        may_lower=len(live) == len(changes),
+    )
     done = [step for resource in RESOURCES for step in plan.steps(resource, live)]
     if pod_level_differs(pod, actuated, machine.gates):
         done.append(RecordPod(pod.spec.resources or NOTHING))
@@ -164,10 +172,14 @@ class _Plan(msgspec.Struct):
     def lowered(self, live: list[_Change]) -> Memory:
         """The memory limits that the steps would tighten."""
         pod = self.target.memory if self.may_lower and self.now.limit_change(self.target, "memory") < 0 else None
-        return Memory(pod, {
-            each.container.name: memory(each.want.limits) for each in live
-            if lowers(_amount(each.want.limits, "memory"), _amount((each.have or NOTHING).limits, "memory"))
-        })  # fmt: skip
+        return Memory(
+            pod,
+            {
+                each.container.name: memory(each.want.limits)
+                for each in live
+                if lowers(_amount(each.want.limits, "memory"), _amount((each.have or NOTHING).limits, "memory"))
+            },
+        )
 
     def steps(self, resource: str, live: list[_Change]) -> Iterator[Step]:
         limit = self.now.limit_change(self.target, resource)
@@ -215,4 +227,5 @@ def _mix(new: ResourceRequirements, old: ResourceRequirements, resource: str) ->
         return merged | {name: theirs[name] for name in kept if name in theirs}
 
     return msgspec.structs.replace(
-        new, limits=merge(new.limits, old.limits), requests=merge(new.requests, old.requests))
+        new, limits=merge(new.limits, old.limits), requests=merge(new.requests, old.requests)
+    )

@@ -98,12 +98,20 @@ RESIZE_CHECKS = (
     Check(name="PodResizeStrategy", text="all but resources and resize policies is dropped", make=_prepared),
     Check(name=VALIDATION, text="422: what a resize may change, QoS class, amounts", make=_valid),
     Check(name="LimitRanger", text="403: the namespace's minimum, maximum and ratio", make=_limits),
-    Check(name=NODE_FEATURES, text="403: the node declares what the resize needs", make=_features,
-          subresources=("", "resize")),
+    Check(
+        name=NODE_FEATURES,
+        text="403: the node declares what the resize needs",
+        make=_features,
+        subresources=("", "resize"),
+    ),
     Check(name=NODE_CAPACITY, text="403: no more than the node's allocatable, on Linux", make=_capacity),
     Check(name=VALIDATING_WEBHOOKS, text="webhooks whose rules cover pods/resize may refuse"),
-    Check(name="ResourceQuota", text="403: the namespace's quotas, charged with the growth", make=_quota,
-          subresources=("", "resize")),
+    Check(
+        name="ResourceQuota",
+        text="403: the namespace's quotas, charged with the growth",
+        make=_quota,
+        subresources=("", "resize"),
+    ),
 )
 NODE_CHECKS = tuple(check for check in RESIZE_CHECKS if check.name in (NODE_FEATURES, NODE_CAPACITY))
 

@@ -85,9 +85,14 @@ def allocated_form(pod: Pod, gates: FeatureGates = DEFAULT_GATES) -> Pod:
 
 
 def plan(
-    deferred: Pod, neighbours: Collection[Pod], allocatable: ResourceList, targets: Targets, *, evict: bool = False,
+    deferred: Pod,
+    neighbours: Collection[Pod],
+    allocatable: ResourceList,
+    targets: Targets,
+    *,
+    evict: bool = False,
     gates: FeatureGates = DEFAULT_GATES,
-) -> Enough | Plan | Impossible:  # fmt: skip
+) -> Enough | Plan | Impossible:
     """`neighbours` are the other active pods of the node; `evict` allows to end some where shrinking is not enough."""
     wanted = pod_requests(deferred, gates=gates)
     others = [_neighbour(pod, targets.get(pod.metadata.uid, {}), deferred, gates) for pod in neighbours]

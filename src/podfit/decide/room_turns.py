@@ -16,15 +16,19 @@ Outcome = tuple[Pod, Enough | Plan | Impossible]
 
 def turn_of(pod: Pod, gates: FeatureGates = DEFAULT_GATES) -> QueueKey:
     """Sorts pods that wait into the order of their node."""
-    since = next(
-        (each.last_transition_time for each in pod.status.conditions if each.type == "PodResizePending"), None)
+    since = next((each.last_transition_time for each in pod.status.conditions if each.type == "PodResizePending"), None)
     return queue_key(pod, allocated_form(pod, gates), parse_time(since) if since else None)
 
 
 def in_turn(
-    waiting: Iterable[Pod], pods: Mapping[str, Pod], allocatable: ResourceList, targets: Targets, *,
-    evict: bool = False, gates: FeatureGates = DEFAULT_GATES,
-) -> list[Outcome]:  # fmt: skip
+    waiting: Iterable[Pod],
+    pods: Mapping[str, Pod],
+    allocatable: ResourceList,
+    targets: Targets,
+    *,
+    evict: bool = False,
+    gates: FeatureGates = DEFAULT_GATES,
+) -> list[Outcome]:
     """`waiting` in its order, `pods` by UID all that are active on the node. Ends with the first plan: when it has been
     acted on the facts are other ones.
     """

@@ -19,6 +19,12 @@ def of_api_server(url: str) -> Mapping[str, str]:
     whole = f"tcp://[{host}]:{port}" if ":" in host else f"tcp://{host}:{port}"
     link = f"KUBERNETES_PORT_{port}_TCP"
     return {
-        "KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port, "KUBERNETES_SERVICE_PORT_HTTPS": port,
-        "KUBERNETES_PORT": whole, link: whole, f"{link}_PROTO": "tcp", f"{link}_PORT": port, f"{link}_ADDR": host,
-    }  # fmt: skip
+        "KUBERNETES_SERVICE_HOST": host,
+        "KUBERNETES_SERVICE_PORT": port,
+        "KUBERNETES_SERVICE_PORT_HTTPS": port,
+        "KUBERNETES_PORT": whole,
+        link: whole,
+        f"{link}_PROTO": "tcp",
+        f"{link}_PORT": port,
+        f"{link}_ADDR": host,
+    }

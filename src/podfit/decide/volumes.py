@@ -11,8 +11,9 @@ from podfit.api.core.pods import Pod
 from podfit.api.storage import StorageClass
 
 PROTECTION: dict[type[Object], str] = {
-    PersistentVolumeClaim: "kubernetes.io/pvc-protection", PersistentVolume: "kubernetes.io/pv-protection",
-}  # fmt: skip
+    PersistentVolumeClaim: "kubernetes.io/pvc-protection",
+    PersistentVolume: "kubernetes.io/pv-protection",
+}
 UNBOUND = "pod has unbound immediate PersistentVolumeClaims"
 _BOUND = "pv.kubernetes.io/bind-completed"
 _LATER = "WaitForFirstConsumer"

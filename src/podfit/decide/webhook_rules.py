@@ -45,9 +45,7 @@ def has_rule(webhook: ValidatingWebhook, write: Write) -> bool:
 
 
 def _covers(rule: RuleWithOperations, write: Write) -> bool:
-    named = (
-        (rule.operations, write.operation), (rule.api_groups, write.group), (rule.api_versions, write.version),
-    )  # fmt: skip
+    named = ((rule.operations, write.operation), (rule.api_groups, write.group), (rule.api_versions, write.version))
     if not all(_ALL in allowed or value in allowed for allowed, value in named):
         return False
     return _in_scope(rule.scope, write) and any(_is_of(each, write) for each in rule.resources)

@@ -107,7 +107,7 @@ class _Walk:
             raise Outside(path)
         while len(self._descriptors) > 1:
             os.close(self._descriptors.pop())
-        return target[len(root):]
+        return target[len(root) :]
 
     def close(self) -> None:
         for descriptor in self._descriptors:
@@ -123,8 +123,10 @@ def open_regular(path: Path) -> int:
     """Open a file for reading whose last OWN_LEVELS components are no links. Anything else than a regular file is
     refused without opening it: a FIFO would block, a device may do anything. Raises OSError.
     """
-    descriptor = os.open(path.parents[OWN_LEVELS - 1] if len(path.parents) >= OWN_LEVELS else path.anchor or ".",
-                         os.O_PATH | os.O_CLOEXEC)
+    descriptor = os.open(
+        path.parents[OWN_LEVELS - 1] if len(path.parents) >= OWN_LEVELS else path.anchor or ".",
+        os.O_PATH | os.O_CLOEXEC,
+    )
     try:
         for name in path.parts[-OWN_LEVELS:]:
             if name == path.anchor:

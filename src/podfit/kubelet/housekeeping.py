@@ -91,10 +91,15 @@ class Housekeeper(msgspec.Struct, frozen=True):
     async def _try_remove(self, uid: str, grace: int | None) -> None:
         """Raises CRIError."""
         facts = await observe(self.runtime, uid)
-        await asyncio.gather(*(
-            self.runtime.stop_container(
-                each.id, grace_seconds=grace if grace is not None else labels.grace_of(each.annotations))
-            for each in facts.containers if each.state is ContainerState.RUNNING))
+        await asyncio.gather(
+            *(
+                self.runtime.stop_container(
+                    each.id, grace_seconds=grace if grace is not None else labels.grace_of(each.annotations)
+                )
+                for each in facts.containers
+                if each.state is ContainerState.RUNNING
+            )
+        )
         for sandbox in facts.sandboxes:
             await self.runtime.stop_sandbox(sandbox.id)
             await self.runtime.remove_sandbox(sandbox.id)

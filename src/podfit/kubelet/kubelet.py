@@ -1,13 +1,13 @@
 """A node: takes the pods that were placed on it, runs them, and says how they are.
 
-                    ┌──────────── pods of this node (informer) ────────────┐
-                    ▼                                                      │
-    PodManager ── AllocationManager        what is promised: checkpoint    │ status, delete
-        │              │ sync                                              │
-        ▼              ▼                                                   │
-    PodWorker ── PodSync, PodEnd ── Starter, Killer, Actuator ── runtime, cgroups, volumes
-        ▲
-    RuntimeWatch    containers that ended         NodeAgent    node object, Lease
+                ┌──────────── pods of this node (informer) ────────────┐
+                ▼                                                      │
+PodManager ── AllocationManager        what is promised: checkpoint    │ status, delete
+    │              │ sync                                              │
+    ▼              ▼                                                   │
+PodWorker ── PodSync, PodEnd ── Starter, Killer, Actuator ── runtime, cgroups, volumes
+    ▲
+RuntimeWatch    containers that ended         NodeAgent    node object, Lease
 """
 
 import asyncio
@@ -74,61 +74,117 @@ class Kubelet:
     """
 
     def __init__(
-        self, *, client: Client, runtime: Runtime, cgroups: Cgroups, config: KubeletConfig, machine: Machine,
-        mounter: Mounter, clock: Clock, runtime_name: str = "containerd", observe: Observe = observe_nothing,
+        self,
+        *,
+        client: Client,
+        runtime: Runtime,
+        cgroups: Cgroups,
+        config: KubeletConfig,
+        machine: Machine,
+        mounter: Mounter,
+        clock: Clock,
+        runtime_name: str = "containerd",
+        observe: Observe = observe_nothing,
     ) -> None:
         self._config, self._clock, self._machine = config, clock, machine
         self._runtime = runtime
         precedence = Precedence(clock)
         self._recorder = EventRecorder(
-            client, component="kubelet", clock=clock, host=config.name, after=precedence.clear)
+            client, component="kubelet", clock=clock, host=config.name, after=precedence.clear
+        )
         self._pressure = PressureMonitor(observe, config.eviction_hard, clock=clock, changed=self._pressure_changed)
         self._agent = NodeAgent(
-            client, runtime, config, clock=clock, gates=machine.gates, pressure=lambda: self._pressure.conditions)
+            client, runtime, config, clock=clock, gates=machine.gates, pressure=lambda: self._pressure.conditions
+        )
         self._informer = Informer(client, Pod, clock=clock, fields=f"spec.nodeName={config.name}")
         self._pods = PodManager(self._informer, Attempts(config.root / "unfinished_pods"))
         self._mirrors = Mirrors(
-            self._informer, client, clock=clock, owner=self._agent.reference, shown=self._pods.shown)
+            self._informer, client, clock=clock, owner=self._agent.reference, shown=self._pods.shown
+        )
         self._manifests = ManifestDirectory(
-            config.manifests, node=config.name, clock=clock, gates=machine.gates, appeared=self._appeared,
-            vanished=self._vanished)
-        self._watch = RuntimeWatch(
-            runtime, clock=clock, changed=self._pods.wake, recovered=self._pods.wake_all)
+            config.manifests,
+            node=config.name,
+            clock=clock,
+            gates=machine.gates,
+            appeared=self._appeared,
+            vanished=self._vanished,
+        )
+        self._watch = RuntimeWatch(runtime, clock=clock, changed=self._pods.wake, recovered=self._pods.wake_all)
         self.metrics = Metrics()
         journaled = None if config.simulated else clock  # a simulated resize waits for no runtime
         allocated = Checkpoint(config.root / "allocated_pods_state", clock=journaled)
-        actuated = Checkpoint(
-            config.root / "actuated_pods_state", write=write_whole, clock=journaled, durable=False)
+        actuated = Checkpoint(config.root / "actuated_pods_state", write=write_whole, clock=journaled, durable=False)
         self._checkpoints = (allocated, actuated)
         self._managers = ResourceManagers(config.managers, config.root)
         self._pool = SharedPool(runtime, self._managers, node=config.name, clock=clock)
         self._guard = Guard(cgroups, clock, config.root / "guarded_shrinks")
         self._actuator = Actuator(
-            runtime=runtime, cgroups=cgroups, machine=machine, record=actuated, clock=clock, metrics=self.metrics,
-            managers=self._managers, guard=self._guard)
+            runtime=runtime,
+            cgroups=cgroups,
+            machine=machine,
+            record=actuated,
+            clock=clock,
+            metrics=self.metrics,
+            managers=self._managers,
+            guard=self._guard,
+        )
         self._allocation = AllocationManager(
-            allocated=allocated, actuated=actuated, node=self._view, clock=clock, emit=self._emit,
-            sync=lambda uid, _trigger: self._pods.resize(uid), end=self._pods.preempt, metrics=self.metrics,
-            managers=self._managers)
+            allocated=allocated,
+            actuated=actuated,
+            node=self._view,
+            clock=clock,
+            emit=self._emit,
+            sync=lambda uid, _trigger: self._pods.resize(uid),
+            end=self._pods.preempt,
+            metrics=self.metrics,
+            managers=self._managers,
+        )
         lookup = Lookup(client, clock)
         volumes = Volumes(
-            config.root, Payloads(lookup, config.allocatable, TokenSource(client, clock)), mounter, clock.now)
+            config.root, Payloads(lookup, config.allocatable, TokenSource(client, clock)), mounter, clock.now
+        )
         self._puller = Puller(runtime, clock=clock, retry=RETRY_SECONDS)
         self._housekeeper = Housekeeper(runtime, cgroups, volumes, config, clock)
         self._tools = Toolbox(
-            client=client, runtime=runtime, cgroups=cgroups, config=config, clock=clock, machine=machine,
-            runtime_name=runtime_name, allocation=self._allocation, actuator=self._actuator, volumes=volumes,
+            client=client,
+            runtime=runtime,
+            cgroups=cgroups,
+            config=config,
+            clock=clock,
+            machine=machine,
+            runtime_name=runtime_name,
+            allocation=self._allocation,
+            actuator=self._actuator,
+            volumes=volumes,
             starter=Starter(
-                runtime, self._actuator, self._puller, lookup, volumes, config.allocatable, clock, CrashBackoff(),
-                self._pool, self._emit, of_api_server(config.api_server)),
-            killer=Killer(runtime, clock, self._emit), metrics=PodMetrics(self.metrics), emit=self._emit,
+                runtime,
+                self._actuator,
+                self._puller,
+                lookup,
+                volumes,
+                config.allocatable,
+                clock,
+                CrashBackoff(),
+                self._pool,
+                self._emit,
+                of_api_server(config.api_server),
+            ),
+            killer=Killer(runtime, clock, self._emit),
+            metrics=PodMetrics(self.metrics),
+            emit=self._emit,
             precedence=precedence,
-            tell=self._tell, active=lambda: self._pods.active(self._allocation))
+            tell=self._tell,
+            active=lambda: self._pods.active(self._allocation),
+        )
         self.handler = NodeServer(
-            runtime, pods=self._shown, metrics=self.metrics, clock=clock,
+            runtime,
+            pods=self._shown,
+            metrics=self.metrics,
+            clock=clock,
             healthy=lambda: self._watch.healthy and not self._broken,
             usage=UsageMetrics(runtime, cgroups, pods=self._pods.pods, clock=clock, simulated=config.simulated),
-            configuration=lambda: configuration(config, machine))
+            configuration=lambda: configuration(config, machine),
+        )
         self._tasks: list[asyncio.Task[None]] = []
         self._broken = False
 
@@ -145,9 +201,15 @@ class Kubelet:
         await self._agent.register()
         self._run(node=self._agent.run())
         await self._pods.ready.wait()
-        self._run(look=self._watch.look(), listen=self._watch.listen(), housekeeping=self._housekeeping(),
-                  pool=self._pool.run(), pressure=self._pressure.run(), manifests=self._manifests.run(),
-                  mirrors=self._mirrors.run())
+        self._run(
+            look=self._watch.look(),
+            listen=self._watch.listen(),
+            housekeeping=self._housekeeping(),
+            pool=self._pool.run(),
+            pressure=self._pressure.run(),
+            manifests=self._manifests.run(),
+            mirrors=self._mirrors.run(),
+        )
         log.info("kubelet started node=%s pods=%d", self._config.name, len(self._pods.known()))
 
     async def stop(self, *, stop_pods: bool) -> None:
@@ -221,10 +283,16 @@ class Kubelet:
     def _view(self) -> NodeView:
         policies = self._config.managers
         return NodeView(
-            allocatable=dict(self._config.allocatable), machine=self._machine, node=self._agent.node,
-            cpu_manager=policies.cpu_policy, memory_manager=policies.memory_policy, cpus=self._managers.cpus,
-            memory=self._managers.memory, pressure=self._pressure.conditions,
-            shutting_down=self._agent.shutting_down)
+            allocatable=dict(self._config.allocatable),
+            machine=self._machine,
+            node=self._agent.node,
+            cpu_manager=policies.cpu_policy,
+            memory_manager=policies.memory_policy,
+            cpus=self._managers.cpus,
+            memory=self._managers.memory,
+            pressure=self._pressure.conditions,
+            shutting_down=self._agent.shutting_down,
+        )
 
     def _emit(self, pod: Pod, type_: str, reason: str, message: str, field_path: str = "") -> None:
         log.debug("event pod=%s/%s reason=%s", pod.metadata.namespace, pod.metadata.name, reason)

@@ -97,7 +97,7 @@ def _files(directory: Path, name: str) -> KeyPair:
 
 
 def _settle(
-    pair: KeyPair, wanted: Wanted, clock: Clock, issued: Issued, *, issuer: Authority | None, make: bool = True,
+    pair: KeyPair, wanted: Wanted, clock: Clock, issued: Issued, *, issuer: Authority | None, make: bool = True
 ) -> Checked:
     """Have the pair that is wanted: what is there when it is good, else a new one."""
     name, meaning = pair.certificate_file.stem, repr(wanted)
@@ -111,8 +111,11 @@ def _settle(
         signer = issuer._signer
         certificate = usable(pair, wanted, clock, signer) or issue(pair, wanted, clock, signer)
     checked = Checked(
-        _digest(pair, trusted), meaning, certificate.not_valid_before_utc.timestamp(),
-        certificate.not_valid_after_utc.timestamp())
+        _digest(pair, trusted),
+        meaning,
+        certificate.not_valid_before_utc.timestamp(),
+        certificate.not_valid_after_utc.timestamp(),
+    )
     issued.add(name, checked)
     return checked
 

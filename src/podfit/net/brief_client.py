@@ -31,7 +31,12 @@ class BriefClient:
     """Talks to one server, `https://host:port`. `token` is asked for with every request, because tokens rotate."""
 
     def __init__(
-        self, server: str, tls: ssl.SSLContext, *, token: Callable[[], str] | None = None, reach: Reach = DIRECT,
+        self,
+        server: str,
+        tls: ssl.SSLContext,
+        *,
+        token: Callable[[], str] | None = None,
+        reach: Reach = DIRECT,
         connect_timeout: float = CONNECT_SECONDS,
     ) -> None:
         self.server = server.rstrip("/")

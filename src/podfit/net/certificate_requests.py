@@ -58,14 +58,14 @@ def new_request(names: Names) -> tuple[bytes, bytes]:
     key = ec.generate_private_key(ec.SECP256R1())
     subject = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in names.groups]
     builder = x509.CertificateSigningRequestBuilder().subject_name(
-        x509.Name([*subject, x509.NameAttribute(NameOID.COMMON_NAME, names.user)]))
+        x509.Name([*subject, x509.NameAttribute(NameOID.COMMON_NAME, names.user)])
+    )
     hosts: list[x509.GeneralName] = [x509.DNSName(name) for name in names.dns]
     hosts += [x509.IPAddress(ip_address(address)) for address in names.addresses]
     if hosts:
         builder = builder.add_extension(x509.SubjectAlternativeName(hosts), critical=False)
     request = builder.sign(key, hashes.SHA256())
-    return (
-        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), request.public_bytes(Encoding.PEM))
+    return (key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), request.public_bytes(Encoding.PEM))
 
 
 def life_of(certificate: bytes) -> Life:
@@ -95,4 +95,3 @@ def read_pair(path: Path, names: Names, now: datetime) -> Pair | None:
         return None
     start = content.index(b"-----BEGIN", content.rindex(b"-----END CERTIFICATE-----"))
     return Pair(content[:start], content[start:])
-

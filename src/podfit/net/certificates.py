@@ -120,7 +120,10 @@ def in_time(certificate: "x509.Certificate", clock: Clock) -> bool:
 
 
 def issue(
-    pair: KeyPair, wanted: Wanted, clock: Clock, issuer: "Signer | None",
+    pair: KeyPair,
+    wanted: Wanted,
+    clock: Clock,
+    issuer: "Signer | None",
     key: "ec.EllipticCurvePrivateKey | None" = None,
 ) -> "x509.Certificate":
     """A new pair in these files, signed by the issuer, or else by itself; of `key`, where it is to stay."""
@@ -147,17 +150,27 @@ def issue(
 
 
 def _extensions(
-    wanted: Wanted, key: "ec.EllipticCurvePublicKey", issuer: "ec.EllipticCurvePublicKey | None",
+    wanted: Wanted, key: "ec.EllipticCurvePublicKey", issuer: "ec.EllipticCurvePublicKey | None"
 ) -> "list[tuple[x509.ExtensionType, bool]]":
     from cryptography import x509
     from cryptography.x509.oid import ExtendedKeyUsageOID
 
     extensions: list[tuple[x509.ExtensionType, bool]] = [
         (x509.BasicConstraints(ca=wanted.authority, path_length=None), True),
-        (x509.KeyUsage(
-            digital_signature=True, key_cert_sign=wanted.authority, crl_sign=wanted.authority, content_commitment=False,
-            key_encipherment=False, data_encipherment=False, key_agreement=False, encipher_only=False,
-            decipher_only=False), True),
+        (
+            x509.KeyUsage(
+                digital_signature=True,
+                key_cert_sign=wanted.authority,
+                crl_sign=wanted.authority,
+                content_commitment=False,
+                key_encipherment=False,
+                data_encipherment=False,
+                key_agreement=False,
+                encipher_only=False,
+                decipher_only=False,
+            ),
+            True,
+        ),
         (x509.SubjectKeyIdentifier.from_public_key(key), False),
     ]
     if issuer is not None:

@@ -1,8 +1,8 @@
 """Files that are either the old or the new, whole, whatever happens in between.
 
-    write_atomic    survives the machine losing power
-    write_whole     survives the process that wrote it; a fifth of the time, and a disk that others keep busy is not
-                    waited for
+write_atomic    survives the machine losing power
+write_whole     survives the process that wrote it; a fifth of the time, and a disk that others keep busy is not
+                waited for
 """
 
 import errno

@@ -81,8 +81,14 @@ class Connections:
         """TLS between a socket and its connection."""
         nobody_waits, loop = None, asyncio.get_running_loop()
         protocol = _secured(type(loop).__module__.startswith("uvloop"))(
-            loop, Connection(self, sock), self._tls, nobody_waits, server_side=True,
-            ssl_handshake_timeout=HANDSHAKE_SECONDS, ssl_shutdown_timeout=SHUTDOWN_SECONDS)
+            loop,
+            Connection(self, sock),
+            self._tls,
+            nobody_waits,
+            server_side=True,
+            ssl_handshake_timeout=HANDSHAKE_SECONDS,
+            ssl_shutdown_timeout=SHUTDOWN_SECONDS,
+        )
         protocol.left = self.left
         return protocol
 

@@ -41,8 +41,15 @@ class HttpsClient:
     """
 
     def __init__(
-        self, server: str, tls: ssl.SSLContext, *, token: Callable[[], str] | None = None, reach: Reach = DIRECT,
-        connect_timeout: float = CONNECT_SECONDS, dial: Dial | None = None, trusted: bool = True,
+        self,
+        server: str,
+        tls: ssl.SSLContext,
+        *,
+        token: Callable[[], str] | None = None,
+        reach: Reach = DIRECT,
+        connect_timeout: float = CONNECT_SECONDS,
+        dial: Dial | None = None,
+        trusted: bool = True,
         dead_after: float = 0.0,
     ) -> None:
         self._dead_after = dead_after
@@ -57,19 +64,24 @@ class HttpsClient:
         self._sockets: WeakSet[socket.socket] = WeakSet()
 
     async def send(
-        self, request: Request, *, read_timeout: float | None = READ_SECONDS, more: Sequence[tuple[str, str]] = (),
+        self, request: Request, *, read_timeout: float | None = READ_SECONDS, more: Sequence[tuple[str, str]] = ()
     ) -> Response:
         """`read_timeout` is the longest silence, in seconds, before or between pieces of the answer; `more` are headers
         whose names may repeat. Raises `Unreachable`, here or out of a streamed body.
         """
         try:
             answer = await self._connected().request(
-                request.method, URL(self.server + target_of(request), encoded=True),
-                headers=self._headers(request, more), data=request.body or None, allow_redirects=False,
+                request.method,
+                URL(self.server + target_of(request), encoded=True),
+                headers=self._headers(request, more),
+                data=request.body or None,
+                allow_redirects=False,
                 proxy=self._reach.proxy or None,
                 server_hostname=self._reach.server_name or None,
                 timeout=aiohttp.ClientTimeout(
-                    total=None, connect=None, sock_connect=self._connect_timeout, sock_read=read_timeout))
+                    total=None, connect=None, sock_connect=self._connect_timeout, sock_read=read_timeout
+                ),
+            )
             headers = {name.lower(): value for name, value in answer.headers.items()}
             whole = self._trusted and "content-length" in headers
             if not whole and request.method != "HEAD" and answer.status not in (204, 304):
@@ -96,13 +108,19 @@ class HttpsClient:
         if self._session is None:
             resolver = _Dialling(self._dial) if self._dial is not None else None
             connector = aiohttp.TCPConnector(
-                ssl=self._tls, limit=0, keepalive_timeout=60, resolver=resolver, use_dns_cache=resolver is None,
-                socket_factory=self._new_socket)
+                ssl=self._tls,
+                limit=0,
+                keepalive_timeout=60,
+                resolver=resolver,
+                use_dns_cache=resolver is None,
+                socket_factory=self._new_socket,
+            )
             if not self._trusted:
                 guarded: type[ResponseHandler] = _Guarded
                 connector._factory = partial(guarded, loop=asyncio.get_running_loop())
             self._session = aiohttp.ClientSession(
-                connector=connector, read_bufsize=256 * 1024, auto_decompress=self._trusted)
+                connector=connector, read_bufsize=256 * 1024, auto_decompress=self._trusted
+            )
         return self._session
 
     def _new_socket(self, address: aiohttp.AddrInfoType) -> socket.socket:
@@ -134,7 +152,7 @@ class _Guarded(ResponseHandler):
         for start in range(0, len(data), PARSED):
             if self._interim > MOST_INTERIM:
                 return
-            super().data_received(data[start:start + PARSED])
+            super().data_received(data[start : start + PARSED])
 
     def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
         self._interim = self._interim + 1 if data[0].code < 200 else 0
@@ -150,8 +168,10 @@ def _notice_death(connection: socket.socket, seconds: float) -> None:
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     half = max(1, round(seconds / 2))
     for name, value in (
-        ("TCP_KEEPIDLE", half), ("TCP_KEEPINTVL", max(1, half // 2)), ("TCP_USER_TIMEOUT", round(seconds * 1000)),
-    ):  # fmt: skip
+        ("TCP_KEEPIDLE", half),
+        ("TCP_KEEPINTVL", max(1, half // 2)),
+        ("TCP_USER_TIMEOUT", round(seconds * 1000)),
+    ):
         if (option := getattr(socket, name, None)) is not None:
             connection.setsockopt(socket.IPPROTO_TCP, option, value)
 
@@ -163,7 +183,7 @@ class _Dialling(AbstractResolver):
         self._dial = dial
 
     async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET,
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
         return [
             ResolveResult(hostname=host, host=each, port=number, family=family, proto=0, flags=socket.AI_NUMERICHOST)

@@ -53,8 +53,16 @@ class Intake(asyncio.BufferedProtocol):
         self._loop = asyncio.get_running_loop()
         self._buffer = buffer
         self._parser = HttpRequestParser(
-            cast(Any, self), self._loop, READ, max_line_size=TARGET_LIMIT, max_field_size=HEADER_LIMIT,
-            max_headers=HEADERS_LIMIT, payload_exception=BrokenBody, auto_decompress=False, max_msg_queue_size=1)
+            cast(Any, self),
+            self._loop,
+            READ,
+            max_line_size=TARGET_LIMIT,
+            max_field_size=HEADER_LIMIT,
+            max_headers=HEADERS_LIMIT,
+            payload_exception=BrokenBody,
+            auto_decompress=False,
+            max_msg_queue_size=1,
+        )
         self._transport: asyncio.Transport | None = None
         self._asked: deque[Asked] = deque()
         self._payload = EMPTY_PAYLOAD  # the body that is arriving

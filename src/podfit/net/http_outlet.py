@@ -88,7 +88,7 @@ class Outlet:
             if self._full or self._transport is None:
                 await self.drained()
             assert self._transport is not None
-            self._transport.write(body[start:start + SLICE])
+            self._transport.write(body[start : start + SLICE])
 
     def end(self) -> None:
         """Say that the stream is complete."""

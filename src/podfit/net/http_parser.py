@@ -10,5 +10,10 @@ from aiohttp.http_parser import HttpRequestParser, RawRequestMessage
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 __all__ = [
-    "EMPTY_PAYLOAD", "HttpProcessingError", "HttpRequestParser", "LineTooLong", "RawRequestMessage", "StreamReader",
-]  # fmt: skip
+    "EMPTY_PAYLOAD",
+    "HttpProcessingError",
+    "HttpRequestParser",
+    "LineTooLong",
+    "RawRequestMessage",
+    "StreamReader",
+]

@@ -55,8 +55,15 @@ class HttpsServer:
     have passed.
     """
 
-    def __init__(self, handler: Handler, tls: ssl.SSLContext, *, clients: Trust | None = None,
-                 body_limit: int = BODY_LIMIT, body_timeout: float = BODY_SECONDS) -> None:
+    def __init__(
+        self,
+        handler: Handler,
+        tls: ssl.SSLContext,
+        *,
+        clients: Trust | None = None,
+        body_limit: int = BODY_LIMIT,
+        body_timeout: float = BODY_SECONDS,
+    ) -> None:
         self._handler = handler
         self._tls = tls
         self._clients = clients
@@ -94,9 +101,19 @@ class HttpsServer:
         path, query = split_target(message.path)
         headers = join_headers(message.headers.items())
         body = b"" if payload is EMPTY_PAYLOAD else await self._read_body(connection, headers, payload)
-        return await answer(self._handler, Request(
-            message.method, path, query, headers, body, connection.peer_certificate, connection.remote,
-            untrusted=connection.untrusted))
+        return await answer(
+            self._handler,
+            Request(
+                message.method,
+                path,
+                query,
+                headers,
+                body,
+                connection.peer_certificate,
+                connection.remote,
+                untrusted=connection.untrusted,
+            ),
+        )
 
     async def _read_body(self, connection: Connection, headers: dict[str, str], payload: StreamReader) -> bytes:
         if int(headers.get("content-length", 0)) > self._body_limit:

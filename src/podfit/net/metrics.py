@@ -68,7 +68,12 @@ class Metrics:
         return Histogram(name, text, labels, buckets=tuple(buckets), registry=self.registry)
 
     def collected(
-        self, name: str, text: str, labels: Sequence[str], read: Callable[[], Iterable[Series]], *,
+        self,
+        name: str,
+        text: str,
+        labels: Sequence[str],
+        read: Callable[[], Iterable[Series]],
+        *,
         type_: Literal["gauge", "counter"] = "gauge",
     ) -> None:
         """Series that come and go, or are counted elsewhere: they are read when someone scrapes."""
@@ -117,9 +122,7 @@ class _Collected:
 
 
 class _Distributed:
-    def __init__(
-        self, name: str, text: str, labels: Sequence[str], read: Callable[[], Iterable[Distribution]]
-    ) -> None:
+    def __init__(self, name: str, text: str, labels: Sequence[str], read: Callable[[], Iterable[Distribution]]) -> None:
         self._name, self._text, self._labels, self._read = name, text, labels, read
 
     def describe(self) -> "list[HistogramMetricFamily]":

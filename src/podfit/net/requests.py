@@ -19,9 +19,16 @@ _LONGEST_LABEL = 100
 _NO_REQUEST = "PEM block type must be CERTIFICATE REQUEST"
 _KEY_USAGES = {"digital signature": "digital_signature", "key encipherment": "key_encipherment"}
 _ALL_KEY_USAGES = (
-    "digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement",
-    "key_cert_sign", "crl_sign", "encipher_only", "decipher_only",
-)  # fmt: skip
+    "digital_signature",
+    "content_commitment",
+    "key_encipherment",
+    "data_encipherment",
+    "key_agreement",
+    "key_cert_sign",
+    "crl_sign",
+    "encipher_only",
+    "decipher_only",
+)
 _PURPOSES = {"server auth": "1.3.6.1.5.5.7.3.1", "client auth": "1.3.6.1.5.5.7.3.2"}
 """The usages that any of the cluster's signers allows."""
 
@@ -43,9 +50,14 @@ def read(pem: bytes) -> Asked:
         return tuple(str(each.value) for each in names or () if isinstance(each, kind))
 
     return Asked(
-        next(reversed(subject(NameOID.COMMON_NAME)), ""), subject(NameOID.ORGANIZATION_NAME), of(x509.DNSName),
-        of(x509.IPAddress), of(x509.RFC822Name), of(x509.UniformResourceIdentifier), _bad_signature(request),
-    )  # fmt: skip
+        next(reversed(subject(NameOID.COMMON_NAME)), ""),
+        subject(NameOID.ORGANIZATION_NAME),
+        of(x509.DNSName),
+        of(x509.IPAddress),
+        of(x509.RFC822Name),
+        of(x509.UniformResourceIdentifier),
+        _bad_signature(request),
+    )
 
 
 def request_problem(pem: bytes) -> str:
@@ -80,9 +92,7 @@ def ends(pem: bytes) -> datetime:
     return x509.load_pem_x509_certificate(pem).not_valid_after_utc
 
 
-def signed(
-    issuer: "Signer", pem: bytes, usages: tuple[str, ...], begins: datetime, until: datetime
-) -> bytes:
+def signed(issuer: "Signer", pem: bytes, usages: tuple[str, ...], begins: datetime, until: datetime) -> bytes:
     """A certificate for the request, PEM: its subject, its names and its key; for these uses, and no authority.
 
     Raises ValueError when the request is none.
@@ -138,7 +148,7 @@ def _blocks(pem: bytes) -> Iterator[tuple[bytes, bytes]]:
         if close < 0 or close >= end or b"\n" in label or b"\r" in label:
             place = start
         elif pem.startswith(label + _DASHES, place):
-            yield label, pem[close + len(_DASHES):end].lstrip()
+            yield label, pem[close + len(_DASHES) : end].lstrip()
 
 
 def _names(request: "x509.CertificateSigningRequest") -> "x509.SubjectAlternativeName | None":

@@ -37,8 +37,7 @@ def server_context(pair: KeyPair | None) -> ssl.SSLContext:
 
 
 def client_context(
-    *, authorities: bytes | None = None, certificate: bytes | None = None, key: bytes | None = None,
-    verify: bool = True,
+    *, authorities: bytes | None = None, certificate: bytes | None = None, key: bytes | None = None, verify: bool = True
 ) -> ssl.SSLContext:
     """TLS for a client: whom to trust (PEM; None for the machine's own bundle) and the certificate to show (PEM)."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

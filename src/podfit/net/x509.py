@@ -15,8 +15,16 @@ CREDENTIAL = "authentication.kubernetes.io/credential-id"
 _COMMON_NAME, _ORGANIZATION = bytes((0x55, 4, 3)), bytes((0x55, 4, 10))  # 2.5.4.3 and 2.5.4.10
 _SUBJECT = 4  # after serial number, algorithm, issuer and validity
 _SEQUENCE, _SET, _OBJECT_ID, _INTEGER, _VERSION = 0x30, 0x31, 0x06, 0x02, 0xA0
-_CODECS = {0x0C: "utf-8", 0x12: "ascii", 0x13: "ascii", 0x14: "latin-1", 0x16: "ascii", 0x1A: "ascii",
-           0x1C: "utf-32-be", 0x1E: "utf-16-be"}  # fmt: skip
+_CODECS = {
+    0x0C: "utf-8",
+    0x12: "ascii",
+    0x13: "ascii",
+    0x14: "latin-1",
+    0x16: "ascii",
+    0x1A: "ascii",
+    0x1C: "utf-32-be",
+    0x1E: "utf-16-be",
+}
 
 
 @short(4096, longest=4096)
@@ -70,8 +78,8 @@ def _fields(content: bytes) -> Iterator[tuple[int, bytes]]:
             size = length & 0x7F
             if not 1 <= size <= 4:
                 raise ValueError("a length is not DER")
-            length, position = int.from_bytes(content[position:position + size], "big"), position + size
+            length, position = int.from_bytes(content[position : position + size], "big"), position + size
         if position + length > len(content):
             raise ValueError("a field is cut off")
-        yield tag, content[position:position + length]
+        yield tag, content[position : position + length]
         position += length

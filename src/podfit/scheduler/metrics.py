@@ -16,29 +16,39 @@ _VICTIMS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 class SchedulerMetrics:
     """The gauges read the queue when they are scraped, so they cannot drift from it."""
 
-    def __init__(
-        self, metrics: Metrics, pending: Callable[[], dict[str, int]], refused: Callable[[str], int]
-    ) -> None:
+    def __init__(self, metrics: Metrics, pending: Callable[[], dict[str, int]], refused: Callable[[str], int]) -> None:
         queues = metrics.gauge("scheduler_pending_pods", "Pods without a node, by where they wait.", ("queue",))
         for name in pending():
             queues.labels(name).set_function(partial(_one, pending, name))
         self._attempts = metrics.counter(
-            "scheduler_schedule_attempts_total", "Attempts to place a pod, by result.", ("result", "profile"))
+            "scheduler_schedule_attempts_total", "Attempts to place a pod, by result.", ("result", "profile")
+        )
         self._attempt_seconds = metrics.histogram(
-            "scheduler_scheduling_attempt_duration_seconds", "Seconds that one attempt took, binding included.",
-            ("result", "profile"), buckets=_SECONDS)
+            "scheduler_scheduling_attempt_duration_seconds",
+            "Seconds that one attempt took, binding included.",
+            ("result", "profile"),
+            buckets=_SECONDS,
+        )
         self._placed_after = metrics.histogram(
-            "scheduler_pod_scheduling_sli_duration_seconds", "Seconds from a pod's arrival until it was placed.",
-            ("attempts",), buckets=_SLI)
+            "scheduler_pod_scheduling_sli_duration_seconds",
+            "Seconds from a pod's arrival until it was placed.",
+            ("attempts",),
+            buckets=_SLI,
+        )
         self._tries = metrics.histogram(
-            "scheduler_pod_scheduling_attempts", "Attempts that it took to place a pod.", buckets=_COUNTS)
+            "scheduler_pod_scheduling_attempts", "Attempts that it took to place a pod.", buckets=_COUNTS
+        )
         self.preemptions = metrics.counter(
-            "scheduler_preemption_attempts_total", "Attempts to make room by preemption.")
+            "scheduler_preemption_attempts_total", "Attempts to make room by preemption."
+        )
         self.victims = metrics.histogram(
-            "scheduler_preemption_victims", "Pods that one preemption chose to end.", buckets=_VICTIMS)
+            "scheduler_preemption_victims", "Pods that one preemption chose to end.", buckets=_VICTIMS
+        )
         refusing = metrics.gauge(
-            "scheduler_unschedulable_pods", "Pods that wait, by the filter that refused them somewhere.",
-            ("plugin", "profile"))
+            "scheduler_unschedulable_pods",
+            "Pods that wait, by the filter that refused them somewhere.",
+            ("plugin", "profile"),
+        )
         for name in FILTERS:
             refusing.labels(name, PROFILE).set_function(partial(refused, name))
 

@@ -39,7 +39,12 @@ SWEEP_EVERY = 30.0  # seconds
 
 class Scheduler:
     def __init__(
-        self, client: Client, *, recorder: EventRecorder, clock: Clock, gates: FeatureGates,
+        self,
+        client: Client,
+        *,
+        recorder: EventRecorder,
+        clock: Clock,
+        gates: FeatureGates,
         metrics: Metrics | None = None,
     ) -> None:
         self._clock = clock
@@ -56,12 +61,14 @@ class Scheduler:
         self._pods.add_handler(add=follow.pod_added, update=follow.pod_updated, delete=follow.pod_deleted)
         self._nodes.add_handler(add=follow.node_added, update=follow.node_updated, delete=follow.node_deleted)
         self._namespaces.add_handler(
-            add=follow.namespace_set, update=follow.namespace_updated, delete=follow.namespace_deleted)
+            add=follow.namespace_set, update=follow.namespace_updated, delete=follow.namespace_deleted
+        )
         self._budgets.add_handler(add=follow.budget_set, update=follow.budget_updated, delete=follow.budget_deleted)
         self._volume_claims = Informer(client, PersistentVolumeClaim, clock=clock)
         self._classes = Informer(client, StorageClass, clock=clock)
         self._volume_claims.add_handler(
-            add=follow.claim_changed, update=lambda _, new: follow.claim_changed(new), delete=follow.claim_changed)
+            add=follow.claim_changed, update=lambda _, new: follow.claim_changed(new), delete=follow.claim_changed
+        )
         self._claims = Claims(lambda namespace, name: self._volume_claims.get(name, namespace), self._classes.get)
         self.metrics = metrics or Metrics()
         self._measured = SchedulerMetrics(self.metrics, self._pending, self._queue.refused_by)
@@ -69,9 +76,7 @@ class Scheduler:
     async def run(self) -> None:
         """Place pods until cancelled."""
         async with asyncio.TaskGroup() as group:
-            informers = (
-                self._namespaces, self._classes, self._volume_claims, self._budgets, self._nodes, self._pods,
-            )  # fmt: skip
+            informers = (self._namespaces, self._classes, self._volume_claims, self._budgets, self._nodes, self._pods)
             for informer in informers:
                 group.create_task(informer.run())
             await asyncio.gather(*(informer.synced.wait() for informer in informers))

@@ -34,7 +34,8 @@ class Writes:
         if _said(pod, message) and pod.status.nominated_node_name == nominated:
             return
         status: dict[str, Any] = {
-            "conditions": [self._condition(pod, "PodScheduled", "False", "Unschedulable", message)]}
+            "conditions": [self._condition(pod, "PodScheduled", "False", "Unschedulable", message)]
+        }
         if pod.status.nominated_node_name != nominated:
             status["nominatedNodeName"] = nominated or None
         await self._patch_status(pod, status)
@@ -68,10 +69,14 @@ class Writes:
 
     def _condition(self, pod: Pod, type_: str, status: str, reason: str, message: str) -> dict[str, Any]:
         return {
-            "type": type_, "status": status, "reason": reason, "message": message,
-            "observedGeneration": pod.metadata.generation, "lastProbeTime": None,
+            "type": type_,
+            "status": status,
+            "reason": reason,
+            "message": message,
+            "observedGeneration": pod.metadata.generation,
+            "lastProbeTime": None,
             "lastTransitionTime": format_time(self._clock.now()),
-        }  # fmt: skip
+        }
 
 
 def _said(pod: Pod, message: str) -> bool:

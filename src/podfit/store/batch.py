@@ -9,15 +9,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from podfit.store.index import Index
-from podfit.store.protocol import (
-    Change,
-    Companion,
-    CompanionConflict,
-    KeyExists,
-    Record,
-    RevisionConflict,
-    StoreError,
-)
+from podfit.store.protocol import Change, Companion, CompanionConflict, KeyExists, Record, RevisionConflict, StoreError
 
 
 class Write(msgspec.Struct, frozen=True):

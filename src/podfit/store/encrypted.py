@@ -136,9 +136,7 @@ class EncryptedStore(StoreLayer):
         if not used:
             raise Unreadable(record.key, "no matching prefix found")
         value = self._opened.get((record.key, record.value), lambda: _open(record, used))
-        return Record(
-            record.key, value, record.create_revision, record.mod_revision, stale=used[0] is not ciphers[0]
-        )
+        return Record(record.key, value, record.create_revision, record.mod_revision, stale=used[0] is not ciphers[0])
 
 
 def _open(record: Record, ciphers: Sequence[Cipher]) -> bytes:

@@ -68,8 +68,8 @@ class StoreLayer(ABC):
         return self._written(await self._store.create(key, kept, along=self._companions(along)), value)
 
     async def update(
-        self, key: str, value: bytes, *, expected: int, freeing: bool = False, along: Sequence[Companion] = (),
-    ) -> Record:  # fmt: skip
+        self, key: str, value: bytes, *, expected: int, freeing: bool = False, along: Sequence[Companion] = ()
+    ) -> Record:
         kept, companions = self._kept(key, value), self._companions(along)
         written = self._store.update(key, kept, expected=expected, freeing=freeing, along=companions)
         return self._written(await self._told(written), value)

@@ -162,8 +162,8 @@ class LoggedStore:
         return await self._write(key, value, None, along=along)
 
     async def update(
-        self, key: str, value: bytes, *, expected: int, freeing: bool = False, along: Sequence[Companion] = (),
-    ) -> Record:  # fmt: skip
+        self, key: str, value: bytes, *, expected: int, freeing: bool = False, along: Sequence[Companion] = ()
+    ) -> Record:
         if freeing and self.problem:
             current = self._index.get(key)
             freeing = current is not None and len(value) <= len(current.value) + GROWTH
@@ -246,7 +246,12 @@ class LoggedStore:
         return changes
 
     def _write(
-        self, key: str, value: bytes | None, expected: int | None, *, freeing: bool = False,
+        self,
+        key: str,
+        value: bytes | None,
+        expected: int | None,
+        *,
+        freeing: bool = False,
         along: Sequence[Companion] = (),
     ) -> asyncio.Future[Record]:
         self._check_open()

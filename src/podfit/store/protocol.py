@@ -176,7 +176,7 @@ class Store(Protocol):
         """Raises KeyExists; CompanionConflict when only one of the companions cannot be written."""
 
     async def update(
-        self, key: str, value: bytes, *, expected: int, freeing: bool = False, along: Sequence[Companion] = (),
+        self, key: str, value: bytes, *, expected: int, freeing: bool = False, along: Sequence[Companion] = ()
     ) -> Record:
         """Replace the value if `expected` is the key's mod_revision. One that is `freeing` is part of a deletion, and
         is tried on a full disk too. Raises RevisionConflict; CompanionConflict as `create` does."""

@@ -72,8 +72,13 @@ class Cluster:
         self._runner = Runner()
         self._virtual = VirtualClock()
         self.clock = Clock(self._runner, self._virtual)
-        options = UpOptions(data=DataDir.at(directory), port=0, kubeconfig=directory / "kubeconfig",
-                            node=NodeKind.SIMULATED, nodes=nodes)  # fmt: skip
+        options = UpOptions(
+            data=DataDir.at(directory),
+            port=0,
+            kubeconfig=directory / "kubeconfig",
+            node=NodeKind.SIMULATED,
+            nodes=nodes,
+        )
         try:
             self._composed = self._runner.run(self._start(options))
         except BaseException:
@@ -84,8 +89,7 @@ class Cluster:
         self._loads: Loads | None = None
 
     async def _start(self, options: UpOptions) -> Composed:
-        return await Composed.start(
-            options, announce=lambda _: None, clock=self._virtual, store=passing_store)
+        return await Composed.start(options, announce=lambda _: None, clock=self._virtual, store=passing_store)
 
     def close(self) -> None:
         self._runner.run(self._composed.stop(pods=False))
@@ -113,8 +117,12 @@ class Cluster:
         meta = document.get("metadata", {})
         path = info.path(meta.get("namespace", namespace) if info.namespaced else "", meta.get("name", ""))
         await self.client.request(
-            "PATCH", path, json.dumps(document).encode(), query={"fieldManager": "podfit-testing", "force": "true"},
-            content_type=APPLY_PATCH)
+            "PATCH",
+            path,
+            json.dumps(document).encode(),
+            query={"fieldManager": "podfit-testing", "force": "true"},
+            content_type=APPLY_PATCH,
+        )
 
     async def _resource(self, document: Mapping[str, Any]) -> ResourceInfo:
         """Of a built-in kind, or of one that this cluster declares, as its discovery tells."""
@@ -168,7 +176,8 @@ class Cluster:
     async def _get(self, kind: Mapping[str, Any], name: str, namespace: str) -> dict[str, Any]:
         info = await self._resource(kind)
         found: dict[str, Any] = json.loads(
-            await self.client.request("GET", info.path(namespace if info.namespaced else "", name)))
+            await self.client.request("GET", info.path(namespace if info.namespaced else "", name))
+        )
         return found
 
     def pods(self, namespace: str = "default") -> list[PodView]:
@@ -195,10 +204,16 @@ class Cluster:
                 return
 
     def wait_for(
-        self, name: str, holds: Callable[[PodView], bool] | None = None, *, phase: str = "", namespace: str = "default",
+        self,
+        name: str,
+        holds: Callable[[PodView], bool] | None = None,
+        *,
+        phase: str = "",
+        namespace: str = "default",
         within: float = LONGEST,
-    ) -> PodView:  # fmt: skip
+    ) -> PodView:
         """Move time, a second at a time, until the pod is as wanted; NeverHappened after `within` seconds of it."""
+
         def wanted(pod: PodView) -> bool:
             return phase in ("", pod.phase) and (holds is None or holds(pod))
 

@@ -39,9 +39,7 @@ class ThreadsLoop(asyncio.SelectorEventLoop):
         super().__init__(selector)
         self.in_threads: set[asyncio.Future[Any]] = set()
 
-    def run_in_executor(
-        self, executor: Any, func: Callable[[Unpack[Ts]], T], *args: *Ts
-    ) -> asyncio.Future[T]:  # fmt: skip
+    def run_in_executor(self, executor: Any, func: Callable[[Unpack[Ts]], T], *args: *Ts) -> asyncio.Future[T]:
         work = super().run_in_executor(executor, func, *args)
         self.in_threads.add(work)
         work.add_done_callback(self.in_threads.discard)
@@ -56,9 +54,7 @@ class TestLoop(ThreadsLoop):
         self._inline = InlineExecutor(1)
         self.set_default_executor(self._inline)
 
-    def run_in_executor(
-        self, executor: Any, func: Callable[[Unpack[Ts]], T], *args: *Ts
-    ) -> asyncio.Future[T]:  # fmt: skip
+    def run_in_executor(self, executor: Any, func: Callable[[Unpack[Ts]], T], *args: *Ts) -> asyncio.Future[T]:
         chosen = self._inline if executor is None else executor
         if not isinstance(chosen, InlineExecutor):
             return super().run_in_executor(chosen, func, *args)

@@ -42,7 +42,9 @@ COMMANDS: st.SearchStrategy[Command] = st.one_of(
     st.tuples(st.sampled_from(["add", "add guaranteed"]), SIZES, PRIORITIES),
     *[st.tuples(st.just("update"), SIZES, PICK)] * 6,
     *(st.tuples(st.just(name), st.just(0), PICK) for name in ("actuated", "actuated", "failed", "retry")),
-    st.tuples(st.sampled_from(["disk full", "disk free"]), st.just(0), PICK), st.tuples(_GONE, st.just(0), PICK))
+    st.tuples(st.sampled_from(["disk full", "disk free"]), st.just(0), PICK),
+    st.tuples(_GONE, st.just(0), PICK),
+)
 
 
 class Node:
@@ -132,8 +134,11 @@ class Node:
         known = dict(before.allocated) | (dict(persisted.allocations) if persisted else {})
         gone = set(event.uids) if isinstance(event, on.PodsRemoved) else set[str]()
         assert state.allocated == {uid: kept for uid, kept in known.items() if uid not in gone}, "no promise is lost"
-        granted = [effect.pod.metadata.uid for effect in effects
-                   if isinstance(effect, do.Record) and effect.reason == "ResizeStarted"]
+        granted = [
+            effect.pod.metadata.uid
+            for effect in effects
+            if isinstance(effect, do.Record) and effect.reason == "ResizeStarted"
+        ]
         if not isinstance(event, on.PodsUpdated):
             tried = sorted(before.queue, key=lambda uid: _key(before, uid))
             assert granted == [uid for uid in tried if uid in granted], "in the queue's order"
@@ -157,7 +162,8 @@ def _active(state: NodeState) -> list[str]:
 def _running(allocated: Pod) -> PodStatus:
     statuses = tuple(
         ContainerStatus(name=each.name, resources=each.resources, allocated_resources=each.resources.requests)
-        for each in allocated.spec.containers)
+        for each in allocated.spec.containers
+    )
     return replace(allocated.status, phase="Running", container_statuses=statuses)
 
 

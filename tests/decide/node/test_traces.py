@@ -8,7 +8,8 @@ from support.node_trace import check
 
 TRACES = sorted((Path(__file__).parent / "traces").glob("*.txt"))
 ROWS = pytest.mark.row(
-    "R-089", "R-094", "R-096", "R-099", "R-100", "R-101", "R-104", "R-108", "R-110", "R-117", "R-172")
+    "R-089", "R-094", "R-096", "R-099", "R-100", "R-101", "R-104", "R-108", "R-110", "R-117", "R-172"
+)
 
 
 @ROWS

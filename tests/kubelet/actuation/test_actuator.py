@@ -56,10 +56,16 @@ class Node:
         """The kubelet is new, the files are not."""
         self.record = Checkpoint(self.record.path)
         self.metrics = Metrics()
-        return Actuator(runtime=cast(Runtime, self), cgroups=cast(Cgroups, self), machine=Machine(memory=8 << 30),
-                        record=self.record, clock=FakeClock(), metrics=self.metrics,
-                        managers=ResourceManagers(ManagersConfig(), self.record.path.parent),
-                        guard=Guard(cast(Cgroups, self), FakeClock(), self.record.path.parent / "notes"))  # fmt: skip
+        return Actuator(
+            runtime=cast(Runtime, self),
+            cgroups=cast(Cgroups, self),
+            machine=Machine(memory=8 << 30),
+            record=self.record,
+            clock=FakeClock(),
+            metrics=self.metrics,
+            managers=ResourceManagers(ManagersConfig(), self.record.path.parent),
+            guard=Guard(cast(Cgroups, self), FakeClock(), self.record.path.parent / "notes"),
+        )
 
     async def runs(self, pod: Pod) -> None:
         """The pod runs at its size; what led to it is forgotten."""
@@ -95,8 +101,7 @@ class Node:
 
     def create(self, path: str, config: CgroupConfig) -> None:
         self._say(f"create {path} {config.cpu_shares}/{config.cpu_quota}/{config.memory_limit}")
-        self.held[path] = {
-            "shares": config.cpu_shares, "quota": config.cpu_quota, "memory": config.memory_limit}
+        self.held[path] = {"shares": config.cpu_shares, "quota": config.cpu_quota, "memory": config.memory_limit}
 
     def read_cpu(self, path: str) -> CPUValues:
         if "read" in self.refuse:
@@ -126,7 +131,8 @@ class Node:
             raise Missing(path)
         name = path.rsplit("/", 1)[1]
         return ContainerValues(
-            cpu=CPUValues(shares=2, quota=None, period=100_000), memory_limit=None, memory_usage=self.usage.get(name))
+            cpu=CPUValues(shares=2, quota=None, period=100_000), memory_limit=None, memory_usage=self.usage.get(name)
+        )
 
 
 @pytest.fixture
@@ -191,7 +197,8 @@ async def test_the_runtimes_objection_stops_everything(node: Node) -> None:
     outcome = await node.actuator.resize(resized(WEB, c1=LARGE), LIVE)
     assert outcome.error == (
         "failed to notify runtime for UpdatePodSandboxResources (resource=memory); "
-        "resize rejected: NRI plugin vetoed it")
+        "resize rejected: NRI plugin vetoed it"
+    )
     assert without_tells(node.said) == []
 
 
@@ -234,19 +241,28 @@ async def test_a_crash_after_the_call_repeats_it(node: Node, monkeypatch: pytest
 
 
 @pytest.mark.row("R-143", "R-144")
-@pytest.mark.parametrize(("usage", "error"), [
-    ({"id1": 90 * MI, "pod": 10 * MI},
-     f'attempting to set container "c1" memory limit ({80 * MI}) below current usage ({90 * MI})'),
-    ({"id1": 90 * MI, "pod": 91 * MI},
-     (f"[attempting to set pod memory limit ({80 * MI}) below current usage ({91 * MI}), "
-     f'attempting to set container "c1" memory limit ({80 * MI}) below current usage ({90 * MI})]')),
-    ({"stats": 90 * MI, "pod": 10 * MI},
-     f'attempting to set container "c1" memory limit ({80 * MI}) below current usage ({90 * MI})'),
-    ({"pod": 10 * MI}, 'missing container "c1" memory usage'),
-])  # fmt: skip
-async def test_memory_in_use_is_not_taken_away(
-    node: Node, usage: dict[str, int | None], error: str
-) -> None:
+@pytest.mark.parametrize(
+    ("usage", "error"),
+    [
+        (
+            {"id1": 90 * MI, "pod": 10 * MI},
+            f'attempting to set container "c1" memory limit ({80 * MI}) below current usage ({90 * MI})',
+        ),
+        (
+            {"id1": 90 * MI, "pod": 91 * MI},
+            (
+                f"[attempting to set pod memory limit ({80 * MI}) below current usage ({91 * MI}), "
+                f'attempting to set container "c1" memory limit ({80 * MI}) below current usage ({90 * MI})]'
+            ),
+        ),
+        (
+            {"stats": 90 * MI, "pod": 10 * MI},
+            f'attempting to set container "c1" memory limit ({80 * MI}) below current usage ({90 * MI})',
+        ),
+        ({"pod": 10 * MI}, 'missing container "c1" memory usage'),
+    ],
+)
+async def test_memory_in_use_is_not_taken_away(node: Node, usage: dict[str, int | None], error: str) -> None:
     await node.runs(WEB)
     node.usage = usage
     smaller = resized(WEB, c1=needs({"cpu": "50m", "memory": "64Mi"}, {"cpu": "100m", "memory": "80Mi"}))
@@ -262,8 +278,12 @@ async def test_shrink_above_usage(node: Node) -> None:
     smaller = resized(WEB, c1=needs({"cpu": "50m", "memory": "64Mi"}, {"cpu": "100m", "memory": "80Mi"}))
     assert (await node.actuator.resize(smaller, LIVE)).error == ""
     assert without_tells(node.said) == [
-        f"update id1 102/20000/{80 * MI}", f"pod memory {80 * MI}",
-        f"update id1 51/10000/{80 * MI}", "pod shares 51", "pod quota 10000"]  # fmt: skip
+        f"update id1 102/20000/{80 * MI}",
+        f"pod memory {80 * MI}",
+        f"update id1 51/10000/{80 * MI}",
+        "pod shares 51",
+        "pod quota 10000",
+    ]
 
 
 async def test_unreadable_usage_and_cgroup(node: Node) -> None:
@@ -278,7 +298,8 @@ async def test_unreadable_usage_and_cgroup(node: Node) -> None:
 
     node.memory_usage = broken  # type: ignore[method-assign]
     assert (await node.actuator.resize(smaller, LIVE)).error == (
-        'cannot decrease memory limits: unable to read memory usage for pod "web_default(web)"')
+        'cannot decrease memory limits: unable to read memory usage for pod "web_default(web)"'
+    )
 
 
 @pytest.mark.row("R-167", "R-168")

@@ -99,7 +99,8 @@ async def test_what_cannot_be_reclaimed_is_left_alone(tmp_path: Path) -> None:
     problem = await squeeze(kernel, tmp_path, 64 * MI)
     assert problem == (
         f'attempting to set container "c1" memory limit ({64 * MI}) below current usage ({80 * MI}): guarded shrink '
-        "stopped, nothing more was reclaimed for 1 s; memory.high is as it was")
+        "stopped, nothing more was reclaimed for 1 s; memory.high is as it was"
+    )
     assert (kernel.memory_high(C1), kernel.read_memory(C1), left(tmp_path)) == (200 * MI, 512 * MI, [])
 
 
@@ -179,8 +180,13 @@ SIZES = st.integers(min_value=0, max_value=256 * MI)
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    fixed=SIZES, cache=SIZES, limit=st.integers(min_value=1, max_value=128 * MI), high=st.none() | SIZES,
-    grow=st.integers(min_value=0, max_value=4 * MI), fails=st.booleans())
+    fixed=SIZES,
+    cache=SIZES,
+    limit=st.integers(min_value=1, max_value=128 * MI),
+    high=st.none() | SIZES,
+    grow=st.integers(min_value=0, max_value=4 * MI),
+    fails=st.booleans(),
+)
 def test_memory_high_is_always_as_it_was(  # and no limit below usage and its margin
     tmp_path: Path, fixed: int, cache: int, limit: int, high: int | None, grow: int, fails: bool
 ) -> None:

@@ -54,10 +54,18 @@ def test_texts_that_are_known_are_written_again_as_they_were() -> None:
     assert whole(texter.texts({"a": SMALL, "b": LARGE})) == first
 
 
-@pytest.mark.parametrize("content", [
-    b"", b"null", b"{}", b'{"data":"{}","checksum":1}', FILE.replace(b"pod1", b"pod2"), FILE[:-20],
-    json.dumps({"data": '{"entries":{"p":7}}', "checksum": 0}).encode(),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"null",
+        b"{}",
+        b'{"data":"{}","checksum":1}',
+        FILE.replace(b"pod1", b"pod2"),
+        FILE[:-20],
+        json.dumps({"data": '{"entries":{"p":7}}', "checksum": 0}).encode(),
+    ],
+)
 def test_damage_is_recognised(content: bytes) -> None:
     with pytest.raises(Damaged):
         load(content)
@@ -81,7 +89,10 @@ def test_earlier_evidence_is_kept(tmp_path: Path) -> None:
         (tmp_path / "state").write_bytes(content)
         Checkpoint(tmp_path / "state")
     assert sorted((each.name, each.read_bytes()) for each in tmp_path.iterdir()) == [
-        ("state.damaged", b"first"), ("state.damaged.2", b"second"), ("state.damaged.3", b"third")]
+        ("state.damaged", b"first"),
+        ("state.damaged.2", b"second"),
+        ("state.damaged.3", b"third"),
+    ]
 
 
 def test_a_file_that_cannot_be_read_is_set_aside_too(tmp_path: Path) -> None:
@@ -92,7 +103,7 @@ def test_a_file_that_cannot_be_read_is_set_aside_too(tmp_path: Path) -> None:
 
 
 async def test_a_damaged_file_that_cannot_be_renamed_is_not_overwritten(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "state"
     path.write_bytes(b"rubbish")

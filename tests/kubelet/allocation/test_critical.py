@@ -52,7 +52,7 @@ async def test_nobody_takes_the_room_in_between(tmp_path: Path) -> None:
     assert sorted(node.told_to_end) == ["one", "other"]
     await node.ends(other)
     assert node.cpu(behind) == 100
-    answer, = await node.add(small("late", "1"))
+    (answer,) = await node.add(small("late", "1"))
     assert isinstance(answer, Rejected)
     await node.ends(one)
     assert (node.cpu(grows), node.cpu(behind)) == (3800, 100)
@@ -64,7 +64,7 @@ async def test_a_claim_ends_with_the_wish(tmp_path: Path) -> None:
     await node.wants(grows, c1=needs({"cpu": "4"}))
     await node.wants(grows, c1=needs({"cpu": "1"}))
     await node.ends(one)
-    answer, = await node.add(small("late", "3"))
+    (answer,) = await node.add(small("late", "3"))
     assert isinstance(answer, Admitted)
 
 
@@ -99,18 +99,18 @@ async def test_two_new_critical_pods_do_not_either(tmp_path: Path) -> None:
 async def test_a_new_critical_pod_is_asked_in_again(tmp_path: Path) -> None:
     node, one, other = Allocating(tmp_path), small("one", "2"), small("other", "2")
     await node.start(one, other)
-    answer, = await node.add(vital("3"))
+    (answer,) = await node.add(vital("3"))
     assert isinstance(answer, Preempting)
     assert sorted(node.told_to_end) == ["one", "other"]
     assert "vital" not in node.allocated.uids
     node.synced.clear()
     await node.ends(one)
     assert "vital pod_terminated" in node.synced
-    answer, = await node.add(vital("3"))
+    (answer,) = await node.add(vital("3"))
     assert isinstance(answer, Preempting), "one of two has ended"
     assert len(node.told_to_end) == 2
     await node.ends(other)
-    answer, = await node.add(vital("3"))
+    (answer,) = await node.add(vital("3"))
     assert isinstance(answer, Admitted)
     node.synced.clear()
     await node.manager.remove(["one"])
@@ -120,7 +120,7 @@ async def test_a_new_critical_pod_is_asked_in_again(tmp_path: Path) -> None:
 async def test_a_new_critical_pod_that_cannot_be_helped_is_rejected(tmp_path: Path) -> None:
     node = Allocating(tmp_path)
     await node.start(vital("3", name="first"))
-    answer, = await node.add(vital("2"))
+    (answer,) = await node.add(vital("2"))
     assert isinstance(answer, Rejected)
     assert answer.reason == "OutOfcpu"
 
@@ -128,8 +128,8 @@ async def test_a_new_critical_pod_that_cannot_be_helped_is_rejected(tmp_path: Pa
 async def test_one_that_gives_up_leaves_the_room_to_others(tmp_path: Path) -> None:
     node, one = Allocating(tmp_path), small("one", "2")
     await node.start(one)
-    answer, = await node.add(vital("4"))
+    (answer,) = await node.add(vital("4"))
     assert isinstance(answer, Preempting)
     await node.manager.remove(["vital"])
-    answer, = await node.add(small("late", "2"))
+    (answer,) = await node.add(small("late", "2"))
     assert isinstance(answer, Admitted)

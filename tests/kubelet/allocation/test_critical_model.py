@@ -21,12 +21,15 @@ pytestmark = pytest.mark.row("R-117")
 CAPACITY = 4000
 SIZES = st.sampled_from([200, 500, 1000, 1500, 2500])
 PRIORITIES = st.sampled_from([None, 5, SYSTEM_CRITICAL, SYSTEM_CRITICAL + 1000])
-STEPS = st.lists(st.one_of(
-    st.tuples(st.just("add"), SIZES, PRIORITIES),
-    st.tuples(st.just("resize"), SIZES, st.integers(0, 9)),
-    st.tuples(st.just("victim ends"), st.just(0), st.integers(0, 9)),
-    st.tuples(st.just("ends"), st.just(0), st.integers(0, 9)),
-), max_size=25)  # fmt: skip
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("add"), SIZES, PRIORITIES),
+        st.tuples(st.just("resize"), SIZES, st.integers(0, 9)),
+        st.tuples(st.just("victim ends"), st.just(0), st.integers(0, 9)),
+        st.tuples(st.just("ends"), st.just(0), st.integers(0, 9)),
+    ),
+    max_size=25,
+)
 
 
 class World:

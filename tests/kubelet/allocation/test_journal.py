@@ -211,11 +211,12 @@ async def live(path: Path, promised: list[int]) -> None:
 @pytest.mark.row("R-092")
 @pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.campaign), 13])
 async def test_a_kill_at_every_byte_leaves_the_last_promise_or_the_one_under_way(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
     """A process that promises sizes through a journal is killed at every byte that it writes, in a full journal and in
     a fold that leaves the file as it was before. What the next one finds is the last promise, or the one under way.
     """
+
     async def here(function: Callable[..., None], *given: object) -> None:
         function(*given)
 
@@ -275,7 +276,7 @@ async def test_a_change_that_nothing_takes_was_not_made(tmp_path: Path, monkeypa
 
 
 async def test_after_a_file_that_was_perhaps_written_no_record_follows_the_old_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The new file is there and its directory could not be synced: the write failed, and the file is another."""
     path, clock = tmp_path / "state", FakeClock()

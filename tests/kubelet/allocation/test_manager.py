@@ -97,9 +97,12 @@ async def test_those_that_wait_are_tried_in_order(node: Allocating) -> None:
     """Whatever the order in which they came."""
     amounts = {"cpu": "100m", "memory": "1Mi"}
     pods = {
-        "newest": make("newest", "100m"), "oldest": make("oldest", "100m"),
+        "newest": make("newest", "100m"),
+        "oldest": make("oldest", "100m"),
         "guaranteed": placed(pod(container("c1", amounts, amounts), name="guaranteed")),
-        "important": make("important", "100m", priority=10), "modest": make("modest", "100m")}
+        "important": make("important", "100m", priority=10),
+        "modest": make("modest", "100m"),
+    }
     await node.start(*pods.values())
     node.view = replace(node.view, pressure=("DiskPressure",))
     larger = {"cpu": "200m", "memory": "1Mi"}
@@ -186,7 +189,9 @@ async def test_pending_beside_a_failing_one(node: Allocating) -> None:
     await node.manager.report(first, "runtime says no")
     second = await node.wants(web, c1=needs({"cpu": "3"}))
     assert [(each.type, each.reason, each.observed_generation) for each in node.manager.conditions("web")] == [
-        ("PodResizePending", "Deferred", 3), ("PodResizeInProgress", "Error", 2)]
+        ("PodResizePending", "Deferred", 3),
+        ("PodResizeInProgress", "Error", 2),
+    ]
     assert [line.split(" ")[2] for line in node.events] == ["ResizeStarted", "ResizeError", "ResizeDeferred"]
     await node.manager.report(second, "")
     await node.settles(web)
@@ -216,7 +221,9 @@ async def test_failed_save_keeps_the_resize_queued(tmp_path: Path) -> None:  # p
     pending = node.condition(web)
     assert pending is not None
     assert (pending.reason, pending.message) == (
-        "Deferred", f"could not write {tmp_path}/allocated_pods_state: No space left on device")
+        "Deferred",
+        f"could not write {tmp_path}/allocated_pods_state: No space left on device",
+    )
     (event,) = node.events
     assert event.startswith("web Warning ResizeDeferred Pod resize CheckpointUnwritable: ")
     disk.full = False
@@ -270,7 +277,9 @@ async def test_new_pod_without_room_is_rejected(node: Allocating) -> None:
     (answer,) = await node.add(make("web", "2"))
     assert isinstance(answer, Rejected)
     assert (answer.reason, answer.message) == (
-        "OutOfcpu", "Node didn't have enough resource: cpu, requested: 2000, used: 3000, capacity: 4000")
+        "OutOfcpu",
+        "Node didn't have enough resource: cpu, requested: 2000, used: 3000, capacity: 4000",
+    )
     (other,) = await node.add(make("small", "1"))
     assert isinstance(other, Admitted)
 
@@ -281,7 +290,8 @@ async def test_restart_keeps_promises_and_waits_for_sources(node: Allocating) ->
     await node.start(web, hog)
     wanted = await node.wants(web, c1=needs({"cpu": "2"}))
     held = msgspec.structs.replace(
-        wanted, status=msgspec.structs.replace(wanted.status, conditions=node.manager.conditions("web")))
+        wanted, status=msgspec.structs.replace(wanted.status, conditions=node.manager.conditions("web"))
+    )
     after = Allocating(node.folder)
     newcomer = make("a-newcomer", "1")
     answers = await after.add(held, node.desired["hog"], newcomer)
@@ -405,7 +415,10 @@ async def test_requested_resizes_are_counted(node: Allocating) -> None:
     await node.start(web)
     await node.wants(web, c1=needs({"cpu": "2", "memory": "512Mi"}, {"memory": "2Gi", "cpu": "3"}))
     for resource, requirement, operation in (
-        ("cpu", "requests", "increase"), ("memory", "requests", "decrease"), ("cpu", "limits", "add")):  # fmt: skip
+        ("cpu", "requests", "increase"),
+        ("memory", "requests", "decrease"),
+        ("cpu", "limits", "add"),
+    ):
         labels = f'operation="{operation}",requirement="{requirement}",resource="{resource}"'
         assert node.metric(f"kubelet_container_requested_resizes_total{{{labels}}}") == 1
     assert node.metric("kubelet_pod_in_progress_resizes") == 1

@@ -6,16 +6,7 @@ import pytest
 
 from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.cgroup.memory import MemoryCgroups
-from podfit.kubelet.cgroup.protocol import (
-    Busy,
-    CgroupConfig,
-    CgroupError,
-    Cgroups,
-    Invalid,
-    Layout,
-    Missing,
-    PodCgroup,
-)
+from podfit.kubelet.cgroup.protocol import Busy, CgroupConfig, CgroupError, Cgroups, Invalid, Layout, Missing, PodCgroup
 from podfit.kubelet.cgroup.v1 import CgroupsV1
 from podfit.kubelet.cgroup.v2 import CgroupsV2
 
@@ -27,9 +18,15 @@ V1_FILES = {
     "cpuset": {"cpuset.cpus": "", "cpuset.mems": ""},
 }
 V2_FILES = {
-    "cpu.weight": "100", "cpu.max": "max 100000", "memory.max": "max", "memory.current": "4096", "pids.max": "max",
-    "cgroup.controllers": "cpu memory pids", "cgroup.subtree_control": "", "cgroup.procs": "",
-}  # fmt: skip
+    "cpu.weight": "100",
+    "cpu.max": "max 100000",
+    "memory.max": "max",
+    "memory.current": "4096",
+    "pids.max": "max",
+    "cgroup.controllers": "cpu memory pids",
+    "cgroup.subtree_control": "",
+    "cgroup.procs": "",
+}
 POD = LAYOUT.pod("u1", "Burstable")
 
 

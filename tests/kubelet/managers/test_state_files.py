@@ -12,27 +12,26 @@ from podfit.decide.memory_blocks import Bank, Block, MemoryState
 from podfit.kubelet.allocation.checkpoint import CheckpointError
 from podfit.kubelet.allocation.form import Damaged
 from podfit.kubelet.managers import state_files
-from podfit.kubelet.managers.config import (
-    ManagerError,
-    ManagersConfig,
-    read_reserved_cpus,
-    read_reserved_memory,
-)
+from podfit.kubelet.managers.config import ManagerError, ManagersConfig, read_reserved_cpus, read_reserved_memory
 from podfit.kubelet.managers.manager import ResourceManagers
 
 FRESH = CpuState.fresh(flat(4), parse("0"))
 BANKS = {0: Bank(2048, 512)}
 STATIC = ManagersConfig(
-    cpu_policy="static", topology=flat(4), reserved_cpus=parse("0"), memory_policy="Static", banks=BANKS)
+    cpu_policy="static", topology=flat(4), reserved_cpus=parse("0"), memory_policy="Static", banks=BANKS
+)
 CPUS = CpuState(topology=flat(4), reserved=parse("0"), shared=parse("0,3"), assigned={"u1": {"c1": parse("1-2")}})
 MEMORY = MemoryState(banks=BANKS, assigned={"u1": {"c1": Block(0, 512)}})
 
 
-@pytest.mark.parametrize(("policy", "shared", "entries", "known"), [
-    ("none", "4-6", {}, 354655845),
-    ("none", "1-3", {"pod": {"container1": "4-6", "container2": "1-3"}}, 3610638499),
-    ("other", "1-3", {}, 1394507217),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("policy", "shared", "entries", "known"),
+    [
+        ("none", "4-6", {}, 354655845),
+        ("none", "1-3", {"pod": {"container1": "4-6", "container2": "1-3"}}, 3610638499),
+        ("other", "1-3", {}, 1394507217),
+    ],
+)
 def test_checksums_of_upstreams_cpu_states(
     policy: str, shared: str, entries: dict[str, dict[str, str]], known: int
 ) -> None:
@@ -41,11 +40,16 @@ def test_checksums_of_upstreams_cpu_states(
 
 def test_checksum_of_upstreams_memory_state() -> None:
     table = {"total": 2048, "systemReserved": 512, "allocatable": 1536, "reserved": 512, "free": 1024}
-    assert state_files.memory_checksum({
-        "policyName": "static",
-        "machineState": {"0": {"numberOfAssignments": 0, "memoryMap": {"memory": table}, "cells": []}},
-        "entries": {"pod": {"container1": [{"numaAffinity": [0], "type": "memory", "size": 512}]}},
-    }) == 4215593881  # fmt: skip
+    assert (
+        state_files.memory_checksum(
+            {
+                "policyName": "static",
+                "machineState": {"0": {"numberOfAssignments": 0, "memoryMap": {"memory": table}, "cells": []}},
+                "entries": {"pod": {"container1": [{"numaAffinity": [0], "type": "memory", "size": 512}]}},
+            }
+        )
+        == 4215593881
+    )
 
 
 def test_states_survive_their_files() -> None:
@@ -54,7 +58,12 @@ def test_states_survive_their_files() -> None:
     assert state_files.restored_memory(state_files.dump_memory(MEMORY), BANKS) == MEMORY
     written = json.loads(state_files.dump_memory(MEMORY))
     assert written["machineState"]["0"]["memoryMap"]["memory"] == {
-        "total": 2048, "systemReserved": 512, "allocatable": 1536, "reserved": 512, "free": 1024}
+        "total": 2048,
+        "systemReserved": 512,
+        "allocatable": 1536,
+        "reserved": 512,
+        "free": 1024,
+    }
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b'{"policyName":"static"}', b"\xff"])
@@ -115,13 +124,20 @@ async def test_a_file_of_another_policy_or_machine_is_refused(tmp_path: Path) ->
     with pytest.raises(ManagerError, match='"none" differs from state checkpoint policy "static"'):
         ResourceManagers(ManagersConfig(), tmp_path)
     for config in (
-        ManagersConfig(), ManagersConfig(memory_policy="Static", banks=BANKS),
+        ManagersConfig(),
+        ManagersConfig(memory_policy="Static", banks=BANKS),
         ManagersConfig(cpu_policy="static", topology=flat(8), reserved_cpus=parse("0")),
-        ManagersConfig(cpu_policy="static", topology=flat(4), reserved_cpus=parse("1"), memory_policy="Static",
-                       banks=BANKS),
-        ManagersConfig(cpu_policy="static", topology=flat(4), reserved_cpus=parse("0"), memory_policy="Static",
-                       banks={0: Bank(4096, 512)}),
-    ):  # fmt: skip
+        ManagersConfig(
+            cpu_policy="static", topology=flat(4), reserved_cpus=parse("1"), memory_policy="Static", banks=BANKS
+        ),
+        ManagersConfig(
+            cpu_policy="static",
+            topology=flat(4),
+            reserved_cpus=parse("0"),
+            memory_policy="Static",
+            banks={0: Bank(4096, 512)},
+        ),
+    ):
         with pytest.raises(ManagerError, match=r"could not restore state .* drain this node"):
             ResourceManagers(config, tmp_path)
 
@@ -132,12 +148,15 @@ async def test_a_file_that_speaks_of_nobody_does_not_hinder_another_policy(tmp_p
     assert not (tmp_path / "cpu_manager_state").exists()
 
 
-@pytest.mark.parametrize("config", [
-    ManagersConfig(cpu_policy="static", topology=flat(4)),
-    ManagersConfig(cpu_policy="static", topology=flat(2), reserved_cpus=parse("0-1")),
-    ManagersConfig(topology=flat(2), reserved_cpus=parse("7")),
-    ManagersConfig(memory_policy="Static", banks={0: Bank(2048)}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "config",
+    [
+        ManagersConfig(cpu_policy="static", topology=flat(4)),
+        ManagersConfig(cpu_policy="static", topology=flat(2), reserved_cpus=parse("0-1")),
+        ManagersConfig(topology=flat(2), reserved_cpus=parse("7")),
+        ManagersConfig(memory_policy="Static", banks={0: Bank(2048)}),
+    ],
+)
 def test_options_that_cannot_work_are_refused(config: ManagersConfig, tmp_path: Path) -> None:
     with pytest.raises(ManagerError, match="--reserved"):
         ResourceManagers(config, tmp_path)

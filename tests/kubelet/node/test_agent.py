@@ -24,9 +24,15 @@ async def test_a_node_registers_with_what_it_has(node: Node) -> None:
     assert status["allocatable"] == {"cpu": "4", "memory": "4Gi", "pods": "110", "ephemeral-storage": "10Gi"}
     assert status["nodeInfo"]["containerRuntimeVersion"] == "fake://1"
     assert status["declaredFeatures"] == [
-        "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers"]
+        "InPlacePodLevelResourcesVerticalScaling",
+        "InPlacePodVerticalScalingInitContainers",
+    ]
     assert conditions(node) == {
-        "MemoryPressure": "False", "DiskPressure": "False", "PIDPressure": "False", "Ready": "True"}
+        "MemoryPressure": "False",
+        "DiskPressure": "False",
+        "PIDPressure": "False",
+        "Ready": "True",
+    }
 
 
 async def test_the_lease_is_renewed_every_ten_seconds(node: Node) -> None:
@@ -76,11 +82,14 @@ async def test_a_node_object_that_was_deleted_comes_back(node: Node) -> None:
     assert conditions(node)["Ready"] == "True"
 
 
-@pytest.mark.parametrize("change", [
-    {"capacity": {"cpu": "64", "memory": "4Gi", "pods": "110", "ephemeral-storage": "10Gi"}},
-    {"conditions": [{"type": "Ready", "status": "Unknown"}]},
-    {"declaredFeatures": []},
-])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"capacity": {"cpu": "64", "memory": "4Gi", "pods": "110", "ephemeral-storage": "10Gi"}},
+        {"conditions": [{"type": "Ready", "status": "Unknown"}]},
+        {"declaredFeatures": []},
+    ],
+)
 async def test_what_others_make_of_its_status_is_put_right(node: Node, change: Document) -> None:
     await node.rest()
     known = node.api.get("nodes", "n1", "") or {}
@@ -99,7 +108,8 @@ async def test_what_others_add_to_its_status_is_theirs(node: Node) -> None:
     status = known["status"]
     added = {
         "conditions": [*status["conditions"], {"type": "DiskIsSlow", "status": "True"}],
-        "capacity": {**status["capacity"], "example.com/lamp": "3"}}
+        "capacity": {**status["capacity"], "example.com/lamp": "3"},
+    }
     node.api.put("nodes", {**known, "status": {**status, **added}})
     await node.rest()
     assert writes(node) == before + 1, "the node answered to what is not its business"
@@ -115,8 +125,11 @@ async def test_new_labels_count_at_once(node: Node) -> None:
     labels = {**known["metadata"]["labels"], "disk": "fast"}
     node.api.put("nodes", {**known, "metadata": {**known["metadata"], "labels": labels}})
     await node.rest()
-    near = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
-        {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["fast"]}]}]}}
+    near = {
+        "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [{"matchExpressions": [{"key": "disk", "operator": "In", "values": ["fast"]}]}]
+        }
+    }
     node.add(affinity={"nodeAffinity": near})
     await node.runs()
 

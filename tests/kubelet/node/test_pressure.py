@@ -59,7 +59,10 @@ async def test_every_pressure_has_its_words(node: Node) -> None:
     node.signals["memory.available"] = Observation(99 << 20, 8 << 30)
     await node.advance(10)
     assert told(node, "MemoryPressure") == (
-        "True", "KubeletHasInsufficientMemory", "kubelet has insufficient memory available")
+        "True",
+        "KubeletHasInsufficientMemory",
+        "kubelet has insufficient memory available",
+    )
     assert told(node, "PIDPressure") == ("False", "KubeletHasSufficientPID", "kubelet has sufficient PID available")
     assert told(node, "Ready")[0] == "True"
 
@@ -85,7 +88,8 @@ def test_a_look_that_fails_changes_nothing() -> None:
         raise OSError("no /proc")
 
     monitor = PressureMonitor(
-        broken, parse("memory.available<1Mi"), clock=FakeClock(), changed=lambda: changes.append(1))
+        broken, parse("memory.available<1Mi"), clock=FakeClock(), changed=lambda: changes.append(1)
+    )
     monitor.look()
     assert (monitor.conditions, changes) == ((), [])
 

@@ -39,7 +39,8 @@ BOMBS: dict[str, dict[str, Any]] = {
     "one variable over and over": {"env": [LONG, *({"name": "A", "value": "$(L)"} for _ in range(20_000))]},
     "a long text": {"env": [{"name": "A", "value": "x" * STRING_BYTES}]},
     "a long text that comes to nothing": {
-        "env": [{"name": "A", "value": ""}, {"name": "B", "value": "$(A)" * 300_000}]},
+        "env": [{"name": "A", "value": ""}, {"name": "B", "value": "$(A)" * 300_000}]
+    },
     "many references": {"env": [LONG, {"name": "B", "value": "$(L)" * 30_000}]},
     "two bytes a letter": {"env": [{"name": "A", "value": "ä" * (STRING_BYTES // 2 + 1)}]},
     "arguments": {"env": [LONG], "args": ["$(L)"] * 20_000},
@@ -49,9 +50,9 @@ BOMBS: dict[str, dict[str, Any]] = {
     "the pod's own fields": {"env": [{"name": f"F{n}", "valueFrom": ANNOTATION} for n in range(20_000)]},
     "a whole ConfigMap": {"envFrom": [{"configMapRef": {"name": "long"}}]},
     "a ConfigMap over and over": {
-        "envFrom": [{"configMapRef": {"name": "wide"}, "prefix": f"P{n}"} for n in range(99)]},
-    "a key of a Secret": {
-        "env": [{"name": "S", "valueFrom": {"secretKeyRef": {"name": "long", "key": "k"}}}]},
+        "envFrom": [{"configMapRef": {"name": "wide"}, "prefix": f"P{n}"} for n in range(99)]
+    },
+    "a key of a Secret": {"env": [{"name": "S", "valueFrom": {"secretKeyRef": {"name": "long", "key": "k"}}}]},
 }
 
 
@@ -59,8 +60,9 @@ BOMBS: dict[str, dict[str, Any]] = {
 def lookup() -> Lookup:
     api = NodeApi()
     api.put("configmaps", {"metadata": {"name": "long", "namespace": "ns"}, "data": {"k": "x" * 200_000}})
-    api.put("configmaps", {
-        "metadata": {"name": "wide", "namespace": "ns"}, "data": {f"k{n}": "x" for n in range(20_000)}})
+    api.put(
+        "configmaps", {"metadata": {"name": "wide", "namespace": "ns"}, "data": {f"k{n}": "x" for n in range(20_000)}}
+    )
     api.put("secrets", {"metadata": {"name": "long", "namespace": "ns"}, "data": {"k": "eHh4" * 60_000}})
     return Lookup(Client(Local(api, IDENTITY)), FakeClock())
 
@@ -144,8 +146,9 @@ async def test_the_pod_says_so_and_the_node_goes_on(node: Node) -> None:
     node.add("bomb", containers=[container("c1", env=doubling())])
     node.add("web")
     await node.runs("web")
-    await node.until(lambda: node.state("bomb").get("state", {}).get("waiting", {}).get("reason") not in (
-        None, "ContainerCreating"))
+    await node.until(
+        lambda: node.state("bomb").get("state", {}).get("waiting", {}).get("reason") not in (None, "ContainerCreating")
+    )
     waiting = node.state("bomb")["state"]["waiting"]
     assert waiting["reason"] == "CreateContainerConfigError"
     assert waiting["message"] == "environment variable E14 takes 163840 bytes, must be less than 131072"
@@ -155,10 +158,12 @@ async def test_the_pod_says_so_and_the_node_goes_on(node: Node) -> None:
 async def test_a_sub_path_has_the_bound_of_a_path(node: Node) -> None:
     long = [{"name": "L", "value": "x" * 4096}]
     mount = {"name": "v", "mountPath": "/v", "subPathExpr": "$(L)" * 1000}
-    node.add("bomb", volumes=[{"name": "v", "emptyDir": {}}], containers=[
-        container("c1", env=long, volumeMounts=[mount])])
-    await node.until(lambda: node.state("bomb").get("state", {}).get("waiting", {}).get("reason") not in (
-        None, "ContainerCreating"))
+    node.add(
+        "bomb", volumes=[{"name": "v", "emptyDir": {}}], containers=[container("c1", env=long, volumeMounts=[mount])]
+    )
+    await node.until(
+        lambda: node.state("bomb").get("state", {}).get("waiting", {}).get("reason") not in (None, "ContainerCreating")
+    )
     waiting = node.state("bomb")["state"]["waiting"]
     assert waiting["reason"] == "CreateContainerConfigError"
     assert waiting["message"] == "subPathExpr of volume mount v takes 4096000 bytes, must be less than 4096"

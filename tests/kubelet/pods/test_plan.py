@@ -11,8 +11,11 @@ from podfit.kubelet.pods.plan import plan
 from podfit.kubelet.runtime.types import ContainerState, ContainerStatus, Sandbox, SandboxState
 
 STATES = {
-    "running": (ContainerState.RUNNING, 0), "created": (ContainerState.CREATED, 0), "ok": (ContainerState.EXITED, 0),
-    "failed": (ContainerState.EXITED, 1), "unknown": (ContainerState.UNKNOWN, 0),
+    "running": (ContainerState.RUNNING, 0),
+    "created": (ContainerState.CREATED, 0),
+    "ok": (ContainerState.EXITED, 0),
+    "failed": (ContainerState.EXITED, 1),
+    "unknown": (ContainerState.UNKNOWN, 0),
 }
 
 
@@ -22,7 +25,8 @@ def a_pod(names: str, policy: str = "Always") -> Pod:
     regular: list[Container] = []
     for name in names.split():
         container = Container(
-            name=name.rstrip("*"), image="app:1", restart_policy="Always" if name.endswith("*") else "")
+            name=name.rstrip("*"), image="app:1", restart_policy="Always" if name.endswith("*") else ""
+        )
         (init if name[0] in "is" else regular).append(container)
     spec = PodSpec(containers=tuple(regular), init_containers=tuple(init), restart_policy=policy)
     return Pod(metadata=ObjectMeta(name="p", namespace="default", uid="u"), spec=spec)
@@ -32,37 +36,47 @@ def instance(name: str, state: str, *, image: str = "app:1") -> ContainerStatus:
     kind, code = STATES[state]
     annotations = {labels.CONTAINER_HASH: labels.definition_hash(Container(name=name, image=image))}
     return ContainerStatus(
-        id=f"id-{name}", name=name, attempt=0, state=kind, created_at=1, exit_code=code, annotations=annotations)
+        id=f"id-{name}", name=name, attempt=0, state=kind, created_at=1, exit_code=code, annotations=annotations
+    )
 
 
 def facts_of(states: dict[str, str], *, ready: bool = True) -> PodFacts:
     sandbox = Sandbox(
-        id="box", name="p", namespace="default", uid="u", attempt=0, created_at=1,
-        state=SandboxState.READY if ready else SandboxState.NOT_READY)
+        id="box",
+        name="p",
+        namespace="default",
+        uid="u",
+        attempt=0,
+        created_at=1,
+        state=SandboxState.READY if ready else SandboxState.NOT_READY,
+    )
     containers = tuple(instance(name, state) for name, state in states.items())
     return PodFacts("u", (sandbox,), None, containers, tuple((each.id, "box") for each in containers))
 
 
-@pytest.mark.parametrize(("names", "policy", "states", "start"), [
-    ("c1 c2", "Always", {}, "c1 c2"),
-    ("c1 c2", "Always", {"c1": "running"}, "c2"),
-    ("c1 c2", "Always", {"c1": "running", "c2": "running"}, ""),
-    ("c1", "Always", {"c1": "ok"}, "c1"),
-    ("c1 c2", "OnFailure", {"c1": "ok", "c2": "failed"}, "c2"),
-    ("c1 c2", "Never", {"c1": "failed", "c2": "running"}, ""),
-    ("c1", "Never", {"c1": "created"}, "c1"),  # a crash between create and start
-    ("i1 i2 c1", "Always", {}, "i1"),
-    ("i1 i2 c1", "Always", {"i1": "running"}, ""),
-    ("i1 i2 c1", "Always", {"i1": "ok"}, "i2"),
-    ("i1 i2 c1", "Always", {"i1": "failed"}, "i1"),
-    ("i1 i2 c1", "Always", {"i1": "ok", "i2": "ok"}, "c1"),
-    ("s1* i1 c1", "Always", {"s1": "running"}, "i1"),
-    ("s1* i1 c1", "Always", {"s1": "failed", "i1": "running"}, "s1"),
-    ("s1* c1", "Always", {"s1": "running"}, "c1"),
-    ("s1* c1", "Never", {"s1": "failed", "c1": "running"}, "s1"),
-    ("s1* c1 c2", "Always", {"s1": "failed", "c1": "running"}, "s1 c2"),
-    ("i1 c1", "Always", {"i1": "failed", "c1": "running"}, ""),  # initialised once and for all
-])
+@pytest.mark.parametrize(
+    ("names", "policy", "states", "start"),
+    [
+        ("c1 c2", "Always", {}, "c1 c2"),
+        ("c1 c2", "Always", {"c1": "running"}, "c2"),
+        ("c1 c2", "Always", {"c1": "running", "c2": "running"}, ""),
+        ("c1", "Always", {"c1": "ok"}, "c1"),
+        ("c1 c2", "OnFailure", {"c1": "ok", "c2": "failed"}, "c2"),
+        ("c1 c2", "Never", {"c1": "failed", "c2": "running"}, ""),
+        ("c1", "Never", {"c1": "created"}, "c1"),  # a crash between create and start
+        ("i1 i2 c1", "Always", {}, "i1"),
+        ("i1 i2 c1", "Always", {"i1": "running"}, ""),
+        ("i1 i2 c1", "Always", {"i1": "ok"}, "i2"),
+        ("i1 i2 c1", "Always", {"i1": "failed"}, "i1"),
+        ("i1 i2 c1", "Always", {"i1": "ok", "i2": "ok"}, "c1"),
+        ("s1* i1 c1", "Always", {"s1": "running"}, "i1"),
+        ("s1* i1 c1", "Always", {"s1": "failed", "i1": "running"}, "s1"),
+        ("s1* c1", "Always", {"s1": "running"}, "c1"),
+        ("s1* c1", "Never", {"s1": "failed", "c1": "running"}, "s1"),
+        ("s1* c1 c2", "Always", {"s1": "failed", "c1": "running"}, "s1 c2"),
+        ("i1 c1", "Always", {"i1": "failed", "c1": "running"}, ""),  # initialised once and for all
+    ],
+)
 def test_what_is_started(names: str, policy: str, states: dict[str, str], start: str) -> None:
     found = plan(a_pod(names, policy), facts_of(states))
     assert [each.name for each in found.start] == start.split()
@@ -70,13 +84,16 @@ def test_what_is_started(names: str, policy: str, states: dict[str, str], start:
     assert not found.kill
 
 
-@pytest.mark.parametrize(("names", "policy", "states"), [
-    ("c1", "Never", {"c1": "ok"}),
-    ("c1", "Never", {"c1": "failed"}),
-    ("c1 c2", "OnFailure", {"c1": "ok", "c2": "ok"}),
-    ("s1* c1", "Never", {"s1": "running", "c1": "ok"}),  # the sidecar alone keeps no pod alive
-    ("i1 c1", "Never", {"i1": "failed"}),
-])
+@pytest.mark.parametrize(
+    ("names", "policy", "states"),
+    [
+        ("c1", "Never", {"c1": "ok"}),
+        ("c1", "Never", {"c1": "failed"}),
+        ("c1 c2", "OnFailure", {"c1": "ok", "c2": "ok"}),
+        ("s1* c1", "Never", {"s1": "running", "c1": "ok"}),  # the sidecar alone keeps no pod alive
+        ("i1 c1", "Never", {"i1": "failed"}),
+    ],
+)
 def test_when_a_pod_is_over(names: str, policy: str, states: dict[str, str]) -> None:
     assert plan(a_pod(names, policy), facts_of(states)).over
 
@@ -87,7 +104,8 @@ def test_a_new_image_replaces_a_running_container_whatever_the_restart_policy() 
     facts = PodFacts("u", facts.sandboxes, None, (changed, *facts.containers), (("id-c1", "box"), ("id-c2", "box")))
     found = plan(a_pod("c1 c2", "Never"), facts)
     assert [(each.container.name, each.message) for each in found.kill] == [
-        ("c1", "Container c1 definition changed, will be restarted")]
+        ("c1", "Container c1 definition changed, will be restarted")
+    ]
     assert [each.name for each in found.start] == ["c1"]
 
 

@@ -13,14 +13,24 @@ from podfit.kubelet.pods.status_patch import status_patch
 amounts = st.dictionaries(st.sampled_from(["cpu", "memory"]), st.integers(1, 3).map(Quantity.of), max_size=2)
 conditions = st.lists(
     st.builds(
-        PodCondition, type=st.sampled_from("ABC"), status=st.sampled_from(["True", "False"]),
-        reason=st.sampled_from(["", "why"]), last_transition_time=st.none()),
-    max_size=3, unique_by=lambda each: each.type).map(tuple)
+        PodCondition,
+        type=st.sampled_from("ABC"),
+        status=st.sampled_from(["True", "False"]),
+        reason=st.sampled_from(["", "why"]),
+        last_transition_time=st.none(),
+    ),
+    max_size=3,
+    unique_by=lambda each: each.type,
+).map(tuple)
 statuses = st.builds(
-    PodStatus, phase=st.sampled_from(["Pending", "Running"]), message=st.sampled_from(["", "text"]),
-    conditions=conditions, allocated_resources=amounts,
+    PodStatus,
+    phase=st.sampled_from(["Pending", "Running"]),
+    message=st.sampled_from(["", "text"]),
+    conditions=conditions,
+    allocated_resources=amounts,
     resources=st.none() | st.builds(ResourceRequirements, limits=amounts, requests=amounts),
-    pod_ips=st.lists(st.builds(PodIP, ip=st.sampled_from(["a", "b"])), max_size=2, unique_by=lambda i: i.ip).map(tuple))
+    pod_ips=st.lists(st.builds(PodIP, ip=st.sampled_from(["a", "b"])), max_size=2, unique_by=lambda i: i.ip).map(tuple),
+)
 
 
 @given(statuses, statuses)

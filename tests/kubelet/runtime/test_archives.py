@@ -122,12 +122,19 @@ def _member(name: str, kind: bytes = tarfile.REGTYPE, target: str = "", size: in
     return entry
 
 
-@pytest.mark.parametrize(("member", "problem"), [
-    (_member("../x"), "leads out of the archive"), (_member("/etc/x"), "leads out of the archive"),
-    (_member("a/../../x"), "leads out of the archive"), (_member("a/l", tarfile.SYMTYPE, "../../x"), "leads out"),
-    (_member("l", tarfile.SYMTYPE, "/etc/passwd"), "leads out"), (_member("h", tarfile.LNKTYPE, "blob"), "is neither"),
-    (_member("f", tarfile.FIFOTYPE), "is neither"), (_member("d", tarfile.CHRTYPE), "is neither"),
-])
+@pytest.mark.parametrize(
+    ("member", "problem"),
+    [
+        (_member("../x"), "leads out of the archive"),
+        (_member("/etc/x"), "leads out of the archive"),
+        (_member("a/../../x"), "leads out of the archive"),
+        (_member("a/l", tarfile.SYMTYPE, "../../x"), "leads out"),
+        (_member("l", tarfile.SYMTYPE, "/etc/passwd"), "leads out"),
+        (_member("h", tarfile.LNKTYPE, "blob"), "is neither"),
+        (_member("f", tarfile.FIFOTYPE), "is neither"),
+        (_member("d", tarfile.CHRTYPE), "is neither"),
+    ],
+)
 def test_members_that_no_image_has_are_refused(member: tarfile.TarInfo, problem: str, tmp_path: Path) -> None:
     with pytest.raises(tarfile.TarError, match=problem):
         complete(_with(tmp_path / "a.tar", member), io.BytesIO())

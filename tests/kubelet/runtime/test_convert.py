@@ -10,13 +10,26 @@ from podfit.kubelet.runtime.types import LinuxResources, WindowsResources
 
 NUMBERS = st.integers(-1, 1 << 62)
 LINUX = st.builds(
-    LinuxResources, cpu_shares=NUMBERS, cpu_quota=NUMBERS, cpu_period=NUMBERS, memory_limit=NUMBERS,
-    oom_score_adj=NUMBERS, cpuset_cpus=st.sampled_from(["", "0-3"]), cpuset_mems=st.sampled_from(["", "0"]),
+    LinuxResources,
+    cpu_shares=NUMBERS,
+    cpu_quota=NUMBERS,
+    cpu_period=NUMBERS,
+    memory_limit=NUMBERS,
+    oom_score_adj=NUMBERS,
+    cpuset_cpus=st.sampled_from(["", "0-3"]),
+    cpuset_mems=st.sampled_from(["", "0"]),
     hugepages=st.dictionaries(st.sampled_from(["2MB", "1GB"]), st.integers(0, 1 << 62)),
-    unified=st.dictionaries(st.sampled_from(["memory.high"]), st.sampled_from(["max"])), swap_limit=NUMBERS)
+    unified=st.dictionaries(st.sampled_from(["memory.high"]), st.sampled_from(["max"])),
+    swap_limit=NUMBERS,
+)
 WINDOWS = st.builds(
-    WindowsResources, cpu_shares=NUMBERS, cpu_count=NUMBERS, cpu_maximum=NUMBERS, memory_limit=NUMBERS,
-    rootfs_size=NUMBERS)
+    WindowsResources,
+    cpu_shares=NUMBERS,
+    cpu_count=NUMBERS,
+    cpu_maximum=NUMBERS,
+    memory_limit=NUMBERS,
+    rootfs_size=NUMBERS,
+)
 
 
 @given(LINUX)

@@ -54,6 +54,5 @@ async def test_each_kind_of_call_has_its_patience(runtime: CRIRuntime, monkeypat
 
 
 def test_a_resize_is_tried_again_before_a_minute_is_over() -> None:
-    """A killed containerd once left an update without an answer; with two minutes for every call the pod hung as long.
-    """
+    """A killed containerd once left an update without an answer; at two minutes a call the pod hung as long."""
     assert client.QUICK_SECONDS + client.UPDATE_SECONDS < 60 < client.WORK_SECONDS

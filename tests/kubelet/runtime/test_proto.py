@@ -31,7 +31,8 @@ def _descriptor(stub: Path) -> str:
 SPEC = json.loads((Path(__file__).parent / "cri_v1.json").read_text())
 SCALARS = {
     getattr(FieldDescriptor, f"TYPE_{name.upper()}"): name
-    for name in ("string", "bytes", "bool", "double", "int32", "int64", "uint32", "uint64")}
+    for name in ("string", "bytes", "bool", "double", "int32", "int64", "uint32", "uint64")
+}
 
 
 def typed(one: Any) -> str:
@@ -62,9 +63,12 @@ def test_every_enum_has_the_values_of_cri_v1(name: str) -> None:
 @pytest.mark.row("R-180")
 def test_every_call_of_cri_v1_is_there_and_no_other() -> None:
     found = {
-        name: {call.name: f"{call.input_type.name} -> {'stream ' * call.server_streaming}{call.output_type.name}"
-               for call in service.methods}
-        for name, service in pb.DESCRIPTOR.services_by_name.items()}
+        name: {
+            call.name: f"{call.input_type.name} -> {'stream ' * call.server_streaming}{call.output_type.name}"
+            for call in service.methods
+        }
+        for name, service in pb.DESCRIPTOR.services_by_name.items()
+    }
     assert found == SPEC["services"]
 
 

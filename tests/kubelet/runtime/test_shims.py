@@ -25,11 +25,18 @@ def socket(tmp_path: Path) -> Path:
 def start(socket: Path) -> Iterator[Start]:
     """Processes with a shim's command line."""
     with ExitStack() as stack:
+
         def started(sandbox: str, *, script: str = SLEEP, address: Path = socket) -> "subprocess.Popen[bytes]":
             options = ["-namespace", "k8s.io", "-id", sandbox, "-address", str(address)]
-            process = stack.enter_context(subprocess.Popen(
-                ["containerd-shim-runc-v2", "-c", script, *options], executable="/bin/sh", stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE, start_new_session=True))
+            process = stack.enter_context(
+                subprocess.Popen(
+                    ["containerd-shim-runc-v2", "-c", script, *options],
+                    executable="/bin/sh",
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    start_new_session=True,
+                )
+            )
             assert process.stdout is not None
             process.stdout.readline()
             stack.callback(_end_all, process)

@@ -11,13 +11,7 @@ from podfit.kubelet.cgroup.protocol import CgroupConfig
 from podfit.kubelet.runtime.errors import CRIError, NotFound, Unavailable
 from podfit.kubelet.runtime.simulated import SimulatedRuntime
 from podfit.kubelet.runtime.simulated.program import Ending, ending
-from podfit.kubelet.runtime.types import (
-    ContainerConfig,
-    ContainerState,
-    EventKind,
-    LinuxResources,
-    SandboxConfig,
-)
+from podfit.kubelet.runtime.types import ContainerConfig, ContainerState, EventKind, LinuxResources, SandboxConfig
 from support.clock import FakeClock
 
 PARENT = "/simulated/kubepods/burstable/podu1"
@@ -36,9 +30,12 @@ class World:
     async def start(self, *command: str, memory: int = 0) -> str:
         sandbox_id = await self.runtime.run_sandbox(self.sandbox)
         config = ContainerConfig(
-            name="c", image="any", command=command, log_path="c.log",
+            name="c",
+            image="any",
+            command=command,
+            log_path="c.log",
             resources=LinuxResources(cpu_quota=20_000, cpu_period=100_000, memory_limit=memory),
-        )  # fmt: skip
+        )
         container_id = await self.runtime.create_container(sandbox_id, config, self.sandbox)
         await self.runtime.start_container(container_id)
         return container_id

@@ -47,15 +47,30 @@ def access(server: Server, behind: Asked, clock: FakeClock | None = None) -> Nod
     return NodeAccess(behind, DelegatedAccess(server.as_identity(NODE), clock or FakeClock()), node="n1")
 
 
-@pytest.mark.parametrize(("path", "expected"), [
-    ("/healthz", ("healthz", "proxy")), ("/healthz/ping", ("healthz", "proxy")), ("/healthzz", ("proxy",)),
-    ("/configz", ("configz", "proxy")), ("/pods", ("pods", "proxy")), ("/pods/", ("pods", "proxy")),
-    ("/runningpods/", ("pods", "proxy")), ("/metrics", ("metrics",)), ("/metrics/cadvisor", ("metrics",)),
-    ("/metricsx", ("proxy",)), ("/stats/summary", ("stats",)), ("/logs/a", ("log",)),
-    ("/checkpoint/a", ("checkpoint",)),
-    ("/containerLogs/default/p/c", ("proxy",)), ("/exec/default/p/c", ("proxy",)), ("/", ("proxy",)), ("", ("proxy",)),
-    ("//metrics", ("proxy",)), ("/x/../metrics", ("proxy",)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/healthz", ("healthz", "proxy")),
+        ("/healthz/ping", ("healthz", "proxy")),
+        ("/healthzz", ("proxy",)),
+        ("/configz", ("configz", "proxy")),
+        ("/pods", ("pods", "proxy")),
+        ("/pods/", ("pods", "proxy")),
+        ("/runningpods/", ("pods", "proxy")),
+        ("/metrics", ("metrics",)),
+        ("/metrics/cadvisor", ("metrics",)),
+        ("/metricsx", ("proxy",)),
+        ("/stats/summary", ("stats",)),
+        ("/logs/a", ("log",)),
+        ("/checkpoint/a", ("checkpoint",)),
+        ("/containerLogs/default/p/c", ("proxy",)),
+        ("/exec/default/p/c", ("proxy",)),
+        ("/", ("proxy",)),
+        ("", ("proxy",)),
+        ("//metrics", ("proxy",)),
+        ("/x/../metrics", ("proxy",)),
+    ],
+)
 def test_what_a_path_needs(path: str, expected: tuple[str, ...]) -> None:
     assert subresources(path) == expected
 
@@ -63,8 +78,13 @@ def test_what_a_path_needs(path: str, expected: tuple[str, ...]) -> None:
 async def test_nobody_is_refused(server: Server, tmp_path: Path) -> None:
     behind = Asked()
     check = access(server, behind)
-    for headers in ({}, {"authorization": "Basic eA=="}, {"authorization": "Bearer nonsense"}, {"authorization": "x"},
-                    {"authorization": f"Bearer {'x' * (LONGEST_TOKEN + 1)}"}):
+    for headers in (
+        {},
+        {"authorization": "Basic eA=="},
+        {"authorization": "Bearer nonsense"},
+        {"authorization": "x"},
+        {"authorization": f"Bearer {'x' * (LONGEST_TOKEN + 1)}"},
+    ):
         for path in ("/healthz", "/metrics", "/containerLogs/default/p/c"):
             answer = await check(Request("GET", path, headers=headers))
             assert (answer.status, answer.body) == (401, b"Unauthorized")
@@ -78,13 +98,16 @@ async def test_a_certificate_without_a_right_gets_403_and_the_reason(server: Ser
     jane = der(tmp_path, "jane")
     answer = await access(server, behind)(Request("GET", "/pods", peer_certificate=jane))
     assert (answer.status, answer.body) == (
-        403, b"Forbidden (user=jane, verb=get, resource=nodes, subresource(s)=[pods proxy])\n")
+        403,
+        b"Forbidden (user=jane, verb=get, resource=nodes, subresource(s)=[pods proxy])\n",
+    )
     assert behind.requests == []
 
 
 async def test_a_right_to_one_node_and_one_subresource_is_that_and_no_more(server: Server, tmp_path: Path) -> None:
-    await grant(server, rule("get", "nodes/pods", resourceNames=["n1"]), rule("get", "nodes/metrics"),
-                kind="ClusterRole")
+    await grant(
+        server, rule("get", "nodes/pods", resourceNames=["n1"]), rule("get", "nodes/metrics"), kind="ClusterRole"
+    )
     behind, jane = Asked(), der(tmp_path, "jane")
     check = access(server, behind)
     other = NodeAccess(behind, DelegatedAccess(server.as_identity(NODE), FakeClock()), node="n2")
@@ -114,8 +137,12 @@ async def test_the_api_servers_own_client_may_and_needs_no_masters(server: Serve
 async def test_a_bearer_token_is_reviewed(server: Server) -> None:
     path = "/api/v1/namespaces/default/serviceaccounts/default/token"
     token = (await send(server, "POST", path, {"spec": {}}))[1]["status"]["token"]
-    await grant(server, rule("get", "nodes/metrics"), kind="ClusterRole",
-                subject={"kind": "ServiceAccount", "name": "default", "namespace": "default"})
+    await grant(
+        server,
+        rule("get", "nodes/metrics"),
+        kind="ClusterRole",
+        subject={"kind": "ServiceAccount", "name": "default", "namespace": "default"},
+    )
     behind = Asked()
     answer = await access(server, behind)(Request("GET", "/metrics", headers={"authorization": f"Bearer {token}"}))
     assert answer.status == 200
@@ -175,6 +202,8 @@ async def test_without_the_api_server_nobody_is_let_through(tmp_path: Path) -> N
     check = NodeAccess(behind, DelegatedAccess(reviews, FakeClock()), node="n1")  # type: ignore[arg-type]
     answer = await check(Request("GET", "/metrics", peer_certificate=der(tmp_path, "jane")))
     assert (answer.status, answer.body) == (
-        500, b"Authorization error (user=jane, verb=get, resource=nodes, subresource=metrics)")
+        500,
+        b"Authorization error (user=jane, verb=get, resource=nodes, subresource=metrics)",
+    )
     assert (await check(Request("GET", "/metrics", headers={"authorization": "Bearer x"}))).status == 401
     assert behind.requests == []

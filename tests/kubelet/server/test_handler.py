@@ -24,7 +24,9 @@ async def test_logs(node: Node) -> None:
     assert await node.ask("/containerLogs/default/web/c1", tailLines="1") == (200, "three\n")
     node.runtime.exit("c1", 0)
     assert await node.ask("/containerLogs/default/web/c1", follow="true", sinceTime="2026-01-01T00:00:01Z") == (
-        200, "two\nthree\n")
+        200,
+        "two\nthree\n",
+    )
 
 
 async def test_logs_since_any_number_of_seconds(node: Node) -> None:
@@ -46,7 +48,9 @@ async def test_logs_of_the_instance_before(node: Node) -> None:
     node.add()
     await node.runs()
     assert await node.ask("/containerLogs/default/web/c1", previous="true") == (
-        400, 'previous terminated container "c1" in pod "web" not found')
+        400,
+        'previous terminated container "c1" in pod "web" not found',
+    )
     write_log(node, "first")
     node.runtime.exit("c1", 1)
     await node.advance(0.5)
@@ -54,13 +58,20 @@ async def test_logs_of_the_instance_before(node: Node) -> None:
     assert await node.ask("/containerLogs/default/web/c1", previous="true") == (200, "first\n")
 
 
-@pytest.mark.parametrize(("path", "query", "status", "text"), [
-    ("/containerLogs/default/no/c1", {}, 404, 'pod "no" does not exist\n'),
-    ("/containerLogs/default/web/no", {}, 404, 'container "no" not found in pod "web"\n'),
-    ("/containerLogs/default/web/c1", {"tailLines": "-1"}, 400,
-     "tailLines: '-1' must be a whole number that is not negative\n"),
-    ("/nothing", {}, 404, "404 page not found\n"),
-])
+@pytest.mark.parametrize(
+    ("path", "query", "status", "text"),
+    [
+        ("/containerLogs/default/no/c1", {}, 404, 'pod "no" does not exist\n'),
+        ("/containerLogs/default/web/no", {}, 404, 'container "no" not found in pod "web"\n'),
+        (
+            "/containerLogs/default/web/c1",
+            {"tailLines": "-1"},
+            400,
+            "tailLines: '-1' must be a whole number that is not negative\n",
+        ),
+        ("/nothing", {}, 404, "404 page not found\n"),
+    ],
+)
 async def test_refusals(node: Node, path: str, query: dict[str, str], status: int, text: str) -> None:
     node.add()
     await node.runs()

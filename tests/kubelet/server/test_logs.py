@@ -35,22 +35,26 @@ async def read(path: Path, **options: object) -> str:
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     return written(
-        tmp_path / "0.log", record(1, "one"), record(2, "tw", "P"), record(3, "o"), record(4, "three", "F", "stderr"))
+        tmp_path / "0.log", record(1, "one"), record(2, "tw", "P"), record(3, "o"), record(4, "three", "F", "stderr")
+    )
 
 
 async def test_pieces_of_a_line_are_joined(log: Path) -> None:
     assert await read(log) == "one\ntwo\nthree\n"
 
 
-@pytest.mark.parametrize(("options", "expected"), [
-    ({"tail": 2}, "two\nthree\n"),
-    ({"tail": 0}, ""),
-    ({"tail": 99}, "one\ntwo\nthree\n"),
-    ({"limit": 5}, "one\nt"),
-    ({"since": TIME.format(3)}, "o\nthree\n"),
-    ({"since": "2026-11-21T03:55:07Z", "tail": 1}, "three\n"),
-    ({"tail": 1, "timestamps": True}, TIME.format(4) + " three\n"),
-])
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"tail": 2}, "two\nthree\n"),
+        ({"tail": 0}, ""),
+        ({"tail": 99}, "one\ntwo\nthree\n"),
+        ({"limit": 5}, "one\nt"),
+        ({"since": TIME.format(3)}, "o\nthree\n"),
+        ({"since": "2026-11-21T03:55:07Z", "tail": 1}, "three\n"),
+        ({"tail": 1, "timestamps": True}, TIME.format(4) + " three\n"),
+    ],
+)
 async def test_options(log: Path, options: dict[str, object], expected: str) -> None:
     assert await read(log, **options) == expected
 
@@ -77,7 +81,8 @@ async def test_following_ends_after_the_last_line_of_the_container(tmp_path: Pat
 
 
 @given(
-    st.lists(st.tuples(st.text("abc", max_size=5), st.booleans()), max_size=12), st.integers(0, 8), st.integers(1, 99))
+    st.lists(st.tuples(st.text("abc", max_size=5), st.booleans()), max_size=12), st.integers(0, 8), st.integers(1, 99)
+)
 def test_the_tail_is_the_end_of_the_whole(pieces: list[tuple[str, bool]], lines: int, block: int) -> None:
     """Read backwards in blocks of any size, across partial records."""
     expected: list[str] = []
@@ -90,5 +95,5 @@ def test_the_tail_is_the_end_of_the_whole(pieces: list[tuple[str, bool]], lines:
         patch.setattr(logs, "BLOCK", block)
         records = (record(n, text, "P" if partial else "F") for n, (text, partial) in enumerate(pieces))
         path = written(Path(home) / "log", *records)
-        last = expected[max(0, len(expected) - lines):]
+        last = expected[max(0, len(expected) - lines) :]
         assert tail_text(path, lines=lines, limit=10_000) == "".join(last)

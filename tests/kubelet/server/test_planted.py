@@ -41,8 +41,13 @@ def plant(kind: str, path: Path, elsewhere: Path) -> None:
             os.mknod(path, 0o600 | 0o020000, os.makedev(1, 5))
 
 
-KINDS = ["link", "directory link", "fifo", "directory",
-         pytest.param("device", marks=pytest.mark.skipif(os.geteuid() != 0, reason="devices need root"))]
+KINDS = [
+    "link",
+    "directory link",
+    "fifo",
+    "directory",
+    pytest.param("device", marks=pytest.mark.skipif(os.geteuid() != 0, reason="devices need root")),
+]
 
 
 @pytest.mark.parametrize("kind", KINDS)

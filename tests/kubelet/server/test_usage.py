@@ -21,8 +21,11 @@ AT = 1_795_215_824_619_000_000
 
 def say(node: Node, *, cpu: int | None = 1_500_000_000, memory: int | None = 716_800) -> None:
     running = node.runtime.running("c1")
-    node.runtime.stats = [ContainerStats(
-        id=running.id, name="c1", labels=running.labels, timestamp=AT, cpu_usage=cpu, memory_working_set=memory)]
+    node.runtime.stats = [
+        ContainerStats(
+            id=running.id, name="c1", labels=running.labels, timestamp=AT, cpu_usage=cpu, memory_working_set=memory
+        )
+    ]
 
 
 async def test_usage_of_containers_pods_and_node(node: Node) -> None:
@@ -74,18 +77,25 @@ async def test_throttling_of_containers_with_a_quota(node: Node) -> None:
     _, text = await node.ask("/metrics/cadvisor")
     values = {line.partition("{")[0]: line.rpartition(" ")[2] for line in text.splitlines() if line[0] != "#"}
     assert values == {
-        "container_cpu_cfs_periods_total": "200", "container_cpu_cfs_throttled_periods_total": "50",
-        "container_cpu_cfs_throttled_seconds_total": "2.5"}
+        "container_cpu_cfs_periods_total": "200",
+        "container_cpu_cfs_throttled_periods_total": "50",
+        "container_cpu_cfs_throttled_seconds_total": "2.5",
+    }
     assert all('container="c1"' in line and 'pod="web"' in line for line in text.splitlines() if line[0] != "#")
 
 
-@pytest.mark.parametrize(("stat", "expected"), [
-    ("nr_periods 10\nnr_throttled 4\nthrottled_time 2500000000", Throttling(periods=10, throttled=4, seconds=2.5)),
-    ("usage_usec 1\nnr_periods 10\nnr_throttled 4\nthrottled_usec 2500000",
-     Throttling(periods=10, throttled=4, seconds=2.5)),
-    ("nr_periods 0\nnr_throttled 0\nthrottled_time 0", None),
-    ("usage_usec 1", None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("stat", "expected"),
+    [
+        ("nr_periods 10\nnr_throttled 4\nthrottled_time 2500000000", Throttling(periods=10, throttled=4, seconds=2.5)),
+        (
+            "usage_usec 1\nnr_periods 10\nnr_throttled 4\nthrottled_usec 2500000",
+            Throttling(periods=10, throttled=4, seconds=2.5),
+        ),
+        ("nr_periods 0\nnr_throttled 0\nthrottled_time 0", None),
+        ("usage_usec 1", None),
+    ],
+)
 def test_both_kernels_spellings(stat: str, expected: Throttling | None) -> None:
     assert counted(stat) == expected
 
@@ -111,7 +121,8 @@ def test_configuration_that_is_not_as_usual(node: Node) -> None:
 def test_labels_are_escaped_and_empty_families_left_out() -> None:
     family = Family("a", "gauge", "A.", (Sample(0.5, {"x": 'say "hi"\n\\'}),))
     assert exposition((Family("b", "gauge", "B.", ()), family)).decode().splitlines()[2:] == [
-        'a{x="say \\"hi\\"\\n\\\\"} 0.5']
+        'a{x="say \\"hi\\"\\n\\\\"} 0.5'
+    ]
 
 
 def test_the_machine_itself() -> None:

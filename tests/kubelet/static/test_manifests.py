@@ -33,8 +33,10 @@ def test_a_manifest_becomes_a_pod_of_this_node() -> None:
     meta = found.metadata
     assert (meta.name, meta.namespace, meta.labels, found.spec.node_name) == ("web-n1", "default", {"app": "web"}, "n1")
     assert meta.annotations == {
-        "kubernetes.io/config.source": "file", "kubernetes.io/config.hash": meta.uid,
-        "kubernetes.io/config.seen": "2026-01-01T00:00:00Z"}
+        "kubernetes.io/config.source": "file",
+        "kubernetes.io/config.hash": meta.uid,
+        "kubernetes.io/config.seen": "2026-01-01T00:00:00Z",
+    }
     assert (found.spec.tolerations[-1].operator, found.spec.tolerations[-1].effect) == ("Exists", "NoExecute")
     assert (found.status.phase, found.status.qos_class) == ("Pending", "Guaranteed")
     assert found.spec.restart_policy == "Always", "defaults are filled in"
@@ -44,26 +46,49 @@ def test_a_manifest_becomes_a_pod_of_this_node() -> None:
 
 
 def test_the_uid_is_of_what_the_file_says_and_where_it_lies() -> None:
-    as_json = json.dumps({
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "labels": {"app": "web"}},
-        "spec": {"containers": [{"name": "c1", "image": "app:1", "resources": {
-            "requests": {"cpu": 1, "memory": "64Mi"}, "limits": {"cpu": 1, "memory": "64Mi"}}}]}}).encode()
+    as_json = json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "web", "labels": {"app": "web"}},
+            "spec": {
+                "containers": [
+                    {
+                        "name": "c1",
+                        "image": "app:1",
+                        "resources": {"requests": {"cpu": 1, "memory": "64Mi"}, "limits": {"cpu": 1, "memory": "64Mi"}},
+                    }
+                ]
+            },
+        }
+    ).encode()
     assert len(pod().metadata.uid) == 32
     assert pod(as_json).metadata.uid == pod().metadata.uid, "JSON is YAML"
     others = (pod(YAML.replace(b"app:1", b"app:2")), pod(path="/etc/x.yaml"), pod(node="n2"))
     assert len({pod().metadata.uid, *(each.metadata.uid for each in others)}) == 4
 
 
-@pytest.mark.parametrize(("content", "why"), [
-    (b"", "one object"), (b"[]", "one object"), (YAML + b"---" + YAML, "one object"), (b"{", "neither YAML nor JSON"),
-    (b"\xff\xfe\x00", "neither YAML nor JSON"), (YAML.replace(b"kind: Pod", b"kind: Secret"), "v1 Pod, not v1 Secret"),
-    (YAML.replace(b"name: c1", b"name: C_1"), "spec.containers"), (YAML.replace(b"cpu: 1", b"cpu: [1]"), "quantity"),
-    (YAML.replace(b"name: web", b"deletionTimestamp: 2026-01-01T00:00:00Z, name: web"), "deletionTimestamp"),
-    (YAML.replace(b"metadata: {name: web, labels: {app: web}}", b"metadata: {}"), "name"),
-    (YAML + b"  serviceAccountName: default\n", "may not reference serviceaccounts"),
-    (YAML + b"  volumes: [{name: v, secret: {secretName: s}}]\n", "may not reference secrets"),
-    (YAML + b"  volumes: [{name: v, persistentVolumeClaim: {claimName: c}}]\n", "may not reference persistentvolumecl"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "one object"),
+        (b"[]", "one object"),
+        (YAML + b"---" + YAML, "one object"),
+        (b"{", "neither YAML nor JSON"),
+        (b"\xff\xfe\x00", "neither YAML nor JSON"),
+        (YAML.replace(b"kind: Pod", b"kind: Secret"), "v1 Pod, not v1 Secret"),
+        (YAML.replace(b"name: c1", b"name: C_1"), "spec.containers"),
+        (YAML.replace(b"cpu: 1", b"cpu: [1]"), "quantity"),
+        (YAML.replace(b"name: web", b"deletionTimestamp: 2026-01-01T00:00:00Z, name: web"), "deletionTimestamp"),
+        (YAML.replace(b"metadata: {name: web, labels: {app: web}}", b"metadata: {}"), "name"),
+        (YAML + b"  serviceAccountName: default\n", "may not reference serviceaccounts"),
+        (YAML + b"  volumes: [{name: v, secret: {secretName: s}}]\n", "may not reference secrets"),
+        (
+            YAML + b"  volumes: [{name: v, persistentVolumeClaim: {claimName: c}}]\n",
+            "may not reference persistentvolumecl",
+        ),
+    ],
+)
 def test_what_is_no_manifest_is_refused(content: bytes, why: str) -> None:
     with pytest.raises(BadManifest, match=why):
         pod(content)

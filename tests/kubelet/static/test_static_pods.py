@@ -141,8 +141,9 @@ async def test_a_change_of_the_mirrors_resources_changes_nothing(node: Node) -> 
     """The API refuses it; and if it did not, nobody would look at it."""
     await runs(node, manifest(container("s1", resources={"limits": {"cpu": "100m"}, "requests": {"cpu": "100m"}})))
     calls = list(node.runtime.calls)
-    node.api.change("web-n1", containers=[
-        container("s1", resources={"limits": {"cpu": "200m"}, "requests": {"cpu": "200m"}})])
+    node.api.change(
+        "web-n1", containers=[container("s1", resources={"limits": {"cpu": "200m"}, "requests": {"cpu": "200m"}})]
+    )
     await node.rest()
     await node.advance(61)
     assert [each for each in node.runtime.calls if each not in calls] == []

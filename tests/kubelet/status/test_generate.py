@@ -11,13 +11,7 @@ from podfit.api import codec
 from podfit.api.core.container_status import ContainerStateWaiting
 from podfit.api.core.pods import Pod, PodCondition, PodReadinessGate, PodStatus
 from podfit.decide.container_resources import Machine
-from podfit.kubelet.runtime.types import (
-    ContainerState,
-    ContainerStatus,
-    LinuxResources,
-    SandboxState,
-    SandboxStatus,
-)
+from podfit.kubelet.runtime.types import ContainerState, ContainerStatus, LinuxResources, SandboxState, SandboxStatus
 from podfit.kubelet.status.generate import finished, generate, rejected
 from podfit.kubelet.status.inputs import Failure, Observation, StatusInput
 from support.clock import EPOCH
@@ -26,26 +20,51 @@ from support.pods import container, needs, pod, sidecar
 
 SECOND = 10**9
 START = int(EPOCH.timestamp()) * SECOND
-BOX = SandboxStatus(id="box", name="web", namespace="default", uid="web", attempt=0, state=SandboxState.READY,
-                    created_at=START, ips=("10.0.0.7",))  # fmt: skip
+BOX = SandboxStatus(
+    id="box",
+    name="web",
+    namespace="default",
+    uid="web",
+    attempt=0,
+    state=SandboxState.READY,
+    created_at=START,
+    ips=("10.0.0.7",),
+)
 NO_BOX = replace(BOX, state=SandboxState.NOT_READY)
 WEB = placed(pod(container("c1"), restart_policy="Always"))
 
 
 def instance(name: str = "c1", *, attempt: int = 0, code: int | None = None, **more: Any) -> ContainerStatus:
     """Runs, unless it ended with `code`."""
-    ended: dict[str, Any] = {} if code is None else {
-        "exit_code": code, "finished_at": START + SECOND, "reason": "Error" if code else "Completed"}
+    ended: dict[str, Any] = (
+        {}
+        if code is None
+        else {"exit_code": code, "finished_at": START + SECOND, "reason": "Error" if code else "Completed"}
+    )
     fields = {
-        "id": f"{name}-{attempt}", "name": name, "attempt": attempt, "created_at": START, "started_at": START,
+        "id": f"{name}-{attempt}",
+        "name": name,
+        "attempt": attempt,
+        "created_at": START,
+        "started_at": START,
         "state": ContainerState.RUNNING if code is None else ContainerState.EXITED,
-        "image": "docker.io/library/app:1", "image_ref": "sha256:1", **ended, **more}  # fmt: skip
+        "image": "docker.io/library/app:1",
+        "image_ref": "sha256:1",
+        **ended,
+        **more,
+    }
     return ContainerStatus(**fields)
 
 
 def facts(given: Pod, *instances: ContainerStatus, box: SandboxStatus | None = BOX, **more: Any) -> StatusInput:
-    fields = {"allocated": given, "previous": given.status, "machine": Machine(memory=1 << 30), "node_ip": "192.0.2.1",
-              "now": EPOCH, **more}  # fmt: skip
+    fields = {
+        "allocated": given,
+        "previous": given.status,
+        "machine": Machine(memory=1 << 30),
+        "node_ip": "192.0.2.1",
+        "now": EPOCH,
+        **more,
+    }
     return StatusInput(pod=given, observed=Observation(sandbox=box, containers=instances), **fields)
 
 
@@ -60,8 +79,14 @@ def test_before_anything_runs() -> None:
         "observedGeneration": 1,
         "phase": "Pending",
         "conditions": [
-            {"type": kind, "status": status, "lastProbeTime": None, "lastTransitionTime": "2026-01-01T00:00:00Z",
-             "observedGeneration": 1, **why}
+            {
+                "type": kind,
+                "status": status,
+                "lastProbeTime": None,
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+                "observedGeneration": 1,
+                **why,
+            }
             for kind, status, why in (
                 ("PodReadyToStartContainers", "False", {}),
                 ("Initialized", "True", {}),
@@ -73,12 +98,21 @@ def test_before_anything_runs() -> None:
         "hostIP": "192.0.2.1",
         "hostIPs": [{"ip": "192.0.2.1"}],
         "startTime": "2026-01-01T00:00:00Z",
-        "containerStatuses": [{
-            "name": "c1", "state": {"waiting": {"reason": "ContainerCreating"}}, "lastState": {}, "ready": False,
-            "restartCount": 0, "image": "app:1", "imageID": "", "started": False}],
+        "containerStatuses": [
+            {
+                "name": "c1",
+                "state": {"waiting": {"reason": "ContainerCreating"}},
+                "lastState": {},
+                "ready": False,
+                "restartCount": 0,
+                "image": "app:1",
+                "imageID": "",
+                "started": False,
+            }
+        ],
         "qosClass": "BestEffort",
         "resources": {},
-    }  # fmt: skip
+    }
 
 
 UNREADY = {"reason": "ContainersNotReady", "message": "containers with unready status: [c1]"}
@@ -89,19 +123,38 @@ def test_running() -> None:
     status = codec.to_dict(generate(facts(WEB, instance())))
     assert status["phase"] == "Running"
     assert (status["podIP"], status["podIPs"]) == ("10.0.0.7", [{"ip": "10.0.0.7"}])
-    assert status["containerStatuses"] == [{
-        "name": "c1", "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}, "lastState": {}, "ready": True,
-        "restartCount": 0, "image": "docker.io/library/app:1", "imageID": "sha256:1",
-        "containerID": "containerd://c1-0", "started": True, "resources": {}}]  # fmt: skip
+    assert status["containerStatuses"] == [
+        {
+            "name": "c1",
+            "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}},
+            "lastState": {},
+            "ready": True,
+            "restartCount": 0,
+            "image": "docker.io/library/app:1",
+            "imageID": "sha256:1",
+            "containerID": "containerd://c1-0",
+            "started": True,
+            "resources": {},
+        }
+    ]
     assert [each["status"] for each in status["conditions"]] == ["True"] * 5
 
 
-@pytest.mark.parametrize(("policy", "codes", "phase"), [
-    ("Always", [0], "Running"), ("Always", [1], "Running"),
-    ("OnFailure", [0], "Succeeded"), ("OnFailure", [1], "Running"), ("OnFailure", [0, 1], "Running"),
-    ("Never", [0], "Succeeded"), ("Never", [1], "Failed"), ("Never", [0, 1], "Failed"),
-    ("Never", [0, None], "Running"), ("Never", [1, None], "Running"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("policy", "codes", "phase"),
+    [
+        ("Always", [0], "Running"),
+        ("Always", [1], "Running"),
+        ("OnFailure", [0], "Succeeded"),
+        ("OnFailure", [1], "Running"),
+        ("OnFailure", [0, 1], "Running"),
+        ("Never", [0], "Succeeded"),
+        ("Never", [1], "Failed"),
+        ("Never", [0, 1], "Failed"),
+        ("Never", [0, None], "Running"),
+        ("Never", [1, None], "Running"),
+    ],
+)
 def test_phase_follows_exits_and_policy(policy: str, codes: list[int | None], phase: str) -> None:
     given = placed(pod(*(container(f"c{n}") for n in range(len(codes))), restart_policy=policy))
     seen = facts(given, *(instance(f"c{n}", code=code) for n, code in enumerate(codes)))
@@ -119,8 +172,12 @@ def test_success_is_said_by_conditions_first_and_by_the_phase_when_the_sidecar_e
     done = generate(facts(job, instance("main", code=0), instance("s1", code=0), box=NO_BOX, previous=before))
     assert done.phase == "Succeeded"
     assert holds(done) == [
-        "PodReadyToStartContainers=False", "Initialized=True(PodCompleted)", "Ready=False(PodCompleted)",
-        "ContainersReady=False(PodCompleted)", "PodScheduled=True"]  # fmt: skip
+        "PodReadyToStartContainers=False",
+        "Initialized=True(PodCompleted)",
+        "Ready=False(PodCompleted)",
+        "ContainersReady=False(PodCompleted)",
+        "PodScheduled=True",
+    ]
 
 
 def test_a_deleted_pod_ends_by_its_exit_codes() -> None:
@@ -129,9 +186,15 @@ def test_a_deleted_pod_ends_by_its_exit_codes() -> None:
     assert generate(facts(WEB, instance(code=143), ended=True)).phase == "Failed"
     never_started = generate(facts(WEB, ended=True))
     assert never_started.phase == "Failed"
-    assert codec.to_dict(never_started.container_statuses[0].state) == {"terminated": {
-        "exitCode": 137, "reason": "ContainerStatusUnknown", "startedAt": None, "finishedAt": None,
-        "message": "The container could not be located when the pod was terminated"}}  # fmt: skip
+    assert codec.to_dict(never_started.container_statuses[0].state) == {
+        "terminated": {
+            "exitCode": 137,
+            "reason": "ContainerStatusUnknown",
+            "startedAt": None,
+            "finishedAt": None,
+            "message": "The container could not be located when the pod was terminated",
+        }
+    }
 
 
 def test_a_terminal_phase_is_for_ever() -> None:
@@ -158,7 +221,8 @@ def test_a_disruption_is_told_from_the_start_and_only_once() -> None:
     during = generate(facts(pod, instance(), previous=pod.status, failure=failure))
     found = [each for each in during.conditions if each.type == "DisruptionTarget"]
     assert [(each.status, each.reason, each.message) for each in found] == [
-        ("True", "TerminationByKubelet", "another one came")]
+        ("True", "TerminationByKubelet", "another one came")
+    ]
 
 
 def test_restart_and_back_off() -> None:
@@ -198,7 +262,8 @@ def test_initialisation() -> None:
     first = generate(facts(given, instance("i1")))
     assert first.phase == "Pending"
     assert [each.state.waiting.reason for each in first.init_container_statuses[1:] if each.state.waiting] == [
-        "PodInitializing"] * 2  # fmt: skip
+        "PodInitializing"
+    ] * 2
     assert (first.init_container_statuses[0].ready, first.init_container_statuses[0].started) == (False, True)
     messages = {each.type: each.message for each in first.conditions}
     assert messages["Initialized"] == "containers with incomplete status: [i1 i2 s1]"
@@ -220,7 +285,11 @@ def test_resize_conditions_come_after_foreign_ones_and_go_at_the_end() -> None: 
     progress = PodCondition(type="PodResizeInProgress", status="True", observed_generation=1)
     status = generate(facts(web, instance(), resize_conditions=(pending, progress)))
     assert [each.type for each in status.conditions[:4]] == [
-        "example.com/x", "PodResizePending", "PodResizeInProgress", "PodReadyToStartContainers"]  # fmt: skip
+        "example.com/x",
+        "PodResizePending",
+        "PodResizeInProgress",
+        "PodReadyToStartContainers",
+    ]
     assert status.conditions[1].observed_generation == 2
     over = generate(facts(web, instance(code=0), ended=True, resize_conditions=(pending, progress)))
     assert not [each for each in over.conditions if each.type.startswith("PodResize")]
@@ -266,5 +335,10 @@ def test_host_network_has_the_nodes_address_from_the_start() -> None:
 
 def test_rejected() -> None:
     assert codec.to_dict(rejected(WEB, "OutOfcpu", "no room", EPOCH)) == {
-        "observedGeneration": 1, "phase": "Failed", "reason": "OutOfcpu", "message": "Pod was rejected: no room",
-        "startTime": "2026-01-01T00:00:00Z", "qosClass": "BestEffort"}  # fmt: skip
+        "observedGeneration": 1,
+        "phase": "Failed",
+        "reason": "OutOfcpu",
+        "message": "Pod was rejected: no room",
+        "startTime": "2026-01-01T00:00:00Z",
+        "qosClass": "BestEffort",
+    }

@@ -64,11 +64,19 @@ def found(volume: Path, path: str) -> str:
         return os.path.relpath(os.readlink(f"/proc/self/fd/{descriptor}"), volume)
 
 
-@pytest.mark.parametrize(("links", "path", "where"), [
-    ({}, "a/b", "a/b"), ({}, "./a//b/", "a/b"), ({"l": "a"}, "l/b", "a/b"), ({"a/l": "../a/b"}, "a/l", "a/b"),
-    ({"l": "{volume}/a/b"}, "l", "a/b"), ({"l": "{volume}"}, "l/a", "a"), ({"l": "m", "m": "a"}, "l/b/..", "a"),
-    ({"..data": "a", "key": "..data/b"}, "key", "a/b"),
-])
+@pytest.mark.parametrize(
+    ("links", "path", "where"),
+    [
+        ({}, "a/b", "a/b"),
+        ({}, "./a//b/", "a/b"),
+        ({"l": "a"}, "l/b", "a/b"),
+        ({"a/l": "../a/b"}, "a/l", "a/b"),
+        ({"l": "{volume}/a/b"}, "l", "a/b"),
+        ({"l": "{volume}"}, "l/a", "a"),
+        ({"l": "m", "m": "a"}, "l/b/..", "a"),
+        ({"..data": "a", "key": "..data/b"}, "key", "a/b"),
+    ],
+)
 def test_links_are_followed_inside_of_the_volume(volume: Path, links: dict[str, str], path: str, where: str) -> None:
     (volume / "a" / "b").mkdir(parents=True)
     for name, target in links.items():
@@ -76,9 +84,19 @@ def test_links_are_followed_inside_of_the_volume(volume: Path, links: dict[str, 
     assert found(volume, path) == where
 
 
-@pytest.mark.parametrize(("link", "path"), [
-    ("", ".."), ("", "a/../../x"), ("", "/etc"), ("/etc", "l/passwd"), ("../..", "l/x"), ("a/../../v/a", "l"),
-    ("{volume}/../v/a", "l"), ("{volume}x", "l")])
+@pytest.mark.parametrize(
+    ("link", "path"),
+    [
+        ("", ".."),
+        ("", "a/../../x"),
+        ("", "/etc"),
+        ("/etc", "l/passwd"),
+        ("../..", "l/x"),
+        ("a/../../v/a", "l"),
+        ("{volume}/../v/a", "l"),
+        ("{volume}x", "l"),
+    ],
+)
 def test_what_leads_out_of_the_volume_is_refused(volume: Path, home: Path, link: str, path: str) -> None:
     (volume / "a").mkdir()
     if link:
@@ -134,6 +152,7 @@ def test_files_directories_and_fifos_are_bound_and_removed(volume: Path, home: P
 @as_root
 def test_what_is_still_mounted_is_not_deleted(volume: Path, home: Path, host: Path) -> None:
     """Should the list of mounts not show one, what is mounted there stays as it is."""
+
     class Forgetful(TmpfsMounter):
         def unmount(self, target: Path) -> None:
             pass
@@ -163,7 +182,7 @@ def test_mounts_are_found_whatever_letters_their_path_has(tmp_path: Path) -> Non
 @as_root
 @pytest.mark.parametrize("seconds", [2, pytest.param(60, marks=pytest.mark.campaign)])
 def test_nothing_of_the_host_is_bound_while_the_sub_path_is_exchanged(
-    volume: Path, home: Path, host: Path, seconds: int, figure: Callable[[str, object], None],
+    volume: Path, home: Path, host: Path, seconds: int, figure: Callable[[str, object], None]
 ) -> None:
     """Read and written through what is bound, as a container would."""
     mounter, bound, refused = TmpfsMounter(), 0, 0

@@ -106,7 +106,7 @@ async def test_mounting_again_asks_for_no_token_until_four_fifths_are_over(stage
 @pytest.mark.parametrize("seconds", [3600.0, -3600.0, 86400.0, -86400.0, 10 * 365.25 * 86400, -10 * 365.25 * 86400])
 async def test_the_token_is_good_again_when_it_is_mounted_after_the_time_of_day_was_set(
     stage: Stage, seconds: float
-) -> None:  # fmt: skip
+) -> None:
     of = await stage.pod()
     await stage.token(of)
     for jump in (seconds, -seconds):

@@ -47,10 +47,16 @@ def made(tmp_path: Path, client: Client, clock: FakeClock) -> Volumes:
 def pod_with(source: dict[str, Any], **mount: Any) -> Pod:
     mounts = [{"name": "v", "mountPath": "/v", **mount}]
     resources = {"limits": {"cpu": "500m"}}
-    return codec.convert({
-        "metadata": {"name": "web", "namespace": "ns", "uid": "u", "labels": {"app": "x"}},
-        "spec": {"volumes": [{"name": "v", **source}],
-                 "containers": [{"name": "c1", "volumeMounts": mounts, "resources": resources}]}}, Pod)
+    return codec.convert(
+        {
+            "metadata": {"name": "web", "namespace": "ns", "uid": "u", "labels": {"app": "x"}},
+            "spec": {
+                "volumes": [{"name": "v", **source}],
+                "containers": [{"name": "c1", "volumeMounts": mounts, "resources": resources}],
+            },
+        },
+        Pod,
+    )
 
 
 async def shown(volumes: Volumes, source: dict[str, Any]) -> dict[str, str]:
@@ -58,35 +64,59 @@ async def shown(volumes: Volumes, source: dict[str, Any]) -> dict[str, str]:
     return {each: (path / each).read_text() for each in sorted(os.listdir(path)) if not each.startswith("..")}
 
 
-@pytest.mark.parametrize(("source", "expected"), [
-    ({"configMap": {"name": "cm"}}, {"a": "1", "b": "2"}),
-    ({"configMap": {"name": "cm", "items": [{"key": "a", "path": "z"}]}}, {"z": "1"}),
-    ({"configMap": {"name": "none", "optional": True}}, {}),
-    ({"secret": {"secretName": "s"}}, {"k": "secret"}),
-    ({"emptyDir": {}}, {}),
-    ({"downwardAPI": {"items": [
-        {"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}},
-        {"path": "cpu", "resourceFieldRef": {"containerName": "c1", "resource": "limits.cpu", "divisor": "1m"}}]}},
-     {"cpu": "500", "labels": 'app="x"'}),
-    ({"projected": {"sources": [{"configMap": {"name": "cm"}}, {"secret": {"name": "s"}}]}},
-     {"a": "1", "b": "2", "k": "secret"}),
-])
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ({"configMap": {"name": "cm"}}, {"a": "1", "b": "2"}),
+        ({"configMap": {"name": "cm", "items": [{"key": "a", "path": "z"}]}}, {"z": "1"}),
+        ({"configMap": {"name": "none", "optional": True}}, {}),
+        ({"secret": {"secretName": "s"}}, {"k": "secret"}),
+        ({"emptyDir": {}}, {}),
+        (
+            {
+                "downwardAPI": {
+                    "items": [
+                        {"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}},
+                        {
+                            "path": "cpu",
+                            "resourceFieldRef": {"containerName": "c1", "resource": "limits.cpu", "divisor": "1m"},
+                        },
+                    ]
+                }
+            },
+            {"cpu": "500", "labels": 'app="x"'},
+        ),
+        (
+            {"projected": {"sources": [{"configMap": {"name": "cm"}}, {"secret": {"name": "s"}}]}},
+            {"a": "1", "b": "2", "k": "secret"},
+        ),
+    ],
+)
 async def test_contents(volumes: Volumes, source: dict[str, Any], expected: dict[str, str]) -> None:
     assert await shown(volumes, source) == expected
 
 
-@pytest.mark.parametrize(("source", "problem"), [
-    ({"configMap": {"name": "none"}}, 'configmap "none" not found'),
-    ({"configMap": {"name": "cm", "items": [{"key": "no", "path": "z"}]}},
-     "configmap references non-existent config key: no"),
-    ({"hostPath": {"path": "/nonexistent-x", "type": "Directory"}},
-     "hostPath type check failed: /nonexistent-x is not a directory"),
-    ({"hostPath": {"path": "/etc", "type": "Socket"}}, "hostPath type check failed: /etc is not a socket file"),
-    ({"hostPath": {"path": "/etc", "type": "File"}}, "hostPath type check failed: /etc is not a file"),
-    ({"nfs": {"server": "x", "path": "/"}}, "podfit cannot mount volumes of kind nfs"),
-    ({"projected": {"sources": [{"clusterTrustBundle": {"path": "t"}}]}},
-     "podfit projects configMap, secret, downwardAPI and serviceAccountToken sources only"),
-])
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [
+        ({"configMap": {"name": "none"}}, 'configmap "none" not found'),
+        (
+            {"configMap": {"name": "cm", "items": [{"key": "no", "path": "z"}]}},
+            "configmap references non-existent config key: no",
+        ),
+        (
+            {"hostPath": {"path": "/nonexistent-x", "type": "Directory"}},
+            "hostPath type check failed: /nonexistent-x is not a directory",
+        ),
+        ({"hostPath": {"path": "/etc", "type": "Socket"}}, "hostPath type check failed: /etc is not a socket file"),
+        ({"hostPath": {"path": "/etc", "type": "File"}}, "hostPath type check failed: /etc is not a file"),
+        ({"nfs": {"server": "x", "path": "/"}}, "podfit cannot mount volumes of kind nfs"),
+        (
+            {"projected": {"sources": [{"clusterTrustBundle": {"path": "t"}}]}},
+            "podfit projects configMap, secret, downwardAPI and serviceAccountToken sources only",
+        ),
+    ],
+)
 async def test_refusals(volumes: Volumes, source: dict[str, Any], problem: str) -> None:
     with pytest.raises(MountError) as caught:
         await volumes.mount(pod_with(source))
@@ -165,14 +195,20 @@ async def test_memory_is_a_tmpfs_of_the_size_asked_for_and_is_unmounted_at_the_e
     assert not path.exists()
 
 
-@pytest.mark.parametrize("source", [
-    {"configMap": {"name": "big", "items": [{"key": "k", "path": f"p{n}"} for n in range(40)]}},
-    {"projected": {"sources": [{"configMap": {"name": "big", "items": [{"key": "k", "path": "p"}]}}] * 40}},
-    {"downwardAPI": {"items": [
-        {"path": f"p{n}", "fieldRef": {"fieldPath": "metadata.labels"}} for n in range(10_001)]}},
-])
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"configMap": {"name": "big", "items": [{"key": "k", "path": f"p{n}"} for n in range(40)]}},
+        {"projected": {"sources": [{"configMap": {"name": "big", "items": [{"key": "k", "path": "p"}]}}] * 40}},
+        {
+            "downwardAPI": {
+                "items": [{"path": f"p{n}", "fieldRef": {"fieldPath": "metadata.labels"}} for n in range(10_001)]
+            }
+        },
+    ],
+)
 async def test_what_is_written_into_a_volume_has_a_bound(
-    volumes: Volumes, api: NodeApi, source: dict[str, Any],
+    volumes: Volumes, api: NodeApi, source: dict[str, Any]
 ) -> None:
     api.put("configmaps", {"metadata": {"name": "big", "namespace": "ns"}, "data": {"k": "x" * 1_000_000}})
     with pytest.raises(MountError, match="the files of the volume take more than 33554432 bytes or 10000 files"):
@@ -221,10 +257,16 @@ async def test_keys_and_tokens_are_read_only_and_their_directory_is_the_kubelets
 
 async def test_a_container_has_at_most_a_thousand_mounts(volumes: Volumes) -> None:
     mounts = [{"name": "v", "mountPath": f"/v{n}"} for n in range(1001)]
-    pod = codec.convert({
-        "metadata": {"name": "web", "namespace": "ns", "uid": "u"},
-        "spec": {"volumes": [{"name": "v", "emptyDir": {}}],
-                 "containers": [{"name": "c1", "volumeMounts": mounts}]}}, Pod)
+    pod = codec.convert(
+        {
+            "metadata": {"name": "web", "namespace": "ns", "uid": "u"},
+            "spec": {
+                "volumes": [{"name": "v", "emptyDir": {}}],
+                "containers": [{"name": "c1", "volumeMounts": mounts}],
+            },
+        },
+        Pod,
+    )
     paths = await volumes.mount(pod)
     with pytest.raises(Unsupported, match="1001 volume mounts, podfit makes at most 1000"):
         await volumes.container_mounts(pod, pod.spec.containers[0], paths, {})

@@ -74,9 +74,7 @@ def _well(store: EtcdStore) -> bool:
     return store.healthy
 
 
-async def test_after_a_gap_watchers_are_told_and_begin_anew(
-    etcd_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_after_a_gap_watchers_are_told_and_begin_anew(etcd_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The stream breaks, and before it is back the others write and compact."""
     store = await open_etcd(etcd_url)
     other = await open_etcd(etcd_url, prefix=store._keys.prefix.removesuffix("/"))

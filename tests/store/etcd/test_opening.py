@@ -94,17 +94,26 @@ async def test_etcd_behind_tls_wants_a_certificate_of_its_authority(
     stranger = Authority.load(tmp_path / "other", clock=clock)
     foreign = stranger.client("etcd-client", user="apiserver")
     ca = tmp_path / "pki" / "ca.crt"
-    flags = ("--cert-file", str(server.certificate_file), "--key-file", str(server.key_file),
-             "--client-cert-auth", "--trusted-ca-file", str(ca))  # fmt: skip
+    flags = (
+        "--cert-file",
+        str(server.certificate_file),
+        "--key-file",
+        str(server.key_file),
+        "--client-cert-auth",
+        "--trusted-ca-file",
+        str(ca),
+    )
     with etcd_cluster(1, *flags, tls=authority.client("health", user="health"), ca=ca) as (member,):
-        good = EtcdOptions(servers=(member.client,), ca_file=ca, cert_file=client.certificate_file,
-                           key_file=client.key_file)  # fmt: skip
+        good = EtcdOptions(
+            servers=(member.client,), ca_file=ca, cert_file=client.certificate_file, key_file=client.key_file
+        )
         store = await etcd_store(good)
         assert await store.get("/nothing") is None
         await store.close()
         wrong_authority = EtcdOptions(servers=good.servers, ca_file=tmp_path / "other" / "ca.crt")
-        wrong_client = EtcdOptions(servers=good.servers, ca_file=ca, cert_file=foreign.certificate_file,
-                                   key_file=foreign.key_file)  # fmt: skip
+        wrong_client = EtcdOptions(
+            servers=good.servers, ca_file=ca, cert_file=foreign.certificate_file, key_file=foreign.key_file
+        )
         for options in (wrong_authority, wrong_client):
             with pytest.raises(StoreUnavailable, match=member.client):
                 await etcd_store(options)

@@ -35,15 +35,19 @@ def to_v1(autoscaler: v2.HorizontalPodAutoscaler) -> v1.HorizontalPodAutoscaler:
     return v1.HorizontalPodAutoscaler(
         metadata=_annotated(autoscaler.metadata, texts),
         spec=v1.HorizontalPodAutoscalerSpec(
-            max_replicas=spec.max_replicas, min_replicas=spec.min_replicas, target_cpu_utilization_percentage=percent,
+            max_replicas=spec.max_replicas,
+            min_replicas=spec.min_replicas,
+            target_cpu_utilization_percentage=percent,
             scale_target_ref=v1.CrossVersionObjectReference(api_version=ref.api_version, kind=ref.kind, name=ref.name),
         ),
         status=v1.HorizontalPodAutoscalerStatus(
-            current_cpu_utilization_percentage=current, current_replicas=status.current_replicas,
-            desired_replicas=status.desired_replicas, last_scale_time=status.last_scale_time,
+            current_cpu_utilization_percentage=current,
+            current_replicas=status.current_replicas,
+            desired_replicas=status.desired_replicas,
+            last_scale_time=status.last_scale_time,
             observed_generation=status.observed_generation,
         ),
-    )  # fmt: skip
+    )
 
 
 def to_v2(autoscaler: v1.HorizontalPodAutoscaler) -> v2.HorizontalPodAutoscaler:
@@ -58,16 +62,21 @@ def to_v2(autoscaler: v1.HorizontalPodAutoscaler) -> v2.HorizontalPodAutoscaler:
     return v2.HorizontalPodAutoscaler(
         metadata=_annotated(autoscaler.metadata, {}),
         spec=v2.HorizontalPodAutoscalerSpec(
-            max_replicas=spec.max_replicas, min_replicas=spec.min_replicas, metrics=metrics,
+            max_replicas=spec.max_replicas,
+            min_replicas=spec.min_replicas,
+            metrics=metrics,
             behavior=_read(texts.get(BEHAVIOR), v2.HorizontalPodAutoscalerBehavior, _from_go),
             scale_target_ref=v2.CrossVersionObjectReference(api_version=ref.api_version, kind=ref.kind, name=ref.name),
         ),
         status=v2.HorizontalPodAutoscalerStatus(
-            conditions=conditions or (), current_metrics=current or None, current_replicas=status.current_replicas,
-            desired_replicas=status.desired_replicas, last_scale_time=status.last_scale_time,
+            conditions=conditions or (),
+            current_metrics=current or None,
+            current_replicas=status.current_replicas,
+            desired_replicas=status.desired_replicas,
+            last_scale_time=status.last_scale_time,
             observed_generation=status.observed_generation,
         ),
-    )  # fmt: skip
+    )
 
 
 def _annotated(meta: ObjectMeta, texts: dict[str, str]) -> ObjectMeta:
@@ -168,9 +177,11 @@ def _go_rules(rules: v2.HPAScalingRules | None) -> dict[str, Any] | None:
         {"Type": each.type, "Value": each.value, "PeriodSeconds": each.period_seconds} for each in rules.policies
     ]
     return {
-        "StabilizationWindowSeconds": rules.stabilization_window_seconds, "SelectPolicy": rules.select_policy,
-        "Policies": policies or None, "Tolerance": str(rules.tolerance) if rules.tolerance is not None else None,
-    }  # fmt: skip
+        "StabilizationWindowSeconds": rules.stabilization_window_seconds,
+        "SelectPolicy": rules.select_policy,
+        "Policies": policies or None,
+        "Tolerance": str(rules.tolerance) if rules.tolerance is not None else None,
+    }
 
 
 def _from_go(value: Any) -> Any:

@@ -8,13 +8,25 @@ _GROUP = "admissionregistration.k8s.io"
 
 KINDS: tuple[ResourceInfo, ...] = (
     ResourceInfo(
-        type=MutatingWebhookConfiguration, group=_GROUP, resource="mutatingwebhookconfigurations",
-        singular="mutatingwebhookconfiguration", namespaced=False, categories=("api-extensions",),
-        counted=lambda o: o.webhooks, columns=columns.WEBHOOKS, row=columns.webhooks_row,
+        type=MutatingWebhookConfiguration,
+        group=_GROUP,
+        resource="mutatingwebhookconfigurations",
+        singular="mutatingwebhookconfiguration",
+        namespaced=False,
+        categories=("api-extensions",),
+        counted=lambda o: o.webhooks,
+        columns=columns.WEBHOOKS,
+        row=columns.webhooks_row,
     ),
     ResourceInfo(
-        type=ValidatingWebhookConfiguration, group=_GROUP, resource="validatingwebhookconfigurations",
-        singular="validatingwebhookconfiguration", namespaced=False, categories=("api-extensions",),
-        counted=lambda o: o.webhooks, columns=columns.WEBHOOKS, row=columns.webhooks_row,
+        type=ValidatingWebhookConfiguration,
+        group=_GROUP,
+        resource="validatingwebhookconfigurations",
+        singular="validatingwebhookconfiguration",
+        namespaced=False,
+        categories=("api-extensions",),
+        counted=lambda o: o.webhooks,
+        columns=columns.WEBHOOKS,
+        row=columns.webhooks_row,
     ),
-)  # fmt: skip
+)

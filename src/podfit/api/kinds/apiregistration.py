@@ -26,7 +26,14 @@ def _row(registered: APIService, now: str) -> list[Any]:
 
 KINDS: tuple[ResourceInfo, ...] = (
     ResourceInfo(
-        type=APIService, group="apiregistration.k8s.io", resource="apiservices", singular="apiservice",
-        namespaced=False, categories=("api-extensions",), subresources=(STATUS,), columns=_COLUMNS, row=_row,
+        type=APIService,
+        group="apiregistration.k8s.io",
+        resource="apiservices",
+        singular="apiservice",
+        namespaced=False,
+        categories=("api-extensions",),
+        subresources=(STATUS,),
+        columns=_COLUMNS,
+        row=_row,
     ),
-)  # fmt: skip
+)

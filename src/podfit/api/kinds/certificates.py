@@ -8,12 +8,13 @@ from podfit.api.registry import STATUS, Column, ResourceInfo, Subresource
 from podfit.core.durations import human_duration
 
 _COLUMNS = (
-    NAME, AGE,
+    NAME,
+    AGE,
     Column("SignerName", description="Who is asked to sign."),
     Column("Requestor", description="Who asked."),
     Column("RequestedDuration", description="How long the certificate is to be good for."),
     Column("Condition", description="Whether it is approved or denied, has failed, and is issued."),
-)  # fmt: skip
+)
 
 
 def _row(asked: CertificateSigningRequest, now: str) -> list[Any]:
@@ -31,9 +32,15 @@ def _state(asked: CertificateSigningRequest) -> str:
 
 KINDS: tuple[ResourceInfo, ...] = (
     ResourceInfo(
-        type=CertificateSigningRequest, group=GROUP, resource="certificatesigningrequests",
-        singular="certificatesigningrequest", short_names=("csr",), namespaced=False,
-        subresources=(Subresource("approval"), STATUS), columns=_COLUMNS, row=_row,
+        type=CertificateSigningRequest,
+        group=GROUP,
+        resource="certificatesigningrequests",
+        singular="certificatesigningrequest",
+        short_names=("csr",),
+        namespaced=False,
+        subresources=(Subresource("approval"), STATUS),
+        columns=_COLUMNS,
+        row=_row,
         fields={"spec.signerName": lambda o: o.spec.signer_name},
     ),
-)  # fmt: skip
+)

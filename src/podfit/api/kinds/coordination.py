@@ -6,7 +6,12 @@ from podfit.api.registry import ResourceInfo
 
 KINDS: tuple[ResourceInfo, ...] = (
     ResourceInfo(
-        type=Lease, created_by_update=True, group="coordination.k8s.io", resource="leases", singular="lease",
-        columns=columns.LEASE, row=columns.lease_row,
+        type=Lease,
+        created_by_update=True,
+        group="coordination.k8s.io",
+        resource="leases",
+        singular="lease",
+        columns=columns.LEASE,
+        row=columns.lease_row,
     ),
-)  # fmt: skip
+)

@@ -6,7 +6,12 @@ from podfit.api.registry import ResourceInfo
 
 KINDS: tuple[ResourceInfo, ...] = (
     ResourceInfo(
-        type=EndpointSlice, group="discovery.k8s.io", resource="endpointslices", singular="endpointslice",
-        columns=SLICE, row=slice_row, counted=lambda o: (o.address_type, o.endpoints, o.ports),
+        type=EndpointSlice,
+        group="discovery.k8s.io",
+        resource="endpointslices",
+        singular="endpointslice",
+        columns=SLICE,
+        row=slice_row,
+        counted=lambda o: (o.address_type, o.endpoints, o.ports),
     ),
-)  # fmt: skip
+)

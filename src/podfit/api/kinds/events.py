@@ -9,8 +9,14 @@ _STORED = next(info for info in core.KINDS if info.resource == "events")
 
 KINDS: tuple[ResourceInfo, ...] = (
     ResourceInfo(
-        type=Event, created_by_update=True, group="events.k8s.io", resource="events", singular="event",
-        short_names=("ev",), columns=columns.EVENT, row=lambda obj, now: columns.event_row(to_core(obj), now),
+        type=Event,
+        created_by_update=True,
+        group="events.k8s.io",
+        resource="events",
+        singular="event",
+        short_names=("ev",),
+        columns=columns.EVENT,
+        row=lambda obj, now: columns.event_row(to_core(obj), now),
         conversion=Conversion(_STORED, shown=from_core, kept=to_core),
         fields={
             "regarding.kind": lambda o: o.regarding.kind,
@@ -25,4 +31,4 @@ KINDS: tuple[ResourceInfo, ...] = (
             "type": lambda o: o.type,
         },
     ),
-)  # fmt: skip
+)

@@ -6,7 +6,12 @@ from podfit.api.storage_columns import RUNTIME, runtime_row
 
 KINDS: tuple[ResourceInfo, ...] = (
     ResourceInfo(
-        type=RuntimeClass, group="node.k8s.io", resource="runtimeclasses", singular="runtimeclass", namespaced=False,
-        columns=RUNTIME, row=runtime_row,
+        type=RuntimeClass,
+        group="node.k8s.io",
+        resource="runtimeclasses",
+        singular="runtimeclass",
+        namespaced=False,
+        columns=RUNTIME,
+        row=runtime_row,
     ),
-)  # fmt: skip
+)

@@ -7,8 +7,15 @@ from podfit.api.registry import STATUS, ResourceInfo, Subresource
 EVICTION = Subresource("eviction", ("create",), "Eviction", "policy", "v1", Eviction)
 KINDS: tuple[ResourceInfo, ...] = (
     ResourceInfo(
-        type=PodDisruptionBudget, group="policy", resource="poddisruptionbudgets", singular="poddisruptionbudget",
-        short_names=("pdb",), unconditional=False, subresources=(STATUS,), counted=lambda o: o.spec,
-        columns=columns.BUDGET, row=columns.budget_row,
+        type=PodDisruptionBudget,
+        group="policy",
+        resource="poddisruptionbudgets",
+        singular="poddisruptionbudget",
+        short_names=("pdb",),
+        unconditional=False,
+        subresources=(STATUS,),
+        counted=lambda o: o.spec,
+        columns=columns.BUDGET,
+        row=columns.budget_row,
     ),
-)  # fmt: skip
+)

@@ -6,8 +6,14 @@ from podfit.api.scheduling import PriorityClass
 
 KINDS: tuple[ResourceInfo, ...] = (
     ResourceInfo(
-        type=PriorityClass, group="scheduling.k8s.io", resource="priorityclasses", singular="priorityclass",
-        short_names=("pc",), namespaced=False, counted=lambda _: None,  # a class never changes
-        columns=columns.PRIORITY_CLASS, row=columns.priority_class_row,
+        type=PriorityClass,
+        group="scheduling.k8s.io",
+        resource="priorityclasses",
+        singular="priorityclass",
+        short_names=("pc",),
+        namespaced=False,
+        counted=lambda _: None,  # a class never changes
+        columns=columns.PRIORITY_CLASS,
+        row=columns.priority_class_row,
     ),
-)  # fmt: skip
+)

@@ -8,15 +8,31 @@ _GROUP = "storage.k8s.io"
 
 KINDS: tuple[ResourceInfo, ...] = (
     ResourceInfo(
-        type=StorageClass, group=_GROUP, resource="storageclasses", singular="storageclass", short_names=("sc",),
-        namespaced=False, columns=CLASS, row=class_row,
+        type=StorageClass,
+        group=_GROUP,
+        resource="storageclasses",
+        singular="storageclass",
+        short_names=("sc",),
+        namespaced=False,
+        columns=CLASS,
+        row=class_row,
     ),
     ResourceInfo(
-        type=CSIDriver, group=_GROUP, resource="csidrivers", singular="csidriver", namespaced=False,
-        columns=DRIVER, row=driver_row,
+        type=CSIDriver,
+        group=_GROUP,
+        resource="csidrivers",
+        singular="csidriver",
+        namespaced=False,
+        columns=DRIVER,
+        row=driver_row,
     ),
     ResourceInfo(
-        type=CSINode, group=_GROUP, resource="csinodes", singular="csinode", namespaced=False,
-        columns=CSI_NODE, row=csi_node_row,
+        type=CSINode,
+        group=_GROUP,
+        resource="csinodes",
+        singular="csinode",
+        namespaced=False,
+        columns=CSI_NODE,
+        row=csi_node_row,
     ),
-)  # fmt: skip
+)

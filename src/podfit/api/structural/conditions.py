@@ -81,13 +81,26 @@ def _variables() -> "Mapping[str, Type]":
 
     kind = made("GroupVersionKind", group=STRING, version=STRING, kind=STRING)
     resource = made("GroupVersionResource", group=STRING, version=STRING, resource=STRING)
-    user = made(
-        "UserInfo", username=STRING, uid=STRING, groups=list_of(STRING), extra=map_of(STRING, list_of(STRING)))
+    user = made("UserInfo", username=STRING, uid=STRING, groups=list_of(STRING), extra=map_of(STRING, list_of(STRING)))
     request = made(
-        "AdmissionRequest", kind=kind, resource=resource, subResource=STRING, requestKind=kind,
-        requestResource=resource, requestSubResource=STRING, name=STRING, namespace=STRING, operation=STRING,
-        userInfo=user, dryRun=BOOL, options=DYN)
+        "AdmissionRequest",
+        kind=kind,
+        resource=resource,
+        subResource=STRING,
+        requestKind=kind,
+        requestResource=resource,
+        requestSubResource=STRING,
+        name=STRING,
+        namespace=STRING,
+        operation=STRING,
+        userInfo=user,
+        dryRun=BOOL,
+        options=DYN,
+    )
     return {
-        "object": DYN, "oldObject": DYN, "request": request, "namespaceObject": DYN,
+        "object": DYN,
+        "oldObject": DYN,
+        "request": request,
+        "namespaceObject": DYN,
         "authorizer": Type("kubernetes.authorization.Authorizer"),
-    }  # fmt: skip
+    }

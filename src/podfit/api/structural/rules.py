@@ -57,9 +57,7 @@ class _Asked:
     def __init__(self, budget: _Budget) -> None:
         self._budget = budget
 
-    def errors(
-        self, node: RuleNode, value: Any, old: Any, path: str, *, same: bool = False
-    ) -> Iterator[FieldError]:
+    def errors(self, node: RuleNode, value: Any, old: Any, path: str, *, same: bool = False) -> Iterator[FieldError]:
         """`same`: what is around is as it was, so what it breaks it may go on breaking."""
         if value is None:
             return
@@ -130,9 +128,14 @@ class _Asked:
             )
             raise _Ended(invalid(here, kind, text))
         if outcome.error.startswith("no such overload"):
-            yield invalid(here, kind, (
-                f"'{outcome.error}': call arguments did not match a supported operator, function or macro signature "
-                f"for rule: {_said(rule)}"))
+            yield invalid(
+                here,
+                kind,
+                (
+                    f"'{outcome.error}': call arguments did not match a supported operator, function or macro "
+                    f"signature for rule: {_said(rule)}"
+                ),
+            )
             return
         if outcome.error:
             yield invalid(here, kind, f"{outcome.error} evaluating rule: {_said(rule)}")

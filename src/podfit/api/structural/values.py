@@ -19,9 +19,7 @@ from podfit.core.turns import spend
 
 _PRINTED = 10
 """Units for each value that an error lists."""
-_NONE_OF = {
-    "anyOf": "at least one schema (anyOf)", "oneOf": "one and only one schema (oneOf). Found none valid",
-}  # fmt: skip
+_NONE_OF = {"anyOf": "at least one schema (anyOf)", "oneOf": "one and only one schema (oneOf). Found none valid"}
 
 
 def value_errors(value: Any, schema: JSONSchemaProps, path: str = "") -> Iterator[FieldError]:

@@ -35,9 +35,11 @@ def validate_budget(budget: PodDisruptionBudget) -> list[FieldError]:
 def _shown(spec: PodDisruptionBudgetSpec) -> dict[str, object]:
     """As upstream prints it: every field, by its inner name."""
     return {
-        "MinAvailable": spec.min_available, "Selector": spec.selector, "MaxUnavailable": spec.max_unavailable,
+        "MinAvailable": spec.min_available,
+        "Selector": spec.selector,
+        "MaxUnavailable": spec.max_unavailable,
         "UnhealthyPodEvictionPolicy": spec.unhealthy_pod_eviction_policy,
-    }  # fmt: skip
+    }
 
 
 def validate_budget_status(new: PodDisruptionBudget, _old: PodDisruptionBudget) -> list[FieldError]:
@@ -73,6 +75,4 @@ def _conditions(conditions: tuple[Condition, ...], path: str) -> list[FieldError
     return errors
 
 
-RULES: dict[type[Object], Rules] = {
-    PodDisruptionBudget: Rules(create=validate_budget, status=validate_budget_status),
-}
+RULES: dict[type[Object], Rules] = {PodDisruptionBudget: Rules(create=validate_budget, status=validate_budget_status)}

@@ -11,11 +11,30 @@ from podfit.api.validation.rules import Rules
 from podfit.core.fields import FieldError, duplicate, forbidden, invalid, required, too_long, unsupported
 
 USAGES = (
-    "any", "cert sign", "client auth", "code signing", "content commitment", "crl sign", "data encipherment",
-    "decipher only", "digital signature", "email protection", "encipher only", "ipsec end system", "ipsec tunnel",
-    "ipsec user", "key agreement", "key encipherment", "microsoft sgc", "netscape sgc", "ocsp signing", "s/mime",
-    "server auth", "signing", "timestamping",
-)  # fmt: skip
+    "any",
+    "cert sign",
+    "client auth",
+    "code signing",
+    "content commitment",
+    "crl sign",
+    "data encipherment",
+    "decipher only",
+    "digital signature",
+    "email protection",
+    "encipher only",
+    "ipsec end system",
+    "ipsec tunnel",
+    "ipsec user",
+    "key agreement",
+    "key encipherment",
+    "microsoft sgc",
+    "netscape sgc",
+    "ocsp signing",
+    "s/mime",
+    "server auth",
+    "signing",
+    "timestamping",
+)
 LEGACY = "kubernetes.io/legacy-unknown"
 SHORTEST = 600  # seconds
 _LONGEST_DOMAIN, _LONGEST_NAME = 253, 253 + 1 + 2 * 253 + 1
@@ -120,15 +139,17 @@ def _of_type(asked: CertificateSigningRequest, kind: str) -> list[object]:
 def _removed(new: CertificateSigningRequest, old: CertificateSigningRequest) -> list[FieldError]:
     return [
         forbidden("status.conditions", f'updates may not remove a condition of type "{kind}"')
-        for kind in (APPROVED, DENIED, FAILED) if len(_of_type(new, kind)) < len(_of_type(old, kind))
-    ]  # fmt: skip
+        for kind in (APPROVED, DENIED, FAILED)
+        if len(_of_type(new, kind)) < len(_of_type(old, kind))
+    ]
 
 
 def _decided(new: CertificateSigningRequest, old: CertificateSigningRequest) -> list[FieldError]:
     return [
         forbidden("status.conditions", f'updates may not add a condition of type "{kind}"')
-        for kind in (APPROVED, DENIED) if len(_of_type(new, kind)) > len(_of_type(old, kind))
-    ]  # fmt: skip
+        for kind in (APPROVED, DENIED)
+        if len(_of_type(new, kind)) > len(_of_type(old, kind))
+    ]
 
 
 def _issued(new: CertificateSigningRequest, old: CertificateSigningRequest, *, may: bool) -> list[FieldError]:
@@ -144,5 +165,5 @@ def _issued(new: CertificateSigningRequest, old: CertificateSigningRequest, *, m
 RULES: dict[type[Object], Rules] = {
     CertificateSigningRequest: Rules(
         name=lambda _: [], create=validate_request, update=validate_update, status=validate_status
-    ),
+    )
 }

@@ -15,12 +15,20 @@ _MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _ALONE = "ReadWriteOncePod"
 _VOLUME_MODES = ("Block", "Filesystem")
 _NOT_IN_TEMPLATE = (
-    ("name", "name"), ("generate_name", "generateName"), ("namespace", "namespace"), ("self_link", "selfLink"),
-    ("uid", "uID"), ("resource_version", "resourceVersion"), ("generation", "generation"),
-    ("creation_timestamp", "creationTimestamp"), ("deletion_timestamp", "deletionTimestamp"),
-    ("deletion_grace_period_seconds", "deletionGracePeriodSeconds"), ("owner_references", "ownerReferences"),
-    ("finalizers", "finalizers"), ("managed_fields", "managedFields"),
-)  # fmt: skip
+    ("name", "name"),
+    ("generate_name", "generateName"),
+    ("namespace", "namespace"),
+    ("self_link", "selfLink"),
+    ("uid", "uID"),
+    ("resource_version", "resourceVersion"),
+    ("generation", "generation"),
+    ("creation_timestamp", "creationTimestamp"),
+    ("deletion_timestamp", "deletionTimestamp"),
+    ("deletion_grace_period_seconds", "deletionGracePeriodSeconds"),
+    ("owner_references", "ownerReferences"),
+    ("finalizers", "finalizers"),
+    ("managed_fields", "managedFields"),
+)
 
 
 def claim_template(template: PersistentVolumeClaimTemplate, path: str) -> list[FieldError]:

@@ -106,9 +106,10 @@ def validate_node_update(new: Node, old: Node) -> list[FieldError]:
 
 def validate_namespace(namespace: Namespace) -> list[FieldError]:
     return [
-        error for name in namespace.spec.finalizers
+        error
+        for name in namespace.spec.finalizers
         for error in (*_qualified(name, "spec.finalizers"), *standard_finalizer(name, "spec.finalizers"))
-    ]  # fmt: skip
+    ]
 
 
 def _qualified(name: str, path: str) -> list[FieldError]:

@@ -23,11 +23,16 @@ RESTART_POLICIES = ("Always", "Never", "OnFailure")
 _RULE_ACTIONS = ("Restart", "RestartAllContainers")
 _MOST_RULES, _MOST_CODES = 20, 255
 _NOT_EPHEMERAL = (
-    ("ports", "ports"), ("resources", "resources"), ("resize_policy", "resizePolicy"),
-    ("restart_policy", "restartPolicy"), ("restart_policy_rules", "restartPolicyRules"),
-    ("liveness_probe", "livenessProbe"), ("readiness_probe", "readinessProbe"), ("startup_probe", "startupProbe"),
+    ("ports", "ports"),
+    ("resources", "resources"),
+    ("resize_policy", "resizePolicy"),
+    ("restart_policy", "restartPolicy"),
+    ("restart_policy_rules", "restartPolicyRules"),
+    ("liveness_probe", "livenessProbe"),
+    ("readiness_probe", "readinessProbe"),
+    ("startup_probe", "startupProbe"),
     ("lifecycle", "lifecycle"),
-)  # fmt: skip
+)
 _NOTHING = EphemeralContainer()
 
 
@@ -99,9 +104,11 @@ def validate_init_containers(
 def _run_once(container: Container, path: str) -> list[FieldError]:
     text = "may not be set for init containers without restartPolicy=Always"
     given = (
-        (container.lifecycle, "lifecycle"), (container.liveness_probe, "livenessProbe"),
-        (container.readiness_probe, "readinessProbe"), (container.startup_probe, "startupProbe"),
-    )  # fmt: skip
+        (container.lifecycle, "lifecycle"),
+        (container.liveness_probe, "livenessProbe"),
+        (container.readiness_probe, "readinessProbe"),
+        (container.startup_probe, "startupProbe"),
+    )
     return [forbidden(f"{path}.{name}", text) for value, name in given if value is not None]
 
 

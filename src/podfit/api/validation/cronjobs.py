@@ -92,6 +92,4 @@ def _template(spec: CronJobSpec, path: str) -> list[FieldError]:
     return errors
 
 
-RULES: dict[type[Object], Rules] = {
-    CronJob: Rules(create=validate_cron_job, update=validate_cron_job_update),
-}
+RULES: dict[type[Object], Rules] = {CronJob: Rules(create=validate_cron_job, update=validate_cron_job_update)}

@@ -52,18 +52,15 @@ def _contents(obj: Custom, old: Custom | None, *, scale: bool) -> list[FieldErro
     return errors
 
 
-def _new(
-    errors: list[FieldError], before: Any, document: Any, obj: Custom, *, lists: bool = False
-) -> list[FieldError]:
+def _new(errors: list[FieldError], before: Any, document: Any, obj: Custom, *, lists: bool = False) -> list[FieldError]:
     """Ratcheting: what an update does not touch may stay as wrong as it was."""
     if not errors or before is None:
         return errors
     check = list_errors if lists else value_errors
     known = {(each.field, each.body) for each in check(before, obj.declared.schema)}
     return [
-        each for each in errors
-        if (each.field, each.body) not in known or not _untouched(document, before, each.field)
-    ]  # fmt: skip
+        each for each in errors if (each.field, each.body) not in known or not _untouched(document, before, each.field)
+    ]
 
 
 def _untouched(document: Any, before: Any, field: str) -> bool:

@@ -1,11 +1,6 @@
 """Daemon sets and controller revisions."""
 
-from podfit.api.apps.daemonsets import (
-    ControllerRevision,
-    DaemonSet,
-    DaemonSetUpdateStrategy,
-    RollingUpdateDaemonSet,
-)
+from podfit.api.apps.daemonsets import ControllerRevision, DaemonSet, DaemonSetUpdateStrategy, RollingUpdateDaemonSet
 from podfit.api.base import Object
 from podfit.api.selectors import is_empty
 from podfit.api.validation.meta import immutable, nonnegative, validate_selector
@@ -70,10 +65,17 @@ def validate_daemon_set_update(new: DaemonSet, old: DaemonSet) -> list[FieldErro
 
 def validate_daemon_set_status(new: DaemonSet, old: DaemonSet) -> list[FieldError]:
     errors = counts(
-        new.status, "current_number_scheduled", "number_misscheduled", "desired_number_scheduled", "number_ready",
-        "observed_generation", "updated_number_scheduled", "number_available", "number_unavailable",
+        new.status,
+        "current_number_scheduled",
+        "number_misscheduled",
+        "desired_number_scheduled",
+        "number_ready",
+        "observed_generation",
+        "updated_number_scheduled",
+        "number_available",
+        "number_unavailable",
         "collision_count",
-    )  # fmt: skip
+    )
     return errors + collisions(new.status.collision_count, old.status.collision_count)
 
 
@@ -87,8 +89,6 @@ def validate_revision_update(new: ControllerRevision, old: ControllerRevision) -
 
 
 RULES: dict[type[Object], Rules] = {
-    DaemonSet: Rules(
-        create=validate_daemon_set, update=validate_daemon_set_update, status=validate_daemon_set_status
-    ),
+    DaemonSet: Rules(create=validate_daemon_set, update=validate_daemon_set_update, status=validate_daemon_set_status),
     ControllerRevision: Rules(create=validate_revision, update=validate_revision_update),
 }

@@ -51,8 +51,11 @@ def _validate(definition: CustomResourceDefinition, before: Mapping[str, JSONSch
 
 def validate_definition_update(new: CustomResourceDefinition, old: CustomResourceDefinition) -> list[FieldError]:
     """Once a kind is served, its group, its names and its scope stay."""
-    before = {version.name: version.schema.open_api_schema for version in old.spec.versions
-              if version.schema and version.schema.open_api_schema}  # fmt: skip
+    before = {
+        version.name: version.schema.open_api_schema
+        for version in old.spec.versions
+        if version.schema and version.schema.open_api_schema
+    }
     errors = _validate(new, before)
     if any(each.type == "Established" and each.status == "True" for each in old.status.conditions or ()):
         for path, mine, theirs in (
@@ -70,9 +73,7 @@ def validate_definition_update(new: CustomResourceDefinition, old: CustomResourc
     return errors
 
 
-def _spec(
-    spec: CustomResourceDefinitionSpec, before: Mapping[str, JSONSchemaProps]
-) -> Iterator[FieldError]:
+def _spec(spec: CustomResourceDefinitionSpec, before: Mapping[str, JSONSchemaProps]) -> Iterator[FieldError]:
     yield from _group(spec.group)
     if not spec.scope:
         yield required("spec.scope")
@@ -207,8 +208,11 @@ def _selectable(version: CustomResourceDefinitionVersion, place: str) -> Iterato
 
 def _names(given: CustomResourceDefinitionNames, place: str) -> Iterator[FieldError]:
     single = (
-        ("plural", given.plural), ("singular", given.singular), ("kind", given.kind), ("listKind", given.list_kind),
-    )  # fmt: skip
+        ("plural", given.plural),
+        ("singular", given.singular),
+        ("kind", given.kind),
+        ("listKind", given.list_kind),
+    )
     yield from (required(f"{place}.{name}") for name, value in single if not value)
     for name, value in single:
         mixed = name in ("kind", "listKind")
@@ -260,8 +264,7 @@ def is_protected(group: str) -> bool:
 
 
 def approval(annotation: str) -> tuple[str, str, str]:
-    """Status, reason and message of the condition about an annotation; the status is empty for one that says nothing.
-    """
+    """Status, reason and message of the condition about an annotation; no status for one that says nothing."""
     if annotation.startswith("unapproved"):
         return "False", "UnapprovedAnnotation", f'not approved: "{annotation}"'
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://[^/\s]+", annotation):

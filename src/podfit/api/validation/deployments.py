@@ -101,9 +101,15 @@ def validate_deployment_update(new: Deployment, old: Deployment) -> list[FieldEr
 def validate_deployment_status(new: Deployment, old: Deployment) -> list[FieldError]:
     status = new.status
     errors = counts(
-        status, "observed_generation", "replicas", "updated_replicas", "ready_replicas", "available_replicas",
-        "unavailable_replicas", "collision_count",
-    )  # fmt: skip
+        status,
+        "observed_generation",
+        "replicas",
+        "updated_replicas",
+        "ready_replicas",
+        "available_replicas",
+        "unavailable_replicas",
+        "collision_count",
+    )
     errors += at_most_replicas(status, "updated_replicas", "ready_replicas", "available_replicas")
     if status.available_replicas > status.ready_replicas:
         errors.append(invalid("status.availableReplicas", status.available_replicas, _MORE_AVAILABLE))
@@ -133,9 +139,7 @@ def validate_replica_set_status(new: ReplicaSet, _old: ReplicaSet) -> list[Field
 
 
 RULES: dict[type[Object], Rules] = {
-    Deployment: Rules(
-        create=validate_deployment, update=validate_deployment_update, status=validate_deployment_status
-    ),
+    Deployment: Rules(create=validate_deployment, update=validate_deployment_update, status=validate_deployment_status),
     ReplicaSet: Rules(
         create=validate_replica_set, update=validate_replica_set_update, status=validate_replica_set_status
     ),

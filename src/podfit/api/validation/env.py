@@ -8,22 +8,30 @@ from podfit.api.validation import names
 from podfit.core.fields import FieldError, invalid, required, unsupported
 
 ENV_FIELDS = (
-    "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName", "status.hostIP",
-    "status.hostIPs", "status.podIP", "status.podIPs",
-)  # fmt: skip
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.uid",
+    "spec.nodeName",
+    "spec.serviceAccountName",
+    "status.hostIP",
+    "status.hostIPs",
+    "status.podIP",
+    "status.podIPs",
+)
 VOLUME_FIELDS = ("metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid")
-_KNOWN_FIELDS = (
-    *ENV_FIELDS, *VOLUME_FIELDS, "spec.restartPolicy", "spec.schedulerName", "status.phase",
-)  # fmt: skip
+_KNOWN_FIELDS = (*ENV_FIELDS, *VOLUME_FIELDS, "spec.restartPolicy", "spec.schedulerName", "status.phase")
 _OLD_NAMES = {"spec.host": "spec.nodeName"}
 RESOURCE_FIELDS = tuple(
     f"{side}.{name}" for side in ("limits", "requests") for name in ("cpu", "ephemeral-storage", "memory")
 )
 _SUBSCRIPT = re.compile(r"^([^\[]*)\['(.*)'\]\Z", re.DOTALL)
 _SOURCES = (
-    ("field_ref", "fieldRef"), ("resource_field_ref", "resourceFieldRef"), ("config_map_key_ref", "configMapKeyRef"),
-    ("secret_key_ref", "secretKeyRef"), ("file_key_ref", "fileKeyRef"),
-)  # fmt: skip
+    ("field_ref", "fieldRef"),
+    ("resource_field_ref", "resourceFieldRef"),
+    ("config_map_key_ref", "configMapKeyRef"),
+    ("secret_key_ref", "secretKeyRef"),
+    ("file_key_ref", "fileKeyRef"),
+)
 
 
 def validate_env(variables: tuple[EnvVar, ...], path: str) -> list[FieldError]:

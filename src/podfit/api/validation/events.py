@@ -11,11 +11,20 @@ from podfit.core.fields import FieldError, invalid, required
 
 _SHORT, _LONG = 128, 1024
 _KEPT = (
-    ("involved_object", "involvedObject"), ("reason", "reason"), ("message", "message"), ("source", "source"),
-    ("first_timestamp", "firstTimestamp"), ("last_timestamp", "lastTimestamp"), ("count", "count"),
-    ("event_time", "eventTime"), ("related", "related"), ("action", "action"), ("type", "type"),
-    ("reporting_component", "reportingController"), ("reporting_instance", "reportingInstance"),
-)  # fmt: skip
+    ("involved_object", "involvedObject"),
+    ("reason", "reason"),
+    ("message", "message"),
+    ("source", "source"),
+    ("first_timestamp", "firstTimestamp"),
+    ("last_timestamp", "lastTimestamp"),
+    ("count", "count"),
+    ("event_time", "eventTime"),
+    ("related", "related"),
+    ("action", "action"),
+    ("type", "type"),
+    ("reporting_component", "reportingController"),
+    ("reporting_instance", "reportingInstance"),
+)
 
 
 def validate_new(event: Event) -> list[FieldError]:
@@ -25,9 +34,11 @@ def validate_new(event: Event) -> list[FieldError]:
     if kept.type not in ("Normal", "Warning"):
         errors.append(invalid("type", "", f"has invalid value: {kept.type}"))
     old = (
-        ("firstTimestamp", kept.first_timestamp), ("lastTimestamp", kept.last_timestamp), ("count", kept.count),
+        ("firstTimestamp", kept.first_timestamp),
+        ("lastTimestamp", kept.last_timestamp),
+        ("count", kept.count),
         ("source", kept.source.component or kept.source.host),
-    )  # fmt: skip
+    )
     return errors + [invalid(name, "", "needs to be unset") for name, value in old if value]
 
 
@@ -36,8 +47,10 @@ def _words(event: Stored) -> list[FieldError]:
     errors = [] if controller else [required(path)]
     errors += [invalid(path, controller, text) for text in names.qualified(controller)]
     for name, text in (
-        ("reportingInstance", event.reporting_instance), ("action", event.action), ("reason", event.reason)
-    ):  # fmt: skip
+        ("reportingInstance", event.reporting_instance),
+        ("action", event.action),
+        ("reason", event.reason),
+    ):
         if not text:
             errors.append(required(name))
         elif len(text.encode()) > _SHORT:
@@ -50,8 +63,11 @@ def _words(event: Stored) -> list[FieldError]:
 def validate_update(new: Event, old: Event) -> list[FieldError]:
     """Only the series goes on."""
     after, before = to_core(new), to_core(old)
-    return [error for attribute, name in _KEPT
-            for error in immutable(getattr(after, attribute), getattr(before, attribute), name)]  # fmt: skip
+    return [
+        error
+        for attribute, name in _KEPT
+        for error in immutable(getattr(after, attribute), getattr(before, attribute), name)
+    ]
 
 
 RULES: dict[type[Object], Rules] = {Event: Rules(create=validate_new, update=validate_update)}

@@ -43,9 +43,7 @@ def _generated(job: Job) -> list[FieldError]:
     if spec.manual_selector or spec.selector is None:
         return []
     path, labels = "spec.template.metadata.labels", spec.template.metadata.labels
-    wanted = {
-        UID_LABELS[1]: meta.uid, NAME_LABELS[1]: meta.name, UID_LABELS[0]: meta.uid, NAME_LABELS[0]: meta.name,
-    }  # fmt: skip
+    wanted = {UID_LABELS[1]: meta.uid, NAME_LABELS[1]: meta.name, UID_LABELS[0]: meta.uid, NAME_LABELS[0]: meta.name}
     errors = [] if meta.uid else [required("metadata.uid")]
     for key, value in wanted.items():
         if key not in labels:
@@ -89,11 +87,14 @@ def validate_job_spec(spec: JobSpec, path: str) -> list[FieldError]:
 def _numbers(spec: JobSpec, path: str) -> list[FieldError]:
     errors = []
     for value, name in (
-        (spec.parallelism, "parallelism"), (spec.completions, "completions"),
-        (spec.active_deadline_seconds, "activeDeadlineSeconds"), (spec.backoff_limit, "backoffLimit"),
+        (spec.parallelism, "parallelism"),
+        (spec.completions, "completions"),
+        (spec.active_deadline_seconds, "activeDeadlineSeconds"),
+        (spec.backoff_limit, "backoffLimit"),
         (spec.ttl_seconds_after_finished, "ttlSecondsAfterFinished"),
-        (spec.backoff_limit_per_index, "backoffLimitPerIndex"), (spec.max_failed_indexes, "maxFailedIndexes"),
-    ):  # fmt: skip
+        (spec.backoff_limit_per_index, "backoffLimitPerIndex"),
+        (spec.max_failed_indexes, "maxFailedIndexes"),
+    ):
         errors += nonnegative(value, f"{path}.{name}")
     if spec.max_failed_indexes is not None and spec.backoff_limit_per_index is None:
         errors.append(required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified"))
@@ -169,10 +170,12 @@ def validate_job_update(new: Job, old: Job) -> list[FieldError]:
     errors += immutable(after.selector, before.selector, "spec.selector")
     errors += _template(new, old)
     for attribute, name in (
-        ("completion_mode", "completionMode"), ("pod_failure_policy", "podFailurePolicy"),
-        ("backoff_limit_per_index", "backoffLimitPerIndex"), ("managed_by", "managedBy"),
+        ("completion_mode", "completionMode"),
+        ("pod_failure_policy", "podFailurePolicy"),
+        ("backoff_limit_per_index", "backoffLimitPerIndex"),
+        ("managed_by", "managedBy"),
         ("success_policy", "successPolicy"),
-    ):  # fmt: skip
+    ):
         errors += immutable(getattr(after, attribute), getattr(before, attribute), f"spec.{name}")
     return errors
 
@@ -200,9 +203,12 @@ def _rescheduled(before: PodTemplateSpec, after: PodTemplateSpec) -> PodTemplate
     """The former template with the new one's scheduling directives."""
     wanted = after.spec
     spec = replace(
-        before.spec, affinity=_affinity(before.spec.affinity, wanted.affinity), node_selector=wanted.node_selector,
-        tolerations=wanted.tolerations, scheduling_gates=wanted.scheduling_gates,
-    )  # fmt: skip
+        before.spec,
+        affinity=_affinity(before.spec.affinity, wanted.affinity),
+        node_selector=wanted.node_selector,
+        tolerations=wanted.tolerations,
+        scheduling_gates=wanted.scheduling_gates,
+    )
     meta = replace(before.metadata, annotations=after.metadata.annotations, labels=after.metadata.labels)
     return replace(before, metadata=meta, spec=spec)
 
@@ -216,9 +222,10 @@ def _affinity(before: Affinity | None, after: Affinity | None) -> Affinity | Non
 def _resized(before: PodSpec, after: PodSpec) -> PodSpec:
     """The former pod with the new one's resources."""
     return replace(
-        before, containers=_with_resources(before.containers, after.containers),
+        before,
+        containers=_with_resources(before.containers, after.containers),
         init_containers=_with_resources(before.init_containers, after.init_containers),
-    )  # fmt: skip
+    )
 
 
 def _with_resources(before: tuple[Container, ...], after: tuple[Container, ...]) -> tuple[Container, ...]:
@@ -229,5 +236,5 @@ def _with_resources(before: tuple[Container, ...], after: tuple[Container, ...])
 
 
 RULES: dict[type[Object], Rules] = {
-    Job: Rules(create=validate_job, update=validate_job_update, status=validate_job_status),
+    Job: Rules(create=validate_job, update=validate_job_update, status=validate_job_status)
 }

@@ -18,16 +18,7 @@ from podfit.api.meta import ObjectMeta
 from podfit.api.rbac import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 from podfit.api.registry import info_for
 from podfit.api.scheduling import PriorityClass
-from podfit.api.validation import (
-    cluster,
-    config,
-    definitions,
-    limits,
-    names,
-    quotas,
-    rbac,
-    webhooks,
-)
+from podfit.api.validation import cluster, config, definitions, limits, names, quotas, rbac, webhooks
 from podfit.api.validation.customs import validate_custom, validate_custom_status, validate_custom_update
 from podfit.api.validation.meta import validate_meta, validate_meta_update
 from podfit.api.validation.pod_updates import validate_pod_update
@@ -38,12 +29,12 @@ from podfit.core.fields import FieldError
 
 _RULES: dict[type[Object], Rules] = {
     Namespace: Rules(
-        names.dns_label, cluster.validate_namespace, cluster.validate_namespace_update,
+        names.dns_label,
+        cluster.validate_namespace,
+        cluster.validate_namespace_update,
         cluster.validate_namespace_status,
     ),
-    Node: Rules(
-        create=cluster.validate_node, update=cluster.validate_node_update, status=cluster.validate_node_update
-    ),
+    Node: Rules(create=cluster.validate_node, update=cluster.validate_node_update, status=cluster.validate_node_update),
     ConfigMap: Rules(create=config.validate_config_map, update=config.validate_config_map_update),
     Secret: Rules(create=config.validate_secret, update=config.validate_secret_update),
     ServiceAccount: Rules(),
@@ -51,7 +42,8 @@ _RULES: dict[type[Object], Rules] = {
     Lease: Rules(create=cluster.validate_lease),
     LimitRange: Rules(create=limits.validate_limit_range),
     ResourceQuota: Rules(
-        create=quotas.validate_quota, update=quotas.validate_quota_update, status=quotas.validate_quota_status),
+        create=quotas.validate_quota, update=quotas.validate_quota_update, status=quotas.validate_quota_status
+    ),
     PriorityClass: Rules(create=cluster.validate_priority_class, update=cluster.validate_priority_class_update),
     Role: Rules(names.path_segment, rbac.validate_role),
     ClusterRole: Rules(names.path_segment, rbac.validate_cluster_role),

@@ -81,8 +81,10 @@ def _owners(meta: ObjectMeta, path: str) -> list[FieldError]:
             continue
         controllers.append(f"{owner.kind}/{owner.name}")
         if 1 < len(controllers) <= _MOST_CONTROLLERS:
-            text = (f'Only one reference can have Controller set to true. Found "true" in references for '
-                    f"{controllers[0]} and {controllers[-1]}")  # fmt: skip
+            text = (
+                f'Only one reference can have Controller set to true. Found "true" in references for '
+                f"{controllers[0]} and {controllers[-1]}"
+            )
             errors.append(invalid(path, [_owner(each) for each in meta.owner_references], text))
     return errors
 
@@ -110,9 +112,7 @@ def standard_finalizer(name: str, path: str) -> list[FieldError]:
 
 
 def _standard_finalizers(finalizers: tuple[str, ...], path: str) -> list[FieldError]:
-    return [
-        error for index, name in enumerate(finalizers) for error in standard_finalizer(name, f"{path}[{index}]")
-    ]  # fmt: skip
+    return [error for index, name in enumerate(finalizers) for error in standard_finalizer(name, f"{path}[{index}]")]
 
 
 def validate_meta_update(new: ObjectMeta, old: ObjectMeta) -> list[FieldError]:
@@ -125,9 +125,13 @@ def validate_meta_update(new: ObjectMeta, old: ObjectMeta) -> list[FieldError]:
     if new.generation < old.generation:
         errors.append(invalid(f"{path}.generation", new.generation, "must not be decremented"))
     for attribute, name in (
-        ("name", "name"), ("namespace", "namespace"), ("uid", "uid"), ("creation_timestamp", "creationTimestamp"),
-        ("deletion_timestamp", "deletionTimestamp"), ("deletion_grace_period_seconds", "deletionGracePeriodSeconds"),
-    ):  # fmt: skip
+        ("name", "name"),
+        ("namespace", "namespace"),
+        ("uid", "uid"),
+        ("creation_timestamp", "creationTimestamp"),
+        ("deletion_timestamp", "deletionTimestamp"),
+        ("deletion_grace_period_seconds", "deletionGracePeriodSeconds"),
+    ):
         errors += immutable(getattr(new, attribute), getattr(old, attribute), f"{path}.{name}")
     errors += validate_labels(new.labels, f"{path}.labels")
     errors += validate_annotations(new.annotations, f"{path}.annotations")

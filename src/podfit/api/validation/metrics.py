@@ -15,9 +15,12 @@ from podfit.api.validation import names
 from podfit.core.fields import FieldError, forbidden, invalid, required, unsupported
 
 _FIELDS = {
-    "Object": "object", "External": "external", "Pods": "pods", "Resource": "resource",
+    "Object": "object",
+    "External": "external",
+    "Pods": "pods",
+    "Resource": "resource",
     "ContainerResource": "containerResource",
-}  # fmt: skip
+}
 """The field of each sort of metric, in the order in which they are looked at."""
 _TARGETS = ("Utilization", "Value", "AverageValue")
 _NEITHER = "must set either a target raw value or a target utilization"
@@ -44,9 +47,12 @@ def validate_metrics(metrics: tuple[MetricSpec, ...], least: int | None, path: s
 
 def _metric(metric: MetricSpec, path: str) -> list[FieldError]:
     sources = {
-        "object": metric.object, "external": metric.external, "pods": metric.pods, "resource": metric.resource,
+        "object": metric.object,
+        "external": metric.external,
+        "pods": metric.pods,
+        "resource": metric.resource,
         "containerResource": metric.container_resource,
-    }  # fmt: skip
+    }
     given = {name: source for name, source in sources.items() if source is not None}
     errors = []
     if not metric.type:

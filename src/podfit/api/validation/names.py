@@ -38,40 +38,53 @@ def _no_match(rule: str, form: str, *examples: str) -> str:
 
 _NOT_LABEL = _no_match(
     f"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', {_EDGES}",
-    _LABEL_FORM, "my-name", "123-abc",
-)  # fmt: skip
+    _LABEL_FORM,
+    "my-name",
+    "123-abc",
+)
 _NOT_SUBDOMAIN = _no_match(
     f"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', {_EDGES}",
-    _SUBDOMAIN_FORM, "example.com",
-)  # fmt: skip
+    _SUBDOMAIN_FORM,
+    "example.com",
+)
 _UNDERSCORED_LABEL = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _UNDERSCORED_FORM = rf"{_UNDERSCORED_LABEL}(\.{_UNDERSCORED_LABEL})*"
 _NOT_UNDERSCORED = _no_match(
     f"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', {_EDGES}",
-    _SUBDOMAIN_FORM, "example.com",
-)  # fmt: skip
+    _SUBDOMAIN_FORM,
+    "example.com",
+)
 _WILDCARD_FORM = rf"\*\.{_SUBDOMAIN_FORM}"
 _NOT_WILDCARD = _no_match(
     "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of "
     "lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
-    _WILDCARD_FORM, "*.example.com",
-)  # fmt: skip
+    _WILDCARD_FORM,
+    "*.example.com",
+)
 _PATH_FORM = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 _LABEL_1035_FORM = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _NOT_LABEL_1035 = _no_match(
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
     "and end with an alphanumeric character",
-    _LABEL_1035_FORM, "my-name", "abc-123",
-)  # fmt: skip
+    _LABEL_1035_FORM,
+    "my-name",
+    "abc-123",
+)
 _NOT_QUALIFIED = _no_match(f"name part {_NAME}", _QUALIFIED_FORM, "MyName", "my.name", "123-abc")
 _NOT_VALUE = _no_match(
     f"a valid label must be an empty string or {_NAME.removeprefix('must ')}",
-    _VALUE_FORM, "MyValue", "my_value", "12345",
-)  # fmt: skip
+    _VALUE_FORM,
+    "MyValue",
+    "my_value",
+    "12345",
+)
 _NOT_KEY = _no_match(
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
-    _KEY_FORM, "key.name", "KEY_NAME", "key-name",
-)  # fmt: skip
+    _KEY_FORM,
+    "key.name",
+    "KEY_NAME",
+    "key-name",
+)
 _NOT_HEADER = _no_match(
     "a valid HTTP header must consist of alphanumeric characters or '-'", _HEADER_FORM, "X-Header-Name"
 )
@@ -125,8 +138,10 @@ def qualified(text: str) -> list[str]:
     """`name` or `domain/name`, as keys of labels are."""
     prefix, slash, name = text.rpartition("/")
     if "/" in prefix:
-        return [_no_match(f"a qualified name {_NAME}", _QUALIFIED_FORM, "MyName", "my.name", "123-abc")
-                + " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]  # fmt: skip
+        return [
+            _no_match(f"a qualified name {_NAME}", _QUALIFIED_FORM, "MyName", "my.name", "123-abc")
+            + " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        ]
     problems = []
     if slash and not prefix:
         problems.append("prefix part must be non-empty")

@@ -258,9 +258,7 @@ def _block(block: IPBlock, path: str) -> list[FieldError]:
 
 
 RULES: dict[type[Object], Rules] = {
-    Ingress: Rules(
-        create=validate_new_ingress, update=validate_ingress_update, status=validate_ingress_status
-    ),
+    Ingress: Rules(create=validate_new_ingress, update=validate_ingress_update, status=validate_ingress_status),
     IngressClass: Rules(create=validate_class, update=validate_class_update),
     NetworkPolicy: Rules(create=validate_policy),
 }

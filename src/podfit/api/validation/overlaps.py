@@ -61,8 +61,11 @@ def _plain(source: ProjectedVolumeSource) -> bool:
     paths = set()
     for projection in source.sources:
         token, config, downward = projection.service_account_token, projection.config_map, projection.downward_api
-        placed = token or (config.items[0] if config is not None and len(config.items) == 1 else None) or (
-            downward.items[0] if downward is not None and len(downward.items) == 1 else None)
+        placed = (
+            token
+            or (config.items[0] if config is not None and len(config.items) == 1 else None)
+            or (downward.items[0] if downward is not None and len(downward.items) == 1 else None)
+        )
         if placed is None or "/" in placed.path:
             return False
         paths.add(placed.path)

@@ -19,21 +19,37 @@ from podfit.core.quantity import ZERO
 
 _RECLAIM = ("Delete", "Recycle", "Retain")
 _SOURCES = (
-    ("host_path", "hostPath"), ("gce_persistent_disk", "gcePersistentDisk"),
-    ("aws_elastic_block_store", "awsElasticBlockStore"), ("glusterfs", "glusterfs"), ("flocker", "flocker"),
-    ("nfs", "nfs"), ("rbd", "rbd"), ("quobyte", "quobyte"), ("cephfs", "cephfs"), ("iscsi", "iscsi"),
-    ("cinder", "cinder"), ("fc", "fc"), ("flex_volume", "flexVolume"), ("azure_file", "azureFile"),
-    ("vsphere_volume", "vsphereVolume"), ("photon_persistent_disk", "photonPersistentDisk"),
-    ("portworx_volume", "portworxVolume"), ("azure_disk", "azureDisk"), ("scale_io", "scaleIO"), ("local", "local"),
-    ("storageos", "storageos"), ("csi", "csi"),
-)  # fmt: skip
+    ("host_path", "hostPath"),
+    ("gce_persistent_disk", "gcePersistentDisk"),
+    ("aws_elastic_block_store", "awsElasticBlockStore"),
+    ("glusterfs", "glusterfs"),
+    ("flocker", "flocker"),
+    ("nfs", "nfs"),
+    ("rbd", "rbd"),
+    ("quobyte", "quobyte"),
+    ("cephfs", "cephfs"),
+    ("iscsi", "iscsi"),
+    ("cinder", "cinder"),
+    ("fc", "fc"),
+    ("flex_volume", "flexVolume"),
+    ("azure_file", "azureFile"),
+    ("vsphere_volume", "vsphereVolume"),
+    ("photon_persistent_disk", "photonPersistentDisk"),
+    ("portworx_volume", "portworxVolume"),
+    ("azure_disk", "azureDisk"),
+    ("scale_io", "scaleIO"),
+    ("local", "local"),
+    ("storageos", "storageos"),
+    ("csi", "csi"),
+)
 """Each source's attribute and its name in JSON, in the order of upstream's errors."""
 _SUCCESSORS = {
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
-    "beta.kubernetes.io/os": "kubernetes.io/os", "beta.kubernetes.io/arch": "kubernetes.io/arch",
+    "beta.kubernetes.io/os": "kubernetes.io/os",
+    "beta.kubernetes.io/arch": "kubernetes.io/arch",
     "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
-}  # fmt: skip
+}
 
 
 def validate_volume(volume: PersistentVolume) -> list[FieldError]:
@@ -137,10 +153,13 @@ def _with_todays_labels(old: VolumeNodeAffinity | None, new: VolumeNodeAffinity 
     if old is None or old.required is None or len(before) != len(after):
         return old
     terms = [
-        replace(term, match_expressions=_todays(term.match_expressions, other.match_expressions),
-                match_fields=_todays(term.match_fields, other.match_fields))
+        replace(
+            term,
+            match_expressions=_todays(term.match_expressions, other.match_expressions),
+            match_fields=_todays(term.match_fields, other.match_fields),
+        )
         for term, other in zip(before, after, strict=True)
-    ]  # fmt: skip
+    ]
     return replace(old, required=replace(old.required, node_selector_terms=tuple(terms)))
 
 

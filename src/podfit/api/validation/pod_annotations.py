@@ -110,9 +110,12 @@ def _mismatches(annotations: Mapping[str, str], spec: PodSpec, path: str) -> Ite
 
 
 def _mismatch(
-    annotation: str, profile: SeccompProfile | AppArmorProfile, same: Mapping[str, tuple[str, ...]], spoken: str,
+    annotation: str,
+    profile: SeccompProfile | AppArmorProfile,
+    same: Mapping[str, tuple[str, ...]],
+    spoken: str,
     path: str,
-) -> Iterator[FieldError]:  # fmt: skip
+) -> Iterator[FieldError]:
     types = f"{spoken} type in annotation and field must match"
     if profile.type in same:
         if annotation not in same[profile.type]:

@@ -14,9 +14,10 @@ from podfit.core.fields import FieldError, duplicate, forbidden, invalid, unsupp
 _SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
 _HEALTHS = ("Healthy", "Unhealthy", "Unknown")
 _STATUSES = (
-    ("container_statuses", "containerStatuses"), ("init_container_statuses", "initContainerStatuses"),
+    ("container_statuses", "containerStatuses"),
+    ("init_container_statuses", "initContainerStatuses"),
     ("ephemeral_container_statuses", "ephemeralContainerStatuses"),
-)  # fmt: skip
+)
 _ONE_EACH = "may specify no more than one IP for each IP family"
 
 
@@ -132,9 +133,7 @@ def _addresses(new: Pod, old: Pod) -> list[FieldError]:
 
 
 def _valid(ips: Sequence[str], before: set[str], path: str) -> list[FieldError]:
-    return [
-        error for index, ip in enumerate(ips) if ip not in before for error in address(ip, f"{path}[{index}]")
-    ]  # fmt: skip
+    return [error for index, ip in enumerate(ips) if ip not in before for error in address(ip, f"{path}[{index}]")]
 
 
 def _dual(ips: Sequence[str]) -> bool:

@@ -26,8 +26,9 @@ _NO_SELECTOR = "a null labelSelector results in matching no pod"
 _OF_BYTES = ("memory", "ephemeral-storage")
 _COMPARED = 16  # ports of one number and protocol that a further one is compared with
 _REQUIRED, _PREFERRED = (
-    "requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution",
-)  # fmt: skip
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "preferredDuringSchedulingIgnoredDuringExecution",
+)
 
 
 def pod_warnings(meta: ObjectMeta, spec: PodSpec, path: str = "") -> Iterator[str]:
@@ -143,8 +144,10 @@ def _ports(containers: Sequence[tuple[Container | EphemeralContainer, str]]) -> 
 
 
 def _shown(port: ContainerPort) -> str:
-    return (f"{{Name:{port.name} HostPort:{port.host_port} ContainerPort:{port.container_port} "
-            f"Protocol:{port.protocol} HostIP:{port.host_ip}}}")  # fmt: skip
+    return (
+        f"{{Name:{port.name} HostPort:{port.host_port} ContainerPort:{port.container_port} "
+        f"Protocol:{port.protocol} HostIP:{port.host_ip}}}"
+    )
 
 
 def _without_selector(affinity: Affinity, path: str) -> Iterator[str]:
@@ -161,8 +164,10 @@ def _without_selector(affinity: Affinity, path: str) -> Iterator[str]:
 
 def _odd_addresses(spec: PodSpec, path: str) -> Iterator[str]:
     """Addresses of IPv6 that others write in another way."""
-    given = [(text, f"{path}.dnsConfig.nameservers[{index}]")
-             for index, text in enumerate(spec.dns_config.nameservers if spec.dns_config else ())]  # fmt: skip
+    given = [
+        (text, f"{path}.dnsConfig.nameservers[{index}]")
+        for index, text in enumerate(spec.dns_config.nameservers if spec.dns_config else ())
+    ]
     given += [(alias.ip, f"{path}.hostAliases[{index}].ip") for index, alias in enumerate(spec.host_aliases)]
     for text, where in given:
         found = parsed(text)

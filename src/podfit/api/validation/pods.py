@@ -114,9 +114,7 @@ def _claims(claims: tuple[PodResourceClaim, ...], meta: ObjectMeta | None, path:
 
 def _claim_source(claim: PodResourceClaim, path: str) -> list[FieldError]:
     errors, named, template = [], claim.resource_claim_name, claim.resource_claim_template_name
-    shown = {
-        "Name": claim.name, "ResourceClaimName": named or None, "ResourceClaimTemplateName": template or None,
-    }  # fmt: skip
+    shown = {"Name": claim.name, "ResourceClaimName": named or None, "ResourceClaimTemplateName": template or None}
     if named and template:
         text = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
         errors.append(invalid(path, shown, text))

@@ -8,23 +8,62 @@ from podfit.api.validation.meta import nonnegative
 from podfit.core.fields import FieldError, forbidden, invalid, required, unsupported
 
 _TIMES = (
-    ("initial_delay_seconds", "initialDelaySeconds"), ("timeout_seconds", "timeoutSeconds"),
-    ("period_seconds", "periodSeconds"), ("success_threshold", "successThreshold"),
+    ("initial_delay_seconds", "initialDelaySeconds"),
+    ("timeout_seconds", "timeoutSeconds"),
+    ("period_seconds", "periodSeconds"),
+    ("success_threshold", "successThreshold"),
     ("failure_threshold", "failureThreshold"),
-)  # fmt: skip
+)
 _REAL_TIME = (
-    *(f"SIGRTMIN+{number}" for number in range(1, 16)), *(f"SIGRTMAX-{number}" for number in range(1, 15)),
-    "SIGRTMIN", "SIGRTMAX",
-)  # fmt: skip
+    *(f"SIGRTMIN+{number}" for number in range(1, 16)),
+    *(f"SIGRTMAX-{number}" for number in range(1, 15)),
+    "SIGRTMIN",
+    "SIGRTMAX",
+)
 _SIGNALS = {
-    "linux": tuple(sorted((
-        "SIGABRT", "SIGALRM", "SIGBUS", "SIGCHLD", "SIGCLD", "SIGCONT", "SIGFPE", "SIGHUP", "SIGILL", "SIGINT", "SIGIO",
-        "SIGIOT", "SIGKILL", "SIGPIPE", "SIGPOLL", "SIGPROF", "SIGPWR", "SIGQUIT", "SIGSEGV", "SIGSTKFLT", "SIGSTOP",
-        "SIGSYS", "SIGTERM", "SIGTRAP", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGURG", "SIGUSR1", "SIGUSR2", "SIGVTALRM",
-        "SIGWINCH", "SIGXCPU", "SIGXFSZ", *_REAL_TIME,
-    ))),
+    "linux": tuple(
+        sorted(
+            (
+                "SIGABRT",
+                "SIGALRM",
+                "SIGBUS",
+                "SIGCHLD",
+                "SIGCLD",
+                "SIGCONT",
+                "SIGFPE",
+                "SIGHUP",
+                "SIGILL",
+                "SIGINT",
+                "SIGIO",
+                "SIGIOT",
+                "SIGKILL",
+                "SIGPIPE",
+                "SIGPOLL",
+                "SIGPROF",
+                "SIGPWR",
+                "SIGQUIT",
+                "SIGSEGV",
+                "SIGSTKFLT",
+                "SIGSTOP",
+                "SIGSYS",
+                "SIGTERM",
+                "SIGTRAP",
+                "SIGTSTP",
+                "SIGTTIN",
+                "SIGTTOU",
+                "SIGURG",
+                "SIGUSR1",
+                "SIGUSR2",
+                "SIGVTALRM",
+                "SIGWINCH",
+                "SIGXCPU",
+                "SIGXFSZ",
+                *_REAL_TIME,
+            )
+        )
+    ),
     "windows": ("SIGKILL", "SIGTERM"),
-}  # fmt: skip
+}
 
 
 def validate_probes(container: Container, path: str) -> list[FieldError]:
@@ -60,8 +99,13 @@ def _handlers(given: Probe | LifecycleHandler, path: str, grace: int | None = No
     """Exactly one; a second one is refused, and not looked into."""
     errors: list[FieldError] = []
     found = 0
-    for attribute, name in (("exec", "exec"), ("http_get", "httpGet"), ("tcp_socket", "tcpSocket"), ("grpc", "grpc"),
-                            ("sleep", "sleep")):  # fmt: skip
+    for attribute, name in (
+        ("exec", "exec"),
+        ("http_get", "httpGet"),
+        ("tcp_socket", "tcpSocket"),
+        ("grpc", "grpc"),
+        ("sleep", "sleep"),
+    ):
         action = getattr(given, attribute, None)
         if action is None:
             continue

@@ -10,17 +10,33 @@ from podfit.core.resources import HUGEPAGES
 
 _COMPUTE = ("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory")
 _CLAIMS = ("persistentvolumeclaims", "requests.storage")
-_STANDARD = frozenset((
-    *_COMPUTE, *_CLAIMS, "ephemeral-storage", "requests.ephemeral-storage", "limits.ephemeral-storage", "pods",
-    "resourcequotas", "services", "services.nodeports", "services.loadbalancers", "replicationcontrollers", "secrets",
-    "configmaps",
-))  # fmt: skip
+_STANDARD = frozenset(
+    (
+        *_COMPUTE,
+        *_CLAIMS,
+        "ephemeral-storage",
+        "requests.ephemeral-storage",
+        "limits.ephemeral-storage",
+        "pods",
+        "resourcequotas",
+        "services",
+        "services.nodeports",
+        "services.loadbalancers",
+        "replicationcontrollers",
+        "secrets",
+        "configmaps",
+    )
+)
 _PAGES = (HUGEPAGES, f"requests.{HUGEPAGES}")
 _LIMITED = {
-    "Terminating": ("pods", *_COMPUTE), "NotTerminating": ("pods", *_COMPUTE), "BestEffort": ("pods",),
-    "NotBestEffort": ("pods", *_COMPUTE), "PriorityClass": ("pods", *_COMPUTE),
-    "CrossNamespacePodAffinity": ("pods", *_COMPUTE), "VolumeAttributesClass": _CLAIMS,
-}  # fmt: skip
+    "Terminating": ("pods", *_COMPUTE),
+    "NotTerminating": ("pods", *_COMPUTE),
+    "BestEffort": ("pods",),
+    "NotBestEffort": ("pods", *_COMPUTE),
+    "PriorityClass": ("pods", *_COMPUTE),
+    "CrossNamespacePodAffinity": ("pods", *_COMPUTE),
+    "VolumeAttributesClass": _CLAIMS,
+}
 """By scope, what a quota of that scope may limit of the standard names."""
 _PAIRS = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
 _WITH_VALUES = ("PriorityClass", "VolumeAttributesClass")
@@ -87,9 +103,12 @@ def _selector(spec: ResourceQuotaSpec) -> list[FieldError]:
     if spec.scope_selector is None:
         return []
     path, requirements = "spec.scopeSelector.matchExpressions", spec.scope_selector.match_expressions
-    shown = {"MatchExpressions": [
-        {"ScopeName": each.scope_name, "Operator": each.operator, "Values": list(each.values) or None}
-        for each in requirements]}  # fmt: skip
+    shown = {
+        "MatchExpressions": [
+            {"ScopeName": each.scope_name, "Operator": each.operator, "Values": list(each.values) or None}
+            for each in requirements
+        ]
+    }
     errors = []
     for requirement in requirements:
         scope = requirement.scope_name

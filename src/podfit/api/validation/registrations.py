@@ -23,8 +23,10 @@ def validate_registration(registered: APIService) -> list[FieldError]:
 
 
 def _priorities(spec: APIServiceSpec) -> list[FieldError]:
-    given = (("groupPriorityMinimum", spec.group_priority_minimum, _HIGHEST_GROUP),
-             ("versionPriority", spec.version_priority, _HIGHEST_VERSION))  # fmt: skip
+    given = (
+        ("groupPriorityMinimum", spec.group_priority_minimum, _HIGHEST_GROUP),
+        ("versionPriority", spec.version_priority, _HIGHEST_VERSION),
+    )
     return [
         invalid(f"spec.{name}", value, f"must be positive and less than {highest}")
         for name, value, highest in given

@@ -15,13 +15,28 @@ from podfit.core.resources import pod_level as is_pod_level
 
 OF_CONTAINERS = (CPU, MEMORY, "ephemeral-storage")
 _COUNTED = (
-    "pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps", "persistentvolumeclaims",
-    "services.nodeports", "services.loadbalancers",
-)  # fmt: skip
+    "pods",
+    "services",
+    "replicationcontrollers",
+    "resourcequotas",
+    "secrets",
+    "configmaps",
+    "persistentvolumeclaims",
+    "services.nodeports",
+    "services.loadbalancers",
+)
 _STANDARD = (
-    *OF_CONTAINERS, *_COUNTED, "storage", "requests.cpu", "requests.memory", "requests.storage",
-    "requests.ephemeral-storage", "limits.cpu", "limits.memory", "limits.ephemeral-storage",
-)  # fmt: skip
+    *OF_CONTAINERS,
+    *_COUNTED,
+    "storage",
+    "requests.cpu",
+    "requests.memory",
+    "requests.storage",
+    "requests.ephemeral-storage",
+    "limits.cpu",
+    "limits.memory",
+    "limits.ephemeral-storage",
+)
 RESIZE_RESOURCES = (CPU, MEMORY)
 RESIZE_POLICIES = ("NotRequired", "RestartContainer")
 NameCheck = Callable[[str, str], list[FieldError]]

@@ -114,9 +114,7 @@ def expression_errors(schema: JSONSchemaProps, place: Place, totals: Totals) -> 
 
 
 class _Rule:
-    def __init__(
-        self, rule: ValidationRule, known: "Declared", place: Place, path: str, totals: Totals
-    ) -> None:
+    def __init__(self, rule: ValidationRule, known: "Declared", place: Place, path: str, totals: Totals) -> None:
         self._rule, self._known, self._place, self._path, self._totals = rule, known, place, path, totals
 
     def errors(self) -> Iterator[FieldError]:
@@ -164,8 +162,14 @@ def _over(what: str, cost: int, limit: int) -> str:
 
 def _whole(rule: ValidationRule) -> str:
     """As upstream prints a rule: the fields of its own type, escaped for HTML."""
-    text = msgspec.json.encode({
-        "Rule": rule.rule, "Message": rule.message, "MessageExpression": rule.message_expression,
-        "Reason": rule.reason, "FieldPath": rule.field_path, "OptionalOldSelf": rule.optional_old_self,
-    }).decode()  # fmt: skip
+    text = msgspec.json.encode(
+        {
+            "Rule": rule.rule,
+            "Message": rule.message,
+            "MessageExpression": rule.message_expression,
+            "Reason": rule.reason,
+            "FieldPath": rule.field_path,
+            "OptionalOldSelf": rule.optional_old_self,
+        }
+    ).decode()
     return text.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")

@@ -126,13 +126,18 @@ def _narrowing(schema: JSONSchemaProps, outer: JSONSchemaProps, path: str) -> It
     """What stands under a junctor has to name fields that are declared outside of it, and must not declare anything."""
     for name, given in (
         ("type", "" if outer.int_or_string else schema.type),
-        ("additionalProperties", schema.additional_properties), ("default", schema.default),
-        ("title", schema.title), ("description", schema.description),
-        ("nullable", schema.nullable), ("x-kubernetes-preserve-unknown-fields", schema.preserve_unknown_fields),
+        ("additionalProperties", schema.additional_properties),
+        ("default", schema.default),
+        ("title", schema.title),
+        ("description", schema.description),
+        ("nullable", schema.nullable),
+        ("x-kubernetes-preserve-unknown-fields", schema.preserve_unknown_fields),
         ("x-kubernetes-embedded-resource", schema.embedded_resource),
-        ("x-kubernetes-int-or-string", schema.int_or_string), ("x-kubernetes-list-type", schema.list_type),
-        ("x-kubernetes-map-type", schema.map_type), ("x-kubernetes-validations", schema.validations),
-    ):  # fmt: skip
+        ("x-kubernetes-int-or-string", schema.int_or_string),
+        ("x-kubernetes-list-type", schema.list_type),
+        ("x-kubernetes-map-type", schema.map_type),
+        ("x-kubernetes-validations", schema.validations),
+    ):
         if given not in (None, "", False, ()):
             yield forbidden(f"{path}.{name}", "must be empty to be structural")
     for name, each in sorted(schema.properties.items()):
@@ -176,10 +181,14 @@ def _node(schema: JSONSchemaProps, path: str) -> Iterator[FieldError]:
 
 def _forbidden(schema: JSONSchemaProps, path: str) -> Iterator[FieldError]:
     for name, given in (
-        ("$ref", schema.ref), ("$schema", schema.schema), ("id", schema.id), ("definitions", schema.definitions),
-        ("dependencies", schema.dependencies), ("patternProperties", schema.pattern_properties),
+        ("$ref", schema.ref),
+        ("$schema", schema.schema),
+        ("id", schema.id),
+        ("definitions", schema.definitions),
+        ("dependencies", schema.dependencies),
+        ("patternProperties", schema.pattern_properties),
         ("additionalItems", schema.additional_items),
-    ):  # fmt: skip
+    ):
         if given:
             yield forbidden(f"{path}.{name}", f"{name} is not supported")
     if schema.unique_items:

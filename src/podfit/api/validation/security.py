@@ -25,8 +25,10 @@ def validate_pod_security(context: PodSecurityContext | None, spec: PodSpec, pat
     errors = []
     if context is not None:
         for number, name in (
-            (context.fs_group, "fsGroup"), (context.run_as_user, "runAsUser"), (context.run_as_group, "runAsGroup"),
-        ):  # fmt: skip
+            (context.fs_group, "fsGroup"),
+            (context.run_as_user, "runAsUser"),
+            (context.run_as_group, "runAsGroup"),
+        ):
             errors += _identity(number, f"{path}.{name}")
         for index, group in enumerate(context.supplemental_groups):
             errors += _identity(group, f"{path}.supplementalGroups[{index}]")
@@ -151,8 +153,11 @@ def _go(context: SecurityContext) -> dict[str, Any]:
         "WindowsOptions": {
             "GMSACredentialSpecName": windows.gmsa_credential_spec_name or None,
             "GMSACredentialSpec": windows.gmsa_credential_spec or None,
-            "RunAsUserName": windows.run_as_user_name or None, "HostProcess": windows.host_process,
-        } if windows else None,
+            "RunAsUserName": windows.run_as_user_name or None,
+            "HostProcess": windows.host_process,
+        }
+        if windows
+        else None,
         "RunAsUser": context.run_as_user,
         "RunAsGroup": context.run_as_group,
         "RunAsNonRoot": context.run_as_non_root,
@@ -161,7 +166,7 @@ def _go(context: SecurityContext) -> dict[str, Any]:
         "ProcMount": context.proc_mount or None,
         "SeccompProfile": _profile(seccomp) if seccomp else None,
         "AppArmorProfile": _profile(armor) if armor else None,
-    }  # fmt: skip
+    }
 
 
 def _profile(profile: SeccompProfile | AppArmorProfile) -> dict[str, Any]:

@@ -28,8 +28,12 @@ def validate_addresses(service: Service) -> list[FieldError]:
     misplaced = HEADLESS in ips[:1] and len(ips) > 1
     if misplaced:
         errors.append(invalid(path, list(ips), "'None' must be the first and only value"))
-    bad = [each for index, text in enumerate(ips) if index or text != HEADLESS
-           for each in address(text, f"{path}[{index}]")]  # fmt: skip
+    bad = [
+        each
+        for index, text in enumerate(ips)
+        if index or text != HEADLESS
+        for each in address(text, f"{path}[{index}]")
+    ]
     errors += bad
     if len(ips) > 2:
         errors.append(invalid(path, list(ips), "may only hold up to 2 values"))
@@ -64,11 +68,10 @@ def _matching(spec: ServiceSpec) -> list[FieldError]:
     if is_headless(spec):
         return []
     return [
-        invalid(f"spec.clusterIPs[{index}]", text,
-                f"expected an {wanted} value as indicated by `ipFamilies[{index}]`")
+        invalid(f"spec.clusterIPs[{index}]", text, f"expected an {wanted} value as indicated by `ipFamilies[{index}]`")
         for index, (text, wanted) in enumerate(zip(spec.cluster_ips, spec.ip_families, strict=False))
         if family(text) != wanted
-    ]  # fmt: skip
+    ]
 
 
 def addresses_kept(new: ServiceSpec, old: ServiceSpec) -> list[FieldError]:

@@ -61,8 +61,11 @@ def _type_rules(spec: ServiceSpec) -> list[FieldError]:
 
 
 def _external_name(spec: ServiceSpec) -> list[FieldError]:
-    given = (("clusterIPs", spec.cluster_ips), ("ipFamilies", spec.ip_families),
-             ("ipFamilyPolicy", spec.ip_family_policy))  # fmt: skip
+    given = (
+        ("clusterIPs", spec.cluster_ips),
+        ("ipFamilies", spec.ip_families),
+        ("ipFamilyPolicy", spec.ip_family_policy),
+    )
     text = "may not be set for ExternalName services"
     errors = [forbidden(f"spec.{name}", text) for name, value in given if value]
     name = spec.external_name.removesuffix(".")
@@ -146,8 +149,14 @@ def _same_ports(ports: tuple[ServicePort, ...]) -> list[FieldError]:
     seen: set[tuple[str, int]] = set()
     for index, port in enumerate(ports):
         if (port.protocol, port.port) in seen:
-            shown = {"Name": "", "Protocol": port.protocol, "AppProtocol": None, "Port": port.port, "TargetPort": 0,
-                     "NodePort": 0}  # fmt: skip
+            shown = {
+                "Name": "",
+                "Protocol": port.protocol,
+                "AppProtocol": None,
+                "Port": port.port,
+                "TargetPort": 0,
+                "NodePort": 0,
+            }
             errors.append(duplicate(f"spec.ports[{index}]", shown))
         seen.add((port.protocol, port.port))
     return errors
@@ -224,5 +233,5 @@ def _ingress(point: LoadBalancerIngress, path: str, known: Collection[str]) -> l
 
 
 RULES: dict[type[Object], Rules] = {
-    Service: Rules(names.dns_label, validate_service, validate_service_update, validate_service_status),
+    Service: Rules(names.dns_label, validate_service, validate_service_update, validate_service_status)
 }

@@ -113,11 +113,15 @@ def _with_claims(spec: StatefulSetSpec) -> PodTemplateSpec:
 def validate_stateful_set_update(new: StatefulSet, old: StatefulSet) -> list[FieldError]:
     before = old.spec
     fixed = replace(
-        new.spec, replicas=before.replicas, ordinals=before.ordinals, template=before.template,
-        update_strategy=before.update_strategy, revision_history_limit=before.revision_history_limit,
+        new.spec,
+        replicas=before.replicas,
+        ordinals=before.ordinals,
+        template=before.template,
+        update_strategy=before.update_strategy,
+        revision_history_limit=before.revision_history_limit,
         persistent_volume_claim_retention_policy=before.persistent_volume_claim_retention_policy,
         min_ready_seconds=before.min_ready_seconds,
-    )  # fmt: skip
+    )
     errors = validate_stateful_set(new)
     return errors if fixed == before else [*errors, forbidden("spec", _FIXED)]
 
@@ -125,9 +129,15 @@ def validate_stateful_set_update(new: StatefulSet, old: StatefulSet) -> list[Fie
 def validate_stateful_set_status(new: StatefulSet, old: StatefulSet) -> list[FieldError]:
     status = new.status
     errors = counts(
-        status, "replicas", "ready_replicas", "current_replicas", "updated_replicas", "available_replicas",
-        "observed_generation", "collision_count",
-    )  # fmt: skip
+        status,
+        "replicas",
+        "ready_replicas",
+        "current_replicas",
+        "updated_replicas",
+        "available_replicas",
+        "observed_generation",
+        "collision_count",
+    )
     errors += at_most_replicas(status, "ready_replicas", "current_replicas", "updated_replicas", "available_replicas")
     if status.available_replicas > status.ready_replicas:
         text = "cannot be greater than status.readyReplicas"
@@ -138,5 +148,5 @@ def validate_stateful_set_status(new: StatefulSet, old: StatefulSet) -> list[Fie
 RULES: dict[type[Object], Rules] = {
     StatefulSet: Rules(
         names.dns_label, validate_stateful_set, validate_stateful_set_update, validate_stateful_set_status
-    ),
+    )
 }

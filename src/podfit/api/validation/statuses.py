@@ -9,9 +9,7 @@ _TOO_MANY = "cannot be greater than status.replicas"
 
 def counts(status: Struct, *attributes: str) -> list[FieldError]:
     """None of them is negative."""
-    return [
-        error for name in attributes for error in nonnegative(getattr(status, name), f"status.{json_name(name)}")
-    ]
+    return [error for name in attributes for error in nonnegative(getattr(status, name), f"status.{json_name(name)}")]
 
 
 def at_most_replicas(status: Struct, *attributes: str) -> list[FieldError]:

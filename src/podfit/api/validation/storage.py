@@ -69,11 +69,12 @@ def validate_class_update(new: StorageClass, old: StorageClass) -> list[FieldErr
     errors = [
         forbidden(name, f"updates to {name} are forbidden.")
         for name, after, before in (
-            ("parameters", new.parameters, old.parameters), ("provisioner", new.provisioner, old.provisioner),
+            ("parameters", new.parameters, old.parameters),
+            ("provisioner", new.provisioner, old.provisioner),
             ("reclaimPolicy", new.reclaim_policy, old.reclaim_policy),
         )
         if after != before
-    ]  # fmt: skip
+    ]
     return errors + immutable(new.volume_binding_mode, old.volume_binding_mode, "volumeBindingMode")
 
 

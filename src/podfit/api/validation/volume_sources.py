@@ -129,9 +129,7 @@ def _rbd(source: Any, path: str) -> list[FieldError]:
     return needed(source, path, "monitors", "image")
 
 
-def _secret(
-    ref: LocalObjectReference | SecretReference | None, path: str, *, namespaced: bool
-) -> list[FieldError]:
+def _secret(ref: LocalObjectReference | SecretReference | None, path: str, *, namespaced: bool) -> list[FieldError]:
     if ref is None:
         return []
     return needed(ref, f"{path}.secretRef", *(("name", "namespace") if namespaced else ("name",)))

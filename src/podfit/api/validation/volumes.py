@@ -25,23 +25,42 @@ from podfit.api.validation.volume_sources import REMOTE, needed
 from podfit.core.fields import FieldError, duplicate, forbidden, invalid, required, unsupported
 from podfit.core.quantity import ZERO
 
-_HOST_PATH_TYPES = (
-    "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket",
-)  # fmt: skip
+_HOST_PATH_TYPES = ("", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket")
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 ONE_TYPE = "may not specify more than 1 volume type"
 NO_TYPE = "must specify a volume type"
 _SOURCES = (
-    ("empty_dir", "emptyDir"), ("host_path", "hostPath"), ("git_repo", "gitRepo"),
-    ("gce_persistent_disk", "gcePersistentDisk"), ("aws_elastic_block_store", "awsElasticBlockStore"),
-    ("secret", "secret"), ("nfs", "nfs"), ("iscsi", "iscsi"), ("glusterfs", "glusterfs"), ("flocker", "flocker"),
-    ("persistent_volume_claim", "persistentVolumeClaim"), ("rbd", "rbd"), ("cinder", "cinder"), ("cephfs", "cephfs"),
-    ("quobyte", "quobyte"), ("downward_api", "downwardAPI"), ("fc", "fc"), ("flex_volume", "flexVolume"),
-    ("config_map", "configMap"), ("azure_file", "azureFile"), ("vsphere_volume", "vsphereVolume"),
-    ("photon_persistent_disk", "photonPersistentDisk"), ("portworx_volume", "portworxVolume"),
-    ("azure_disk", "azureDisk"), ("storageos", "storageos"), ("projected", "projected"), ("scale_io", "scaleIO"),
-    ("csi", "csi"), ("ephemeral", "ephemeral"), ("image", "image"),
-)  # fmt: skip
+    ("empty_dir", "emptyDir"),
+    ("host_path", "hostPath"),
+    ("git_repo", "gitRepo"),
+    ("gce_persistent_disk", "gcePersistentDisk"),
+    ("aws_elastic_block_store", "awsElasticBlockStore"),
+    ("secret", "secret"),
+    ("nfs", "nfs"),
+    ("iscsi", "iscsi"),
+    ("glusterfs", "glusterfs"),
+    ("flocker", "flocker"),
+    ("persistent_volume_claim", "persistentVolumeClaim"),
+    ("rbd", "rbd"),
+    ("cinder", "cinder"),
+    ("cephfs", "cephfs"),
+    ("quobyte", "quobyte"),
+    ("downward_api", "downwardAPI"),
+    ("fc", "fc"),
+    ("flex_volume", "flexVolume"),
+    ("config_map", "configMap"),
+    ("azure_file", "azureFile"),
+    ("vsphere_volume", "vsphereVolume"),
+    ("photon_persistent_disk", "photonPersistentDisk"),
+    ("portworx_volume", "portworxVolume"),
+    ("azure_disk", "azureDisk"),
+    ("storageos", "storageos"),
+    ("projected", "projected"),
+    ("scale_io", "scaleIO"),
+    ("csi", "csi"),
+    ("ephemeral", "ephemeral"),
+    ("image", "image"),
+)
 """Each source's attribute and its name in JSON, in the order of upstream's errors."""
 _NAMES = tuple(name for _, name in _SOURCES)
 _sources_of = attrgetter(*(attribute for attribute, _ in _SOURCES))

@@ -12,7 +12,7 @@ from podfit.api.admissionregistration import (
     ValidatingWebhook,
     ValidatingWebhookConfiguration,
     WebhookClientConfig,
-)  # fmt: skip
+)
 from podfit.api.structural.conditions import condition_problem
 from podfit.api.validation import names
 from podfit.api.validation.meta import validate_selector
@@ -128,8 +128,10 @@ def _resources(resources: tuple[str, ...], path: str) -> Iterator[FieldError]:
     for index, each in enumerate(resources):
         if not each:
             yield required(f"{path}[{index}]")
-        elif each not in ("*/*", "*") and each.endswith("/*") and any(
-            other.startswith(each.removesuffix("*")) and other != each for other in resources
+        elif (
+            each not in ("*/*", "*")
+            and each.endswith("/*")
+            and any(other.startswith(each.removesuffix("*")) and other != each for other in resources)
         ):
             yield invalid(f"{path}[{index}]", each, f"if '{each}' is present, must not specify {each[:-1]}x")
     if "*/*" in resources and len(resources) > 1:

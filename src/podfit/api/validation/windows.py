@@ -19,21 +19,35 @@ _NOT_FOR_LINUX = "windows options cannot be set for a linux pod"
 _NOT_FOR_WINDOWS = "cannot be set for a windows pod"
 _ALL_OR_NONE = "If pod contains any hostProcess containers then all containers must be HostProcess containers"
 _POD_FIELDS = (
-    ("app_armor_profile", "appArmorProfile"), ("se_linux_options", "seLinuxOptions"),
-    (None, "hostUsers"), (None, "hostPID"), (None, "hostIPC"), ("seccomp_profile", "seccompProfile"),
-    ("fs_group", "fsGroup"), ("fs_group_change_policy", "fsGroupChangePolicy"), ("sysctls", "sysctls"),
-    (None, "shareProcessNamespace"), ("run_as_user", "runAsUser"), ("run_as_group", "runAsGroup"),
-    ("supplemental_groups", "supplementalGroups"), ("supplemental_groups_policy", "supplementalGroupsPolicy"),
+    ("app_armor_profile", "appArmorProfile"),
+    ("se_linux_options", "seLinuxOptions"),
+    (None, "hostUsers"),
+    (None, "hostPID"),
+    (None, "hostIPC"),
+    ("seccomp_profile", "seccompProfile"),
+    ("fs_group", "fsGroup"),
+    ("fs_group_change_policy", "fsGroupChangePolicy"),
+    ("sysctls", "sysctls"),
+    (None, "shareProcessNamespace"),
+    ("run_as_user", "runAsUser"),
+    ("run_as_group", "runAsGroup"),
+    ("supplemental_groups", "supplementalGroups"),
+    ("supplemental_groups_policy", "supplementalGroupsPolicy"),
     ("se_linux_change_policy", "seLinuxChangePolicy"),
-)  # fmt: skip
+)
 """Of the pod's security context; without an attribute: of the pod itself, in the order of upstream's errors."""
 _CONTAINER_FIELDS = (
-    ("app_armor_profile", "appArmorProfile"), ("se_linux_options", "seLinuxOptions"),
-    ("seccomp_profile", "seccompProfile"), ("capabilities", "capabilities"),
-    ("read_only_root_filesystem", "readOnlyRootFilesystem"), ("privileged", "privileged"),
-    ("allow_privilege_escalation", "allowPrivilegeEscalation"), ("proc_mount", "procMount"),
-    ("run_as_user", "runAsUser"), ("run_as_group", "runAsGroup"),
-)  # fmt: skip
+    ("app_armor_profile", "appArmorProfile"),
+    ("se_linux_options", "seLinuxOptions"),
+    ("seccomp_profile", "seccompProfile"),
+    ("capabilities", "capabilities"),
+    ("read_only_root_filesystem", "readOnlyRootFilesystem"),
+    ("privileged", "privileged"),
+    ("allow_privilege_escalation", "allowPrivilegeEscalation"),
+    ("proc_mount", "procMount"),
+    ("run_as_user", "runAsUser"),
+    ("run_as_group", "runAsGroup"),
+)
 _UNSET = (None, "", ())
 
 
@@ -67,9 +81,11 @@ def _linux(spec: PodSpec, path: str) -> list[FieldError]:
 
 def _windows(spec: PodSpec, path: str) -> list[FieldError]:
     own = {
-        "hostUsers": spec.host_users is not None, "hostPID": spec.host_pid, "hostIPC": spec.host_ipc,
+        "hostUsers": spec.host_users is not None,
+        "hostPID": spec.host_pid,
+        "hostIPC": spec.host_ipc,
         "shareProcessNamespace": spec.share_process_namespace is not None,
-    }  # fmt: skip
+    }
     errors = []
     for attribute, name in _POD_FIELDS:
         if attribute is None:
@@ -143,5 +159,5 @@ def _user_name(name: str) -> list[str]:
     if user and not user.strip(". "):
         problems.append("'s User cannot contain only periods or spaces")
     if _NOT_IN_USER.search(user):
-        problems.append('\'s User cannot contain the following characters: "/\\:;|=,+*?<>@[]')
+        problems.append("'s User cannot contain the following characters: \"/\\:;|=,+*?<>@[]")
     return problems

@@ -63,10 +63,11 @@ def _bound(pod: Pod, binding: Binding, now: str) -> Pod:
     others = tuple(each for each in pod.status.conditions if each.type != "PodScheduled")
     annotations = pod.metadata.annotations | binding.metadata.annotations
     return replace(
-        pod, metadata=replace(pod.metadata, annotations=annotations),
+        pod,
+        metadata=replace(pod.metadata, annotations=annotations),
         spec=replace(pod.spec, node_name=binding.target.name),
         status=replace(pod.status, conditions=(*others, condition), nominated_node_name=""),
-    )  # fmt: skip
+    )
 
 
 async def pod_log(context: Context, target: Target, request: Request) -> Response:

@@ -1,6 +1,6 @@
 """POST of an Eviction to a pod: a deletion that asks the disruption budgets first.
 
-    decide.evicting ─▶ the budget is charged ─▶ the pod says why it goes ─▶ it is deleted as by DELETE
+decide.evicting ─▶ the budget is charged ─▶ the pod says why it goes ─▶ it is deleted as by DELETE
 """
 
 from functools import partial
@@ -41,9 +41,14 @@ async def evict_pod(context: Context, chain: Chain, target: Target, request: Req
         raise bad_request("name in URL does not match name in Eviction object")
     dry = _is_dry(request, eviction.delete_options or DeleteOptions())
     attributes = Attributes(
-        operation="CREATE", info=info, subresource="eviction", namespace=target.namespace, name=target.name,
-        identity=identity, dry_run=dry,
-    )  # fmt: skip
+        operation="CREATE",
+        info=info,
+        subresource="eviction",
+        namespace=target.namespace,
+        name=target.name,
+        identity=identity,
+        dry_run=dry,
+    )
     eviction = await chain.mutate(attributes, eviction)
     await chain.validate(attributes, eviction)
     options = eviction.delete_options or DeleteOptions()
@@ -55,7 +60,7 @@ async def evict_pod(context: Context, chain: Chain, target: Target, request: Req
 def _read(request: Request) -> Eviction:
     value, problems = document(request)
     if isinstance(value, dict) and (value.get("apiVersion") or "") not in _VERSIONS:
-        raise bad_request(f"no kind \"Eviction\" is registered for version \"{value['apiVersion']}\"")
+        raise bad_request(f'no kind "Eviction" is registered for version "{value["apiVersion"]}"')
     Strictness.of(request).check(problems, bad_request)
     return typed(value, Eviction)
 

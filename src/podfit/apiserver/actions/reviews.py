@@ -98,16 +98,22 @@ class Reviews:
         by_node = "node authorizer does not support user rule resolution" if node_name(identity) else ""
         return SubjectRulesReviewStatus(
             resource_rules=tuple(
-                ResourceRule(verbs=each.verbs, api_groups=each.api_groups, resources=each.resources,
-                             resource_names=each.resource_names)
-                for each in held if each.resources
+                ResourceRule(
+                    verbs=each.verbs,
+                    api_groups=each.api_groups,
+                    resources=each.resources,
+                    resource_names=each.resource_names,
+                )
+                for each in held
+                if each.resources
             ),
             non_resource_rules=tuple(
                 NonResourceRule(verbs=each.verbs, non_resource_urls=each.non_resource_urls)
-                for each in held if each.non_resource_urls
+                for each in held
+                if each.non_resource_urls
             ),
             evaluation_error=by_node,
-        )  # fmt: skip
+        )
 
 
 def user_info(identity: Identity) -> UserInfo:
@@ -130,9 +136,8 @@ def _question(spec: SelfSubjectAccessReviewSpec) -> Question:
         return Question(of_path.verb, path=of_path.path)
     selected = _selected(of.field_selector) if of.field_selector else {}
     return Question(
-        of.verb, of.group, of.resource, of.subresource, of.namespace, of.name,
-        of_node=selected.get("spec.nodeName", ""),
-    )  # fmt: skip
+        of.verb, of.group, of.resource, of.subresource, of.namespace, of.name, of_node=selected.get("spec.nodeName", "")
+    )
 
 
 def _selected(selector: FieldSelectorAttributes) -> dict[str, str]:

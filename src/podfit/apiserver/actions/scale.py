@@ -62,9 +62,12 @@ def scale_of(obj: Any) -> Scale:
     """The view of a controller."""
     meta = obj.metadata
     named = ObjectMeta(
-        name=meta.name, namespace=meta.namespace, uid=meta.uid, resource_version=meta.resource_version,
+        name=meta.name,
+        namespace=meta.namespace,
+        uid=meta.uid,
+        resource_version=meta.resource_version,
         creation_timestamp=meta.creation_timestamp,
-    )  # fmt: skip
+    )
     if isinstance(obj, Custom):
         return custom_scale(obj, named)
     labels = obj.spec.selector

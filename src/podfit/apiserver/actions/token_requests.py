@@ -39,9 +39,15 @@ async def create_token(
     """Issue a token; its end, and the object that it ends with, are in the answer."""
     asked, warnings = read_object(request, _REQUESTS, context.gates)
     attributes = Attributes(
-        operation="CREATE", info=info_for(ServiceAccount), subresource="token", namespace=target.namespace,
-        name=target.name, identity=identity, dry_run=dry_run(request), url_name=target.name,
-    )  # fmt: skip
+        operation="CREATE",
+        info=info_for(ServiceAccount),
+        subresource="token",
+        namespace=target.namespace,
+        name=target.name,
+        identity=identity,
+        dry_run=dry_run(request),
+        url_name=target.name,
+    )
     asked = await chain.mutate(attributes, asked)
     _check_meta(asked.metadata, target)
     account = await Stored[ServiceAccount](context.store, info_for(ServiceAccount)).get(target.namespace, target.name)
@@ -57,9 +63,12 @@ async def create_token(
     now = format_time(context.clock.now())
     noted = tracked(_REQUESTS, asked, None, manager=manager_of(request), subresource="token", now=now)
     meta = ObjectMeta(
-        name=target.name, namespace=target.namespace, uid=str(uuid.uuid4()), creation_timestamp=now,
+        name=target.name,
+        namespace=target.namespace,
+        uid=str(uuid.uuid4()),
+        creation_timestamp=now,
         managed_fields=noted.metadata.managed_fields,
-    )  # fmt: skip
+    )
     status = TokenRequestStatus(token=token, expiration_timestamp=format_time(datetime.fromtimestamp(ends, UTC)))
     answer = replace(asked, metadata=meta, spec=replace(asked.spec, audiences=audiences), status=status)
     return object_response(answer, status=201, warnings=warnings)

@@ -18,10 +18,20 @@ from podfit.apiserver.admission.webhooks import MutatingWebhooks, ValidatingWebh
 from podfit.apiserver.context import Context
 
 BUILT_IN = (
-    NamespaceLifecycle, LimitRanger, ServiceAccountAdmission, NodeRestriction, PodSecurity, PriorityAdmission,
-    DefaultTolerations, DefaultStorageClass, StorageInUseProtection, RuntimeClassAdmission, CertificateAdmission,
-    Escalation, NodeChecks,
-)  # fmt: skip
+    NamespaceLifecycle,
+    LimitRanger,
+    ServiceAccountAdmission,
+    NodeRestriction,
+    PodSecurity,
+    PriorityAdmission,
+    DefaultTolerations,
+    DefaultStorageClass,
+    StorageInUseProtection,
+    RuntimeClassAdmission,
+    CertificateAdmission,
+    Escalation,
+    NodeChecks,
+)
 
 
 LAST = (MutatingWebhooks, ValidatingWebhooks, QuotaAdmission)

@@ -18,7 +18,8 @@ from podfit.core.errors import forbidden, not_found
 
 GROUP = "rbac.authorization.k8s.io"
 EVERY_RIGHT = (
-    PolicyRule(verbs=("*",), api_groups=("*",), resources=("*",)), PolicyRule(verbs=("*",), non_resource_urls=("*",)),
+    PolicyRule(verbs=("*",), api_groups=("*",), resources=("*",)),
+    PolicyRule(verbs=("*",), non_resource_urls=("*",)),
 )
 _AGGREGATES = "must have cluster-admin privileges to use the aggregationRule"
 
@@ -60,9 +61,12 @@ def _only_collected(new: Any, old: Any) -> bool:
     """Whether an update changes no more than what the garbage collector writes: finalizers and owner references."""
     kept = old.metadata
     meta = replace(
-        new.metadata, finalizers=kept.finalizers, owner_references=kept.owner_references,
-        managed_fields=kept.managed_fields, resource_version=kept.resource_version,
-    )  # fmt: skip
+        new.metadata,
+        finalizers=kept.finalizers,
+        owner_references=kept.owner_references,
+        managed_fields=kept.managed_fields,
+        resource_version=kept.resource_version,
+    )
     return bool(replace(new, metadata=meta) == old)
 
 

@@ -28,6 +28,11 @@ class NamespaceLifecycle(Passive):
         if namespace.metadata.deletion_timestamp:
             name = attributes.namespace
             text = f"unable to create new content in namespace {name} because it is being terminated"
-            causes = [{"reason": "NamespaceTerminating", "message": f"namespace {name} is being terminated",
-                       "field": "metadata.namespace"}]  # fmt: skip
+            causes = [
+                {
+                    "reason": "NamespaceTerminating",
+                    "message": f"namespace {name} is being terminated",
+                    "field": "metadata.namespace",
+                }
+            ]
             raise forbidden(attributes.info.resource, attributes.name, text, group=attributes.info.group, causes=causes)

@@ -23,4 +23,3 @@ class NodeChecks(Passive):
         outcome = judge(Resize(new=obj, old=attributes.old, node=node, gates=self.context.gates), checks)
         if isinstance(outcome, ApiError):
             raise outcome
-

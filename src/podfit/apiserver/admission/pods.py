@@ -39,8 +39,9 @@ class PriorityAdmission(Passive):
             )
             raise forbidden("pods", attributes.name, text)
         name = obj.spec.priority_class_name or (found.metadata.name if found else "")
-        spec = replace(obj.spec, priority=value, priority_class_name=name,
-                       preemption_policy=obj.spec.preemption_policy or policy)  # fmt: skip
+        spec = replace(
+            obj.spec, priority=value, priority_class_name=name, preemption_policy=obj.spec.preemption_policy or policy
+        )
         return replace(obj, spec=spec)
 
     async def _class_of(self, attributes: Attributes, name: str) -> PriorityClass | None:

@@ -39,8 +39,7 @@ class QuotaAdmission:
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def charged(self, attributes: Attributes, obj: Any, write: Write[T]) -> T:
-        """What `write` answers, which is called with the charges that `obj` makes. Raises 403 when a quota is exceeded.
-        """
+        """What `write` answers, called with the charges that `obj` makes. Raises 403 when a quota is exceeded."""
         namespace, home = attributes.namespace, attributes.info.home
         if not namespace or not await self._context.settings(ResourceQuota, namespace):
             return await write(())
@@ -65,9 +64,10 @@ class QuotaAdmission:
         return [
             self._stored.companion(
                 tracked(self._info, quota, before[quota.metadata.uid], manager=MANAGER, subresource="status", now=now),
-                expected=int(quota.metadata.resource_version))
+                expected=int(quota.metadata.resource_version),
+            )
             for quota in verdict.quotas
-        ]  # fmt: skip
+        ]
 
     async def _counted(self, quota: ResourceQuota, rules: Evaluator, attributes: Attributes) -> ResourceQuota:
         """The quota with what is used of what it limits of this kind; the controller may not have come to it yet."""

@@ -91,19 +91,27 @@ def with_token(spec: PodSpec) -> PodSpec:
 
 def _mounting(containers: Iterable[Container], mount: VolumeMount) -> tuple[Container, ...]:
     return tuple(
-        each if any(other.mount_path == PLACE for other in each.volume_mounts)
+        each
+        if any(other.mount_path == PLACE for other in each.volume_mounts)
         else replace(each, volume_mounts=(*each.volume_mounts, mount))
         for each in containers
-    )  # fmt: skip
+    )
 
 
 @cache
 def _source() -> ProjectedVolumeSource:
     field = ObjectFieldSelector(api_version="v1", field_path="metadata.namespace")
-    return ProjectedVolumeSource(default_mode=0o644, sources=(
-        VolumeProjection(service_account_token=ServiceAccountTokenProjection(expiration_seconds=SECONDS, path="token")),
-        VolumeProjection(config_map=ConfigMapProjection(
-            name=CA_CONFIG_MAP, items=(KeyToPath(key="ca.crt", path="ca.crt"),))),
-        VolumeProjection(downward_api=DownwardAPIProjection(
-            items=(DownwardAPIVolumeFile(path="namespace", field_ref=field),))),
-    ))  # fmt: skip
+    return ProjectedVolumeSource(
+        default_mode=0o644,
+        sources=(
+            VolumeProjection(
+                service_account_token=ServiceAccountTokenProjection(expiration_seconds=SECONDS, path="token")
+            ),
+            VolumeProjection(
+                config_map=ConfigMapProjection(name=CA_CONFIG_MAP, items=(KeyToPath(key="ca.crt", path="ca.crt"),))
+            ),
+            VolumeProjection(
+                downward_api=DownwardAPIProjection(items=(DownwardAPIVolumeFile(path="namespace", field_ref=field),))
+            ),
+        ),
+    )

@@ -49,8 +49,12 @@ class WebhookClient:
         """The body of the answer. Raises CallFailed."""
         seconds = webhook.timeout_seconds or DEFAULT_SECONDS
         server, path = _place(webhook.client_config)
-        headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "podfit-admission",
-                   "accept-encoding": "identity"}
+        headers = {
+            "content-type": "application/json",
+            "accept": "application/json",
+            "user-agent": "podfit-admission",
+            "accept-encoding": "identity",
+        }
         request = Request("POST", path, {"timeout": (f"{seconds}s",)}, headers, codec.encode(review))
         where = f'failed to call webhook: Post "{server}{path}?timeout={seconds}s"'
         try:
@@ -82,8 +86,7 @@ class WebhookClient:
         if known is None:
             from podfit.net.http_client import HttpsClient
 
-            known = self._clients[server, bundle] = HttpsClient(
-                server, tls_of(Trusted(bundle)), trusted=False)
+            known = self._clients[server, bundle] = HttpsClient(server, tls_of(Trusted(bundle)), trusted=False)
         return known
 
     async def close(self) -> None:

@@ -19,13 +19,16 @@ class WebhookMetrics:
 
     def declare(self, metrics: Metrics) -> None:
         self._calls = metrics.counter(
-            "apiserver_admission_webhook_request_total", "Calls of admission webhooks by outcome.",
+            "apiserver_admission_webhook_request_total",
+            "Calls of admission webhooks by outcome.",
             (*_LABELS, "code", "rejected"),
-        )  # fmt: skip
+        )
         self._seconds = metrics.histogram(
-            "apiserver_admission_webhook_admission_duration_seconds", "How long admission webhooks took.",
-            (*_LABELS, "rejected"), buckets=_BUCKETS,
-        )  # fmt: skip
+            "apiserver_admission_webhook_admission_duration_seconds",
+            "How long admission webhooks took.",
+            (*_LABELS, "rejected"),
+            buckets=_BUCKETS,
+        )
 
     def called(self, name: str, sort: str, operation: str, *, code: int, rejected: bool, seconds: float) -> None:
         """One call; `code` is 200 for an answer that lets the write pass, else the refusal's."""

@@ -12,7 +12,7 @@ from podfit.api.admission import (
     AdmissionReview,
     GroupVersionKind,
     GroupVersionResource,
-)  # fmt: skip
+)
 from podfit.api.admissionregistration import ValidatingWebhook
 from podfit.api.authentication import UserInfo
 from podfit.api.validation.webhooks import REVIEW_VERSIONS
@@ -40,14 +40,22 @@ def review_of(webhook: ValidatingWebhook, attributes: Attributes, obj: Any) -> A
     if attributes.dry_run:
         options |= {"dryRun": ["All"]}  # type: ignore[dict-item]
     request = AdmissionRequest(
-        uid=str(uuid.uuid4()), kind=kind, resource=resource, sub_resource=attributes.subresource,
-        request_kind=kind, request_resource=resource, request_sub_resource=attributes.subresource,
-        name=attributes.name, namespace=namespace_of(attributes), operation=attributes.operation,
+        uid=str(uuid.uuid4()),
+        kind=kind,
+        resource=resource,
+        sub_resource=attributes.subresource,
+        request_kind=kind,
+        request_resource=resource,
+        request_sub_resource=attributes.subresource,
+        name=attributes.name,
+        namespace=namespace_of(attributes),
+        operation=attributes.operation,
         user_info=UserInfo(username=who.user, uid=who.uid, groups=who.groups, extra=dict(who.extra)),
         object=None if attributes.operation == "DELETE" else msgspec.Raw(codec.encode(obj)),
         old_object=None if attributes.old is None else msgspec.Raw(codec.encode(attributes.old)),
-        dry_run=attributes.dry_run, options=options,
-    )  # fmt: skip
+        dry_run=attributes.dry_run,
+        options=options,
+    )
     return AdmissionReview(api_version=f"{GROUP}/{version}", request=request)
 
 
@@ -57,9 +65,7 @@ def values_of(webhook: ValidatingWebhook, attributes: Attributes, obj: Any) -> d
     assert review.request is not None
     request: dict[str, Any] = msgspec.json.decode(codec.encode(review.request))
     request.pop("uid", None)
-    return {
-        "object": request.pop("object", None), "oldObject": request.pop("oldObject", None), "request": request,
-    }
+    return {"object": request.pop("object", None), "oldObject": request.pop("oldObject", None), "request": request}
 
 
 def namespace_of(attributes: Attributes) -> str:
@@ -111,8 +117,12 @@ def denial(webhook: ValidatingWebhook, response: AdmissionResponse) -> ApiError:
     code = status.get("code")
     refuses = isinstance(code, int) and 400 <= code <= 599
     details = status.get("details")
-    return ApiError(code if refuses and code else 400, str(status.get("reason") or ""), text,
-                    details if isinstance(details, dict) else None)  # fmt: skip
+    return ApiError(
+        code if refuses and code else 400,
+        str(status.get("reason") or ""),
+        text,
+        details if isinstance(details, dict) else None,
+    )
 
 
 def failure(webhook: ValidatingWebhook, why: CallFailed) -> ApiError:

@@ -22,7 +22,7 @@ from podfit.api.admissionregistration import (
     MutatingWebhookConfiguration,
     ValidatingWebhook,
     ValidatingWebhookConfiguration,
-)  # fmt: skip
+)
 from podfit.api.core.namespaces import Namespace
 from podfit.api.defaults import apply_defaults
 from podfit.apiserver.admission.chain import Passive
@@ -37,7 +37,7 @@ from podfit.apiserver.admission.webhook_review import (
     namespace_of,
     review_of,
     values_of,
-)  # fmt: skip
+)
 from podfit.apiserver.bodies import typed_object
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.documents import check_depth
@@ -101,9 +101,13 @@ class Webhooks(Passive):
             raise
         finally:
             self._client.metrics.called(
-                webhook.name, self.sort, attributes.operation, code=code, rejected=rejected,
+                webhook.name,
+                self.sort,
+                attributes.operation,
+                code=code,
+                rejected=rejected,
                 seconds=clock.monotonic() - began,
-            )  # fmt: skip
+            )
 
     async def _answered(self, webhook: ValidatingWebhook, attributes: Attributes, obj: Any) -> AdmissionResponse:
         """Raises CallFailed without an answer that counts, ApiError with one that refuses."""
@@ -121,10 +125,14 @@ def _write(attributes: Attributes, obj: Any) -> Write:
     info = attributes.info
     sides = (attributes.old, None if attributes.operation == "DELETE" else obj)
     return Write(
-        operation=attributes.operation, group=info.group, version=info.version, resource=info.resource,
-        subresource=attributes.subresource, namespace=namespace_of(attributes),
+        operation=attributes.operation,
+        group=info.group,
+        version=info.version,
+        resource=info.resource,
+        subresource=attributes.subresource,
+        namespace=namespace_of(attributes),
         labels=tuple(each.metadata.labels for each in sides if each is not None),
-    )  # fmt: skip
+    )
 
 
 def _registered(configurations: Iterable[Any]) -> Iterator[tuple[str, Any]]:

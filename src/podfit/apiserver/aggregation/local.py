@@ -14,12 +14,25 @@ from podfit.core.times import format_time
 MANAGED = "kube-aggregator.kubernetes.io/automanaged"
 OWN = "apiregistration.k8s.io"
 _PRIORITIES = {
-    "": 18000, "apps": 17800, "events.k8s.io": 17750, "authentication.k8s.io": 17700, "authorization.k8s.io": 17600,
-    "autoscaling": 17500, "batch": 17400, "certificates.k8s.io": 17300, "networking.k8s.io": 17200, "policy": 17100,
-    "rbac.authorization.k8s.io": 17000, "storage.k8s.io": 16800, "apiextensions.k8s.io": 16700,
-    "admissionregistration.k8s.io": 16700, "scheduling.k8s.io": 16600, "coordination.k8s.io": 16500,
-    "node.k8s.io": 16300, "discovery.k8s.io": 16200,
-}  # fmt: skip
+    "": 18000,
+    "apps": 17800,
+    "events.k8s.io": 17750,
+    "authentication.k8s.io": 17700,
+    "authorization.k8s.io": 17600,
+    "autoscaling": 17500,
+    "batch": 17400,
+    "certificates.k8s.io": 17300,
+    "networking.k8s.io": 17200,
+    "policy": 17100,
+    "rbac.authorization.k8s.io": 17000,
+    "storage.k8s.io": 16800,
+    "apiextensions.k8s.io": 16700,
+    "admissionregistration.k8s.io": 16700,
+    "scheduling.k8s.io": 16600,
+    "coordination.k8s.io": 16500,
+    "node.k8s.io": 16300,
+    "discovery.k8s.io": 16200,
+}
 _LOWEST = 15000
 
 
@@ -37,13 +50,18 @@ async def _create(context: Context, group: str, version: str) -> None:
         name=f"{version}.{group}", uid=str(uuid.uuid4()), creation_timestamp=now, labels={MANAGED: "onstart"}
     )
     spec = APIServiceSpec(
-        group=group, version=version, group_priority_minimum=_PRIORITIES.get(group, _LOWEST),
+        group=group,
+        version=version,
+        group_priority_minimum=_PRIORITIES.get(group, _LOWEST),
         version_priority=1 if not group else 15 * int(version.removeprefix("v")),
-    )  # fmt: skip
+    )
     condition = APIServiceCondition(
-        type="Available", status="True", last_transition_time=now, reason="Local",
+        type="Available",
+        status="True",
+        last_transition_time=now,
+        reason="Local",
         message="Local APIServices are always available",
-    )  # fmt: skip
+    )
     made = APIService(metadata=meta, spec=spec, status=APIServiceStatus(conditions=(condition,)))
     try:
         await Stored[APIService](context.store, info_for(APIService)).create(made)

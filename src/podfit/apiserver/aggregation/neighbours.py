@@ -33,7 +33,8 @@ class Neighbours:
             after, look = self._context.store.revision, partial(self._moved, new)
             self._tasks[new] = [
                 asyncio.create_task(follow(self._context, info_for(kind), look, after=after, namespace=new))
-                for kind in KINDS]
+                for kind in KINDS
+            ]
 
     async def stop(self) -> None:
         tasks = [task for each in self._tasks.values() for task in each]

@@ -68,9 +68,12 @@ def _version(registered: APIService, lists: Lists) -> dict[str, Any]:
 
 def _resource(main: Entry, entries: Iterable[Entry]) -> dict[str, Any]:
     entry: dict[str, Any] = {
-        "resource": main.name, "responseKind": _kind(main), "singularResource": main.singular_name,
-        "scope": "Namespaced" if main.namespaced else "Cluster", "verbs": main.verbs or (),
-    }  # fmt: skip
+        "resource": main.name,
+        "responseKind": _kind(main),
+        "singularResource": main.singular_name,
+        "scope": "Namespaced" if main.namespaced else "Cluster",
+        "verbs": main.verbs or (),
+    }
     words = (("shortNames", main.short_names), ("categories", main.categories))
     entry |= {key: given for key, given in words if given}
     subresources = [

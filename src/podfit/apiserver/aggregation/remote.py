@@ -22,10 +22,20 @@ ANSWER_SECONDS = 5.0
 DISCOVERY_BYTES = 3 * 2**20  # of the list of what a group version serves
 AGGREGATOR = Identity("system:kube-aggregator", ("system:masters",))
 REQUEST_SECONDS = 60.0  # for the head of an answer; upstream's bound of requests that are not streams
-_OF_THE_CONNECTION = frozenset((
-    "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
-    "transfer-encoding", "content-length", "upgrade",
-))  # fmt: skip
+_OF_THE_CONNECTION = frozenset(
+    (
+        "connection",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "content-length",
+        "upgrade",
+    )
+)
 _DROPPED = _OF_THE_CONNECTION | {"authorization", "host", "accept-encoding"}
 _DROPPED_KINDS = ("impersonate-", "x-remote-")
 REDIRECTED = "the backend attempted to redirect this request, which is not permitted"
@@ -138,8 +148,7 @@ def _without_proof(request: Request) -> Request:
 def _in_process(plain: Request, identity: Identity) -> Request:
     named = {"x-remote-user": identity.user, "x-remote-group": ",".join(identity.groups)}
     named |= {f"x-remote-extra-{key}": ",".join(values) for key, values in identity.extra.items()}
-    return Request(
-        plain.method, plain.path, plain.query, {**plain.headers, **named}, plain.body, identity=identity)
+    return Request(plain.method, plain.path, plain.query, {**plain.headers, **named}, plain.body, identity=identity)
 
 
 def _escaped(key: str) -> str:

@@ -41,9 +41,12 @@ class Aggregation:
     """`start` before the first request, `stop` after the last. `local` are the kinds that this server serves."""
 
     def __init__(
-        self, context: Context, local: Callable[[], tuple[ResourceInfo, ...]], backends: "Callable[[], Backends]",
+        self,
+        context: Context,
+        local: Callable[[], tuple[ResourceInfo, ...]],
+        backends: "Callable[[], Backends]",
         front_proxy: FrontProxy | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._context = context
         self._backends, self._front_proxy = backends, front_proxy
         self._local = local

@@ -71,7 +71,7 @@ class AuditLog:
             os.fchmod(handle, MODE)
             left = memoryview(b"".join(lines))
             while left:
-                left = left[os.write(handle, left):]
+                left = left[os.write(handle, left) :]
         finally:
             os.close(handle)
 

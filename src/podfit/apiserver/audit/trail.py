@@ -60,8 +60,16 @@ class Trail:
         if target is None:
             asked = Asked(self._who.user, self._who.groups, request.method.lower(), path=request.path)
         else:
-            asked = Asked(self._who.user, self._who.groups, target.verb, target.group, target.resource,
-                          target.subresource, target.namespace, target.name)  # fmt: skip
+            asked = Asked(
+                self._who.user,
+                self._who.groups,
+                target.verb,
+                target.group,
+                target.resource,
+                target.subresource,
+                target.namespace,
+                target.name,
+            )
         self._wanted = recorded(self._log.policy, asked)
 
     def _tell(self, stage: str, answer: Response | None = None) -> None:
@@ -81,22 +89,36 @@ class Trail:
         request, target = self._request, self._target
         query = urlencode([(name, value) for name, values in request.query.items() for value in values])
         event = {
-            "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": level, "auditID": self._id, "stage": stage,
+            "kind": "Event",
+            "apiVersion": "audit.k8s.io/v1",
+            "level": level,
+            "auditID": self._id,
+            "stage": stage,
             "requestURI": f"{request.path}?{query}" if query else request.path,
-            "verb": target.verb if target else request.method.lower(), "user": _user(self._who),
+            "verb": target.verb if target else request.method.lower(),
+            "user": _user(self._who),
             "sourceIPs": [request.remote] if request.remote else [],
             "userAgent": request.headers.get("user-agent", ""),
-            "requestReceivedTimestamp": _moment(self._began), "stageTimestamp": _moment(self._log.clock.now()),
-        }  # fmt: skip
+            "requestReceivedTimestamp": _moment(self._began),
+            "stageTimestamp": _moment(self._log.clock.now()),
+        }
         if self._annotations:
             event["annotations"] = self._annotations
         if self._as != self._who:
             event["impersonatedUser"] = _user(self._as)
         if target is not None:
-            event["objectRef"] = {name: value for name, value in {
-                "resource": target.resource, "namespace": target.namespace, "name": target.name,
-                "apiGroup": target.group, "apiVersion": target.version, "subresource": target.subresource,
-            }.items() if value}  # fmt: skip
+            event["objectRef"] = {
+                name: value
+                for name, value in {
+                    "resource": target.resource,
+                    "namespace": target.namespace,
+                    "name": target.name,
+                    "apiGroup": target.group,
+                    "apiVersion": target.version,
+                    "subresource": target.subresource,
+                }.items()
+                if value
+            }
         return event
 
 
@@ -132,5 +154,3 @@ def _decoded(body: bytes) -> Any:
 
 def _moment(when: datetime) -> str:
     return when.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-

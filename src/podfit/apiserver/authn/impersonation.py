@@ -31,14 +31,16 @@ _API = "authentication.k8s.io"
 _ACCOUNT = "system:serviceaccount:"
 _NODE_OF_POD = "authentication.kubernetes.io/node-name"
 ASSOCIATED, ARBITRARY, SERVICE_ACCOUNT, USER_INFO, LEGACY = (
-    "associated-node", "arbitrary-node", "serviceaccount", "user-info", "",
-)  # fmt: skip
+    "associated-node",
+    "arbitrary-node",
+    "serviceaccount",
+    "user-info",
+    "",
+)
 _MANY = 4  # from so many groups or extra values on, the right to all of them is asked for first
 
 
-async def impersonated(
-    identity: Identity, request: Request, question: Question, authorizer: Authorizer
-) -> Identity:
+async def impersonated(identity: Identity, request: Request, question: Question, authorizer: Authorizer) -> Identity:
     """The identity that the request is to be judged by. Raises 400 without a user to be, 403 when no mode allows it,
     with what the first had against it."""
     wanted = _wanted(request)
@@ -119,9 +121,7 @@ def _account(user: str) -> tuple[str, str] | None:
     return (namespace, name) if user.startswith(_ACCOUNT) and namespace and name and ":" not in name else None
 
 
-async def _check(
-    mode: str, wanted: Identity, identity: Identity, question: Question, authorizer: Authorizer
-) -> None:
+async def _check(mode: str, wanted: Identity, identity: Identity, question: Question, authorizer: Authorizer) -> None:
     """Raises 403 for the first part that the mode does not allow."""
     if mode:
         await authorizer.require(identity, replace(question, verb=f"impersonate-on:{mode}:{question.verb}"))
@@ -137,8 +137,9 @@ async def _check(
         Question(verb, _API, "userextras", key, name=value) for key, values in wanted.extra.items() for value in values
     ]
     for all_of_them, each in (
-        (Question(verb, _API, "groups", name="*"), groups), (Question(verb, _API, "userextras", "*", name="*"), extras),
-    ):  # fmt: skip
+        (Question(verb, _API, "groups", name="*"), groups),
+        (Question(verb, _API, "userextras", "*", name="*"), extras),
+    ):
         if mode and len(each) >= _MANY and (await authorizer.judge(identity, all_of_them)).allowed:
             continue
         for part in each:

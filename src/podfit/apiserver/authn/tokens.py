@@ -72,9 +72,15 @@ class ServiceAccountTokens:
             kind: {"name": each.name, "uid": each.uid} for kind, each in named.items()
         }
         claims = {
-            "iss": ISSUER, "sub": f"system:serviceaccount:{meta.namespace}:{meta.name}", "iat": now, "nbf": now,
-            "exp": now + seconds, "aud": list(audiences), "jti": str(uuid.uuid4()), "kubernetes.io": private,
-        }  # fmt: skip
+            "iss": ISSUER,
+            "sub": f"system:serviceaccount:{meta.namespace}:{meta.name}",
+            "iat": now,
+            "nbf": now,
+            "exp": now + seconds,
+            "aud": list(audiences),
+            "jti": str(uuid.uuid4()),
+            "kubernetes.io": private,
+        }
         return jwt.encode({"alg": ALGORITHM}, claims, self._key), now + seconds
 
     async def check(self, token: str, audiences: Sequence[str] = ()) -> TokenCheck:

@@ -64,8 +64,9 @@ def roles() -> tuple[Role, ...]:
 def cluster_role_bindings() -> tuple[ClusterRoleBinding, ...]:
     return tuple(
         ClusterRoleBinding(metadata=_meta(entry, entry.name), role_ref=_ref("ClusterRole", entry), subjects=subjects)
-        for entry, subjects in _bound() if not entry.one("namespace")
-    )  # fmt: skip
+        for entry, subjects in _bound()
+        if not entry.one("namespace")
+    )
 
 
 @cache
@@ -74,8 +75,9 @@ def role_bindings() -> tuple[RoleBinding, ...]:
         RoleBinding(
             metadata=_meta(entry, entry.one("binding") or entry.name), role_ref=_ref("Role", entry), subjects=subjects
         )
-        for entry, subjects in _bound() if entry.one("namespace")
-    )  # fmt: skip
+        for entry, subjects in _bound()
+        if entry.one("namespace")
+    )
 
 
 @cache
@@ -89,9 +91,10 @@ def _cluster_role(entry: _Entry) -> ClusterRole:
     selectors = tuple(LabelSelector(match_labels={_joining(each): "true"}) for each in entry.all("gathers"))
     meta = _meta(entry)
     return ClusterRole(
-        metadata=replace(meta, labels=meta.labels | joins), rules=entry.rules,
+        metadata=replace(meta, labels=meta.labels | joins),
+        rules=entry.rules,
         aggregation_rule=AggregationRule(cluster_role_selectors=selectors) if selectors else None,
-    )  # fmt: skip
+    )
 
 
 def _joining(role: str) -> str:
@@ -100,9 +103,11 @@ def _joining(role: str) -> str:
 
 def _meta(entry: _Entry, name: str = "") -> ObjectMeta:
     return ObjectMeta(
-        name=name or entry.name, namespace=entry.one("namespace"), labels=dict(_BOOTSTRAPPING),
+        name=name or entry.name,
+        namespace=entry.one("namespace"),
+        labels=dict(_BOOTSTRAPPING),
         annotations={AUTO_UPDATE: "true"},
-    )  # fmt: skip
+    )
 
 
 def _ref(kind: str, entry: _Entry) -> RoleRef:

@@ -39,9 +39,14 @@ def question_of(target: Target | None, request: Request) -> Question:
         target_namespace = target.namespace
     selected = selected_fields(request.param("fieldSelector")) if target.verb in _SELECTING else {}
     return Question(
-        target.verb, target.group, target.resource, target.subresource, target_namespace,
-        target.name or selected.get("metadata.name", ""), of_node=selected.get("spec.nodeName", ""),
-    )  # fmt: skip
+        target.verb,
+        target.group,
+        target.resource,
+        target.subresource,
+        target_namespace,
+        target.name or selected.get("metadata.name", ""),
+        of_node=selected.get("spec.nodeName", ""),
+    )
 
 
 def selected_fields(selector: str) -> dict[str, str]:

@@ -69,20 +69,33 @@ def _entry(definition: CustomResourceDefinition, version: CustomResourceDefiniti
     spec, names = definition.spec, definition.status.accepted_names
     subresources = version.subresources or CustomResourceSubresources()
     declared = Declared(
-        group=spec.group, version=version.name, kind=names.kind, namespaced=spec.scope == "Namespaced",
+        group=spec.group,
+        version=version.name,
+        kind=names.kind,
+        namespaced=spec.scope == "Namespaced",
         schema=(version.schema and version.schema.open_api_schema) or _FREE,
-        has_status=subresources.status is not None, scale=subresources.scale,
-    )  # fmt: skip
+        has_status=subresources.status is not None,
+        scale=subresources.scale,
+    )
     columns = version.additional_printer_columns or (_AGE,)
     return CustomInfo(
-        type=custom_type(declared), group=spec.group, version=version.name, resource=names.plural,
-        singular=names.singular, short_names=names.short_names, categories=names.categories,
-        namespaced=declared.namespaced, unconditional=False,
+        type=custom_type(declared),
+        group=spec.group,
+        version=version.name,
+        resource=names.plural,
+        singular=names.singular,
+        short_names=names.short_names,
+        categories=names.categories,
+        namespaced=declared.namespaced,
+        unconditional=False,
         subresources=(*((STATUS,) if declared.has_status else ()), *((SCALE,) if declared.scale else ())),
-        columns=(NAME, *map(_column, columns)), row=_row(columns),
+        columns=(NAME, *map(_column, columns)),
+        row=_row(columns),
         fields={each.json_path.removeprefix("."): _selected(each.json_path) for each in version.selectable_fields},
-        listed_as=names.list_kind, stored_as=storage_version(definition), warning=_warning(definition, version),
-    )  # fmt: skip
+        listed_as=names.list_kind,
+        stored_as=storage_version(definition),
+        warning=_warning(definition, version),
+    )
 
 
 def _warning(definition: CustomResourceDefinition, version: CustomResourceDefinitionVersion) -> str:

@@ -29,7 +29,7 @@ from podfit.apiserver.fields.managed import (
     in_order,
     same_manager,
     tracked_part,
-)  # fmt: skip
+)
 from podfit.apiserver.fields.merge import merged, pruned
 from podfit.apiserver.fields.parts import Shape, joined, parts
 from podfit.apiserver.fields.sets import Tree, common, paths, sorted_tree, union_of, without

@@ -15,8 +15,10 @@ UNKNOWN = "field not declared in schema"
 
 _GO_TYPES = {str: "string", int: "int", float: "float", bool: "boolean", dict: "map"}
 _SCALARS: dict[str, tuple[Any, str]] = {
-    "string": (str, "string"), "numeric": ((int, float), "numeric (int or float)"), "boolean": (bool, "boolean"),
-}  # fmt: skip
+    "string": (str, "string"),
+    "numeric": ((int, float), "numeric (int or float)"),
+    "boolean": (bool, "boolean"),
+}
 
 
 def objections(document: Any, kind: Kind, path: str = "") -> Iterator[str]:

@@ -33,9 +33,15 @@ LONGEST_KEPT = 4096
 _FIELDS = "FieldsV1"
 _UNTRACKED = ("f:apiVersion", "f:kind")
 _UNTRACKED_META = (
-    "f:name", "f:namespace", "f:creationTimestamp", "f:selfLink", "f:uid", "f:generation", "f:managedFields",
+    "f:name",
+    "f:namespace",
+    "f:creationTimestamp",
+    "f:selfLink",
+    "f:uid",
+    "f:generation",
+    "f:managedFields",
     "f:resourceVersion",
-)  # fmt: skip
+)
 
 Entries = tuple[ManagedFieldsEntry, ...]
 
@@ -75,9 +81,13 @@ def entry_of(
     info: ResourceInfo, manager: str, operation: str, subresource: str, *, time: str | None
 ) -> ManagedFieldsEntry:
     return ManagedFieldsEntry(
-        manager=manager, operation=operation, api_version=info.group_version, time=time, fields_type=_FIELDS,
+        manager=manager,
+        operation=operation,
+        api_version=info.group_version,
+        time=time,
+        fields_type=_FIELDS,
         subresource=subresource,
-    )  # fmt: skip
+    )
 
 
 def same_manager(one: ManagedFieldsEntry, other: ManagedFieldsEntry) -> bool:
@@ -108,10 +118,12 @@ def without_times(entries: Entries) -> Entries:
 def given(entries: Entries) -> Entries | None:
     """The entries that a client wrote itself, as a migration of managers does; None when they make no sense."""
     fine = all(
-        each.operation in (UPDATE, APPLY) and each.fields_type == _FIELDS and well_formed(each.fields_v1)
+        each.operation in (UPDATE, APPLY)
+        and each.fields_type == _FIELDS
+        and well_formed(each.fields_v1)
         and len(each.manager.encode()) <= LONGEST_NAME
         for each in entries
-    )  # fmt: skip
+    )
     return entries if fine and entries else None
 
 

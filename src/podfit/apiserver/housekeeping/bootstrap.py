@@ -36,9 +36,7 @@ def initial_objects() -> Iterator[Object]:
     for name in NAMESPACES:
         yield Namespace(metadata=ObjectMeta(name=name))
     for name, value in CRITICAL.items():
-        yield PriorityClass(
-            metadata=ObjectMeta(name=name), value=value, description="Used for system critical pods."
-        )
+        yield PriorityClass(metadata=ObjectMeta(name=name), value=value, description="Used for system critical pods.")
     yield from default_roles.cluster_roles()
     yield from default_roles.cluster_role_bindings()
     yield from default_roles.roles()
@@ -90,9 +88,7 @@ async def _create(context: Context, wanted: Any) -> None:
     from podfit.apiserver.doors import prepare_create
 
     info = info_for(type(wanted))
-    meta = replace(
-        wanted.metadata, uid=str(uuid.uuid4()), creation_timestamp=format_time(context.clock.now())
-    )
+    meta = replace(wanted.metadata, uid=str(uuid.uuid4()), creation_timestamp=format_time(context.clock.now()))
     made = prepare_create(info, apply_defaults(replace(wanted, metadata=meta), context.gates), context.gates)
     try:
         await Stored[Any](context.store, info).create(made)

@@ -69,12 +69,14 @@ def told(proxy: FrontProxy, before: dict[str, str]) -> dict[str, str]:
     """What was said before, and what this server adds to it."""
     lists = {key: (name,) for key, name in _HEADERS.items()} | {"requestheader-allowed-names": (proxy.name,)}
     bundles = {"client-ca-file": proxy.clients, "requestheader-client-ca-file": proxy.authority}
-    return before | {
-        key: json.dumps(_together(_listed(before.get(key, "")), names)) for key, names in lists.items()
-    } | {
-        key: "".join(_together(_certificates(before.get(key, "")), _certificates(own.decode("ascii"))))
-        for key, own in bundles.items()
-    }  # fmt: skip
+    return (
+        before
+        | {key: json.dumps(_together(_listed(before.get(key, "")), names)) for key, names in lists.items()}
+        | {
+            key: "".join(_together(_certificates(before.get(key, "")), _certificates(own.decode("ascii"))))
+            for key, own in bundles.items()
+        }
+    )
 
 
 def _together(*parts: Iterable[str]) -> list[str]:

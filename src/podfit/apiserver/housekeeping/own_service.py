@@ -92,9 +92,10 @@ async def _create_service(context: Context, port: int, *, last: bool) -> bool:
 
     labels = {"component": "apiserver", "provider": "kubernetes"}
     spec = ServiceSpec(
-        cluster_ip=context.ranges.address(0), ip_family_policy="SingleStack",
+        cluster_ip=context.ranges.address(0),
+        ip_family_policy="SingleStack",
         ports=(ServicePort(name=PORT, port=443, target_port=port),),
-    )  # fmt: skip
+    )
     new = _completed(context, Service(metadata=_meta(labels), spec=spec))
     try:
         async with allocated(context, new, None, dry=False) as complete:
@@ -111,8 +112,10 @@ def _endpoints(places: Places) -> Endpoints:
     subsets = tuple(
         EndpointSubset(
             addresses=tuple(EndpointAddress(ip=host) for host in hosts),
-            ports=(EndpointPort(name=PORT, port=port, protocol="TCP"),))
-        for (_, port), hosts in places.items())
+            ports=(EndpointPort(name=PORT, port=port, protocol="TCP"),),
+        )
+        for (_, port), hosts in places.items()
+    )
     return Endpoints(metadata=_meta({"endpointslice.kubernetes.io/skip-mirror": "true"}), subsets=subsets)
 
 
@@ -121,10 +124,11 @@ def _slices(places: Places) -> Iterator[EndpointSlice]:
         meta = _meta({SERVICE_NAME_LABEL: NAME})
         ready = EndpointConditions(ready=True)
         yield EndpointSlice(
-            metadata=replace(meta, name=f"{NAME}-{kind.lower()}-{port}") if index else meta, address_type=kind,
+            metadata=replace(meta, name=f"{NAME}-{kind.lower()}-{port}") if index else meta,
+            address_type=kind,
             endpoints=tuple(Endpoint(addresses=(host,), conditions=ready) for host in hosts),
             ports=(SlicePort(name=PORT, port=port, protocol="TCP"),),
-        )  # fmt: skip
+        )
 
 
 def _is_ours(old: EndpointSlice) -> bool:
@@ -171,6 +175,7 @@ async def _put(context: Context, obj: Any) -> None:
 async def _remove(context: Context, old: EndpointSlice) -> None:
     try:
         await Stored[EndpointSlice](context.store, info_for(EndpointSlice)).delete(
-            NAMESPACE, old.metadata.name, expected=int(old.metadata.resource_version))
+            NAMESPACE, old.metadata.name, expected=int(old.metadata.resource_version)
+        )
     except Changed:  # another server does the same
         return

@@ -15,30 +15,69 @@ from podfit.apiserver.openapi.schemas import schema_name
 from podfit.apiserver.verbs.change import JSON_PATCH, PATCHES, STRATEGIC_PATCH
 
 METHODS = {
-    "get": "get", "list": "get", "create": "post", "update": "put", "patch": "patch", "delete": "delete",
+    "get": "get",
+    "list": "get",
+    "create": "post",
+    "update": "put",
+    "patch": "patch",
+    "delete": "delete",
     "deletecollection": "delete",
-}  # fmt: skip
+}
 _COLLECTION = ("list", "create", "deletecollection")
 _DELETIONS = ("delete", "deletecollection")
 _OBJECT = ("get", "update", "patch", "delete")
 
 _WRITTEN = ("dryRun", "fieldManager", "fieldValidation")
-_SELECTED = ("continue", "fieldSelector", "labelSelector", "limit", "resourceVersion", "resourceVersionMatch",
-             "sendInitialEvents", "timeoutSeconds")  # fmt: skip
-_DELETED = ("dryRun", "gracePeriodSeconds", "ignoreStoreReadErrorWithClusterBreakingPotential", "orphanDependents",
-            "propagationPolicy")  # fmt: skip
-_LOG = ("container", "follow", "insecureSkipTLSVerifyBackend", "limitBytes", "previous", "sinceSeconds", "stream",
-        "tailLines", "timestamps")  # fmt: skip
+_SELECTED = (
+    "continue",
+    "fieldSelector",
+    "labelSelector",
+    "limit",
+    "resourceVersion",
+    "resourceVersionMatch",
+    "sendInitialEvents",
+    "timeoutSeconds",
+)
+_DELETED = (
+    "dryRun",
+    "gracePeriodSeconds",
+    "ignoreStoreReadErrorWithClusterBreakingPotential",
+    "orphanDependents",
+    "propagationPolicy",
+)
+_LOG = (
+    "container",
+    "follow",
+    "insecureSkipTLSVerifyBackend",
+    "limitBytes",
+    "previous",
+    "sinceSeconds",
+    "stream",
+    "tailLines",
+    "timestamps",
+)
 _QUERY = {
-    "list": (*_SELECTED, "allowWatchBookmarks", "watch"), "create": _WRITTEN, "update": _WRITTEN,
-    "patch": (*_WRITTEN, "force"), "delete": _DELETED, "deletecollection": (*_SELECTED, *_DELETED),
-}  # fmt: skip
+    "list": (*_SELECTED, "allowWatchBookmarks", "watch"),
+    "create": _WRITTEN,
+    "update": _WRITTEN,
+    "patch": (*_WRITTEN, "force"),
+    "delete": _DELETED,
+    "deletecollection": (*_SELECTED, *_DELETED),
+}
 _QUERY_OF_SUBRESOURCE = {"log": _LOG, "proxy": ("path",)}
 _NUMBERS = ("limit", "timeoutSeconds", "gracePeriodSeconds", "limitBytes", "sinceSeconds", "tailLines")
 _FLAGS = (
-    "allowWatchBookmarks", "follow", "force", "ignoreStoreReadErrorWithClusterBreakingPotential",
-    "insecureSkipTLSVerifyBackend", "orphanDependents", "previous", "sendInitialEvents", "timestamps", "watch",
-)  # fmt: skip
+    "allowWatchBookmarks",
+    "follow",
+    "force",
+    "ignoreStoreReadErrorWithClusterBreakingPotential",
+    "insecureSkipTLSVerifyBackend",
+    "orphanDependents",
+    "previous",
+    "sendInitialEvents",
+    "timestamps",
+    "watch",
+)
 _TYPES = dict.fromkeys(_NUMBERS, "integer") | dict.fromkeys(_FLAGS, "boolean")
 _VARIABLE = re.compile(r"\{(\w+)\}")
 

@@ -23,9 +23,13 @@ _MACHINERY = "io.k8s.apimachinery.pkg"
 _AGGREGATOR = "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1"
 _EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1"
 _SCALARS: dict[Any, Schema] = {
-    str: {"type": "string"}, int: {"type": "integer", "format": "int64"}, bool: {"type": "boolean"},
-    float: {"type": "number"}, bytes: {"type": "string", "format": "byte"}, Any: {},
-}  # fmt: skip
+    str: {"type": "string"},
+    int: {"type": "integer", "format": "int64"},
+    bool: {"type": "boolean"},
+    float: {"type": "number"},
+    bytes: {"type": "string", "format": "byte"},
+    Any: {},
+}
 _EITHER: list[Schema] = [{"type": "string"}, {"type": "number"}]
 _VERSION = re.compile("v[0-9][a-z0-9]*")
 _TYPE = ("kind", "apiVersion")  # said by every object, defaulted by none
@@ -42,8 +46,11 @@ _SHARED: dict[str, Schema] = {
     "MicroTime": {"type": "string", "format": "date-time"},
 }
 _PACKAGES = {
-    "Quantity": "api.resource", "IntOrString": "util.intstr", "Time": "apis.meta.v1", "MicroTime": "apis.meta.v1",
-}  # fmt: skip
+    "Quantity": "api.resource",
+    "IntOrString": "util.intstr",
+    "Time": "apis.meta.v1",
+    "MicroTime": "apis.meta.v1",
+}
 
 
 def schema_name(kind: type[Struct]) -> str:
@@ -88,12 +95,13 @@ class Schemas:
         self.found[listed] = {
             "type": "object",
             "properties": {
-                "apiVersion": {"type": "string"}, "kind": {"type": "string"},
+                "apiVersion": {"type": "string"},
+                "kind": {"type": "string"},
                 "metadata": {"allOf": [self._collect(ListMeta)], "default": {}},
                 "items": {"type": "array", "items": {"allOf": [self._reference(name)], "default": {}}},
             },
             "x-kubernetes-group-version-kind": [of | {"kind": info.list_kind}],
-        }  # fmt: skip
+        }
 
     def _reference(self, name: str) -> Schema:
         return {"$ref": f"{self._prefix}{name}"}
@@ -156,9 +164,11 @@ class Schemas:
             return self._shared("Quantity")
         if isinstance(hint, type) and issubclass(hint, Struct):
             inner, notes = self._collect(hint), _strategy(listing) | _owned(listing)
-            return {"allOf": [inner], **({"default": {}} if default == {} else {}), **notes} if (
-                default == {} or notes
-            ) else inner
+            return (
+                {"allOf": [inner], **({"default": {}} if default == {} else {}), **notes}
+                if (default == {} or notes)
+                else inner
+            )
         return _SCALARS[hint] | ({} if default in (None, [], {}) or hint is Any else {"default": default})
 
 

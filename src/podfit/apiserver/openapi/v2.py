@@ -31,14 +31,14 @@ _INFO = {"title": "podfit", "version": "v1.36.2"}
 
 @lru_cache(maxsize=4)
 def document(infos: Infos) -> tuple[bytes, str]:
-    body = msgspec.json.encode({
-        "swagger": "2.0",
-        "info": _INFO,
-        "paths": {
-            each.path: _item(each) for info in infos for each in paths(info, custom=is_custom(info.type))
-        },
-        "definitions": definitions(infos),
-    })  # fmt: skip
+    body = msgspec.json.encode(
+        {
+            "swagger": "2.0",
+            "info": _INFO,
+            "paths": {each.path: _item(each) for info in infos for each in paths(info, custom=is_custom(info.type))},
+            "definitions": definitions(infos),
+        }
+    )
     return body, _digest(body)
 
 
@@ -118,9 +118,12 @@ def _operation(operation: Operation) -> dict[str, Any]:
         schema = {"type": "object"} if operation.verb == "patch" else operation.schema("", _PREFIX)
         parameters.append({"name": "body", "in": "body", "required": not operation.optional, "schema": schema})
     return {
-        "parameters": parameters, "consumes": operation.kinds or ("*/*",), "produces": ["application/json"],
-        "responses": {"200": {"description": "OK"}}, **operation.notes,
-    }  # fmt: skip
+        "parameters": parameters,
+        "consumes": operation.kinds or ("*/*",),
+        "produces": ["application/json"],
+        "responses": {"200": {"description": "OK"}},
+        **operation.notes,
+    }
 
 
 def _digest(body: bytes) -> str:

@@ -36,14 +36,14 @@ def _document(infos: Infos) -> tuple[bytes, str]:
     schemas = Schemas(_PREFIX)
     for info in infos:
         schemas.add(info)
-    body = msgspec.json.encode({
-        "openapi": "3.0.0",
-        "info": {"title": "podfit", "version": "v1.36.2"},
-        "paths": {
-            each.path: _item(each) for info in infos for each in paths(info, custom=is_custom(info.type))
-        },
-        "components": {"schemas": schemas.found},
-    })  # fmt: skip
+    body = msgspec.json.encode(
+        {
+            "openapi": "3.0.0",
+            "info": {"title": "podfit", "version": "v1.36.2"},
+            "paths": {each.path: _item(each) for info in infos for each in paths(info, custom=is_custom(info.type))},
+            "components": {"schemas": schemas.found},
+        }
+    )
     return body, hashlib.sha512(body).hexdigest().upper()
 
 
@@ -67,5 +67,6 @@ def _operation(operation: Operation) -> dict[str, Any]:
     return {
         "parameters": [_parameter(each) for each in operation.parameters],
         **({"requestBody": {"content": content} | required} if content else {}),
-        "responses": {"200": {"description": "OK"}}, **operation.notes,
-    }  # fmt: skip
+        "responses": {"200": {"description": "OK"}},
+        **operation.notes,
+    }

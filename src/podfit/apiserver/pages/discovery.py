@@ -17,26 +17,50 @@ from podfit.api.registry import ResourceInfo, Subresource
 MAJOR, MINOR = "1", "36"
 GIT_VERSION = f"v{MAJOR}.{MINOR}.2+podfit.{podfit.__version__}"
 OPENID, JWKS = "/.well-known/openid-configuration", "/openid/v1/jwks"
-PAGES = (
-    "/healthz", "/livez", "/metrics", OPENID, "/openapi/v2", "/openapi/v3", JWKS, "/readyz", "/version",
-)  # fmt: skip
+PAGES = ("/healthz", "/livez", "/metrics", OPENID, "/openapi/v2", "/openapi/v3", JWKS, "/readyz", "/version")
 _ORDER = (
-    "", "apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io",
-    "autoscaling", "batch", "certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io",
-    "storage.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io",
-    "coordination.k8s.io", "node.k8s.io", "discovery.k8s.io", "resource.k8s.io", "flowcontrol.apiserver.k8s.io",
-)  # fmt: skip
+    "",
+    "apiregistration.k8s.io",
+    "apps",
+    "events.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "networking.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "storage.k8s.io",
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "scheduling.k8s.io",
+    "coordination.k8s.io",
+    "node.k8s.io",
+    "discovery.k8s.io",
+    "resource.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+)
 AGGREGATED = "apidiscovery.k8s.io"
 Infos: TypeAlias = tuple[ResourceInfo, ...]
 
 
 def version() -> dict[str, str]:
     return {
-        "major": MAJOR, "minor": MINOR, "emulationMajor": MAJOR, "emulationMinor": MINOR,
-        "minCompatibilityMajor": MAJOR, "minCompatibilityMinor": "35", "gitVersion": GIT_VERSION, "gitCommit": "",
-        "gitTreeState": "clean", "buildDate": "1970-01-01T00:00:00Z", "goVersion": "none",
-        "compiler": f"Python {platform.python_version()}", "platform": f"{sys.platform}/{_architecture()}",
-    }  # fmt: skip
+        "major": MAJOR,
+        "minor": MINOR,
+        "emulationMajor": MAJOR,
+        "emulationMinor": MINOR,
+        "minCompatibilityMajor": MAJOR,
+        "minCompatibilityMinor": "35",
+        "gitVersion": GIT_VERSION,
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "none",
+        "compiler": f"Python {platform.python_version()}",
+        "platform": f"{sys.platform}/{_architecture()}",
+    }
 
 
 def _architecture() -> str:
@@ -92,9 +116,12 @@ def _of(infos: Infos, group: str, version: str) -> Iterable[ResourceInfo]:
 
 def _entries(info: ResourceInfo) -> Iterable[dict[str, Any]]:
     main: dict[str, Any] = {
-        "name": info.resource, "singularName": info.singular, "namespaced": info.namespaced, "kind": info.kind,
+        "name": info.resource,
+        "singularName": info.singular,
+        "namespaced": info.namespaced,
+        "kind": info.kind,
         "verbs": sorted(info.verbs),
-    }  # fmt: skip
+    }
     if info.short_names:
         main["shortNames"] = list(info.short_names)
     if info.categories:
@@ -115,9 +142,12 @@ def _storage_hash(info: ResourceInfo) -> str:
 
 def _sub(info: ResourceInfo, sub: Subresource) -> dict[str, Any]:
     entry: dict[str, Any] = {
-        "name": f"{info.resource}/{sub.name}", "singularName": "", "namespaced": info.namespaced,
-        "kind": sub.kind or info.kind, "verbs": sorted(sub.verbs),
-    }  # fmt: skip
+        "name": f"{info.resource}/{sub.name}",
+        "singularName": "",
+        "namespaced": info.namespaced,
+        "kind": sub.kind or info.kind,
+        "verbs": sorted(sub.verbs),
+    }
     return entry | ({"group": sub.group, "version": sub.version} if sub.group else {})
 
 
@@ -125,10 +155,7 @@ def aggregated(infos: Infos, *, core: bool) -> dict[str, Any]:
     """Everything at once, as kubectl asks first."""
     names = [name for name in groups(infos) if (not name) is core]
     items = [
-        {
-            "metadata": {"name": name},
-            "versions": [_version(infos, name, each) for each in groups(infos)[name]],
-        }
+        {"metadata": {"name": name}, "versions": [_version(infos, name, each) for each in groups(infos)[name]]}
         if name
         else {"metadata": {}, "versions": [_version(infos, name, each) for each in groups(infos)[name]]}
         for name in names
@@ -143,9 +170,12 @@ def _version(infos: Infos, group: str, version: str) -> dict[str, Any]:
 
 def _aggregated(info: ResourceInfo) -> dict[str, Any]:
     entry: dict[str, Any] = {
-        "resource": info.resource, "responseKind": _kind(info, None), "singularResource": info.singular,
-        "scope": "Namespaced" if info.namespaced else "Cluster", "verbs": sorted(info.verbs),
-    }  # fmt: skip
+        "resource": info.resource,
+        "responseKind": _kind(info, None),
+        "singularResource": info.singular,
+        "scope": "Namespaced" if info.namespaced else "Cluster",
+        "verbs": sorted(info.verbs),
+    }
     if info.short_names:
         entry["shortNames"] = list(info.short_names)
     if info.categories:
@@ -176,6 +206,9 @@ def openid(issuer: str, algorithm: str, address: str) -> dict[str, Any]:
     """Where the keys are that check service account tokens."""
     place = address.removeprefix("https://")
     return {
-        "issuer": issuer, "jwks_uri": f"https://{place}{JWKS}", "response_types_supported": ["id_token"],
-        "subject_types_supported": ["public"], "id_token_signing_alg_values_supported": [algorithm],
-    }  # fmt: skip
+        "issuer": issuer,
+        "jwks_uri": f"https://{place}{JWKS}",
+        "response_types_supported": ["id_token"],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": [algorithm],
+    }

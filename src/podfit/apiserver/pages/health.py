@@ -12,7 +12,7 @@ _WHY = {"store": "it does not answer", "bootstrap": "not finished", "shutdown": 
 
 
 def health(
-    path: str, request: Request, *, ready: bool, stored: bool, problem: str = "", stopping: bool = False,
+    path: str, request: Request, *, ready: bool, stored: bool, problem: str = "", stopping: bool = False
 ) -> Response | None:
     """The answer for a health path, None for any other. `stored`: the store answers, without which nothing is ready;
     `problem`: why it takes no writes, empty when it does."""
@@ -20,9 +20,11 @@ def health(
     checks = ROOTS.get(root)
     if checks is None or (single and single not in checks):
         return None
-    judged = {
-        "bootstrap": ready, "store": stored, "store-writes": not problem, "shutdown": not stopping,
-    } if root == "readyz" else {}  # fmt: skip
+    judged = (
+        {"bootstrap": ready, "store": stored, "store-writes": not problem, "shutdown": not stopping}
+        if root == "readyz"
+        else {}
+    )
     excluded = [each for each in request.query.get("exclude", ()) if each]
     named = (single,) if single else checks
     results = {check: judged.get(check, True) for check in named}

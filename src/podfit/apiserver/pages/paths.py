@@ -26,9 +26,14 @@ _AGGREGATED = "apidiscovery.k8s.io"
 
 class Pages:
     def __init__(
-        self, store: Store, tokens: ServiceAccountTokens, customs: CustomTable, aggregation: Aggregation,
-        metrics: Metrics, clock: Clock,
-    ) -> None:  # fmt: skip
+        self,
+        store: Store,
+        tokens: ServiceAccountTokens,
+        customs: CustomTable,
+        aggregation: Aggregation,
+        metrics: Metrics,
+        clock: Clock,
+    ) -> None:
         self._writes = Writes(store, clock)
         self._store, self._tokens, self._metrics = store, tokens, metrics
         self._customs, self._aggregation = customs, aggregation
@@ -91,10 +96,7 @@ class Pages:
         aggregated, infos = _asks(request), self._customs.all
         match path.strip("/").split("/"):
             case ["api"]:
-                return (
-                    discovery.aggregated(infos, core=True) if aggregated
-                    else discovery.api_versions(infos, address)
-                )  # fmt: skip
+                return discovery.aggregated(infos, core=True) if aggregated else discovery.api_versions(infos, address)
             case ["apis"]:
                 return self._groups(infos, aggregated=aggregated)
             case ["api", version]:

@@ -28,8 +28,7 @@ _ABSENT = object()
 
 
 def odd_members(patch: Any) -> list[str]:
-    """The members that no operation has, as a strict reader reports them. ApiError 400 for a pointer that is no text.
-    """
+    """The members that no operation has, as a strict reader reports them. Raises 400 for a pointer that is no text."""
     found = []
     for index, operation in enumerate(patch if isinstance(patch, list) else ()):
         for name, value in operation.items() if isinstance(operation, dict) else ():
@@ -118,7 +117,8 @@ class _Patching:
         if self._copied > MOST_COPIED:
             raise _Failed(
                 f"Unable to complete the copy, the accumulated size increase of copy is {self._copied}, "
-                f"exceeding the limit {MOST_COPIED}")
+                f"exceeding the limit {MOST_COPIED}"
+            )
         return msgspec.json.decode(text)
 
     def _tested(self, path: list[str]) -> Any:

@@ -82,16 +82,17 @@ def _retained(document: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]
         return dict(document)
     listed = patch[RETAIN]
     kept = {name for name in listed if isinstance(name, str)} if isinstance(listed, list) else None
-    given = (name for name, value in patch.items() if value is not None and name != RETAIN
-             and not name.startswith((DELETE_PREFIX, ORDER_PREFIX)))  # fmt: skip
+    given = (
+        name
+        for name, value in patch.items()
+        if value is not None and name != RETAIN and not name.startswith((DELETE_PREFIX, ORDER_PREFIX))
+    )
     if kept is None or any(name not in kept for name in given):
         raise bad_request("invalid patch format of retainKeys")
     return {name: value for name, value in document.items() if name in kept}
 
 
-def _ordered_member(
-    merged: dict[str, Any], patch: dict[str, Any], directive: str, known: dict[str, Member]
-) -> str:
+def _ordered_member(merged: dict[str, Any], patch: dict[str, Any], directive: str, known: dict[str, Member]) -> str:
     """Merges the list that `$setElementOrder` is about, in that order; answers its name."""
     order, name = patch[directive], _target(directive, ORDER_PREFIX, "setElementOrder list")
     current, given = merged.get(name, _ABSENT), patch.get(name, _ABSENT)

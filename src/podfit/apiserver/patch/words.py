@@ -11,9 +11,7 @@ from podfit.core.quantity import MALFORMED
 MISFIT = re.compile(
     r"Expected `(?P<wanted>object|array|str|int|bool)[^`]*`, got `(?P<given>\w+)`( - at `\$\.?(?P<path>[^`]*)`)?"
 )
-_GO_KINDS = {
-    "object": "map", "array": "slice", "str": "string", "int": "int64", "float": "float64", "bool": "bool",
-}  # fmt: skip
+_GO_KINDS = {"object": "map", "array": "slice", "str": "string", "int": "int64", "float": "float64", "bool": "bool"}
 
 
 def shown_map(value: Any) -> str:

@@ -19,8 +19,10 @@ MAGIC = b"k8s\0"
 _TYPE_META: Layout = {1: ("apiVersion", TEXT), 2: ("kind", TEXT)}
 _ENVELOPE: Layout = {
     1: ("typeMeta", message(lambda: _TYPE_META)),
-    2: ("raw", FieldType(BYTES, bytes)), 3: ("contentEncoding", TEXT), 4: ("contentType", TEXT),
-}  # fmt: skip
+    2: ("raw", FieldType(BYTES, bytes)),
+    3: ("contentEncoding", TEXT),
+    4: ("contentType", TEXT),
+}
 
 
 def decode(body: bytes) -> dict[str, Any]:

@@ -46,8 +46,15 @@ _PACKAGE = "podfit.api."
 _OTHERS = (Binding, Eviction, Scale, TokenRequest)
 """Kinds of bodies that are no resource of their own."""
 _SCALARS: Mapping[Any, FieldType] = {
-    str: TEXT, int: NUMBER, bool: FLAG, bytes: BINARY, Quantity: QUANTITY, Time: TIME, MicroTime: MICRO_TIME, Any: JSON,
-}  # fmt: skip
+    str: TEXT,
+    int: NUMBER,
+    bool: FLAG,
+    bytes: BINARY,
+    Quantity: QUANTITY,
+    Time: TIME,
+    MicroTime: MICRO_TIME,
+    Any: JSON,
+}
 _VALUELESS: Mapping[FieldType, Any] = {QUANTITY: "0"}
 """What an entry of a map holds that has no value, where it is no empty string."""
 

@@ -82,8 +82,12 @@ def error_response(error: ApiError) -> Response:
 def success(details: dict[str, Any], *, code: int | None = None) -> Response:
     """A Status that says it is done."""
     body: dict[str, Any] = {
-        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details,
-    }  # fmt: skip
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": details,
+    }
     if code is not None:
         body = {name: value for name, value in body.items() if name != "details"} | {"code": code}
     return Response(code or 200, JSON, codec.encode(body) + b"\n")

@@ -34,9 +34,13 @@ _FALSE = ("false", "0")
 
 
 async def apply(
-    context: Context, chain: Chain, target: Target, request: Request, identity: Identity,
+    context: Context,
+    chain: Chain,
+    target: Target,
+    request: Request,
+    identity: Identity,
     may_create: Callable[[], Awaitable[None]],
-) -> Response:  # fmt: skip
+) -> Response:
     """The object as the manager wants it. `may_create` raises 403 when the client may only change what is there."""
     info = target.info
     assert info is not None
@@ -83,11 +87,14 @@ def application_of(context: Context, info: ResourceInfo, target: Target, request
         raise bad_request(f"error decoding YAML: an object is applied, not {type(document).__name__}")
     force = request.query.get("force", ())
     return Application(
-        document=todays(document, info.type, context.legacy), manager=manager_of(request),
-        subresource=target.subresource, reset=_reset(info, target.subresource),
-        force=bool(force) and force[0].lower() not in _FALSE, now=format_time(context.clock.now()),
+        document=todays(document, info.type, context.legacy),
+        manager=manager_of(request),
+        subresource=target.subresource,
+        reset=_reset(info, target.subresource),
+        force=bool(force) and force[0].lower() not in _FALSE,
+        now=format_time(context.clock.now()),
         warnings=tuple(warnings),
-    )  # fmt: skip
+    )
 
 
 def _document(body: bytes) -> tuple[Any, list[str]]:
@@ -109,8 +116,10 @@ def _document(body: bytes) -> tuple[Any, list[str]]:
 
 
 _CERTIFICATE_RESET: dict[str, Tree] = {
-    "": {"f:status": {}}, "status": {"f:status": {"f:conditions": {}}}, "approval": {"f:status": {"f:certificate": {}}},
-}  # fmt: skip
+    "": {"f:status": {}},
+    "status": {"f:status": {"f:conditions": {}}},
+    "approval": {"f:status": {"f:certificate": {}}},
+}
 
 
 def _reset(info: ResourceInfo, subresource: str) -> Tree:

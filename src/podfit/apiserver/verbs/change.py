@@ -74,9 +74,13 @@ _SHOWN = 1000  # bytes of a patch that a refusal quotes
 
 
 async def update(
-    context: Context, chain: Chain, target: Target, request: Request, identity: Identity,
+    context: Context,
+    chain: Chain,
+    target: Target,
+    request: Request,
+    identity: Identity,
     may_create: Callable[[], Awaitable[None]],
-) -> Response:  # fmt: skip
+) -> Response:
     """Replace an object. Some kinds may be created so; `may_create` raises 403 for who may only change."""
     info = _info(target)
     wanted = Wanted(*read_object(request, info, context.gates, legacy=context.legacy))
@@ -94,9 +98,12 @@ async def patch(context: Context, chain: Chain, target: Target, request: Request
     """Apply a patch; 415 for a kind of patch that this server does not have."""
     info = _info(target)
     make = patcher(
-        context, info, request, lambda record: msgspec.json.decode(stored.whole(info, record)),
+        context,
+        info,
+        request,
+        lambda record: msgspec.json.decode(stored.whole(info, record)),
         typed=None if is_custom(info.type) else lambda record: stored.decoded(info, record),
-    )  # fmt: skip
+    )
     return await until_unchanged(partial(change, context, chain, target, request, identity, make))
 
 
@@ -106,9 +113,13 @@ def _info(target: Target) -> ResourceInfo:
 
 
 def patcher(
-    context: Context, info: ResourceInfo, request: Request, shown: Callable[[Record], Any],
-    *, typed: Callable[[Record], Any] | None = None,
-) -> Make:  # fmt: skip
+    context: Context,
+    info: ResourceInfo,
+    request: Request,
+    shown: Callable[[Record], Any],
+    *,
+    typed: Callable[[Record], Any] | None = None,
+) -> Make:
     """What the request's patch makes of the document that is `shown` of a record, as an object of the kind. `typed`
     gives that object as it was, where it is the stored one."""
     kind = bodies.media_type(request)
@@ -194,9 +205,16 @@ async def change(
     if subresource != target.subresource:
         await Authorizer(context).check(identity, msgspec.structs.replace(target, subresource=subresource), request)
     attributes = Attributes(
-        operation="UPDATE", info=info, subresource=subresource, namespace=target.namespace, name=target.name,
-        identity=identity, dry_run=dry, old=old, url_name=target.name,
-    )  # fmt: skip
+        operation="UPDATE",
+        info=info,
+        subresource=subresource,
+        namespace=target.namespace,
+        name=target.name,
+        identity=identity,
+        dry_run=dry,
+        old=old,
+        url_name=target.name,
+    )
     through = door(info, subresource)
     with Warned(attributes, warnings):
         new = through.prepare(await chain.mutate(attributes, asked), old, context.gates)
@@ -215,9 +233,8 @@ async def change(
         return record_response(info, record, warnings=warnings)
     if made.entries is None:
         new = tracked(
-            info, new, old, manager=manager_of(request), subresource=subresource,
-            now=format_time(context.clock.now()),
-        )  # fmt: skip
+            info, new, old, manager=manager_of(request), subresource=subresource, now=format_time(context.clock.now())
+        )
     if large:
         await give_turn()
     objects = Stored[Any](context.store, info)
@@ -276,8 +293,7 @@ def same(new: Any, old: Any) -> bool:
 
 
 def _managers(made: Wanted, target: Target, old: Any) -> Entries:
-    """The managers that a client left, forgot or replaced; what makes no sense is not taken, nor through a subresource.
-    """
+    """The managers that a client left, forgot or replaced; nothing invalid is taken, nor through a subresource."""
     kept: Entries = old.metadata.managed_fields
     if made.entries is not None or target.subresource:
         return kept if made.entries is None else made.entries
@@ -290,12 +306,18 @@ def _managers(made: Wanted, target: Target, old: Any) -> Entries:
 def _kept(meta: Any, old: Any, managers: Entries) -> Any:
     """What the server gave to the object stays, unless the client wrote something else, which validation will name."""
     return replace(
-        meta, resource_version=old.resource_version, name=old.name, namespace=old.namespace,
-        uid=meta.uid or old.uid, generation=old.generation, self_link=old.self_link, managed_fields=managers,
+        meta,
+        resource_version=old.resource_version,
+        name=old.name,
+        namespace=old.namespace,
+        uid=meta.uid or old.uid,
+        generation=old.generation,
+        self_link=old.self_link,
+        managed_fields=managers,
         creation_timestamp=meta.creation_timestamp or old.creation_timestamp,
         deletion_timestamp=meta.deletion_timestamp or old.deletion_timestamp,
         deletion_grace_period_seconds=_first(meta.deletion_grace_period_seconds, old.deletion_grace_period_seconds),
-    )  # fmt: skip
+    )
 
 
 def _first(given: int | None, other: int | None) -> int | None:

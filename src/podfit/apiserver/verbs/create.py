@@ -47,9 +47,16 @@ async def create(context: Context, chain: Chain, target: Target, request: Reques
 
 
 async def create_object(
-    context: Context, chain: Chain, target: Target, request: Request, identity: Identity, obj: Any,
-    warnings: list[str], *, entries: Entries | None = None,
-) -> Response:  # fmt: skip
+    context: Context,
+    chain: Chain,
+    target: Target,
+    request: Request,
+    identity: Identity,
+    obj: Any,
+    warnings: list[str],
+    *,
+    entries: Entries | None = None,
+) -> Response:
     """Store a new object; `entries` are the managers of its fields where they are known already."""
     info = target.info
     assert info is not None
@@ -58,9 +65,16 @@ async def create_object(
     for attempt in range(ATTEMPTS):
         named = _completed(context, obj)
         attributes = Attributes(
-            operation="CREATE", info=info, subresource="", namespace=target.namespace, name=named.metadata.name,
-            identity=identity, dry_run=dry, url_name=target.name, generated=not obj.metadata.name,
-        )  # fmt: skip
+            operation="CREATE",
+            info=info,
+            subresource="",
+            namespace=target.namespace,
+            name=named.metadata.name,
+            identity=identity,
+            dry_run=dry,
+            url_name=target.name,
+            generated=not obj.metadata.name,
+        )
         if entries is None:
             owned = tracked(info, named, None, manager=manager_of(request), subresource="", now=_now(context))
         else:
@@ -97,9 +111,13 @@ async def create_object(
 
 
 async def _store(
-    context: Context, objects: Stored[Any], attributes: Attributes, obj: Any, warnings: list[str],
+    context: Context,
+    objects: Stored[Any],
+    attributes: Attributes,
+    obj: Any,
+    warnings: list[str],
     along: Sequence[Companion],
-) -> Response:  # fmt: skip
+) -> Response:
     async with allocated(context, obj, None, dry=attributes.dry_run) as complete:
         if attributes.dry_run:
             await objects.check_free(attributes.namespace, attributes.name)
@@ -129,9 +147,15 @@ def _completed(context: Context, obj: Any) -> Any:
     if not meta.name and meta.generate_name:
         meta = replace(meta, name=meta.generate_name[:_LONGEST_BASE] + random_suffix())
     meta = replace(
-        meta, uid=str(uuid.uuid4()), creation_timestamp=_now(context), resource_version="",
-        deletion_timestamp=None, deletion_grace_period_seconds=None, generation=0, self_link="",
-    )  # fmt: skip
+        meta,
+        uid=str(uuid.uuid4()),
+        creation_timestamp=_now(context),
+        resource_version="",
+        deletion_timestamp=None,
+        deletion_grace_period_seconds=None,
+        generation=0,
+        self_link="",
+    )
     return replace(obj, metadata=meta)
 
 

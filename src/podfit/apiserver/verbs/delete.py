@@ -48,9 +48,15 @@ async def _delete_once(
     record = await Stored[Any](context.store, info).record(target.namespace, target.name)
     obj = stored.decoded(info, record)
     attributes = Attributes(
-        operation="DELETE", info=info, subresource="", namespace=target.namespace, name=target.name,
-        identity=identity, dry_run=dry, old=obj,
-    )  # fmt: skip
+        operation="DELETE",
+        info=info,
+        subresource="",
+        namespace=target.namespace,
+        name=target.name,
+        identity=identity,
+        dry_run=dry,
+        old=obj,
+    )
     await chain.mutate(attributes, obj)
     check_preconditions(info, obj, options)
     await chain.validate(attributes, obj)
@@ -80,8 +86,9 @@ async def remove(
     if isinstance(obj, ANSWERED_WITH_OBJECT):
         if isinstance(obj, Pod) and not meta.deletion_timestamp:  # shown as it went: marked, without any grace
             going = marked(context, obj, 0)
-            return object_response(replace(going, metadata=replace(
-                going.metadata, resource_version=str(record.mod_revision))))  # fmt: skip
+            return object_response(
+                replace(going, metadata=replace(going.metadata, resource_version=str(record.mod_revision)))
+            )
         if meta.deletion_timestamp and meta.deletion_grace_period_seconds:
             now = replace(meta, deletion_grace_period_seconds=0, resource_version=str(record.mod_revision))
             return object_response(replace(obj, metadata=now))

@@ -15,8 +15,10 @@ from podfit.net.wire import Request
 
 _PROPAGATION = ("Background", "Foreground", "Orphan")
 _META = "meta.k8s.io"
-_DURATION = re.compile(r"[+-]?(0|([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)"
-                       r"(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))*)")  # fmt: skip
+_DURATION = re.compile(
+    r"[+-]?(0|([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)"
+    r"(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))*)"
+)
 _LONGEST_NUMBER = 18  # digits, so that it fits 64 bits
 EXACT, NOT_OLDER = "Exact", "NotOlderThan"
 
@@ -56,10 +58,15 @@ class ListOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise bad_request("specifying resource version is not allowed when using continue")
         revision = revision_of(version)
         return ListOptions(
-            version=revision, present=version == "0", limit=limit,
+            version=revision,
+            present=version == "0",
+            limit=limit,
             exact=match == EXACT or bool(revision and limit and not match),
-            continue_=continue_, initial=initial, bookmarks=bookmarks, seconds=seconds,
-        )  # fmt: skip
+            continue_=continue_,
+            initial=initial,
+            bookmarks=bookmarks,
+            seconds=seconds,
+        )
 
 
 _MATCH_AND_CONTINUE = ("resourceVersionMatch", "continue")

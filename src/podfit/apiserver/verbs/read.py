@@ -241,7 +241,10 @@ async def _page(context: Context, prefix: str, *, after: str, limit: int, revisi
     try:
         return await context.store.list(prefix, after=after, limit=limit, revision=revision)
     except Compacted:
-        raise gone(EXPIRED_TOKEN, continue_=_written(_Token(TOKEN_VERSION, -1, f"{after.removeprefix(prefix)}\0"))
-                   ) if after else gone(EXPIRED) from None
+        raise (
+            gone(EXPIRED_TOKEN, continue_=_written(_Token(TOKEN_VERSION, -1, f"{after.removeprefix(prefix)}\0")))
+            if after
+            else gone(EXPIRED)
+        ) from None
     except FutureRevision as error:
         raise too_large(revision, error.current) from None

@@ -60,10 +60,13 @@ class Kubectl:
 
     async def _run(self, *arguments: str, stdin: bytes = b"") -> bytes:
         process = await asyncio.create_subprocess_exec(
-            *self._command, *arguments,
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            *self._command,
+            *arguments,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
-        )  # fmt: skip
+        )
         try:
             out, err = await process.communicate(stdin)
         except asyncio.CancelledError:
@@ -107,9 +110,14 @@ async def choose(client: Client, kubeconfig: Path) -> Actor:
 
 async def _version(program: str) -> str | None:
     process = await asyncio.create_subprocess_exec(
-        program, "version", "--client", "--output", "json",
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-    )  # fmt: skip
+        program,
+        "version",
+        "--client",
+        "--output",
+        "json",
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
     out, _ = await process.communicate()
     try:
         return str(json.loads(out)["clientVersion"]["gitVersion"])

@@ -42,8 +42,8 @@ def demo(
     directory = DataDir.at(data or default_data_dir().with_name(default_data_dir().name + "-demo"))
     fuller_than_it_likes = KubeletOptions(eviction_hard="")  # a disk that is nearly full is no reason to tell nothing
     options = UpOptions(
-        data=directory, port=0, kubeconfig=directory.root / KUBECONFIG, node=NodeKind.REAL,
-        kubelet=fuller_than_it_likes)
+        data=directory, port=0, kubeconfig=directory.root / KUBECONFIG, node=NodeKind.REAL, kubelet=fuller_than_it_likes
+    )
     try:
         asyncio.run(_demo(options))
     except (NotAsTold, NotSeen, Refused) as failure:

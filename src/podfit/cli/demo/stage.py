@@ -94,12 +94,20 @@ class Stage:
         for resource in ("cpu", "memory"):
             for kind in ("requests", "limits"):
                 values = (
-                    getattr(desired, kind).get(resource), allocated.get(kind, {}).get(resource),
+                    getattr(desired, kind).get(resource),
+                    allocated.get(kind, {}).get(resource),
                     getattr(actual, kind).get(resource) if actual else None,
-                )  # fmt: skip
+                )
                 shown = [str(value) if value is not None else "-" for value in values]
-                rows.append((container, f"{resource} {kind[:-1]}", *shown, _kernel(kernel, resource, kind),
-                             str(reported.restart_count)))  # fmt: skip
+                rows.append(
+                    (
+                        container,
+                        f"{resource} {kind[:-1]}",
+                        *shown,
+                        _kernel(kernel, resource, kind),
+                        str(reported.restart_count),
+                    )
+                )
         return rows
 
 
@@ -125,6 +133,8 @@ def pod_manifest(name: str, *containers: dict[str, Any], **spec: Any) -> dict[st
     """A pod on the host network whose containers do nothing but wait."""
     full = [{"image": IMAGE, "imagePullPolicy": "IfNotPresent", "command": STAY, **each} for each in containers]
     return {
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": NAMESPACE},
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": NAMESPACE},
         "spec": {"hostNetwork": True, "terminationGracePeriodSeconds": 2, "containers": full, **spec},
-    }  # fmt: skip
+    }

@@ -1,5 +1,4 @@
-"""The stories of the demo. Each makes its pods, resizes them, checks what the kernel says, and leaves nothing behind.
-"""
+"""The stories of the demo. Each makes its pods, resizes them, checks the kernel's values, and leaves nothing behind."""
 
 import contextlib
 import os
@@ -17,25 +16,40 @@ MI = 2**20
 async def without_restart(stage: Stage) -> None:
     """A CPU limit changes under a running container; a memory limit restarts it, because its policy says so."""
     stage.tell("\n1. A CPU limit changes without a restart, a memory limit restarts the container (as its policy asks)")
-    await stage.start(pod_manifest("web", {
-        "name": "app",
-        "resources": _both(requests=("200m", "64Mi"), limits=("400m", "64Mi")),
-        "resizePolicy": [{"resourceName": "memory", "restartPolicy": "RestartContainer"}],
-    }))  # fmt: skip
+    await stage.start(
+        pod_manifest(
+            "web",
+            {
+                "name": "app",
+                "resources": _both(requests=("200m", "64Mi"), limits=("400m", "64Mi")),
+                "resizePolicy": [{"resourceName": "memory", "restartPolicy": "RestartContainer"}],
+            },
+        )
+    )
     before = status(stage.observer.pod("web"), "app")
     stage.show("web", "app")
 
     stage.tell("  resize: cpu limit 400m -> 800m")
-    await stage.resize("web", "app", _patch("app", limits={"cpu": "800m"}), "cpu limit",
-                       lambda kernel: kernel.cpu.quota == 80_000 * kernel.cpu.period // 100_000)  # fmt: skip
+    await stage.resize(
+        "web",
+        "app",
+        _patch("app", limits={"cpu": "800m"}),
+        "cpu limit",
+        lambda kernel: kernel.cpu.quota == 80_000 * kernel.cpu.period // 100_000,
+    )
     after = status(stage.observer.pod("web"), "app")
     stage.show("web", "app")
     stage.expect(after.container_id == before.container_id, f"same container, {_short(after.container_id)}")
     stage.expect(after.restart_count == 0, "restartCount 0")
 
     stage.tell("  resize: memory limit 64Mi -> 128Mi, policy RestartContainer")
-    await stage.resize("web", "app", _patch("app", limits={"memory": "128Mi"}), "memory limit",
-                       lambda kernel: kernel.memory_limit == 128 * MI)  # fmt: skip
+    await stage.resize(
+        "web",
+        "app",
+        _patch("app", limits={"memory": "128Mi"}),
+        "memory limit",
+        lambda kernel: kernel.memory_limit == 128 * MI,
+    )
     restarted = status(stage.observer.pod("web"), "app")
     stage.show("web", "app")
     stage.expect(restarted.restart_count == 1, "restartCount 1: restarted exactly once")
@@ -48,17 +62,20 @@ async def pod_level(stage: Stage) -> None:
     stage.tell("\n2. Pod-level resources: the pod's CPU grows; c0 is left alone, c1 restarts once (its policy)")
     both = [{"resourceName": name, "restartPolicy": "RestartContainer"} for name in ("cpu", "memory")]
     c0_policy = [{"resourceName": "cpu", "restartPolicy": "NotRequired"}, both[1]]
-    await stage.start(pod_manifest(
-        "team",
-        {"name": "c0", "resources": {"requests": {"cpu": "100m", "memory": "100Mi"}}, "resizePolicy": c0_policy},
-        {"name": "c1", "resizePolicy": both},
-        resources=_both(requests=("200m", "200Mi"), limits=("200m", "200Mi")),
-    ))  # fmt: skip
+    await stage.start(
+        pod_manifest(
+            "team",
+            {"name": "c0", "resources": {"requests": {"cpu": "100m", "memory": "100Mi"}}, "resizePolicy": c0_policy},
+            {"name": "c1", "resizePolicy": both},
+            resources=_both(requests=("200m", "200Mi"), limits=("200m", "200Mi")),
+        )
+    )
     stage.show("team", "c0", "c1")
     stage.tell("  resize: pod cpu 200m -> 300m (request and limit)")
     patch = {"spec": {"resources": {"requests": {"cpu": "300m"}, "limits": {"cpu": "300m"}}}}
-    pod = await stage.resize("team", "c0", patch, "pod cpu limit",
-                             lambda kernel: kernel.cpu.quota == 30_000 * kernel.cpu.period // 100_000)  # fmt: skip
+    pod = await stage.resize(
+        "team", "c0", patch, "pod cpu limit", lambda kernel: kernel.cpu.quota == 30_000 * kernel.cpu.period // 100_000
+    )
     stage.show("team", "c0", "c1")
     stage.expect(status(pod, "c0").restart_count == 0, "c0 restartCount 0")
     stage.expect(status(pod, "c1").restart_count == 1, "c1 restartCount 1")

@@ -27,16 +27,7 @@ from podfit.controllers.garbage.graph import Graph, Item, Marked
 from podfit.controllers.served import Served
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-from podfit.decide.ownership import (
-    Delete,
-    Forget,
-    Owner,
-    blocks,
-    is_orphaning,
-    is_waiting,
-    judge,
-    without,
-)
+from podfit.decide.ownership import Delete, Forget, Owner, blocks, is_orphaning, is_waiting, judge, without
 from podfit.decide.propagation import FOREGROUND_FINALIZER, ORPHAN_FINALIZER
 
 Owners: TypeAlias = tuple[OwnerReference, ...]
@@ -51,9 +42,13 @@ UNKNOWN_AGAIN = 30.0  # seconds until an owner of a kind that is not served is l
 
 class GarbageCollector:
     def __init__(
-        self, client: Client, *, recorder: EventRecorder, clock: Clock,
+        self,
+        client: Client,
+        *,
+        recorder: EventRecorder,
+        clock: Clock,
         gone: Callable[[Item], None] = lambda _item: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._client, self._recorder, self._tell_gone = client, recorder, gone
         self._graph = Graph()
         self._absent: OrderedDict[tuple[str, str], None] = OrderedDict()  # UID and the namespace it was looked for in
@@ -200,8 +195,9 @@ class GarbageCollector:
         if live is None or live.owner_references != item.meta.owner_references:
             return  # gone, or judged anew when the watch brings it
         conditions = Preconditions(uid=live.uid, resource_version=live.resource_version)
-        options = DeleteOptions(kind="DeleteOptions", api_version="v1", preconditions=conditions,
-                                propagation_policy=policy)  # fmt: skip
+        options = DeleteOptions(
+            kind="DeleteOptions", api_version="v1", preconditions=conditions, propagation_policy=policy
+        )
         log.info("deleting object=%s policy=%s", item, policy)
         await self._write("DELETE", item, encode(options), "application/json")
 
@@ -238,21 +234,31 @@ def _reference(item: Item) -> ObjectReference:
     """The object, as an event names it."""
     served, meta = item.served, item.meta
     return ObjectReference(
-        kind=served.kind, api_version=f"{served.group}/{served.version}".removeprefix("/"), name=meta.name,
-        namespace=meta.namespace, uid=meta.uid, resource_version=meta.resource_version)
+        kind=served.kind,
+        api_version=f"{served.group}/{served.version}".removeprefix("/"),
+        name=meta.name,
+        namespace=meta.namespace,
+        uid=meta.uid,
+        resource_version=meta.resource_version,
+    )
 
 
 def _same(old: ObjectMeta, new: ObjectMeta) -> bool:
     return (old.owner_references, old.finalizers, old.deletion_timestamp, old.uid) == (
-        new.owner_references, new.finalizers, new.deletion_timestamp, new.uid)  # fmt: skip
+        new.owner_references,
+        new.finalizers,
+        new.deletion_timestamp,
+        new.uid,
+    )
 
 
 def _released(old: Item | None, new: Item) -> list[str]:
     """Owners that this object belonged to, or blocked, and does not any more."""
     if old is None:
         return []
-    return [each.uid for each in old.meta.owner_references
-            if blocks(old.meta, each.uid) and not blocks(new.meta, each.uid)]  # fmt: skip
+    return [
+        each.uid for each in old.meta.owner_references if blocks(old.meta, each.uid) and not blocks(new.meta, each.uid)
+    ]
 
 
 def _unblocking(references: Owners) -> Owners:

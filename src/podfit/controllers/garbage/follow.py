@@ -81,9 +81,12 @@ class Follower:
         informer.add_handler(
             add=lambda new: self._seen(None, Item.of(of, new)),
             update=lambda old, new: self._seen(Item.of(of, old), Item.of(of, new)),
-            delete=lambda old: self._seen(Item.of(of, old), None))
+            delete=lambda old: self._seen(Item.of(of, old), None),
+        )
         if (of.group, of.resource) == DEFINITIONS:
             informer.add_handler(
-                add=lambda _: self._stale.set(), update=lambda _old, _new: self._stale.set(),
-                delete=lambda _: self._stale.set())
+                add=lambda _: self._stale.set(),
+                update=lambda _old, _new: self._stale.set(),
+                delete=lambda _: self._stale.set(),
+            )
         return informer

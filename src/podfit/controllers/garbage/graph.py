@@ -4,7 +4,6 @@ An owner need not be known to be pointed at. Its dependents are found from the m
 the kinds' watches deliver does not matter.
 """
 
-
 import msgspec
 
 from podfit.api.base import Time
@@ -38,10 +37,18 @@ class Item(msgspec.Struct, frozen=True):
     @staticmethod
     def of(served: Served, obj: Marked) -> "Item":
         each = obj.metadata
-        return Item(served, ObjectMeta(
-            name=each.name, namespace=each.namespace, uid=each.uid, resource_version=each.resource_version,
-            deletion_timestamp=each.deletion_timestamp, finalizers=each.finalizers,
-            owner_references=each.owner_references))  # fmt: skip
+        return Item(
+            served,
+            ObjectMeta(
+                name=each.name,
+                namespace=each.namespace,
+                uid=each.uid,
+                resource_version=each.resource_version,
+                deletion_timestamp=each.deletion_timestamp,
+                finalizers=each.finalizers,
+                owner_references=each.owner_references,
+            ),
+        )
 
     def __str__(self) -> str:
         where = f"{self.meta.namespace}/" if self.meta.namespace else ""

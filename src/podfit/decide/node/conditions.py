@@ -44,8 +44,14 @@ class Conditions(msgspec.Struct, frozen=True):
         before, probed = self.get(kind, uid), format_time(now)
         changed = before.last_transition_time if before is not None and before.reason == reason else probed
         condition = PodCondition(
-            type=kind, status="True", reason=reason, message=message, observed_generation=generation,
-            last_probe_time=probed, last_transition_time=changed)
+            type=kind,
+            status="True",
+            reason=reason,
+            message=message,
+            observed_generation=generation,
+            last_probe_time=probed,
+            last_transition_time=changed,
+        )
         return self._with(kind, {**self._all(kind), uid: condition})
 
     def probed(self, kind: str, uid: str, *, now: datetime) -> "Conditions":

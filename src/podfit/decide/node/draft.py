@@ -50,17 +50,26 @@ class Draft:
             self._released += uids
             state = replace(state, view=released(state.view, uids))
         self.state = replace(
-            state, reservations=reservations, conditions=conditions,
-            failing=state.failing.difference(uids), queue=tuple(uid for uid in state.queue if uid not in uids))
+            state,
+            reservations=reservations,
+            conditions=conditions,
+            failing=state.failing.difference(uids),
+            queue=tuple(uid for uid in state.queue if uid not in uids),
+        )
 
     def preemption(self, pod: Pod, refusal: Deferred) -> Preempts | None:
         """What a critical pod may do about its refusal. Its room is reserved from now on, or is not any more."""
         state, uid = self.state, pod.metadata.uid
         reservations = state.reservations
         occupants = [
-            Occupant(state.allocated_pod(entry.pod), reservations.held.get(other, entry.counts),
-                     going=other in reservations.ending or entry.terminating)
-            for other, entry in state.pods.items() if other != uid and entry.active]
+            Occupant(
+                state.allocated_pod(entry.pod),
+                reservations.held.get(other, entry.counts),
+                going=other in reservations.ending or entry.terminating,
+            )
+            for other, entry in state.pods.items()
+            if other != uid and entry.active
+        ]
         reserved = [counts for other, counts in reservations.held.items() if other != uid and other not in state.pods]
         answer = critical.preemption(pod, refusal, state.view, occupants, reserved)
         if answer is None:
@@ -77,8 +86,11 @@ class Draft:
     def preempt(self, preempts: Preempts, *, by: str) -> None:
         """These pods have to end for a critical one (R-117)."""
         for victim in preempts.victims:
-            self.add(Record(victim, WARNING, PREEMPTING, PREEMPTED), Count("preemptions", preempts.signal),
-                     End(victim.metadata.uid, by))
+            self.add(
+                Record(victim, WARNING, PREEMPTING, PREEMPTED),
+                Count("preemptions", preempts.signal),
+                End(victim.metadata.uid, by),
+            )
 
     def effects(self) -> tuple[Effect, ...]:
         return (*self._first(), *self._effects)

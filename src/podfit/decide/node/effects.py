@@ -110,6 +110,4 @@ class Requested(msgspec.Struct, frozen=True):
     new: Pod
 
 
-Effect = (
-    Release | Persist | Forget | Answer | Record | Sync | End | WakeUp | Count | Requested
-)
+Effect = Release | Persist | Forget | Answer | Record | Sync | End | WakeUp | Count | Requested

@@ -65,6 +65,13 @@ class ActuationEnded(msgspec.Struct, frozen=True):
 
 
 Event = (
-    PodsAdded | PodsUpdated | PodsDeleted | PodsRemoved | StatusGenerated | SourcesReady | Retry | SyncStarted
+    PodsAdded
+    | PodsUpdated
+    | PodsDeleted
+    | PodsRemoved
+    | StatusGenerated
+    | SourcesReady
+    | Retry
+    | SyncStarted
     | ActuationEnded
 )

@@ -29,9 +29,7 @@ from podfit.decide.node.state import TERMINAL, NodeState
 from podfit.decide.overlay import NOTHING, resizable
 
 
-def step(
-    state: NodeState, event: Event, *, now: datetime, unsaved: str = ""
-) -> tuple[NodeState, tuple[Effect, ...]]:
+def step(state: NodeState, event: Event, *, now: datetime, unsaved: str = "") -> tuple[NodeState, tuple[Effect, ...]]:
     """The state after the event, and what to do, in order.
 
     `unsaved` says why `Persist` failed when this step was taken before: now it allocates nothing, and what would have
@@ -139,8 +137,10 @@ def _sources_ready(draft: Draft) -> None:
     """Allocations of pods that are gone are dropped, and what was set aside for them is given back."""
     state = draft.state
     known = state.pods.keys() | state.reservations.held.keys()
-    set_aside = {*(state.view.cpus.assigned if state.view.cpus else ()),
-                 *(state.view.memory.assigned if state.view.memory else ())}
+    set_aside = {
+        *(state.view.cpus.assigned if state.view.cpus else ()),
+        *(state.view.memory.assigned if state.view.memory else ()),
+    }
     gone = sorted((state.allocated.keys() | set_aside) - known)
     draft.state = replace(state.without_pods(gone), sources_ready=True)
     if gone:
@@ -167,7 +167,8 @@ def _sync_started(draft: Draft, event: SyncStarted) -> None:
     uid, conditions = event.pod.metadata.uid, draft.state.conditions
     allocated = draft.state.allocated_pod(event.pod)
     ongoing = uid in draft.state.failing or resize.in_progress(
-        allocated, event.actuated, event.running, draft.state.view.gates)
+        allocated, event.actuated, event.running, draft.state.view.gates
+    )
     before = conditions.get(IN_PROGRESS, uid)
     if ongoing and before is None:
         generation = event.pod.metadata.generation

@@ -1,6 +1,6 @@
 """What the node tells about a resize, in events whose message ends in JSON (spec 5.9).
 
-    Pod resize started: {"containers":[{"name":"c1","resources":{"requests":{"cpu":"1"}}}],"generation":2}
+Pod resize started: {"containers":[{"name":"c1","resources":{"requests":{"cpu":"1"}}}],"generation":2}
 """
 
 import json

@@ -114,8 +114,7 @@ def _grant(draft: Draft, pod: Pod, trigger: str, *, active: bool) -> None:
     if active:
         conditions = conditions.set(IN_PROGRESS, uid, generation=generation, now=draft.now)
     entry = replace(draft.state.entry(pod), deleted=draft.state.pods[uid].deleted)
-    draft.state = replace(
-        draft.state.with_pod(entry), conditions=conditions, failing=draft.state.failing - {uid})
+    draft.state = replace(draft.state.with_pod(entry), conditions=conditions, failing=draft.state.failing - {uid})
     text = details(pod, generation=generation)
     draft.add(Record(pod, NORMAL, "ResizeStarted", f"Pod resize started: {text}"))
     if before is not None and before.reason == DEFERRED:

@@ -15,14 +15,18 @@ def settled_status(allocated: Pod) -> PodStatus:
     if level is not None and status.resources is not None:
         status = replace(status, resources=level, allocated_resources=level.requests)
     return replace(
-        status, container_statuses=_settled(status.container_statuses, sizes),
-        init_container_statuses=_settled(status.init_container_statuses, sizes))
+        status,
+        container_statuses=_settled(status.container_statuses, sizes),
+        init_container_statuses=_settled(status.init_container_statuses, sizes),
+    )
 
 
 def _settled(
     statuses: tuple[ContainerStatus, ...], sizes: dict[str, ResourceRequirements]
 ) -> tuple[ContainerStatus, ...]:
     return tuple(
-        status if status.resources is None or status.name not in sizes
+        status
+        if status.resources is None or status.name not in sizes
         else replace(status, resources=sizes[status.name], allocated_resources=sizes[status.name].requests)
-        for status in statuses)
+        for status in statuses
+    )

@@ -62,8 +62,11 @@ class NodeState(msgspec.Struct, frozen=True, kw_only=True):
         return replace(self, pods={**self.pods, entry.pod.metadata.uid: entry})
 
     def without_pods(self, uids: Collection[str]) -> "NodeState":
-        return replace(self, pods={uid: entry for uid, entry in self.pods.items() if uid not in uids},
-                       allocated={uid: kept for uid, kept in self.allocated.items() if uid not in uids})
+        return replace(
+            self,
+            pods={uid: entry for uid, entry in self.pods.items() if uid not in uids},
+            allocated={uid: kept for uid, kept in self.allocated.items() if uid not in uids},
+        )
 
     def with_allocation(self, uid: str, resources: PodResources) -> "NodeState":
         return replace(self, allocated={**self.allocated, uid: resources})

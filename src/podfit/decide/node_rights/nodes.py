@@ -5,12 +5,21 @@ from collections.abc import Iterable, Mapping
 from podfit.api.core.nodes import Node
 from podfit.decide.node_rights.verdict import Refused, Verdict
 
-_LABELS = frozenset((
-    "kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch", "beta.kubernetes.io/os",
-    "beta.kubernetes.io/arch", "node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type",
-    "topology.kubernetes.io/zone", "topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/zone",
-    "failure-domain.beta.kubernetes.io/region",
-))  # fmt: skip
+_LABELS = frozenset(
+    (
+        "kubernetes.io/hostname",
+        "kubernetes.io/os",
+        "kubernetes.io/arch",
+        "beta.kubernetes.io/os",
+        "beta.kubernetes.io/arch",
+        "node.kubernetes.io/instance-type",
+        "beta.kubernetes.io/instance-type",
+        "topology.kubernetes.io/zone",
+        "topology.kubernetes.io/region",
+        "failure-domain.beta.kubernetes.io/zone",
+        "failure-domain.beta.kubernetes.io/region",
+    )
+)
 _KUBELET_DOMAINS = ("kubelet.kubernetes.io", "node.kubernetes.io")
 _PROTECTED_DOMAINS = ("kubernetes.io", "k8s.io")
 

@@ -37,10 +37,12 @@ def claim(subresource: str) -> Verdict:
 def claim_status(new: PersistentVolumeClaim, old: PersistentVolumeClaim, node: str) -> Verdict:
     """What a kubelet tells of a volume that it resizes: capacity, conditions, and how far it is."""
     status = replace(
-        new.status, capacity=old.status.capacity, conditions=old.status.conditions,
+        new.status,
+        capacity=old.status.capacity,
+        conditions=old.status.conditions,
         allocated_resources=old.status.allocated_resources,
         allocated_resource_statuses=old.status.allocated_resource_statuses,
-    )  # fmt: skip
+    )
     meta = replace(
         new.metadata, managed_fields=old.metadata.managed_fields, resource_version=old.metadata.resource_version
     )

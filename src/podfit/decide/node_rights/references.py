@@ -62,9 +62,11 @@ def accounts_of(spec: PodSpec) -> set[str]:
 def referred_by(spec: PodSpec) -> str:
     """The first kind of API object that a pod refers to, in upstream's order and words; empty when there is none."""
     kinds = (
-        ("serviceaccounts", bool(spec.service_account_name)), ("secrets", bool(secrets_of(spec))),
-        ("configmaps", bool(config_maps_of(spec))), ("resourceclaims", bool(spec.resource_claims)),
-    )  # fmt: skip
+        ("serviceaccounts", bool(spec.service_account_name)),
+        ("secrets", bool(secrets_of(spec))),
+        ("configmaps", bool(config_maps_of(spec))),
+        ("resourceclaims", bool(spec.resource_claims)),
+    )
     found = (kind for kind, there in kinds if there)
     return next(found, "") or next(filter(None, map(_referred_by_volume, spec.volumes)), "")
 

@@ -41,8 +41,7 @@ class Neighbourhood(msgspec.Struct, frozen=True):
         if any(each.topology_key not in view.labels for each in self.attract):
             return False
         return self.first or all(
-            counts[view.labels[each.topology_key]]
-            for each, counts in zip(self.attract, self.wanted, strict=True)
+            counts[view.labels[each.topology_key]] for each, counts in zip(self.attract, self.wanted, strict=True)
         )
 
 
@@ -67,9 +66,11 @@ def neighbourhood(pod: Pod, views: Sequence[NodeView], namespaces: NamespaceLabe
     attract, repel = required_affinity(pod), required_anti_affinity(pod)
     closed = frozenset(
         (each.topology_key, view.labels[each.topology_key])
-        for view in views for resident in view.choosy for each in required_anti_affinity(resident.pod)
+        for view in views
+        for resident in view.choosy
+        for each in required_anti_affinity(resident.pod)
         if each.topology_key in view.labels and each.matches(pod, namespaces)
-    )  # fmt: skip
+    )
     if not (attract or repel or closed):
         return None
     wanted = tuple(Counter[str]() for _ in attract)

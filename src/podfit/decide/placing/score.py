@@ -97,9 +97,7 @@ def spread_evenly(pod: Pod, fitting: Sequence[NodeView], views: Sequence[NodeVie
     ]
 
 
-def company(
-    pod: Pod, fitting: Sequence[NodeView], views: Sequence[NodeView], namespaces: NamespaceLabels
-) -> list[int]:
+def company(pod: Pod, fitting: Sequence[NodeView], views: Sequence[NodeView], namespaces: NamespaceLabels) -> list[int]:
     """Preferences between pods, the newcomer's and those of the pods that run, spread from lowest to highest."""
     worth = Counter[tuple[str, str]]()
     ours = _preferences(pod)

@@ -63,8 +63,9 @@ def spread(pod: Pod, views: Sequence[NodeView]) -> Spread | None:
 def constraints(pod: Pod, action: str) -> tuple[Rule, ...]:
     return tuple(
         Rule(each, selector(pod, each), Counter())
-        for each in pod.spec.topology_spread_constraints if each.when_unsatisfiable == action
-    )  # fmt: skip
+        for each in pod.spec.topology_spread_constraints
+        if each.when_unsatisfiable == action
+    )
 
 
 def selector(pod: Pod, given: TopologySpreadConstraint) -> tuple[Requirement, ...] | None:
@@ -84,7 +85,8 @@ def takes_part(pod: Pod, given: TopologySpreadConstraint, view: NodeView) -> boo
 def matching(pod: Pod, wanted: tuple[Requirement, ...] | None, view: NodeView) -> int:
     """Pods of the same namespace that are selected and not on their way out."""
     return sum(
-        each.pod.metadata.namespace == pod.metadata.namespace and each.pod.metadata.deletion_timestamp is None
+        each.pod.metadata.namespace == pod.metadata.namespace
+        and each.pod.metadata.deletion_timestamp is None
         and holds(wanted, each.pod.metadata.labels)
         for each in view.residents
-    )  # fmt: skip
+    )

@@ -24,9 +24,16 @@ HostPort = tuple[str, str, int]
 NamespaceLabels = Mapping[str, Mapping[str, str]]
 
 FILTERS = (
-    "NodeUnschedulable", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit", "VolumeBinding",
-    "PodTopologySpread", "InterPodAffinity", "NodeDeclaredFeatures",
-)  # fmt: skip
+    "NodeUnschedulable",
+    "TaintToleration",
+    "NodeAffinity",
+    "NodePorts",
+    "NodeResourcesFit",
+    "VolumeBinding",
+    "PodTopologySpread",
+    "InterPodAffinity",
+    "NodeDeclaredFeatures",
+)
 """Who may refuse a node, in the order in which they are asked, under upstream's names."""
 
 ASSUMED = {"cpu": Quantity.of_milli(100), "memory": Quantity.of_bytes(200 << 20)}
@@ -101,9 +108,10 @@ class NodeView:
     def choosy(self) -> tuple[Resident, ...]:
         """Residents that say near whom, or far from whom, they would be: it counts for newcomers as well."""
         return tuple(
-            each for each in self.residents
+            each
+            for each in self.residents
             if (affinity := each.pod.spec.affinity) and (affinity.pod_affinity or affinity.pod_anti_affinity)
-        )  # fmt: skip
+        )
 
     def with_residents(self, residents: Iterable[Resident]) -> "NodeView":
         return NodeView.of(self.node, residents, self.nominated)

@@ -24,24 +24,44 @@ from podfit.decide.pod_security.findings import (
     uses,
 )
 
-DEFAULT_CAPABILITIES = frozenset((
-    "AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "SETFCAP",
-    "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT",
-))  # fmt: skip
+DEFAULT_CAPABILITIES = frozenset(
+    (
+        "AUDIT_WRITE",
+        "CHOWN",
+        "DAC_OVERRIDE",
+        "FOWNER",
+        "FSETID",
+        "KILL",
+        "MKNOD",
+        "NET_BIND_SERVICE",
+        "SETFCAP",
+        "SETGID",
+        "SETPCAP",
+        "SETUID",
+        "SYS_CHROOT",
+    )
+)
 SAFE_PROFILES = ("RuntimeDefault", "Localhost")  # of AppArmor and of seccomp
 
 SELINUX_TYPES = frozenset(("", "container_t", "container_init_t", "container_kvm_t"))
 SELINUX_TYPES_31 = SELINUX_TYPES | {"container_engine_t"}
 
-SYSCTLS = frozenset((
-    "kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_syncookies", "net.ipv4.ping_group_range",
-    "net.ipv4.ip_unprivileged_port_start",
-))  # fmt: skip
+SYSCTLS = frozenset(
+    (
+        "kernel.shm_rmid_forced",
+        "net.ipv4.ip_local_port_range",
+        "net.ipv4.tcp_syncookies",
+        "net.ipv4.ping_group_range",
+        "net.ipv4.ip_unprivileged_port_start",
+    )
+)
 SYSCTLS_27 = SYSCTLS | {"net.ipv4.ip_local_reserved_ports"}
 SYSCTLS_29 = SYSCTLS_27 | {
-    "net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl",
+    "net.ipv4.tcp_keepalive_time",
+    "net.ipv4.tcp_fin_timeout",
+    "net.ipv4.tcp_keepalive_intvl",
     "net.ipv4.tcp_keepalive_probes",
-}  # fmt: skip
+}
 SYSCTLS_32 = SYSCTLS_29 | {"net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"}
 
 
@@ -119,9 +139,10 @@ def app_armor(meta: ObjectMeta, spec: PodSpec) -> Violation | None:
             names.append(name)
             values.add(profile.type)
     annotations = sorted(
-        f"{key}={shown(value)}" for key, value in meta.annotations.items()
+        f"{key}={shown(value)}"
+        for key, value in meta.annotations.items()
         if key.startswith(APP_ARMOR) and not _safe_app_armor(value)
-    )  # fmt: skip
+    )
     who = [text for text in (setters(pod=pod, containers=names),) if text]
     who += [plural("annotation", annotations)] if annotations else []
     if not who:
@@ -139,8 +160,11 @@ def selinux(allowed: Collection[str]) -> Check:
     def check(_: ObjectMeta, spec: PodSpec) -> Violation | None:
         own = pod_context_of(spec).se_linux_options
         pod = _is_bad(own, allowed)
-        found = [(name, context.se_linux_options) for name, context in contexts_of(spec)
-                 if _is_bad(context.se_linux_options, allowed)]  # fmt: skip
+        found = [
+            (name, context.se_linux_options)
+            for name, context in contexts_of(spec)
+            if _is_bad(context.se_linux_options, allowed)
+        ]
         if not pod and not found:
             return None
         bad = [options for options in (own if pod else None, *(options for _, options in found)) if options]
@@ -159,8 +183,9 @@ def _is_bad(options: SELinuxOptions | None, allowed: Collection[str]) -> bool:
 
 
 def proc_mount(_: ObjectMeta, spec: PodSpec) -> Violation | None:
-    found = [(name, context.proc_mount) for name, context in contexts_of(spec)
-             if context.proc_mount not in ("", "Default")]  # fmt: skip
+    found = [
+        (name, context.proc_mount) for name, context in contexts_of(spec) if context.proc_mount not in ("", "Default")
+    ]
     if not found:
         return None
     who, values = named("container", [name for name, _ in found]), sorted({value for _, value in found})
@@ -191,8 +216,11 @@ def seccomp_19(_: ObjectMeta, spec: PodSpec) -> Violation | None:
 def bad_seccomp(spec: PodSpec) -> Violation | None:
     """Profiles that are set, and to something else than a safe one."""
     own = unsafe_type(pod_context_of(spec).seccomp_profile)
-    found = [(name, kind) for name, context in contexts_of(spec)
-             if (kind := unsafe_type(context.seccomp_profile)) is not None]  # fmt: skip
+    found = [
+        (name, kind)
+        for name, context in contexts_of(spec)
+        if (kind := unsafe_type(context.seccomp_profile)) is not None
+    ]
     who = setters(pod=own is not None, containers=[name for name, _ in found])
     if not who:
         return None
@@ -218,8 +246,11 @@ def _others(names: Iterable[str], allowed: Collection[str]) -> list[str]:
 
 def windows_host_process(_: ObjectMeta, spec: PodSpec) -> Violation | None:
     own = pod_context_of(spec).windows_options
-    names = [name for name, context in contexts_of(spec)
-             if context.windows_options is not None and context.windows_options.host_process]  # fmt: skip
+    names = [
+        name
+        for name, context in contexts_of(spec)
+        if context.windows_options is not None and context.windows_options.host_process
+    ]
     who = setters(pod=own is not None and bool(own.host_process), containers=names)
     if not who:
         return None

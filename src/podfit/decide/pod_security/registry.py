@@ -41,26 +41,46 @@ BASELINE = (
     _registered("hostProbesAndHostLifecycle", (34, baseline.host_probes)),
     _registered("privileged", (0, baseline.privileged)),
     _registered("procMount", (0, baseline.proc_mount), (35, baseline.proc_mount_35)),
-    _registered("seLinuxOptions", (0, baseline.selinux(baseline.SELINUX_TYPES)),
-                (31, baseline.selinux(baseline.SELINUX_TYPES_31))),
+    _registered(
+        "seLinuxOptions",
+        (0, baseline.selinux(baseline.SELINUX_TYPES)),
+        (31, baseline.selinux(baseline.SELINUX_TYPES_31)),
+    ),
     _registered("seccompProfile_baseline", (0, baseline.seccomp_annotations), (19, baseline.seccomp_19)),
-    _registered("sysctls", (0, baseline.sysctls(baseline.SYSCTLS)), (27, baseline.sysctls(baseline.SYSCTLS_27)),
-                (29, baseline.sysctls(baseline.SYSCTLS_29)), (32, baseline.sysctls(baseline.SYSCTLS_32))),
+    _registered(
+        "sysctls",
+        (0, baseline.sysctls(baseline.SYSCTLS)),
+        (27, baseline.sysctls(baseline.SYSCTLS_27)),
+        (29, baseline.sysctls(baseline.SYSCTLS_29)),
+        (32, baseline.sysctls(baseline.SYSCTLS_32)),
+    ),
     _registered("windowsHostProcess", (0, baseline.windows_host_process)),
-)  # fmt: skip
+)
 RESTRICTED = (
-    _registered("allowPrivilegeEscalation", (8, restricted.privilege_escalation),
-                (25, but_on_windows(restricted.privilege_escalation))),
-    _registered("capabilities_restricted", (22, restricted.capabilities),
-                (25, but_on_windows(restricted.capabilities)), replaces="capabilities_baseline"),
+    _registered(
+        "allowPrivilegeEscalation",
+        (8, restricted.privilege_escalation),
+        (25, but_on_windows(restricted.privilege_escalation)),
+    ),
+    _registered(
+        "capabilities_restricted",
+        (22, restricted.capabilities),
+        (25, but_on_windows(restricted.capabilities)),
+        replaces="capabilities_baseline",
+    ),
     _registered("procMount_restricted", (35, baseline.proc_mount), replaces="procMount"),
     _registered("restrictedVolumes", (0, restricted.volume_types), replaces="hostPathVolumes"),
-    _registered("runAsNonRoot", (0, restricted.run_as_non_root),
-                (35, but_in_user_namespace(restricted.run_as_non_root))),
+    _registered(
+        "runAsNonRoot", (0, restricted.run_as_non_root), (35, but_in_user_namespace(restricted.run_as_non_root))
+    ),
     _registered("runAsUser", (23, restricted.run_as_user), (35, but_in_user_namespace(restricted.run_as_user))),
-    _registered("seccompProfile_restricted", (19, restricted.seccomp), (25, but_on_windows(restricted.seccomp)),
-                replaces="seccompProfile_baseline"),
-)  # fmt: skip
+    _registered(
+        "seccompProfile_restricted",
+        (19, restricted.seccomp),
+        (25, but_on_windows(restricted.seccomp)),
+        replaces="seccompProfile_baseline",
+    ),
+)
 NEWEST = max(revision.since for registered in (*BASELINE, *RESTRICTED) for revision in registered.revisions)
 
 

@@ -18,9 +18,19 @@ from podfit.decide.pod_security.findings import (
     uses,
 )
 
-ALLOWED_VOLUMES = frozenset((
-    "configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "projected", "secret",
-))  # fmt: skip
+ALLOWED_VOLUMES = frozenset(
+    (
+        "configMap",
+        "csi",
+        "downwardAPI",
+        "emptyDir",
+        "ephemeral",
+        "image",
+        "persistentVolumeClaim",
+        "projected",
+        "secret",
+    )
+)
 _SOURCES = tuple(
     (attribute, name)
     for attribute, name in zip(Volume.__struct_fields__, Volume.__struct_encode_fields__, strict=True)

@@ -75,16 +75,27 @@ def restart_message(name: str) -> str:
 
 class Actuator:
     def __init__(
-        self, *, runtime: Runtime, cgroups: Cgroups, machine: Machine, record: Checkpoint, clock: Clock,
-        metrics: Metrics, managers: ResourceManagers, guard: Guard,
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        runtime: Runtime,
+        cgroups: Cgroups,
+        machine: Machine,
+        record: Checkpoint,
+        clock: Clock,
+        metrics: Metrics,
+        managers: ResourceManagers,
+        guard: Guard,
+    ) -> None:
         self._runtime, self._cgroups, self._machine = runtime, cgroups, machine
         self._record, self._clock, self._managers = record, clock, managers
         self._check = MemoryCheck(runtime, cgroups, guard, default=machine.memory_shrink)
         self._runtime_listens = True
         self._duration = metrics.histogram(
-            "kubelet_pod_resize_duration_milliseconds", "Duration of actuating a pod's resize.", ("success",),
-            buckets=BUCKETS)  # fmt: skip
+            "kubelet_pod_resize_duration_milliseconds",
+            "Duration of actuating a pod's resize.",
+            ("success",),
+            buckets=BUCKETS,
+        )
 
     # ------------------------------------------------------------------ creation
 
@@ -99,10 +110,18 @@ class Actuator:
         if missing:
             self.refresh_tiers(active)
             want, kept = pod_config(pod, self._machine), pod_kept(pod, self._machine)
-            self._cgroups.create(path, CgroupConfig(
-                cpu_shares=want.shares, cpu_quota=want.quota, cpu_period=want.period, memory_limit=want.memory,
-                memory_min=kept.min if kept else None, memory_low=kept.low if kept else None,
-                pids_limit=self._machine.pids_limit))  # fmt: skip
+            self._cgroups.create(
+                path,
+                CgroupConfig(
+                    cpu_shares=want.shares,
+                    cpu_quota=want.quota,
+                    cpu_period=want.period,
+                    memory_limit=want.memory,
+                    memory_min=kept.min if kept else None,
+                    memory_low=kept.low if kept else None,
+                    pids_limit=self._machine.pids_limit,
+                ),
+            )
         if missing or record.pod is None:
             await self._save(pod, PodResources(record.containers, pod.spec.resources or NOTHING))
         return missing
@@ -131,7 +150,8 @@ class Actuator:
         resources = _linux(container_resources(pod, _container(pod, name), self._machine))
         uid = pod.metadata.uid
         return replace(
-            resources, cpuset_cpus=show(self._managers.cpuset(uid, name)), cpuset_mems=self._managers.mems(uid, name))
+            resources, cpuset_cpus=show(self._managers.cpuset(uid, name)), cpuset_mems=self._managers.mems(uid, name)
+        )
 
     def sandbox(self, pod: Pod) -> tuple[LinuxResources, LinuxResources | None]:
         """Resources and overhead for run_sandbox."""
@@ -198,7 +218,8 @@ class Actuator:
         except CRIError as error:
             raise ActuationError(
                 f"failed to notify runtime for UpdatePodSandboxResources (resource={step.resource}); "
-                f"resize rejected: {error}") from error
+                f"resize rejected: {error}"
+            ) from error
         try:
             self._write(self.cgroup_path(pod), step)
         except CgroupError:

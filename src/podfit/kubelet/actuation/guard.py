@@ -85,8 +85,9 @@ class Guard:
         try:
             self._file(note.path).unlink(missing_ok=True)
         except OSError as error:
-            log.warning("the note of memory.high stays, the next start puts it back again cgroup=%s error=%s",
-                        note.path, error)
+            log.warning(
+                "the note of memory.high stays, the next start puts it back again cgroup=%s error=%s", note.path, error
+            )
 
     def _file(self, path: str) -> Path:
         return self._notes / f"{hashlib.sha256(path.encode()).hexdigest()[:16]}.json"

@@ -26,9 +26,7 @@ class MemoryCheck:
         """To be left only when the limits that were allowed have been written."""
         return self._guard.hold()
 
-    async def objection(
-        self, pod: Pod, path: str, live: Mapping[str, str], limits: Memory, hold: Hold
-    ) -> str:
+    async def objection(self, pod: Pod, path: str, live: Mapping[str, str], limits: Memory, hold: Hold) -> str:
         """Why not; empty when they may. `path` is the pod's cgroup, `live` are ids of its containers by name."""
         paths = {name: f"{path}/{live[name]}" for name in limits.containers}
         try:

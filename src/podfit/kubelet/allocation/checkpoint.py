@@ -33,7 +33,7 @@ class Checkpoint:
     """
 
     def __init__(
-        self, path: Path, *, write: Write = write_atomic, clock: Clock | None = None, durable: bool = True,
+        self, path: Path, *, write: Write = write_atomic, clock: Clock | None = None, durable: bool = True
     ) -> None:
         self.path = path
         self.damage = ""
@@ -65,8 +65,9 @@ class Checkpoint:
         try:
             self._put_aside()
         except OSError as error:
-            log.warning("checkpoint is damaged and stays in place path=%s reason=%s error=%s",
-                        self.path, self.damage, error)
+            log.warning(
+                "checkpoint is damaged and stays in place path=%s reason=%s error=%s", self.path, self.damage, error
+            )
         return {}
 
     def _put_aside(self) -> None:

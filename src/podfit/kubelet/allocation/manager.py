@@ -51,8 +51,17 @@ class Allocated(msgspec.Struct, frozen=True):
 
 class AllocationManager:
     def __init__(
-        self, *, allocated: Checkpoint, actuated: Checkpoint, node: Callable[[], NodeView], clock: Clock, emit: Emit,
-        sync: Sync, end: End, metrics: Metrics, managers: ResourceManagers,
+        self,
+        *,
+        allocated: Checkpoint,
+        actuated: Checkpoint,
+        node: Callable[[], NodeView],
+        clock: Clock,
+        emit: Emit,
+        sync: Sync,
+        end: End,
+        metrics: Metrics,
+        managers: ResourceManagers,
     ) -> None:
         self._allocated, self._actuated = allocated, actuated
         self._node, self._clock, self._managers = node, clock, managers

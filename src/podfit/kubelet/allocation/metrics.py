@@ -25,15 +25,21 @@ class ResizeMetrics:
 
     def __init__(self, metrics: Metrics, conditions: Callable[[], Conditions]) -> None:
         self._requested = metrics.counter(
-            "kubelet_container_requested_resizes_total", "Requested resizes, counted by container.",
-            ("resource", "requirement", "operation"))  # fmt: skip
+            "kubelet_container_requested_resizes_total",
+            "Requested resizes, counted by container.",
+            ("resource", "requirement", "operation"),
+        )
         infeasible = metrics.counter(
-            "kubelet_pod_infeasible_resizes_total", "Resizes found infeasible.", ("reason_detail",))
+            "kubelet_pod_infeasible_resizes_total", "Resizes found infeasible.", ("reason_detail",)
+        )
         accepted = metrics.counter(
-            "kubelet_pod_deferred_accepted_resizes_total", "Resizes accepted after a deferral.", ("retry_trigger",))
+            "kubelet_pod_deferred_accepted_resizes_total", "Resizes accepted after a deferral.", ("retry_trigger",)
+        )
         preemptions = metrics.gauge(  # a gauge, for the library would add `_total` to a counter's name
-            "kubelet_preemptions", "Pods ended for a critical pod, by the resource that was short first.",
-            ("preemption_signal",))
+            "kubelet_preemptions",
+            "Pods ended for a critical pod, by the resource that was short first.",
+            ("preemption_signal",),
+        )
         self._counted: Mapping[str, Callable[[str], None]] = {
             "infeasible": lambda label: infeasible.labels(label).inc(),
             "deferred_accepted": lambda label: accepted.labels(label).inc(),
@@ -55,7 +61,9 @@ class ResizeMetrics:
         for container in resizable(new, gates):
             was, now = before.get(container.name, container.resources), container.resources
             for requirement, ours, theirs in (
-                ("requests", now.requests, was.requests), ("limits", now.limits, was.limits)):  # fmt: skip
+                ("requests", now.requests, was.requests),
+                ("limits", now.limits, was.limits),
+            ):
                 for resource in ("cpu", "memory"):
                     operation = _operation(theirs, ours, resource)
                     if operation:
@@ -78,17 +86,21 @@ def _operation(old: Mapping[str, Quantity], new: Mapping[str, Quantity], name: s
 class SizeMetrics:
     """`pods` are as desired, with the newest status that this node knows; `allocated` gives the promise to one."""
 
-    def __init__(
-        self, metrics: Metrics, pods: Callable[[], Iterable[Pod]], allocated: Callable[[Pod], Pod]
-    ) -> None:
+    def __init__(self, metrics: Metrics, pods: Callable[[], Iterable[Pod]], allocated: Callable[[Pod], Pod]) -> None:
         self._pods, self._allocated = pods, allocated
         text = "by state: desired (the spec), allocated (what the node promised), actual (what the runtime enforces)."
         metrics.collected(
-            "podfit_container_resource", f"CPU cores or bytes of memory of a container, {text}", _CONTAINER_LABELS,
-            self._of_containers)
+            "podfit_container_resource",
+            f"CPU cores or bytes of memory of a container, {text}",
+            _CONTAINER_LABELS,
+            self._of_containers,
+        )
         metrics.collected(
-            "podfit_pod_resource", f"CPU cores or bytes of memory that a pod names as a whole, {text}", _POD_LABELS,
-            self._of_pods)
+            "podfit_pod_resource",
+            f"CPU cores or bytes of memory that a pod names as a whole, {text}",
+            _POD_LABELS,
+            self._of_pods,
+        )
 
     def _of_containers(self) -> Iterator[Series]:
         for pod in self._pods():

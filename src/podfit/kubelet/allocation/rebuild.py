@@ -39,10 +39,15 @@ def actuated(pod: Pod, seen: Seen, machine: Machine) -> PodResources | None:
 
 def _arrived(pod: Pod, before: PodResources, seen: Seen, machine: Machine) -> set[str]:
     """The containers that the runtime holds at the desired size and no longer at the one before."""
-    old = {each.name: (pod_before, each) for pod_before in [overlay(pod, before, machine.gates)]
-           for each in resizable(pod_before, machine.gates)}
+    old = {
+        each.name: (pod_before, each)
+        for pod_before in [overlay(pod, before, machine.gates)]
+        for each in resizable(pod_before, machine.gates)
+    }
     return {
-        each.name for each in resizable(pod, machine.gates) if each.name in seen
+        each.name
+        for each in resizable(pod, machine.gates)
+        if each.name in seen
         and _holds(seen[each.name], container_resources(pod, each, machine))
         and not _holds(seen[each.name], container_resources(*old[each.name], machine))
     }
@@ -50,6 +55,9 @@ def _arrived(pod: Pod, before: PodResources, seen: Seen, machine: Machine) -> se
 
 def _holds(seen: LinuxResources, want: ContainerResources) -> bool:
     """A value that is not asked for may be anything: the runtime fills some in."""
-    pairs = ((seen.cpu_shares, want.cpu_shares), (seen.cpu_quota, want.cpu_quota),
-             (seen.memory_limit, want.memory_limit))
+    pairs = (
+        (seen.cpu_shares, want.cpu_shares),
+        (seen.cpu_quota, want.cpu_quota),
+        (seen.memory_limit, want.memory_limit),
+    )
     return all(not asked or held == asked for held, asked in pairs)

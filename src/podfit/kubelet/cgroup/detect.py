@@ -1,5 +1,4 @@
-"""Which cgroup version this machine has. A hybrid, with v2 mounted beside v1, counts as v1: the controllers are there.
-"""
+"""Which cgroup version this machine has. A hybrid, with v2 mounted beside v1, is v1: the controllers are there."""
 
 from pathlib import Path
 

@@ -12,8 +12,13 @@ from podfit.kubelet.cgroup.protocol import Again, Busy, CgroupError, Invalid, Mi
 
 PIECE = 1 << 16
 _KINDS = {
-    errno.EBUSY: Busy, errno.EINVAL: Invalid, errno.ERANGE: Invalid, errno.ENOENT: Missing, errno.ENODEV: Missing,
-    errno.EAGAIN: Again}
+    errno.EBUSY: Busy,
+    errno.EINVAL: Invalid,
+    errno.ERANGE: Invalid,
+    errno.ENOENT: Missing,
+    errno.ENODEV: Missing,
+    errno.EAGAIN: Again,
+}
 
 
 def failed(action: str, error: OSError) -> CgroupError:

@@ -61,8 +61,7 @@ class CgroupConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CPUValues(msgspec.Struct, frozen=True, kw_only=True):
-    """`quota` None = unlimited. On v2 `weight` is the kernel's value and `shares` is computed from it, lossily (6.1).
-    """
+    """`quota` None = unlimited. On v2 `weight` is the kernel's value; `shares` is computed from it, lossily (6.1)."""
 
     shares: int
     quota: int | None

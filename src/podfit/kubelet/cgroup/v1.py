@@ -77,9 +77,10 @@ class CgroupsV1(Tree):
         directory = self._at("cpu", path)
         quota = files.read_int(f"{directory}/cpu.cfs_quota_us")
         return CPUValues(
-            shares=files.read_int(f"{directory}/cpu.shares"), quota=quota if quota > 0 else None,
+            shares=files.read_int(f"{directory}/cpu.shares"),
+            quota=quota if quota > 0 else None,
             period=files.read_int(f"{directory}/cpu.cfs_period_us"),
-        )  # fmt: skip
+        )
 
     def read_memory(self, path: str) -> int | None:
         limit = files.read_int(f"{self._at('memory', path)}/memory.limit_in_bytes")
@@ -120,9 +121,11 @@ class CgroupsV1(Tree):
     def read_container(self, path: str) -> ContainerValues:
         known = "memory" in self._mounts
         return ContainerValues(
-            cpu=self.read_cpu(path), memory_limit=self.read_memory(path) if known else None,
-            memory_usage=self.memory_usage(path), processes=files.processes(self._at("cpu", path)),
-        )  # fmt: skip
+            cpu=self.read_cpu(path),
+            memory_limit=self.read_memory(path) if known else None,
+            memory_usage=self.memory_usage(path),
+            processes=files.processes(self._at("cpu", path)),
+        )
 
     def remove(self, path: str) -> None:
         for hierarchy in self._hierarchies:

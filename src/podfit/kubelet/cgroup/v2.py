@@ -84,9 +84,11 @@ class CgroupsV2(Tree):
         weight = files.read_int(f"{directory}/cpu.weight")
         quota, period = files.read(f"{directory}/cpu.max").split()
         return CPUValues(
-            shares=shares_from_weight(weight), weight=weight, quota=None if quota == "max" else int(quota),
+            shares=shares_from_weight(weight),
+            weight=weight,
+            quota=None if quota == "max" else int(quota),
             period=int(period),
-        )  # fmt: skip
+        )
 
     def read_memory(self, path: str) -> int | None:
         limit = files.read(f"{self._at('memory', path)}/memory.max")
@@ -134,9 +136,11 @@ class CgroupsV2(Tree):
     def read_container(self, path: str) -> ContainerValues:
         known = "memory" in self._controllers
         return ContainerValues(
-            cpu=self.read_cpu(path), memory_limit=self.read_memory(path) if known else None,
-            memory_usage=self.memory_usage(path), processes=files.processes(inside(self._mount, path)),
-        )  # fmt: skip
+            cpu=self.read_cpu(path),
+            memory_limit=self.read_memory(path) if known else None,
+            memory_usage=self.memory_usage(path),
+            processes=files.processes(inside(self._mount, path)),
+        )
 
     def remove(self, path: str) -> None:
         files.remove_tree(inside(self._mount, path))

@@ -1,10 +1,10 @@
 """Images: there already, or fetched by the pull policy, each image once at a time.
 
-    what goes wrong       state of the container        event
-    ErrImagePull          the registry's text           Warning Failed, twice
-    ImagePullBackOff      Back-off pulling image …      Normal BackOff, Warning Failed
-    ErrImageNeverPull     not present …                 Warning ErrImageNeverPull, Warning Failed
-    InvalidImageName      Failed to apply …             Warning InspectFailed, Warning Failed
+what goes wrong       state of the container        event
+ErrImagePull          the registry's text           Warning Failed, twice
+ImagePullBackOff      Back-off pulling image …      Normal BackOff, Warning Failed
+ErrImageNeverPull     not present …                 Warning ErrImageNeverPull, Warning Failed
+InvalidImageName      Failed to apply …             Warning InspectFailed, Warning Failed
 """
 
 import asyncio

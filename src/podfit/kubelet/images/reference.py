@@ -7,7 +7,8 @@ Policy = Literal["Always", "IfNotPresent", "Never"]
 
 _REPOSITORY = re.compile(
     r"^(?:(?P<host>(?:localhost|[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+|[A-Za-z0-9-]+(?=:\d))(?::\d+)?)/)?"
-    r"(?P<path>[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*)*)$")
+    r"(?P<path>[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*)*)$"
+)
 _TAG = re.compile(r"^[\w][\w.-]{0,127}$")
 _DIGEST = re.compile(r"^[A-Za-z][\w]*(?:[-_+.][A-Za-z][\w]*)*:[0-9a-fA-F]{32,}$")
 

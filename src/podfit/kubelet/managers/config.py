@@ -19,8 +19,7 @@ class ManagerError(Exception):
 
 
 class ManagersConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """`topology` are the machine's CPUs, `banks` its NUMA nodes; each may be empty where its policy sets nothing aside.
-    """
+    """`topology`: the machine's CPUs, `banks`: its NUMA nodes; each may be empty where its policy reserves nothing."""
 
     cpu_policy: Literal["none", "static"] = "none"
     memory_policy: Literal["None", "Static"] = "None"
@@ -38,8 +37,9 @@ class ManagersConfig(msgspec.Struct, frozen=True, kw_only=True):
         if self.cpu_policy == "static" and len(self.reserved_cpus) == len(self.topology):
             raise ManagerError("--reserved-cpus leaves the static CPU manager policy no CPU to give away")
         if self.memory_policy == "Static" and not any(bank.reserved for bank in self.banks.values()):
-            raise ManagerError("the Static memory manager policy needs memory for the system: "
-                               "--reserved-memory 0:memory=500Mi")
+            raise ManagerError(
+                "the Static memory manager policy needs memory for the system: --reserved-memory 0:memory=500Mi"
+            )
 
     @property
     def reserved_memory(self) -> int:

@@ -17,8 +17,7 @@ def topology(allowed: frozenset[int], sys: Path = SYS) -> Topology:
 
 def banks(total: int, reserved: Mapping[int, int], sys: Path = SYS) -> dict[int, Bank]:
     """Memory by NUMA node. Where there is one node, or none is told of, it has all `total` bytes."""
-    found = {
-        int(path.name.removeprefix("node")): _node_bytes(path / "meminfo") for path in sys.glob("node/node[0-9]*")}
+    found = {int(path.name.removeprefix("node")): _node_bytes(path / "meminfo") for path in sys.glob("node/node[0-9]*")}
     sizes = found if len(found) > 1 else {next(iter(found), 0): total}
     return {node: Bank(size, reserved.get(node, 0)) for node, size in sorted(sizes.items())}
 
@@ -27,15 +26,19 @@ def _place(sys: Path, cpu: int, nodes: Mapping[int, int]) -> Place:
     directory = sys / f"cpu/cpu{cpu}/topology"
     threads = _text(directory / "thread_siblings_list") or str(cpu)
     return Place(
-        core=min(parse(threads)), socket=max(0, int(_text(directory / "physical_package_id") or 0)),
-        node=nodes.get(cpu, 0))
+        core=min(parse(threads)),
+        socket=max(0, int(_text(directory / "physical_package_id") or 0)),
+        node=nodes.get(cpu, 0),
+    )
 
 
 def _nodes(sys: Path) -> dict[int, int]:
     """NUMA node by CPU."""
     return {
         cpu: int(path.name.removeprefix("node"))
-        for path in sys.glob("node/node[0-9]*") for cpu in parse(_text(path / "cpulist"))}
+        for path in sys.glob("node/node[0-9]*")
+        for cpu in parse(_text(path / "cpulist"))
+    }
 
 
 def _node_bytes(path: Path) -> int:

@@ -137,8 +137,7 @@ class ResourceManagers:
             _refuse_leftover(path, "None", state_files.MEMORY_POLICY)
             return None
         fresh = MemoryState(banks=config.banks)
-        return _restored(
-            path, fresh, config.memory_policy, lambda at: state_files.restored_memory(at, config.banks))[0]
+        return _restored(path, fresh, config.memory_policy, lambda at: state_files.restored_memory(at, config.banks))[0]
 
 
 def _restored(path: Path, fresh: State, policy: str, read: Callable[[bytes], State]) -> tuple[State, bool]:

@@ -85,8 +85,10 @@ class SharedPool:
         """Those of this node that run or are about to; what is remembered of others is forgotten."""
         ours = {each.id for each in await self._runtime.list_sandboxes() if each.labels.get(labels.NODE) == self._node}
         found = [
-            each for each in await self._runtime.list_containers()
-            if each.sandbox_id in ours and each.state in _PINNABLE and labels.POD_UID in each.labels]
+            each
+            for each in await self._runtime.list_containers()
+            if each.sandbox_id in ours and each.state in _PINNABLE and labels.POD_UID in each.labels
+        ]
         self._applied = {each.id: self._applied[each.id] for each in found if each.id in self._applied}
         return found
 
@@ -107,5 +109,7 @@ def _apart(pinned: dict[str, dict[str, frozenset[int]]]) -> Assignments:
     """Only sets that meet no other one: the pool is what several containers are on."""
     everyone = [cpus for each in pinned.values() for cpus in each.values()]
     return {
-        uid: alone for uid, each in pinned.items()
-        if (alone := {name: cpus for name, cpus in each.items() if sum(bool(cpus & other) for other in everyone) == 1})}
+        uid: alone
+        for uid, each in pinned.items()
+        if (alone := {name: cpus for name, cpus in each.items() if sum(bool(cpus & other) for other in everyone) == 1})
+    }

@@ -32,7 +32,8 @@ class OtherMachine(Exception):
 def dump_cpus(state: CpuState) -> bytes:
     entries = {
         uid: {name: show(cpus) for name, cpus in sorted(containers.items())}
-        for uid, containers in sorted(state.assigned.items())}
+        for uid, containers in sorted(state.assigned.items())
+    }
     document: Document = {"policyName": CPU_POLICY, "defaultCpuSet": show(state.shared)}
     document |= {"entries": entries} if entries else {}
     return _json(document | {"checksum": cpu_checksum(CPU_POLICY, show(state.shared), entries)})
@@ -67,11 +68,17 @@ def restored_cpus(content: bytes, fresh: CpuState) -> CpuState:
 
 
 def cpu_checksum(policy: str, shared: str, entries: Mapping[str, Mapping[str, str]]) -> int:
-    pods = (f"{uid}:{_map(f'{name}:{text}' for name, text in sorted(each.items()))}"
-            for uid, each in sorted(entries.items()))
+    pods = (
+        f"{uid}:{_map(f'{name}:{text}' for name, text in sorted(each.items()))}"
+        for uid, each in sorted(entries.items())
+    )
     printed = _struct(
-        "(*state.CPUManagerCheckpoint)", f"PolicyName:(string){policy}", f"DefaultCPUSet:(string){shared}",
-        f"Entries:(map[string]map[string]string){_map(pods)}", "Checksum:(checksum.Checksum)0")
+        "(*state.CPUManagerCheckpoint)",
+        f"PolicyName:(string){policy}",
+        f"DefaultCPUSet:(string){shared}",
+        f"Entries:(map[string]map[string]string){_map(pods)}",
+        "Checksum:(checksum.Checksum)0",
+    )
     return fnv32a(printed.encode())
 
 
@@ -81,9 +88,12 @@ def cpu_checksum(policy: str, shared: str, entries: Mapping[str, Mapping[str, st
 def dump_memory(state: MemoryState) -> bytes:
     machine = {str(node): _node(state, node) for node in sorted(state.banks)}
     entries = {
-        uid: {name: [{"numaAffinity": [block.node], "type": "memory", "size": block.size}]
-              for name, block in sorted(containers.items())}
-        for uid, containers in sorted(state.assigned.items())}
+        uid: {
+            name: [{"numaAffinity": [block.node], "type": "memory", "size": block.size}]
+            for name, block in sorted(containers.items())
+        }
+        for uid, containers in sorted(state.assigned.items())
+    }
     document: Document = {"policyName": MEMORY_POLICY, "machineState": machine}
     document |= {"entries": entries} if entries else {}
     return _json(document | {"checksum": memory_checksum(document)})
@@ -93,8 +103,12 @@ def _node(state: MemoryState, node: int) -> Document:
     bank = state.banks[node]
     held = [each for pod in state.assigned.values() for each in pod.values() if each.node == node]
     table = {
-        "total": bank.total, "systemReserved": bank.reserved, "allocatable": bank.total - bank.reserved,
-        "reserved": state.held(node), "free": state.free(node)}
+        "total": bank.total,
+        "systemReserved": bank.reserved,
+        "allocatable": bank.total - bank.reserved,
+        "reserved": state.held(node),
+        "free": state.free(node),
+    }
     return {"numberOfAssignments": len(held), "memoryMap": {"memory": table}, "cells": [node]}
 
 
@@ -106,7 +120,8 @@ def restored_memory(content: bytes, banks: Mapping[int, Bank]) -> MemoryState:
         policy, machine = document["policyName"], document["machineState"]
         assigned: Blocks = {
             uid: {name: _block(blocks) for name, blocks in each.items()}
-            for uid, each in (document.get("entries") or {}).items()}
+            for uid, each in (document.get("entries") or {}).items()
+        }
         found = {int(node): _bank(each["memoryMap"]["memory"]) for node, each in machine.items()}
     except (LookupError, TypeError, AttributeError, ValueError) as error:
         raise Damaged(f"no memory manager state: {error}") from error
@@ -130,12 +145,17 @@ def _bank(table: Document) -> Bank:
 def memory_checksum(document: Document) -> int:
     nodes = (f"{node}:{_printed_node(each)}" for node, each in sorted(document["machineState"].items()))
     entries = document.get("entries") or {}
-    pods = (f"{uid}:{_map(f'{name}:{_printed_blocks(blocks)}' for name, blocks in sorted(each.items()))}"
-            for uid, each in sorted(entries.items()))
+    pods = (
+        f"{uid}:{_map(f'{name}:{_printed_blocks(blocks)}' for name, blocks in sorted(each.items()))}"
+        for uid, each in sorted(entries.items())
+    )
     printed = _struct(
-        "(*state.MemoryManagerCheckpoint)", f"PolicyName:(string){document['policyName']}",
+        "(*state.MemoryManagerCheckpoint)",
+        f"PolicyName:(string){document['policyName']}",
         f"MachineState:(state.NUMANodeMap){_map(nodes)}",
-        f"Entries:(state.ContainerMemoryAssignments){_map(pods)}", "Checksum:(checksum.Checksum)0")
+        f"Entries:(state.ContainerMemoryAssignments){_map(pods)}",
+        "Checksum:(checksum.Checksum)0",
+    )
     return fnv32a(printed.encode())
 
 
@@ -143,21 +163,34 @@ def _printed_node(node: Document) -> str:
     tables = (f"{name}:{_printed_table(table)}" for name, table in sorted(node["memoryMap"].items()))
     cells = " ".join(map(str, node["cells"]))
     return _struct(
-        "<*>", f"NumberOfAssignments:(int){node['numberOfAssignments']}",
-        f"MemoryMap:(map[v1.ResourceName]*state.MemoryTable){_map(tables)}", f"Cells:([]int)[{cells}]")
+        "<*>",
+        f"NumberOfAssignments:(int){node['numberOfAssignments']}",
+        f"MemoryMap:(map[v1.ResourceName]*state.MemoryTable){_map(tables)}",
+        f"Cells:([]int)[{cells}]",
+    )
 
 
 def _printed_table(table: Document) -> str:
-    names = {"TotalMemSize": "total", "SystemReserved": "systemReserved", "Allocatable": "allocatable",
-             "Reserved": "reserved", "Free": "free"}
+    names = {
+        "TotalMemSize": "total",
+        "SystemReserved": "systemReserved",
+        "Allocatable": "allocatable",
+        "Reserved": "reserved",
+        "Free": "free",
+    }
     return _struct("<*>", *(f"{go}:(uint64){table[name]}" for go, name in names.items()))
 
 
 def _printed_blocks(blocks: list[Document]) -> str:
     printed = (
-        _struct("", f"NUMAAffinity:([]int)[{' '.join(map(str, each['numaAffinity']))}]",
-                f"Type:(v1.ResourceName){each['type']}", f"Size:(uint64){each['size']}")
-        for each in blocks)
+        _struct(
+            "",
+            f"NUMAAffinity:([]int)[{' '.join(map(str, each['numaAffinity']))}]",
+            f"Type:(v1.ResourceName){each['type']}",
+            f"Size:(uint64){each['size']}",
+        )
+        for each in blocks
+    )
     return f"[{' '.join(printed)}]"
 
 

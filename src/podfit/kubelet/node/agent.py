@@ -1,8 +1,8 @@
 """Keeps the node object and its Lease alive.
 
-    every 10 s   renew the Lease in kube-node-lease; look whether the status changed, and write it if so
-    every 5 min  write the status all the same: its heartbeat
-    at once      when something told that it changed; when the object was deleted, or somebody else wrote our part of it
+every 10 s   renew the Lease in kube-node-lease; look whether the status changed, and write it if so
+every 5 min  write the status all the same: its heartbeat
+at once      when something told that it changed; when the object was deleted, or somebody else wrote our part of it
 """
 
 import asyncio
@@ -40,7 +40,13 @@ _EXISTS, _NOT_FOUND = 409, 404
 
 class NodeAgent:
     def __init__(
-        self, client: Client, runtime: Runtime, config: KubeletConfig, *, clock: Clock, gates: FeatureGates,
+        self,
+        client: Client,
+        runtime: Runtime,
+        config: KubeletConfig,
+        *,
+        clock: Clock,
+        gates: FeatureGates,
         pressure: Callable[[], tuple[str, ...]],
     ) -> None:
         self._client = client
@@ -155,7 +161,8 @@ class NodeAgent:
         patch: dict[str, Any] = codec.to_dict(status)
         patch["addresses"] = [{"$patch": "replace"}, *patch["addresses"]]
         written = await self._client.patch(
-            Node, self._config.name, "", {"status": patch}, content_type=STRATEGIC_PATCH, subresource="status")
+            Node, self._config.name, "", {"status": patch}, content_type=STRATEGIC_PATCH, subresource="status"
+        )
         self._remember(status, written)
         return written
 
@@ -166,10 +173,17 @@ class NodeAgent:
     async def _status(self) -> NodeStatus:
         version, images, health = await self._ask_runtime()
         previous: dict[str, NodeCondition] = {
-            each.type: each for each in (self._reported.conditions if self._reported else ())}
+            each.type: each for each in (self._reported.conditions if self._reported else ())
+        }
         return node_status(
-            self._config, gates=self._gates, version=version, images=images, health=health,
-            now=format_time(self._clock.now()), previous=previous)
+            self._config,
+            gates=self._gates,
+            version=version,
+            images=images,
+            health=health,
+            now=format_time(self._clock.now()),
+            previous=previous,
+        )
 
     async def _ask_runtime(self) -> tuple[Version | None, tuple[Image, ...], Health]:
         try:
@@ -189,8 +203,11 @@ class NodeAgent:
         now = format_micro(self._clock.now())
         try:
             await self._client.patch(
-                Lease, self._config.name, LEASE_NAMESPACE,
-                {"spec": {"renewTime": now, "holderIdentity": self._config.name}})
+                Lease,
+                self._config.name,
+                LEASE_NAMESPACE,
+                {"spec": {"renewTime": now, "holderIdentity": self._config.name}},
+            )
         except ApiError as error:
             if error.code != _NOT_FOUND:
                 raise

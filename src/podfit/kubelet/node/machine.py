@@ -20,8 +20,11 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686"
 def capacity(root: Path, *, pods: int = PODS) -> ResourceList:
     """CPUs this process may use, memory, pods, and the size of the file system that holds `root`."""
     return {
-        "cpu": Quantity.of(len(os.sched_getaffinity(0))), "memory": Quantity.of_bytes(memory_bytes()),
-        "pods": Quantity.of(pods), "ephemeral-storage": Quantity.of_bytes(shutil.disk_usage(existing(root)).total)}
+        "cpu": Quantity.of(len(os.sched_getaffinity(0))),
+        "memory": Quantity.of_bytes(memory_bytes()),
+        "pods": Quantity.of(pods),
+        "ephemeral-storage": Quantity.of_bytes(shutil.disk_usage(existing(root)).total),
+    }
 
 
 def memory_bytes() -> int:
@@ -64,11 +67,17 @@ def system_info(runtime_version: str) -> NodeSystemInfo:
     """`runtime_version` such as `containerd://1.6.20`. Asked every ten seconds, of a machine that stays the same."""
     machine_id = _read("/etc/machine-id")
     return NodeSystemInfo(
-        machine_id=machine_id, system_uuid=_read("/sys/class/dmi/id/product_uuid") or machine_id,
-        boot_id=_read("/proc/sys/kernel/random/boot_id"), kernel_version=platform.release(), os_image=_os_image(),
-        container_runtime_version=runtime_version, kubelet_version=KUBELET_VERSION,
-        operating_system=platform.system().lower(), architecture=architecture(),
-        swap=NodeSwapStatus(capacity=swap_bytes()) if swap_bytes() else None)
+        machine_id=machine_id,
+        system_uuid=_read("/sys/class/dmi/id/product_uuid") or machine_id,
+        boot_id=_read("/proc/sys/kernel/random/boot_id"),
+        kernel_version=platform.release(),
+        os_image=_os_image(),
+        container_runtime_version=runtime_version,
+        kubelet_version=KUBELET_VERSION,
+        operating_system=platform.system().lower(),
+        architecture=architecture(),
+        swap=NodeSwapStatus(capacity=swap_bytes()) if swap_bytes() else None,
+    )
 
 
 def meminfo() -> Mapping[str, str]:

@@ -28,11 +28,13 @@ MAX_IMAGES = 50
 _CALM = {
     "MemoryPressure": ("KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
     "DiskPressure": ("KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
-    "PIDPressure": ("KubeletHasSufficientPID", "kubelet has sufficient PID available")}
+    "PIDPressure": ("KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+}
 _PRESSED = {
     "MemoryPressure": ("KubeletHasInsufficientMemory", "kubelet has insufficient memory available"),
     "DiskPressure": ("KubeletHasDiskPressure", "kubelet has disk pressure"),
-    "PIDPressure": ("KubeletHasInsufficientPID", "kubelet has insufficient PID available")}
+    "PIDPressure": ("KubeletHasInsufficientPID", "kubelet has insufficient PID available"),
+}
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,13 +48,18 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
 def node_object(config: KubeletConfig, status: NodeStatus) -> Node:
     return Node(
         metadata=ObjectMeta(name=config.name, labels=node_labels(config), annotations=node_annotations(config)),
-        status=status)
+        status=status,
+    )
 
 
 def node_labels(config: KubeletConfig) -> dict[str, str]:
     own = {
-        "beta.kubernetes.io/arch": architecture(), "beta.kubernetes.io/os": "linux",
-        "kubernetes.io/arch": architecture(), "kubernetes.io/hostname": config.name, "kubernetes.io/os": "linux"}
+        "beta.kubernetes.io/arch": architecture(),
+        "beta.kubernetes.io/os": "linux",
+        "kubernetes.io/arch": architecture(),
+        "kubernetes.io/hostname": config.name,
+        "kubernetes.io/os": "linux",
+    }
     return {**own, **config.labels, **({SIMULATED: "true"} if config.simulated else {})}
 
 
@@ -62,20 +69,32 @@ def node_annotations(config: KubeletConfig) -> dict[str, str]:
 
 
 def node_status(
-    config: KubeletConfig, *, gates: FeatureGates, version: Version | None, images: Iterable[Image], health: Health,
-    now: str, previous: Mapping[str, NodeCondition],
+    config: KubeletConfig,
+    *,
+    gates: FeatureGates,
+    version: Version | None,
+    images: Iterable[Image],
+    health: Health,
+    now: str,
+    previous: Mapping[str, NodeCondition],
 ) -> NodeStatus:
     """`now` is RFC 3339; `previous` conditions by type keep their transition times. `version` None = not known now."""
     name = f"{version.runtime_name}://{version.runtime_version}" if version is not None else ""
     plain = NodeRuntimeHandlerFeatures(recursive_read_only_mounts=False, user_namespaces=False)
     return NodeStatus(
-        capacity=dict(config.capacity), allocatable=dict(config.allocatable),
+        capacity=dict(config.capacity),
+        allocatable=dict(config.allocatable),
         conditions=tuple(_conditions(health, now, previous)),
         addresses=(
-            NodeAddress(type="InternalIP", address=config.host_ip), NodeAddress(type="Hostname", address=config.name)),
+            NodeAddress(type="InternalIP", address=config.host_ip),
+            NodeAddress(type="Hostname", address=config.name),
+        ),
         daemon_endpoints=NodeDaemonEndpoints(kubelet_endpoint=DaemonEndpoint(port=config.port)),
-        node_info=system_info(name), images=_images(images),
-        runtime_handlers=(NodeRuntimeHandler(features=plain),), declared_features=declared_features(gates))
+        node_info=system_info(name),
+        images=_images(images),
+        runtime_handlers=(NodeRuntimeHandler(features=plain),),
+        declared_features=declared_features(gates),
+    )
 
 
 def declared_features(gates: FeatureGates) -> tuple[str, ...]:
@@ -89,19 +108,29 @@ def _conditions(health: Health, now: str, previous: Mapping[str, NodeCondition])
     problem = "; ".join(filter(None, (health.runtime, "node is shutting down" if health.shutting_down else "")))
     ready = ("Ready", "False", "KubeletNotReady", problem)
     rows = [
-        *((kind, "True", *_PRESSED[kind]) if kind in health.pressure else (kind, "False", *_CALM[kind])
-          for kind in _CALM),
-        ready if problem else ("Ready", "True", "KubeletReady", "kubelet is posting ready status")]
+        *(
+            (kind, "True", *_PRESSED[kind]) if kind in health.pressure else (kind, "False", *_CALM[kind])
+            for kind in _CALM
+        ),
+        ready if problem else ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+    ]
     for kind, status, reason, message in rows:
         before = previous.get(kind)
         since = before.last_transition_time if before is not None and before.status == status else now
         yield NodeCondition(
-            type=kind, status=status, reason=reason, message=message, last_heartbeat_time=now,
-            last_transition_time=since)
+            type=kind,
+            status=status,
+            reason=reason,
+            message=message,
+            last_heartbeat_time=now,
+            last_transition_time=since,
+        )
 
 
 def _images(images: Iterable[Image]) -> tuple[ContainerImage, ...]:
     largest = sorted(images, key=lambda each: (-each.size, each.id))[:MAX_IMAGES]
     return tuple(
-        ContainerImage(names=(*each.digests, *each.tags), size_bytes=each.size) for each in largest
-        if each.digests or each.tags)
+        ContainerImage(names=(*each.digests, *each.tags), size_bytes=each.size)
+        for each in largest
+        if each.digests or each.tags
+    )

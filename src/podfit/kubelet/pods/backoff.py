@@ -1,8 +1,8 @@
 """How long a container that keeps ending, or an image that cannot be pulled, has to wait.
 
-    first failure   tried again at once
-    then            10 s, 20 s, 40 s … at most 5 min, counted from the failure
-    10 min without  forgotten
+first failure   tried again at once
+then            10 s, 20 s, 40 s … at most 5 min, counted from the failure
+10 min without  forgotten
 """
 
 from typing import TypeAlias

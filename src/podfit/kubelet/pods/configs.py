@@ -14,14 +14,7 @@ from podfit.api.core.security import PodSecurityContext
 from podfit.api.core.security import SecurityContext as Wanted
 from podfit.kubelet.pods import labels
 from podfit.kubelet.pods.environment import Words
-from podfit.kubelet.runtime.types import (
-    ContainerConfig,
-    Image,
-    LinuxResources,
-    Mount,
-    SandboxConfig,
-    SecurityContext,
-)
+from podfit.kubelet.runtime.types import ContainerConfig, Image, LinuxResources, Mount, SandboxConfig, SecurityContext
 
 DEFAULT_MESSAGE_PATH = "/dev/termination-log"
 
@@ -32,37 +25,74 @@ def log_directory(root: Path, pod: labels.PodRef) -> Path:
 
 
 def sandbox_config(
-    pod: Pod, *, node: str, attempt: int, logs: Path, cgroup_parent: str, resources: LinuxResources | None,
+    pod: Pod,
+    *,
+    node: str,
+    attempt: int,
+    logs: Path,
+    cgroup_parent: str,
+    resources: LinuxResources | None,
     overhead: LinuxResources | None,
 ) -> SandboxConfig:
     security = pod.spec.security_context or PodSecurityContext()
     return SandboxConfig(
-        name=pod.metadata.name, namespace=pod.metadata.namespace, uid=pod.metadata.uid, attempt=attempt,
-        log_directory=str(logs), cgroup_parent=cgroup_parent, host_network=True, host_pid=pod.spec.host_pid,
-        host_ipc=pod.spec.host_ipc, share_process_namespace=bool(pod.spec.share_process_namespace),
-        run_as_user=security.run_as_user, run_as_group=security.run_as_group,
-        supplemental_groups=_groups(security), sysctls={each.name: each.value for each in security.sysctls},
-        labels=labels.pod_labels(pod, node), annotations=labels.pod_annotations(pod), resources=resources,
-        overhead=overhead)
+        name=pod.metadata.name,
+        namespace=pod.metadata.namespace,
+        uid=pod.metadata.uid,
+        attempt=attempt,
+        log_directory=str(logs),
+        cgroup_parent=cgroup_parent,
+        host_network=True,
+        host_pid=pod.spec.host_pid,
+        host_ipc=pod.spec.host_ipc,
+        share_process_namespace=bool(pod.spec.share_process_namespace),
+        run_as_user=security.run_as_user,
+        run_as_group=security.run_as_group,
+        supplemental_groups=_groups(security),
+        sysctls={each.name: each.value for each in security.sysctls},
+        labels=labels.pod_labels(pod, node),
+        annotations=labels.pod_annotations(pod),
+        resources=resources,
+        overhead=overhead,
+    )
 
 
 def container_config(
-    pod: Pod, container: Container, *, image: str, attempt: int, words: Words,
-    mounts: tuple[Mount, ...], message_file: Path, resources: LinuxResources, target_id: str = "",
+    pod: Pod,
+    container: Container,
+    *,
+    image: str,
+    attempt: int,
+    words: Words,
+    mounts: tuple[Mount, ...],
+    message_file: Path,
+    resources: LinuxResources,
+    target_id: str = "",
 ) -> ContainerConfig:
     """`message_file` is on the host and is mounted where the container writes its termination message. `target_id` is
     the container whose processes it sees.
     """
     message_mount = Mount(
-        container_path=container.termination_message_path or DEFAULT_MESSAGE_PATH, host_path=str(message_file))
+        container_path=container.termination_message_path or DEFAULT_MESSAGE_PATH, host_path=str(message_file)
+    )
     return ContainerConfig(
-        name=container.name, image=image, attempt=attempt, command=words.command,
-        args=words.args, working_dir=container.working_dir,
-        envs=tuple(words.environment.items()), mounts=(*mounts, message_mount),
+        name=container.name,
+        image=image,
+        attempt=attempt,
+        command=words.command,
+        args=words.args,
+        working_dir=container.working_dir,
+        envs=tuple(words.environment.items()),
+        mounts=(*mounts, message_mount),
         labels=labels.container_labels(pod, container),
         annotations=labels.container_annotations(pod, container, attempt=attempt, message_file=str(message_file)),
-        log_path=f"{container.name}/{attempt}.log", stdin=container.stdin, stdin_once=container.stdin_once,
-        tty=container.tty, resources=resources, security=replace(security_context(pod, container), target_id=target_id))
+        log_path=f"{container.name}/{attempt}.log",
+        stdin=container.stdin,
+        stdin_once=container.stdin_once,
+        tty=container.tty,
+        resources=resources,
+        security=replace(security_context(pod, container), target_id=target_id),
+    )
 
 
 def security_context(pod: Pod, container: Container) -> SecurityContext:
@@ -73,10 +103,12 @@ def security_context(pod: Pod, container: Container) -> SecurityContext:
         privileged=bool(own.privileged),
         run_as_user=own.run_as_user if own.run_as_user is not None else shared.run_as_user,
         run_as_group=own.run_as_group if own.run_as_group is not None else shared.run_as_group,
-        supplemental_groups=_groups(shared), readonly_rootfs=bool(own.read_only_root_filesystem),
+        supplemental_groups=_groups(shared),
+        readonly_rootfs=bool(own.read_only_root_filesystem),
         no_new_privileges=own.allow_privilege_escalation is False,
         add_capabilities=capabilities.add if capabilities else (),
-        drop_capabilities=capabilities.drop if capabilities else ())
+        drop_capabilities=capabilities.drop if capabilities else (),
+    )
 
 
 def root_problem(pod: Pod, container: Container, image: Image | None) -> str:

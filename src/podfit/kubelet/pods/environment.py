@@ -54,7 +54,7 @@ class _Room:
 
 
 async def words(
-    pod: Pod, container: Container, *, lookup: Lookup, allocatable: ResourceList, services: Mapping[str, str] = NONE,
+    pod: Pod, container: Container, *, lookup: Lookup, allocatable: ResourceList, services: Mapping[str, str] = NONE
 ) -> Words:
     """`pod` is the allocated one with addresses in its status; `services` are the variables by which services are
     found. Raises Missing, Unsupported, TooLarge, ApiError.
@@ -74,8 +74,10 @@ async def words(
             values[variable.name] = value
         await room.breathe()
     return Words(
-        values, await room.expand_all("command", container.command, values),
-        await room.expand_all("args", container.args, values))
+        values,
+        await room.expand_all("command", container.command, values),
+        await room.expand_all("args", container.args, values),
+    )
 
 
 def _named(name: str) -> str:
@@ -98,7 +100,13 @@ async def _all_of(namespace: str, origin: EnvFromSource, lookup: Lookup) -> Mapp
 
 
 async def _value(
-    pod: Pod, container: Container, variable: EnvVar, values: Mapping[str, str], budget: Budget, *, lookup: Lookup,
+    pod: Pod,
+    container: Container,
+    variable: EnvVar,
+    values: Mapping[str, str],
+    budget: Budget,
+    *,
+    lookup: Lookup,
     allocatable: ResourceList,
 ) -> str | None:
     what = _named(variable.name)
@@ -109,7 +117,7 @@ async def _value(
 
 
 async def _looked_up(
-    pod: Pod, container: Container, variable: EnvVar, *, lookup: Lookup, allocatable: ResourceList,
+    pod: Pod, container: Container, variable: EnvVar, *, lookup: Lookup, allocatable: ResourceList
 ) -> str | None:
     origin, namespace = variable.value_from, pod.metadata.namespace
     if origin is not None and origin.field_ref is not None:

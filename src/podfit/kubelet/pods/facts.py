@@ -68,9 +68,11 @@ async def observe(runtime: Runtime, uid: str, before: PodFacts | None = None) ->
     boxes = [each.id for each in before.sandboxes[:1]] if before is not None else []
     inside = [each.id for each in before.containers] if before is not None else []
     found, listed, early_boxes, early_inside = await asyncio.gather(
-        runtime.list_sandboxes(labelled=mine), runtime.list_containers(labelled=mine),
+        runtime.list_sandboxes(labelled=mine),
+        runtime.list_containers(labelled=mine),
         asyncio.gather(*(_sandbox_status(runtime, each) for each in boxes)),
-        asyncio.gather(*(_container_status(runtime, each) for each in inside)))
+        asyncio.gather(*(_container_status(runtime, each) for each in inside)),
+    )
     sandboxes = tuple(sorted(found, key=lambda each: (each.attempt, each.created_at), reverse=True))
     if not sandboxes:
         return PodFacts(uid)
@@ -82,14 +84,19 @@ async def observe(runtime: Runtime, uid: str, before: PodFacts | None = None) ->
     if new_boxes or new:
         late_boxes, late = await asyncio.gather(
             asyncio.gather(*(_sandbox_status(runtime, each) for each in new_boxes)),
-            asyncio.gather(*(_container_status(runtime, each) for each in new)))
+            asyncio.gather(*(_container_status(runtime, each) for each in new)),
+        )
         status |= zip(new_boxes, late_boxes, strict=True)
         seen |= zip(new, late, strict=True)
     known = [(each, one) for each in entries if (one := seen[each.id]) is not None]
     known.sort(key=lambda pair: (pair[1].attempt, pair[1].created_at), reverse=True)
     return PodFacts(
-        uid, sandboxes, status[sandboxes[0].id], tuple(one for _, one in known),
-        tuple((each.id, each.sandbox_id) for each, _ in known))
+        uid,
+        sandboxes,
+        status[sandboxes[0].id],
+        tuple(one for _, one in known),
+        tuple((each.id, each.sandbox_id) for each, _ in known),
+    )
 
 
 async def _sandbox_status(runtime: Runtime, sandbox_id: str) -> SandboxStatus | None:
@@ -106,9 +113,15 @@ async def _container_status(runtime: Runtime, container_id: str) -> ContainerSta
         return None
     if status.state is not ContainerState.EXITED or status.message:
         return status
-    return replace(status, message=read_message(
-        Path(status.annotations.get(labels.MESSAGE_PATH, "")), status.annotations.get(labels.MESSAGE_POLICY, ""),
-        log=Path(status.log_path), failed=status.exit_code != 0))
+    return replace(
+        status,
+        message=read_message(
+            Path(status.annotations.get(labels.MESSAGE_PATH, "")),
+            status.annotations.get(labels.MESSAGE_POLICY, ""),
+            log=Path(status.log_path),
+            failed=status.exit_code != 0,
+        ),
+    )
 
 
 async def enforced(runtime: Runtime, node: str) -> dict[str, dict[str, LinuxResources]]:
@@ -124,4 +137,6 @@ def owned(sandboxes: Iterable[Sandbox], node: str) -> dict[str, labels.PodRef]:
     """The pods that this node has in the runtime, by uid."""
     return {
         each.uid: labels.PodRef(each.uid, each.name, each.namespace)
-        for each in sandboxes if each.labels.get(labels.NODE) == node}
+        for each in sandboxes
+        if each.labels.get(labels.NODE) == node
+    }

@@ -44,9 +44,13 @@ class Killer(msgspec.Struct, frozen=True):
         began = self.clock.monotonic()
         sidecars = {each.name: place for place, each in enumerate(pod.spec.init_containers) if is_sidecar(each)}
         alive = [each for each in facts.containers if each.state in _ALIVE]
-        await asyncio.gather(*(
-            self._stop(pod, each, grace, f"Stopping container {each.name}")
-            for each in alive if each.name not in sidecars))
+        await asyncio.gather(
+            *(
+                self._stop(pod, each, grace, f"Stopping container {each.name}")
+                for each in alive
+                if each.name not in sidecars
+            )
+        )
         for each in sorted((each for each in alive if each.name in sidecars), key=lambda each: -sidecars[each.name]):
             left = max(1, grace - int(self.clock.monotonic() - began))
             await self._stop(pod, each, left, f"Stopping container {each.name}")

@@ -61,14 +61,17 @@ def pod_annotations(pod: Pod) -> dict[str, str]:
 
 def container_labels(pod: Pod, container: Container) -> dict[str, str]:
     meta = pod.metadata
-    return {
-        POD_NAME: meta.name, POD_NAMESPACE: meta.namespace, POD_UID: meta.uid, CONTAINER_NAME: container.name}
+    return {POD_NAME: meta.name, POD_NAMESPACE: meta.namespace, POD_UID: meta.uid, CONTAINER_NAME: container.name}
 
 
 def container_annotations(pod: Pod, container: Container, *, attempt: int, message_file: str) -> dict[str, str]:
     return {
-        CONTAINER_HASH: definition_hash(container), RESTART_COUNT: str(attempt), POD_GRACE: str(spec_grace(pod)),
-        MESSAGE_PATH: message_file, MESSAGE_POLICY: container.termination_message_policy or "File"}
+        CONTAINER_HASH: definition_hash(container),
+        RESTART_COUNT: str(attempt),
+        POD_GRACE: str(spec_grace(pod)),
+        MESSAGE_PATH: message_file,
+        MESSAGE_POLICY: container.termination_message_policy or "File",
+    }
 
 
 def spec_grace(pod: Pod) -> int:

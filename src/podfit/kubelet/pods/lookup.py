@@ -28,7 +28,7 @@ class Lookup:
         self._recent: dict[tuple[Source, str, str], tuple[float, Mapping[str, bytes]]] = {}
 
     async def read(
-        self, source: Source, namespace: str, name: str, *, optional: bool = False, recent: bool = False,
+        self, source: Source, namespace: str, name: str, *, optional: bool = False, recent: bool = False
     ) -> Mapping[str, bytes]:
         """Every key with its bytes, or with `recent` as they were RECENT_SECONDS ago. An optional object that does not
         exist is empty; else raises Missing.

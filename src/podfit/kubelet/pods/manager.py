@@ -51,8 +51,10 @@ class PodManager:
         self._mirrors: dict[str, Pod] = {}
         self.ready = asyncio.Event()
         informer.add_handler(
-            add=lambda pod: self._hear(Added(pod)), update=lambda _, pod: self._hear(Changed(pod)),
-            delete=lambda pod: self._hear(Deleted(pod)))
+            add=lambda pod: self._hear(Added(pod)),
+            update=lambda _, pod: self._hear(Changed(pod)),
+            delete=lambda pod: self._hear(Deleted(pod)),
+        )
 
     # ------------------------------------------------------------------ what others ask
 

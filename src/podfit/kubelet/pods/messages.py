@@ -1,7 +1,7 @@
 """Why a container ended, in its own words: the termination message file, or the end of its log.
 
-    File                    what it wrote to its termination message path, the last 4096 bytes of it
-    FallbackToLogsOnError   the same; if that is empty and it failed, its last 80 lines of log, at most 2048 bytes
+File                    what it wrote to its termination message path, the last 4096 bytes of it
+FallbackToLogsOnError   the same; if that is empty and it failed, its last 80 lines of log, at most 2048 bytes
 """
 
 import os

@@ -9,7 +9,12 @@ class PodMetrics:
     def __init__(self, metrics: Metrics) -> None:
         self.start = metrics.histogram(
             "kubelet_pod_start_duration_seconds",
-            "Seconds from kubelet seeing a pod for the first time to the pod starting to run", buckets=BUCKETS)
+            "Seconds from kubelet seeing a pod for the first time to the pod starting to run",
+            buckets=BUCKETS,
+        )
         self.turn = metrics.histogram(
-            "kubelet_pod_worker_duration_seconds", "Seconds that one turn of a pod worker took.", ("operation_type",),
-            buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60))
+            "kubelet_pod_worker_duration_seconds",
+            "Seconds that one turn of a pod worker took.",
+            ("operation_type",),
+            buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
+        )

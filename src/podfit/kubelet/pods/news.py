@@ -44,4 +44,5 @@ def same_but_status(old: Pod, new: Pod) -> bool:
     """Whether only the status changed, which is our own doing most of the time."""
     was, now = old.metadata, new.metadata
     return old.spec == new.spec and was == replace(
-        now, resource_version=was.resource_version, managed_fields=was.managed_fields)
+        now, resource_version=was.resource_version, managed_fields=was.managed_fields
+    )

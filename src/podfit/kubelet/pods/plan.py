@@ -1,10 +1,10 @@
 """What a pod needs next, from what it is promised and what the runtime shows. Pure: the worker carries it out.
 
-    no sandbox that is ready    stop what is left of the old one, make a new one, begin again with the init containers
-    init containers             one after the other; a sidecar counts once it runs, a plain one once it has exited 0
-    the others                  start what never ran, or ended and is to be restarted
-    image changed               stop and start again, whatever the restart policy (spec R-178)
-    ephemeral containers        start those that never ran, whatever else there is to do; they never run again
+no sandbox that is ready    stop what is left of the old one, make a new one, begin again with the init containers
+init containers             one after the other; a sidecar counts once it runs, a plain one once it has exited 0
+the others                  start what never ran, or ended and is to be restarted
+image changed               stop and start again, whatever the restart policy (spec R-178)
+ephemeral containers        start those that never ran, whatever else there is to do; they never run again
 """
 
 from collections.abc import Iterator
@@ -65,7 +65,8 @@ def _without_sandbox(pod: Pod, facts: PodFacts) -> Plan:
     ended = [facts.last(each.name) for each in pod.spec.containers]
     done = [
         last is not None and last.state is ContainerState.EXITED and not restarts(pod, each, last)
-        for each, last in zip(pod.spec.containers, ended, strict=True)]
+        for each, last in zip(pod.spec.containers, ended, strict=True)
+    ]
     once = pod.spec.restart_policy == "Never" and (any(ended) or _has_run(pod))
     if once or (facts.sandboxes and all(done)):
         return Plan(over=True)

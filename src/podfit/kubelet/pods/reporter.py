@@ -68,11 +68,21 @@ class Reporter:
     def _input(self, seen: Allocated, facts: PodFacts, *, ending: bool) -> StatusInput:
         tools, uid = self._tools, seen.desired.metadata.uid
         return StatusInput(
-            pod=seen.desired, allocated=seen.pod, previous=self.writer.status, observed=self._observation(facts),
-            machine=tools.machine, node_ip=tools.config.host_ip, now=tools.clock.now(),
-            runtime_name=tools.runtime_name, resize_conditions=seen.conditions,
-            waiting=self.waiting, actuated=tools.actuator.actuated(uid) or PodResources(),
-            pod_values=tools.actuator.pod_values(seen.pod), ended=ending, failure=self.failure)
+            pod=seen.desired,
+            allocated=seen.pod,
+            previous=self.writer.status,
+            observed=self._observation(facts),
+            machine=tools.machine,
+            node_ip=tools.config.host_ip,
+            now=tools.clock.now(),
+            runtime_name=tools.runtime_name,
+            resize_conditions=seen.conditions,
+            waiting=self.waiting,
+            actuated=tools.actuator.actuated(uid) or PodResources(),
+            pod_values=tools.actuator.pod_values(seen.pod),
+            ended=ending,
+            failure=self.failure,
+        )
 
     def _observation(self, facts: PodFacts) -> Observation:
         """A sandbox on the host's network has the node's address, which the runtime leaves to us to say."""

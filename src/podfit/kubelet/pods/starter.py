@@ -1,11 +1,11 @@
 """Starting one container: image, configuration, create, start; and saying what went wrong in upstream's words.
 
-    step       waiting reason on failure
-    image      ErrImagePull, ImagePullBackOff, ErrImageNeverPull, InvalidImageName
-    configure  CreateContainerConfigError    a missing ConfigMap or key, a forbidden user, a bad sub-path
-    create     CreateContainerError
-    start      RunContainerError             such as a command that does not exist
-    before all CrashLoopBackOff              it keeps ending
+step       waiting reason on failure
+image      ErrImagePull, ImagePullBackOff, ErrImageNeverPull, InvalidImageName
+configure  CreateContainerConfigError    a missing ConfigMap or key, a forbidden user, a bad sub-path
+create     CreateContainerError
+start      RunContainerError             such as a command that does not exist
+before all CrashLoopBackOff              it keeps ending
 """
 
 import uuid
@@ -132,20 +132,27 @@ class Starter(msgspec.Struct, frozen=True):
             tell("Warning", "ProbesIgnored", PROBES_IGNORED)
 
     async def _configure(
-        self, pod: Pod, container: Container, place: Place, facts: PodFacts, *, image: str, attempt: int,
+        self, pod: Pod, container: Container, place: Place, facts: PodFacts, *, image: str, attempt: int
     ) -> ContainerConfig:
         problem = root_problem(pod, container, await self.runtime.image_status(image)) or unsupported_hook(container)
         if problem:
             raise Unsupported(problem)
         started_with = await words(
-            pod, container, lookup=self.lookup, allocatable=self.allocatable, services=self.services)
+            pod, container, lookup=self.lookup, allocatable=self.allocatable, services=self.services
+        )
         mounts = await self.volumes.container_mounts(pod, container, place.volumes, started_with.environment)
         make_directory(Path(place.sandbox.log_directory), component(container.name))
         return container_config(
-            pod, container, image=image, attempt=attempt, words=started_with, mounts=mounts,
+            pod,
+            container,
+            image=image,
+            attempt=attempt,
+            words=started_with,
+            mounts=mounts,
             message_file=self._message_file(pod, container),
             resources=self.actuator.container(pod, container.name),
-            target_id=target_id(facts, target(pod, container.name)))
+            target_id=target_id(facts, target(pod, container.name)),
+        )
 
     def _message_file(self, pod: Pod, container: Container) -> Path:
         directory = self.volumes.make_directory(pod.metadata.uid, "containers", container.name)
@@ -168,8 +175,9 @@ class Starter(msgspec.Struct, frozen=True):
         now = self.clock.now().timestamp()
         wait = self.backoff.remaining(key, last.finished_at / 1e9, now)
         if wait > 0:
-            tell("Warning", "BackOff",
-                 f"Back-off restarting failed container {container.name} in pod {labels.ref(pod)}")
+            tell(
+                "Warning", "BackOff", f"Back-off restarting failed container {container.name} in pod {labels.ref(pod)}"
+            )
             text = f"back-off {duration(self.backoff.delay(key))} restarting failed container={container.name}"
             raise NotStarted("CrashLoopBackOff", f"{text} pod={labels.ref(pod)}", retry=wait)
         self.backoff.tried(key, now)

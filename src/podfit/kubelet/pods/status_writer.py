@@ -1,7 +1,7 @@
 """Carries a pod's status to the API: at once, only the newest, and again until it is there.
 
-    set(status) ──▶ wanted ──wake──▶ PATCH pods/NAME/status with the difference to what the API has ──▶ known
-    seen(pod)   ──▶ known (when newer) ─────┘ somebody overwrote it: written again
+set(status) ──▶ wanted ──wake──▶ PATCH pods/NAME/status with the difference to what the API has ──▶ known
+seen(pod)   ──▶ known (when newer) ─────┘ somebody overwrote it: written again
 """
 
 import asyncio
@@ -77,8 +77,12 @@ class StatusWriter:
                     continue
                 delay = backoff.next()
                 log.warning(
-                    "cannot write pod status pod=%s/%s retry_seconds=%.2f error=%s", self._meta.namespace,
-                    self._meta.name, delay, error)
+                    "cannot write pod status pod=%s/%s retry_seconds=%.2f error=%s",
+                    self._meta.namespace,
+                    self._meta.name,
+                    delay,
+                    error,
+                )
                 await self._clock.sleep(delay)
                 self._wake.set()
             else:
@@ -103,14 +107,23 @@ class StatusWriter:
     async def _write(self) -> None:
         while patch := self._patch:
             answer = await self._client.patch(
-                Pod, self._meta.name, self._meta.namespace, {"metadata": {"uid": self._meta.uid}, "status": patch},
-                content_type=STRATEGIC_PATCH, subresource="status")
+                Pod,
+                self._meta.name,
+                self._meta.namespace,
+                {"metadata": {"uid": self._meta.uid}, "status": patch},
+                content_type=STRATEGIC_PATCH,
+                subresource="status",
+            )
             if _version(answer) < self._version:  # the watch was quicker, and has told of something newer
                 continue
             self._learn(answer)
             if self._patch == patch:
-                log.warning("the API keeps another pod status pod=%s/%s differs=%s",
-                            self._meta.namespace, self._meta.name, sorted(patch))
+                log.warning(
+                    "the API keeps another pod status pod=%s/%s differs=%s",
+                    self._meta.namespace,
+                    self._meta.name,
+                    sorted(patch),
+                )
                 break
         self._written.set()
 

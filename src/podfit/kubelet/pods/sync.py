@@ -129,7 +129,7 @@ class PodSync:
         return bool(replaced) or started or resized
 
     async def _change_running(
-        self, pod: Pod, facts: PodFacts, todo: Plan, retries: list[float],
+        self, pod: Pod, facts: PodFacts, todo: Plan, retries: list[float]
     ) -> tuple[set[str], bool]:
         """Stop what has to start anew, then resize the rest in place. Names of the stopped, and whether it resized."""
         actuator, live = self._tools.actuator, _live(facts)
@@ -145,7 +145,7 @@ class PodSync:
         return replaced, outcome.changed and not outcome.error
 
     async def _start(
-        self, pod: Pod, facts: PodFacts, volumes: Paths, todo: Plan, replaced: set[str], retries: list[float],
+        self, pod: Pod, facts: PodFacts, volumes: Paths, todo: Plan, replaced: set[str], retries: list[float]
     ) -> bool:
         sandbox = facts.sandbox
         if sandbox is None:
@@ -188,9 +188,14 @@ class PodSync:
     def _sandbox_config(self, pod: Pod, attempt: int) -> SandboxConfig:
         resources, overhead = self._tools.actuator.sandbox(pod)
         return sandbox_config(
-            pod, node=self._tools.config.name, attempt=attempt,
+            pod,
+            node=self._tools.config.name,
+            attempt=attempt,
             logs=log_directory(self._tools.config.log_root, labels.ref(pod)),
-            cgroup_parent=self._tools.actuator.cgroup_path(pod), resources=resources, overhead=overhead)
+            cgroup_parent=self._tools.actuator.cgroup_path(pod),
+            resources=resources,
+            overhead=overhead,
+        )
 
     async def _mounted(self, pod: Pod) -> Paths:
         """The volumes, as they are once they were there: a resize does not wait for the API to answer about them."""
@@ -218,7 +223,8 @@ def _live(facts: PodFacts) -> LivePod:
     sandbox = facts.sandbox
     return LivePod(
         sandbox_id=sandbox.id if sandbox is not None else "",
-        containers={each.name: each.id for each in reversed(facts.running)})
+        containers={each.name: each.id for each in reversed(facts.running)},
+    )
 
 
 def _in_order(pod: Pod, names: Iterable[str]) -> list[Container]:

@@ -1,8 +1,8 @@
 """Pods that may have ended the kubelet: tried one at a time, or set aside (`decide.attempts`).
 
-    admitted before     its room is kept; its worker waits at a gate
-    new                 it waits to be admitted
-    set aside           status.reason SetAside, an event; tried again when its generation changes or it is deleted
+admitted before     its room is kept; its worker waits at a gate
+new                 it waits to be admitted
+set aside           status.reason SetAside, an event; tried again when its generation changes or it is deleted
 """
 
 import asyncio
@@ -22,7 +22,8 @@ from podfit.kubelet.static.annotations import is_static
 REASON = "SetAside"
 MESSAGE = (
     "The kubelet ended twice while it worked on this pod, so the pod is not synced. "
-    "It is tried again when its spec changes")
+    "It is tried again when its spec changes"
+)
 TRIAL_SECONDS = 30.0  # who has not ended the kubelet by then is not what ends it
 
 
@@ -154,6 +155,9 @@ def _status(pod: Pod) -> PodStatus:
     waits = ContainerState(waiting=ContainerStateWaiting(reason=REASON, message=MESSAGE))
     shown = {
         kind: tuple(replace(each, state=waits) if each.state.waiting is not None else each for each in statuses)
-        for kind, statuses in (("container_statuses", pod.status.container_statuses),
-                               ("init_container_statuses", pod.status.init_container_statuses))}
+        for kind, statuses in (
+            ("container_statuses", pod.status.container_statuses),
+            ("init_container_statuses", pod.status.init_container_statuses),
+        )
+    }
     return replace(pod.status, reason=REASON, message=MESSAGE, **shown)

@@ -29,7 +29,7 @@ class RuntimeWatch:
     """
 
     def __init__(
-        self, runtime: Runtime, *, clock: Clock, changed: Callable[[str], None], recovered: Callable[[], None],
+        self, runtime: Runtime, *, clock: Clock, changed: Callable[[str], None], recovered: Callable[[], None]
     ) -> None:
         self._runtime = runtime
         self._clock = clock

@@ -36,7 +36,10 @@ MOST_BYTES = 64 << 30
 MOST_READ = 4 << 20  # of a description, and of a header
 Unpacking: TypeAlias = gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile
 _COMPRESSIONS: Mapping[bytes, Callable[[IO[bytes]], Unpacking]] = {
-    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file), b"BZh": bz2.BZ2File, b"\xfd7zXZ\0": lzma.LZMAFile}
+    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ\0": lzma.LZMAFile,
+}
 _UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, msgspec.MsgspecError, KeyError)
 OCI_INDEX, DOCKER_MANIFEST = "index.json", "manifest.json"
 
@@ -58,9 +61,18 @@ class Importer(msgspec.Struct, frozen=True):
             if not names:
                 raise CRIError(f"cannot load {archive}: it names no image; save it by name, not by id")
             process = await asyncio.create_subprocess_exec(
-                self.ctr, "--address", str(self.socket), "--namespace", NAMESPACE, "images", "import", "-",
-                stdin=copy, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
-            )  # fmt: skip
+                self.ctr,
+                "--address",
+                str(self.socket),
+                "--namespace",
+                NAMESPACE,
+                "images",
+                "import",
+                "-",
+                stdin=copy,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.PIPE,
+            )
             _, err = await process.communicate()
         if process.returncode:
             raise CRIError(f"cannot load {archive}: {err.decode(errors='replace').strip()}")

@@ -164,9 +164,13 @@ class Containerd:
             self._child.wait()
         with places.log.open("ab") as output:
             self._child = subprocess.Popen(
-                [program, *places.arguments], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                start_new_session=True, cwd="/",
-            )  # fmt: skip
+                [program, *places.arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                cwd="/",
+            )
         self._process = _Process(self._child.pid, start_ticks(self._child.pid) or 0)
 
     async def _answering(self) -> None:

@@ -52,9 +52,12 @@ def busybox_recipe() -> Recipe:
     listed = subprocess.run([program, "--list"], capture_output=True, text=True, check=True).stdout.split()
     links = {f"bin/{name}": "busybox" for name in listed if name != "busybox"}
     return Recipe(
-        name=BUSYBOX, command=("sh",), files={"bin/busybox": program}, links=links,
+        name=BUSYBOX,
+        command=("sh",),
+        files={"bin/busybox": program},
+        links=links,
         directories=("bin", "dev", "etc", "home", "proc", "root", "sys", "tmp", "usr", "var"),
-    )  # fmt: skip
+    )
 
 
 BUILT_IN = {PAUSE: pause_recipe, BUSYBOX: busybox_recipe}
@@ -84,23 +87,31 @@ def archive(recipe: Recipe, directory: Path) -> Path:
 def _oci(recipe: Recipe) -> bytes:
     layer = _layer(recipe)
     layer_digest = _digest(layer)
-    config = msgspec.json.encode({
-        "architecture": _ARCHITECTURES.get(os.uname().machine, os.uname().machine), "os": "linux",
-        "config": {"Cmd": list(recipe.command), "Env": ["PATH=/usr/local/bin:/usr/bin:/bin:/sbin"]},
-        "rootfs": {"type": "layers", "diff_ids": [layer_digest]},
-    })  # fmt: skip
-    manifest = msgspec.json.encode({
-        "schemaVersion": 2, "mediaType": f"{_TYPES}.manifest.v1+json",
-        "config": _descriptor(f"{_TYPES}.config.v1+json", config),
-        "layers": [_descriptor(f"{_TYPES}.layer.v1.tar", layer)],
-    })  # fmt: skip
-    index = msgspec.json.encode({
-        "schemaVersion": 2,
-        "manifests": [
-            _descriptor(f"{_TYPES}.manifest.v1+json", manifest)
-            | {"annotations": {"io.containerd.image.name": recipe.name}}
-        ],
-    })  # fmt: skip
+    config = msgspec.json.encode(
+        {
+            "architecture": _ARCHITECTURES.get(os.uname().machine, os.uname().machine),
+            "os": "linux",
+            "config": {"Cmd": list(recipe.command), "Env": ["PATH=/usr/local/bin:/usr/bin:/bin:/sbin"]},
+            "rootfs": {"type": "layers", "diff_ids": [layer_digest]},
+        }
+    )
+    manifest = msgspec.json.encode(
+        {
+            "schemaVersion": 2,
+            "mediaType": f"{_TYPES}.manifest.v1+json",
+            "config": _descriptor(f"{_TYPES}.config.v1+json", config),
+            "layers": [_descriptor(f"{_TYPES}.layer.v1.tar", layer)],
+        }
+    )
+    index = msgspec.json.encode(
+        {
+            "schemaVersion": 2,
+            "manifests": [
+                _descriptor(f"{_TYPES}.manifest.v1+json", manifest)
+                | {"annotations": {"io.containerd.image.name": recipe.name}}
+            ],
+        }
+    )
     import tarfile
 
     out = io.BytesIO()

@@ -86,8 +86,7 @@ class Images(Protocol):
         """Remove the image with every tag it has."""
 
     async def import_archive(self, archive: Path) -> tuple[str, ...]:
-        """Load a docker-save or OCI archive; answers the names it now goes by, e.g. `docker.io/library/busybox:1.36`.
-        """
+        """Load a docker-save or OCI archive; returns its image names, e.g. `docker.io/library/busybox:1.36`."""
 
 
 class Runtime(Sandboxes, Containers, Images, Protocol):
@@ -99,8 +98,7 @@ class Runtime(Sandboxes, Containers, Images, Protocol):
         """None when the runtime cannot say (before containerd 2.0): the configuration decides."""
 
     async def events(self) -> AsyncIterator[ContainerEvent] | None:
-        """Container events as they happen, until the runtime goes (`Unavailable`); None = it has none, relist instead.
-        """
+        """Container events as they happen, until the runtime goes (`Unavailable`); None = it has none: relist."""
 
     async def close(self) -> None:
         """Let go of the connection; containers are left alone."""

@@ -59,16 +59,19 @@ class NodeAccess:
         try:
             for subresource in wanted:
                 right = ResourceAttributes(
-                    verb=verb, version="v1", resource="nodes", subresource=subresource, name=self._node)
+                    verb=verb, version="v1", resource="nodes", subresource=subresource, name=self._node
+                )
                 if await self._access.allowed(who, right):
                     return await self._handler(replace(request, identity=who))
         except (ApiError, ConnectionError) as error:
             log.warning("the API server does not say who may ask user=%s error=%s", who.user, error)
-            return _text(500, f"Authorization error (user={who.user}, verb={verb}, resource=nodes, "
-                              f"subresource={wanted[0]})")
+            return _text(
+                500, f"Authorization error (user={who.user}, verb={verb}, resource=nodes, subresource={wanted[0]})"
+            )
         log.info("refused user=%s verb=%s subresources=%s path=%s", who.user, verb, ",".join(wanted), request.path)
-        return _text(403, f"Forbidden (user={who.user}, verb={verb}, resource=nodes, "
-                          f"subresource(s)=[{' '.join(wanted)}])\n")
+        return _text(
+            403, f"Forbidden (user={who.user}, verb={verb}, resource=nodes, subresource(s)=[{' '.join(wanted)}])\n"
+        )
 
 
 def _text(status: int, text: str) -> Response:

@@ -10,18 +10,31 @@ def configuration(config: KubeletConfig, machine: Machine) -> dict[str, Any]:
     """Upstream's names and spellings; what this kubelet has no such thing of is left out."""
     managers = config.managers
     found: dict[str, Any] = {
-        "kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1", "enableServer": True,
-        "address": config.host_ip, "port": config.port, "cgroupsPerQOS": True, "cgroupDriver": "cgroupfs",
-        "cpuManagerPolicy": managers.cpu_policy, "memoryManagerPolicy": managers.memory_policy,
-        "topologyManagerPolicy": "none", "topologyManagerScope": "container",
+        "kind": "KubeletConfiguration",
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "enableServer": True,
+        "address": config.host_ip,
+        "port": config.port,
+        "cgroupsPerQOS": True,
+        "cgroupDriver": "cgroupfs",
+        "cpuManagerPolicy": managers.cpu_policy,
+        "memoryManagerPolicy": managers.memory_policy,
+        "topologyManagerPolicy": "none",
+        "topologyManagerScope": "container",
         "maxPods": config.capacity["pods"].value() if "pods" in config.capacity else 0,
         "podPidsLimit": machine.pids_limit if machine.pids_limit is not None else -1,
-        "cpuCFSQuota": machine.cfs_quota, "cpuCFSQuotaPeriod": f"{machine.cfs_period // 1000}ms",
+        "cpuCFSQuota": machine.cfs_quota,
+        "cpuCFSQuotaPeriod": f"{machine.cfs_period // 1000}ms",
         "evictionHard": {each.signal: _threshold(each.amount, each.share) for each in config.eviction_hard},
-        "failSwapOn": False, "memorySwap": {"swapBehavior": "LimitedSwap"} if machine.swap else {},
-        "nodeStatusUpdateFrequency": "10s", "nodeStatusReportFrequency": "5m0s", "nodeLeaseDurationSeconds": 40,
-        "syncFrequency": "1m0s", "registerNode": True, "failCgroupV1": False,
-    }  # fmt: skip
+        "failSwapOn": False,
+        "memorySwap": {"swapBehavior": "LimitedSwap"} if machine.swap else {},
+        "nodeStatusUpdateFrequency": "10s",
+        "nodeStatusReportFrequency": "5m0s",
+        "nodeLeaseDurationSeconds": 40,
+        "syncFrequency": "1m0s",
+        "registerNode": True,
+        "failCgroupV1": False,
+    }
     if config.manifests is not None:
         found["staticPodPath"] = str(config.manifests)
     if managers.reserved_cpus:

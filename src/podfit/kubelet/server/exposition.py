@@ -1,8 +1,8 @@
 """Prometheus' text format with a time on each sample, which a client library's registry does not give.
 
-    # HELP name text
-    # TYPE name gauge
-    name{label="value"} 1 1795215824619
+# HELP name text
+# TYPE name gauge
+name{label="value"} 1 1795215824619
 """
 
 from collections.abc import Iterable, Mapping

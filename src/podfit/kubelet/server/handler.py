@@ -33,8 +33,15 @@ class NodeServer:
     """Call it with a request. `pods` gives the pods of this node as they are shown: allocated, with their status."""
 
     def __init__(
-        self, runtime: Runtime, *, pods: Callable[[], Iterable[Pod]], metrics: Metrics, clock: Clock,
-        healthy: Callable[[], bool], usage: UsageMetrics, configuration: Callable[[], Mapping[str, Any]],
+        self,
+        runtime: Runtime,
+        *,
+        pods: Callable[[], Iterable[Pod]],
+        metrics: Metrics,
+        clock: Clock,
+        healthy: Callable[[], bool],
+        usage: UsageMetrics,
+        configuration: Callable[[], Mapping[str, Any]],
     ) -> None:
         self._runtime = runtime
         self._pods = pods
@@ -78,8 +85,7 @@ class NodeServer:
         return Response(200, {"content-type": CONTENT_TYPE}, body)
 
     async def _container_logs(self, request: Request, namespace: str, name: str, container: str) -> Response:
-        pod = next(
-            (p for p in self._pods() if (p.metadata.namespace, p.metadata.name) == (namespace, name)), None)
+        pod = next((p for p in self._pods() if (p.metadata.namespace, p.metadata.name) == (namespace, name)), None)
         if pod is None:
             return _text(404, f'pod "{name}" does not exist\n')
         if container not in {each.name for each in every_container(pod)}:
@@ -118,15 +124,18 @@ class NodeServer:
         """The instance asked for, or why there is none."""
         facts = await observe(self._runtime, pod.metadata.uid)
         instances = [
-            each for each in facts.containers if each.name == container and each.state is not ContainerState.CREATED]
+            each for each in facts.containers if each.name == container and each.state is not ContainerState.CREATED
+        ]
         if previous:
             text = f'previous terminated container "{container}" in pod "{pod.metadata.name}" not found'
             return instances[1] if len(instances) > 1 else text
         if instances:
             return instances[0]
         known = (
-            *pod.status.container_statuses, *pod.status.init_container_statuses,
-            *pod.status.ephemeral_container_statuses)
+            *pod.status.container_statuses,
+            *pod.status.init_container_statuses,
+            *pod.status.ephemeral_container_statuses,
+        )
         reason = next((s.state.waiting.reason for s in known if s.name == container and s.state.waiting), "")
         text = f'container "{container}" in pod "{pod.metadata.name}" is waiting to start: '
         return text + (reason or "no logs available")
@@ -140,8 +149,12 @@ def _options(request: Request, now: datetime) -> LogOptions:
     elif request.param("sinceTime"):
         since = format_micro(parse_time(request.param("sinceTime")).astimezone(UTC))
     return LogOptions(
-        follow=request.param("follow") in _TRUE, timestamps=request.param("timestamps") in _TRUE,
-        tail=_number(request, "tailLines"), limit=_number(request, "limitBytes"), since=since)
+        follow=request.param("follow") in _TRUE,
+        timestamps=request.param("timestamps") in _TRUE,
+        tail=_number(request, "tailLines"),
+        limit=_number(request, "limitBytes"),
+        since=since,
+    )
 
 
 def _number(request: Request, name: str) -> int | None:

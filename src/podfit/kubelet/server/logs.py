@@ -62,7 +62,7 @@ def tail_text(path: Path, *, lines: int, limit: int) -> str:
 
 
 async def stream(
-    path: Path, options: LogOptions, *, ended: Callable[[], Awaitable[bool]], sleep: Callable[[float], Awaitable[None]],
+    path: Path, options: LogOptions, *, ended: Callable[[], Awaitable[bool]], sleep: Callable[[float], Awaitable[None]]
 ) -> AsyncIterator[bytes]:
     """The log as `kubectl logs` shows it. Raises OSError before the first item when there is no log."""
     left = options.limit
@@ -83,7 +83,10 @@ async def stream(
 
 
 async def _lines(
-    read: Callable[[int], bytes], *, follow: bool, ended: Callable[[], Awaitable[bool]],
+    read: Callable[[int], bytes],
+    *,
+    follow: bool,
+    ended: Callable[[], Awaitable[bool]],
     sleep: Callable[[float], Awaitable[None]],
 ) -> AsyncIterator[bytes]:
     rest, last_round = b"", not follow

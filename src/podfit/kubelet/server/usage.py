@@ -56,7 +56,7 @@ class UsageMetrics:
     """`simulated` nodes have no machine: what the node uses is what its containers use."""
 
     def __init__(
-        self, runtime: Runtime, cgroups: Cgroups, *, pods: Callable[[], Iterable[Pod]], clock: Clock, simulated: bool,
+        self, runtime: Runtime, cgroups: Cgroups, *, pods: Callable[[], Iterable[Pod]], clock: Clock, simulated: bool
     ) -> None:
         self._runtime, self._cgroups, self._pods, self._clock = runtime, cgroups, pods, clock
         self._simulated = simulated
@@ -104,26 +104,46 @@ class UsageMetrics:
         else:
             cpu, memory = machine.cpu_seconds(), machine.working_set_bytes()
         yield Family(
-            "node_cpu_usage_seconds_total", "counter", "Cumulative cpu time consumed by the node in core-seconds",
-            (Sample(cpu, NO_LABELS, now),))
+            "node_cpu_usage_seconds_total",
+            "counter",
+            "Cumulative cpu time consumed by the node in core-seconds",
+            (Sample(cpu, NO_LABELS, now),),
+        )
         yield Family(
-            "node_memory_working_set_bytes", "gauge", "Current working set of the node in bytes",
-            (Sample(memory, NO_LABELS, now),))
+            "node_memory_working_set_bytes",
+            "gauge",
+            "Current working set of the node in bytes",
+            (Sample(memory, NO_LABELS, now),),
+        )
 
 
 def _containers(running: list[Running]) -> Iterator[Family]:
     yield Family(
-        "container_cpu_usage_seconds_total", "counter",
-        "Cumulative cpu time consumed by the container in core-seconds", tuple(
+        "container_cpu_usage_seconds_total",
+        "counter",
+        "Cumulative cpu time consumed by the container in core-seconds",
+        tuple(
             Sample(each.stats.cpu_usage / NANO, each.labels, each.stats.timestamp // 1_000_000)
-            for each in running if each.stats.cpu_usage is not None))
+            for each in running
+            if each.stats.cpu_usage is not None
+        ),
+    )
     yield Family(
-        "container_memory_working_set_bytes", "gauge", "Current working set of the container in bytes", tuple(
+        "container_memory_working_set_bytes",
+        "gauge",
+        "Current working set of the container in bytes",
+        tuple(
             Sample(each.stats.memory_working_set, each.labels, each.stats.timestamp // 1_000_000)
-            for each in running if each.stats.memory_working_set is not None))
+            for each in running
+            if each.stats.memory_working_set is not None
+        ),
+    )
     yield Family(
-        "container_start_time_seconds", "gauge", "Start time of the container since unix epoch in seconds",
-        tuple(Sample(each.started, each.labels) for each in running if each.started))
+        "container_start_time_seconds",
+        "gauge",
+        "Start time of the container since unix epoch in seconds",
+        tuple(Sample(each.started, each.labels) for each in running if each.started),
+    )
 
 
 def _pods(running: list[Running]) -> Iterator[Family]:
@@ -133,23 +153,38 @@ def _pods(running: list[Running]) -> Iterator[Family]:
     cpu = [(each, sum(one.stats.cpu_usage or 0 for one in each) / NANO) for each in by_pod.values()]
     memory = [(each, sum(one.stats.memory_working_set or 0 for one in each)) for each in by_pod.values()]
     yield Family(
-        "pod_cpu_usage_seconds_total", "counter", "Cumulative cpu time consumed by the pod in core-seconds",
-        tuple(Sample(total, each[0].of_pod, each[0].stats.timestamp // 1_000_000) for each, total in cpu))
+        "pod_cpu_usage_seconds_total",
+        "counter",
+        "Cumulative cpu time consumed by the pod in core-seconds",
+        tuple(Sample(total, each[0].of_pod, each[0].stats.timestamp // 1_000_000) for each, total in cpu),
+    )
     yield Family(
-        "pod_memory_working_set_bytes", "gauge", "Current working set of the pod in bytes",
-        tuple(Sample(total, each[0].of_pod, each[0].stats.timestamp // 1_000_000) for each, total in memory))
+        "pod_memory_working_set_bytes",
+        "gauge",
+        "Current working set of the pod in bytes",
+        tuple(Sample(total, each[0].of_pod, each[0].stats.timestamp // 1_000_000) for each, total in memory),
+    )
 
 
 def _throttled(found: list[tuple[Running, Throttling]]) -> Iterator[Family]:
     yield Family(
-        "container_cpu_cfs_periods_total", "counter", "Number of elapsed enforcement period intervals.",
-        tuple(Sample(counted.periods, _cadvisor_labels(each)) for each, counted in found))
+        "container_cpu_cfs_periods_total",
+        "counter",
+        "Number of elapsed enforcement period intervals.",
+        tuple(Sample(counted.periods, _cadvisor_labels(each)) for each, counted in found),
+    )
     yield Family(
-        "container_cpu_cfs_throttled_periods_total", "counter", "Number of throttled period intervals.",
-        tuple(Sample(counted.throttled, _cadvisor_labels(each)) for each, counted in found))
+        "container_cpu_cfs_throttled_periods_total",
+        "counter",
+        "Number of throttled period intervals.",
+        tuple(Sample(counted.throttled, _cadvisor_labels(each)) for each, counted in found),
+    )
     yield Family(
-        "container_cpu_cfs_throttled_seconds_total", "counter", "Total time duration the container has been throttled.",
-        tuple(Sample(counted.seconds, _cadvisor_labels(each)) for each, counted in found))
+        "container_cpu_cfs_throttled_seconds_total",
+        "counter",
+        "Total time duration the container has been throttled.",
+        tuple(Sample(counted.seconds, _cadvisor_labels(each)) for each, counted in found),
+    )
 
 
 def _cadvisor_labels(each: Running) -> dict[str, str]:

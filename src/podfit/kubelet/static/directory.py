@@ -23,7 +23,13 @@ class ManifestDirectory:
     """`look` once before the first pod; `run` until cancelled. `appeared` and `vanished` are told of pods."""
 
     def __init__(
-        self, path: Path | None, *, node: str, clock: Clock, gates: FeatureGates, appeared: Callable[[Pod], None],
+        self,
+        path: Path | None,
+        *,
+        node: str,
+        clock: Clock,
+        gates: FeatureGates,
+        appeared: Callable[[Pod], None],
         vanished: Callable[[Pod], None],
     ) -> None:
         self._path, self._node, self._clock, self._gates = path, node, clock, gates
@@ -49,8 +55,7 @@ class ManifestDirectory:
 
     def _read(self, path: Path) -> None:
         try:
-            pod = read(
-                path.read_bytes(), path=str(path), node=self._node, now=self._clock.now(), gates=self._gates)
+            pod = read(path.read_bytes(), path=str(path), node=self._node, now=self._clock.now(), gates=self._gates)
         except (OSError, BadManifest) as error:
             log.warning("cannot use manifest path=%s error=%s", path, error)
             return

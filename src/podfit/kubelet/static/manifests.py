@@ -69,6 +69,11 @@ def _placed(asked: Pod, node: str, uid: str, seen: str) -> Pod:
     return replace(
         asked,
         metadata=replace(
-            meta, name=f"{meta.name}-{node.lower()}" if meta.name else "", namespace=meta.namespace or "default",
-            uid=uid, annotations={**meta.annotations, **marks}),
-        spec=replace(asked.spec, node_name=node, tolerations=(*asked.spec.tolerations, EVERYTHING)))
+            meta,
+            name=f"{meta.name}-{node.lower()}" if meta.name else "",
+            namespace=meta.namespace or "default",
+            uid=uid,
+            annotations={**meta.annotations, **marks},
+        ),
+        spec=replace(asked.spec, node_name=node, tolerations=(*asked.spec.tolerations, EVERYTHING)),
+    )

@@ -34,7 +34,12 @@ class Mirrors:
     """
 
     def __init__(
-        self, informer: Informer[Pod], client: Client, *, clock: Clock, owner: Callable[[], OwnerReference],
+        self,
+        informer: Informer[Pod],
+        client: Client,
+        *,
+        clock: Clock,
+        owner: Callable[[], OwnerReference],
         shown: Callable[[str, Pod | None], None],
     ) -> None:
         self._informer, self._client, self._clock = informer, client, clock
@@ -94,8 +99,10 @@ class Mirrors:
 def _shows(mirror: Pod, wanted: Pod | None) -> bool:
     """Whether the mirror is the image of `wanted` and stays."""
     return (
-        wanted is not None and mirror.metadata.deletion_timestamp is None
-        and mirrored_uid(mirror) == wanted.metadata.uid)
+        wanted is not None
+        and mirror.metadata.deletion_timestamp is None
+        and mirrored_uid(mirror) == wanted.metadata.uid
+    )
 
 
 def _key(pod: Pod) -> _Key:

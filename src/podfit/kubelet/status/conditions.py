@@ -1,7 +1,7 @@
 """The pod's standard conditions, and their order in the list.
 
-    conditions of others · DisruptionTarget, when the node ends the pod · PodResizePending · PodResizeInProgress ·
-    PodReadyToStartContainers · Initialized · Ready · ContainersReady · PodScheduled
+conditions of others · DisruptionTarget, when the node ends the pod · PodResizePending · PodResizeInProgress ·
+PodReadyToStartContainers · Initialized · Ready · ContainersReady · PodScheduled
 """
 
 from collections.abc import Iterable, Sequence
@@ -76,9 +76,13 @@ def _dated(facts: StatusInput, kind: str, found: _Finding) -> PodCondition:
     before = next((each for each in known if each.type == kind), None)
     kept = before.last_transition_time if before is not None and before.status == status else None
     return PodCondition(
-        type=kind, status=status, reason=found.reason, message=found.message,
-        observed_generation=facts.pod.metadata.generation, last_transition_time=kept or format_time(facts.now),
-    )  # fmt: skip
+        type=kind,
+        status=status,
+        reason=found.reason,
+        message=found.message,
+        observed_generation=facts.pod.metadata.generation,
+        last_transition_time=kept or format_time(facts.now),
+    )
 
 
 def _initialized(

@@ -106,7 +106,8 @@ def _absent(
     if previous is not None and previous.state.running is not None:
         last, restarts = ContainerState(terminated=_lost(LOST_WHILE_RUNNING, previous)), restarts + 1
     return msgspec.structs.replace(
-        _blank(container), state=ContainerState(waiting=waiting), last_state=last, restart_count=restarts)
+        _blank(container), state=ContainerState(waiting=waiting), last_state=last, restart_count=restarts
+    )
 
 
 def _had_its_turn(facts: StatusInput, container: Container, *, init: bool) -> bool:
@@ -144,7 +145,8 @@ def _lost(message: str, previous: ContainerStatus | None) -> ContainerStateTermi
 
 def _default_waiting(facts: StatusInput) -> ContainerStateWaiting:
     return ContainerStateWaiting(
-        reason="PodInitializing" if facts.allocated.spec.init_containers else "ContainerCreating")
+        reason="PodInitializing" if facts.allocated.spec.init_containers else "ContainerCreating"
+    )
 
 
 def _state(instance: runtime.ContainerStatus, container_id: str) -> ContainerState:
@@ -152,17 +154,20 @@ def _state(instance: runtime.ContainerStatus, container_id: str) -> ContainerSta
         case runtime.ContainerState.RUNNING:
             return ContainerState(running=ContainerStateRunning(started_at=_time(instance.started_at)))
         case runtime.ContainerState.EXITED:
-            return ContainerState(terminated=ContainerStateTerminated(
-                exit_code=instance.exit_code,
-                reason=instance.reason or ("Error" if instance.exit_code else "Completed"),
-                message=instance.message,
-                started_at=_time(instance.started_at),
-                finished_at=_time(instance.finished_at),
-                container_id=container_id,
-            ))  # fmt: skip
+            return ContainerState(
+                terminated=ContainerStateTerminated(
+                    exit_code=instance.exit_code,
+                    reason=instance.reason or ("Error" if instance.exit_code else "Completed"),
+                    message=instance.message,
+                    started_at=_time(instance.started_at),
+                    finished_at=_time(instance.finished_at),
+                    container_id=container_id,
+                )
+            )
         case runtime.ContainerState.UNKNOWN:
             lost = ContainerStateTerminated(
-                exit_code=KILLED, reason=UNKNOWN, message=instance.message, container_id=container_id)
+                exit_code=KILLED, reason=UNKNOWN, message=instance.message, container_id=container_id
+            )
             return ContainerState(terminated=lost)
         case runtime.ContainerState.CREATED:
             return ContainerState(waiting=ContainerStateWaiting())
@@ -210,14 +215,20 @@ def _resources(
 
 
 def _enforced(
-    facts: StatusInput, container: Container, resources: runtime.LinuxResources | None,
+    facts: StatusInput,
+    container: Container,
+    resources: runtime.LinuxResources | None,
     record: ResourceRequirements | None,
-) -> Enforced | None:  # fmt: skip
+) -> Enforced | None:
     """What the runtime says. Of a CPU limit that CPUs of its own stand for it says nothing: the record does."""
     if resources is None:
         return None
-    seen = enforced(shares=resources.cpu_shares, quota=resources.cpu_quota, period=resources.cpu_period,
-                    memory_limit=resources.memory_limit)  # fmt: skip
+    seen = enforced(
+        shares=resources.cpu_shares,
+        quota=resources.cpu_quota,
+        period=resources.cpu_period,
+        memory_limit=resources.memory_limit,
+    )
     if record is not None and unthrottled(facts.allocated, container, facts.machine):
         return replace(seen, cpu_limit=cpu(record.limits))
     return seen
@@ -226,7 +237,10 @@ def _enforced(
 def _mounts(container: Container) -> tuple[VolumeMountStatus, ...]:
     return tuple(
         VolumeMountStatus(
-            name=each.name, mount_path=each.mount_path, read_only=each.read_only,
-            recursive_read_only="Disabled" if each.read_only else None)
+            name=each.name,
+            mount_path=each.mount_path,
+            read_only=each.read_only,
+            recursive_read_only="Disabled" if each.read_only else None,
+        )
         for each in container.volume_mounts
-    )  # fmt: skip
+    )

@@ -55,10 +55,13 @@ def finished(facts: StatusInput) -> bool:
 def rejected(pod: Pod, reason: str, message: str, now: datetime) -> PodStatus:
     """Of a pod that this node did not admit."""
     return PodStatus(
-        observed_generation=pod.metadata.generation, phase="Failed", reason=reason,
-        message=f"Pod was rejected: {message}", start_time=pod.status.start_time or format_time(now),
+        observed_generation=pod.metadata.generation,
+        phase="Failed",
+        reason=reason,
+        message=f"Pod was rejected: {message}",
+        start_time=pod.status.start_time or format_time(now),
         qos_class=pod.status.qos_class,
-    )  # fmt: skip
+    )
 
 
 def _phase(facts: StatusInput, init: Sequence[ContainerStatus], regular: Sequence[ContainerStatus]) -> str:

@@ -1,9 +1,9 @@
 """Where a pod is in its life, from the states of its containers.
 
-    Pending    something has not started yet
-    Running    everything was started; something runs, or will again
-    Succeeded  everything ended well and nothing will be started again
-    Failed     something ended badly and nothing will be started again
+Pending    something has not started yet
+Running    everything was started; something runs, or will again
+Succeeded  everything ended well and nothing will be started again
+Failed     something ended badly and nothing will be started again
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,9 +17,7 @@ from podfit.decide.restarting import comes_again
 TERMINAL = ("Succeeded", "Failed")
 
 
-def phase_of(
-    spec: PodSpec, init: Iterable[ContainerStatus], regular: Iterable[ContainerStatus], *, ended: bool
-) -> str:
+def phase_of(spec: PodSpec, init: Iterable[ContainerStatus], regular: Iterable[ContainerStatus], *, ended: bool) -> str:
     """The phase that the containers amount to. `ended`: restart policies no longer count. Sidecars decide nothing."""
     states, initial = list(regular), {each.name: each for each in init}
     if any(_failed_for_good(spec, each, initial) for each in spec.init_containers if not is_sidecar(each)):

@@ -189,8 +189,10 @@ def _link(root: int, names: set[str]) -> None:
             os.symlink(f"{DATA}/{name}", name, dir_fd=root)
     with os.scandir(root) as entries:
         old = [
-            entry.name for entry in entries
-            if entry.is_symlink() and not entry.name.startswith("..") and entry.name not in names]
+            entry.name
+            for entry in entries
+            if entry.is_symlink() and not entry.name.startswith("..") and entry.name not in names
+        ]
     for name in old:
         os.unlink(name, dir_fd=root)
 

@@ -128,7 +128,7 @@ class Volumes(msgspec.Struct, frozen=True):
             write()
 
     async def container_mounts(
-        self, pod: Pod, container: Container, paths: Paths, environment: Mapping[str, str],
+        self, pod: Pod, container: Container, paths: Paths, environment: Mapping[str, str]
     ) -> tuple[Mount, ...]:
         """What the runtime has to mount into one container. Raises Unsupported for a sub-path that leaves its volume,
         TooLarge, OSError.
@@ -141,16 +141,20 @@ class Volumes(msgspec.Struct, frozen=True):
             if mount.name not in paths:
                 raise Unsupported(f'volume mount "{mount.name}" has no volume')
             place = mount.name, container.name, str(number)
-            mounts.append(Mount(
-                container_path=mount.mount_path, readonly=mount.read_only or mount.name in read_only,
-                host_path=str(self._source(pod, mount, paths[mount.name], environment, place)),
-                propagation=_PROPAGATION.get(mount.mount_propagation or "", "private")))
+            mounts.append(
+                Mount(
+                    container_path=mount.mount_path,
+                    readonly=mount.read_only or mount.name in read_only,
+                    host_path=str(self._source(pod, mount, paths[mount.name], environment, place)),
+                    propagation=_PROPAGATION.get(mount.mount_propagation or "", "private"),
+                )
+            )
             if number % BREATH == 0:
                 await asyncio.sleep(0)
         return tuple(mounts)
 
     def _source(
-        self, pod: Pod, mount: VolumeMount, volume: Path, environment: Mapping[str, str], place: tuple[str, ...],
+        self, pod: Pod, mount: VolumeMount, volume: Path, environment: Mapping[str, str], place: tuple[str, ...]
     ) -> Path:
         sub_path = _sub_path(mount, environment)
         if not sub_path:
@@ -189,7 +193,10 @@ def _kind(volume: Volume) -> tuple[str, bool, int | None]:
     if volume.secret is not None:
         return "secret", True, None
     for kind, source in (
-        ("configmap", volume.config_map), ("downward-api", volume.downward_api), ("projected", volume.projected)):
+        ("configmap", volume.config_map),
+        ("downward-api", volume.downward_api),
+        ("projected", volume.projected),
+    ):
         if source is not None:
             return kind, kind == "projected", None
     given = ", ".join(sorted(name for name in codec.to_dict(volume) if name != "name"))

@@ -77,7 +77,7 @@ class Payloads(msgspec.Struct, frozen=True):
         return None
 
     async def _projected(
-        self, pod: Pod, volume: ProjectedVolumeSource, read: Callable[..., Awaitable[Mapping[str, bytes]]],
+        self, pod: Pod, volume: ProjectedVolumeSource, read: Callable[..., Awaitable[Mapping[str, bytes]]]
     ) -> dict[str, File]:
         """Later sources win where paths meet."""
         files = Files()
@@ -127,14 +127,15 @@ def common_user(spec: PodSpec) -> int | None:
     of_pod = spec.security_context.run_as_user if spec.security_context else None
     users = {
         each.security_context.run_as_user
-        if each.security_context is not None and each.security_context.run_as_user is not None else of_pod
+        if each.security_context is not None and each.security_context.run_as_user is not None
+        else of_pod
         for each in (*spec.init_containers, *spec.containers)
     }
     return users.pop() if len(users) == 1 else None
 
 
 def _files(
-    source: Source, data: Mapping[str, bytes], items: Sequence[KeyToPath], default_mode: int | None, *, optional: bool,
+    source: Source, data: Mapping[str, bytes], items: Sequence[KeyToPath], default_mode: int | None, *, optional: bool
 ) -> dict[str, File]:
     files = Files()
     if not items:

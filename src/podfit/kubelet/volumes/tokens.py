@@ -61,8 +61,12 @@ class TokenSource:
             if known is None or now >= known.end:
                 raise
             log.warning(
-                "token is not renewed, the last one stays pod=%s/%s ends=%s error=%s", pod.metadata.namespace,
-                pod.metadata.name, known.end, error)
+                "token is not renewed, the last one stays pod=%s/%s ends=%s error=%s",
+                pod.metadata.namespace,
+                pod.metadata.name,
+                known.end,
+                error,
+            )
         return known.text
 
     def forget(self, uid: str) -> None:
@@ -74,7 +78,8 @@ class TokenSource:
         bound = BoundObjectReference(kind="Pod", api_version="v1", name=meta.name, uid=meta.uid)
         audiences = (key.audience,) if key.audience else ()
         asked = TokenRequest(
-            spec=TokenRequestSpec(audiences=audiences, expiration_seconds=key.seconds, bound_object_ref=bound))
+            spec=TokenRequestSpec(audiences=audiences, expiration_seconds=key.seconds, bound_object_ref=bound)
+        )
         path = info_for(ServiceAccount).path(meta.namespace, key.account, "token")
         body = await self._client.request("POST", path, codec.encode(asked), content_type="application/json")
         status = codec.decode(body, TokenRequest).status

@@ -17,9 +17,7 @@ from podfit.store.etcd.messages import Incomplete, Keys, watching
 from podfit.store.protocol import Change, Compacted, StoreUnavailable
 
 
-async def history(
-    members: Members, keys: Keys, prefix: str, *, after: int, until: int, limit: int
-) -> Sequence[Change]:
+async def history(members: Members, keys: Keys, prefix: str, *, after: int, until: int, limit: int) -> Sequence[Change]:
     """The changes under `prefix` behind `after` up to `until`; when there are more than `limit`, the first of them.
 
     `until` is the revision of an event. Raises Compacted, StoreUnavailable.

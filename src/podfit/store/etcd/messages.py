@@ -86,9 +86,7 @@ def compared(key: bytes, expected: int | None) -> list[Any]:
     ]
 
 
-def write(
-    key: bytes, value: bytes | None, expected: int | None, along: Sequence[tuple[bytes, bytes, int]] = ()
-) -> Any:
+def write(key: bytes, value: bytes | None, expected: int | None, along: Sequence[tuple[bytes, bytes, int]] = ()) -> Any:
     """A compare and swap; where it fails, it reads what is there instead. `value` None deletes. `along` are keys that
     are swapped too, with their values and expected revisions."""
     success: Sequence[Any]

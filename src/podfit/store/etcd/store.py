@@ -112,8 +112,8 @@ class EtcdStore:
         return await self._write(key, value, None, along)
 
     async def update(
-        self, key: str, value: bytes, *, expected: int, freeing: bool = False, along: Sequence[Companion] = (),
-    ) -> Record:  # fmt: skip
+        self, key: str, value: bytes, *, expected: int, freeing: bool = False, along: Sequence[Companion] = ()
+    ) -> Record:
         return await self._write(key, value, expected, along)
 
     async def delete(self, key: str, *, expected: int) -> Record:
@@ -189,9 +189,7 @@ class EtcdStore:
         task.add_done_callback(self._begun.discard)
         return await asyncio.shield(task)
 
-    async def _written(
-        self, key: str, value: bytes | None, expected: int | None, along: Sequence[Companion]
-    ) -> Record:
+    async def _written(self, key: str, value: bytes | None, expected: int | None, along: Sequence[Companion]) -> Record:
         try:
             record = await self._swap(key, value, expected, along)
         except StoreUnavailable as error:
@@ -203,9 +201,7 @@ class EtcdStore:
                 await self._feed.reach(record.mod_revision)
         return record
 
-    async def _swap(
-        self, key: str, value: bytes | None, expected: int | None, along: Sequence[Companion]
-    ) -> Record:
+    async def _swap(self, key: str, value: bytes | None, expected: int | None, along: Sequence[Companion]) -> Record:
         """An unanswered update or deletion is sent again: only one of the two can find the revision that it expects.
 
         A creation is not: the first could still be done after somebody has deleted what the second made.

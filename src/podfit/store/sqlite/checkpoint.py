@@ -25,9 +25,7 @@ class Checkpointer:
     """`writing` is held by the writer during a commit; `left` is the size of the log that an earlier process left. The
     disk's reserve is taken here, too: that is nothing a start has to wait for."""
 
-    def __init__(
-        self, connection: sqlite3.Connection, writing: threading.Lock, reserve: Reserve, left: int
-    ) -> None:
+    def __init__(self, connection: sqlite3.Connection, writing: threading.Lock, reserve: Reserve, left: int) -> None:
         self._reserve = reserve
         self._large = LARGE
         self._connection = connection

@@ -41,11 +41,14 @@ from podfit.api.structural.cel.types import (
 from podfit.api.structural.cel.values import duration, timestamp
 
 _TYPE_NAMES = {
-    name: Type("type", (Type(kind),)) for name, kind in {
+    name: Type("type", (Type(kind),))
+    for name, kind in {
         **{name: name for name in ("bool", "bytes", "double", "int", "string", "uint", "list", "map", "type")},
-        "null_type": "null", "google.protobuf.Timestamp": "timestamp", "google.protobuf.Duration": "duration",
+        "null_type": "null",
+        "google.protobuf.Timestamp": "timestamp",
+        "google.protobuf.Duration": "duration",
     }.items()
-}  # fmt: skip
+}
 _READERS: dict[str, Callable[[str], object]] = {"matches": compiled, "duration": duration, "timestamp": timestamp}
 _NOWHERE = "(in container '')"
 _DEEP = "expression recursion limit exceeded: 250"

@@ -57,11 +57,14 @@ def _milliseconds(_: Meter, value: Any, zone: str = "") -> int:
 
 
 TIME_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "getFullYear": _of_moment(lambda moment: moment.year), "getMonth": _of_moment(lambda moment: moment.month - 1),
-    "getDate": _of_moment(lambda moment: moment.day), "getDayOfMonth": _of_moment(lambda moment: moment.day - 1),
+    "getFullYear": _of_moment(lambda moment: moment.year),
+    "getMonth": _of_moment(lambda moment: moment.month - 1),
+    "getDate": _of_moment(lambda moment: moment.day),
+    "getDayOfMonth": _of_moment(lambda moment: moment.day - 1),
     "getDayOfWeek": _of_moment(lambda moment: moment.isoweekday() % 7),
     "getDayOfYear": _of_moment(lambda moment: moment.timetuple().tm_yday - 1),
     "getHours": _of_moment(lambda moment: moment.hour, 3600 * _SECOND),
     "getMinutes": _of_moment(lambda moment: moment.minute, 60 * _SECOND),
-    "getSeconds": _of_moment(lambda moment: moment.second, _SECOND), "getMilliseconds": _milliseconds,
-}  # fmt: skip
+    "getSeconds": _of_moment(lambda moment: moment.second, _SECOND),
+    "getMilliseconds": _milliseconds,
+}

@@ -12,12 +12,37 @@ from podfit.api.structural.cel.types import BYTES, STRING, Type
 _LIST = 10
 _LONGEST_FORMAT = 128
 _AUTHORIZED = 350_000
-_ONE_STEP = frozenset((
-    "masked", "prefixLength", "family", "isUnspecified", "isLoopback", "isLinkLocalMulticast", "isLinkLocalUnicast",
-    "isGlobalUnicast", "sign", "asInteger", "isInteger", "asApproximateFloat", "isGreaterThan", "isLessThan",
-    "compareTo", "add", "sub", "major", "minor", "patch", "getScheme", "getHostname", "getHost", "getPort",
-    "getEscapedPath", "getQuery", "format.named",
-))  # fmt: skip
+_ONE_STEP = frozenset(
+    (
+        "masked",
+        "prefixLength",
+        "family",
+        "isUnspecified",
+        "isLoopback",
+        "isLinkLocalMulticast",
+        "isLinkLocalUnicast",
+        "isGlobalUnicast",
+        "sign",
+        "asInteger",
+        "isInteger",
+        "asApproximateFloat",
+        "isGreaterThan",
+        "isLessThan",
+        "compareTo",
+        "add",
+        "sub",
+        "major",
+        "minor",
+        "patch",
+        "getScheme",
+        "getHostname",
+        "getHost",
+        "getPort",
+        "getEscapedPath",
+        "getQuery",
+        "format.named",
+    )
+)
 
 
 class Known(Protocol):
@@ -64,8 +89,11 @@ class FunctionCost:
                 return walked(self._size(0).most)
             case "string_to_bytes" | "bytes_to_string":
                 size = self._size(0)
-                wider = Size(size.least, multiply(size.most, 4)) if overload == "string_to_bytes" else Size(
-                    size.least // 4, size.most)
+                wider = (
+                    Size(size.least, multiply(size.most, 4))
+                    if overload == "string_to_bytes"
+                    else Size(size.least // 4, size.most)
+                )
                 self._estimate.makes(self._node, wider)
                 return walked(size.most)
             case "strings_quote":
@@ -186,10 +214,15 @@ _FREE = ("url", "ip.isCanonical", *_READ)
 _NAMES = {
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), "traversal"),
     **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), "walk"),
-    "find": "find", "findAll": "find", "containsIP": "contains_network", "containsCIDR": "contains_network",
-    **dict.fromkeys(_READ, "read"), "ip.isCanonical": "canonical", "fieldSelector": "selector",
+    "find": "find",
+    "findAll": "find",
+    "containsIP": "contains_network",
+    "containsCIDR": "contains_network",
+    **dict.fromkeys(_READ, "read"),
+    "ip.isCanonical": "canonical",
+    "fieldSelector": "selector",
     "labelSelector": "selector",
-}  # fmt: skip
+}
 _COMPARED = frozenset(
     f"{name}_{kind}" for name in ("less", "less_equals", "greater", "greater_equals") for kind in ("string", "bytes")
 )

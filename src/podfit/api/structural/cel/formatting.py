@@ -86,4 +86,4 @@ def _one(meter: Meter, verb: str, digits: str | None, value: Any) -> str:
             raw = value.encode() if isinstance(value, str) else value
             meter.copies(len(raw) // 5)
             return raw.hex() if verb == "x" else raw.hex().upper()
-    raise Failure(f'error during formatting: %{verb} clause cannot be used on {kind_of(value)}')
+    raise Failure(f"error during formatting: %{verb} clause cannot be used on {kind_of(value)}")

@@ -24,11 +24,12 @@ from podfit.core.quantity import Quantity
 _NO_OVERLOAD = "no such overload"
 _LONGEST_NUMBER = 1024
 _FORMATS = {
-    "dns1123Label": r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", "dns1035Label": r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?",
+    "dns1123Label": r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?",
+    "dns1035Label": r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?",
     "dns1123Subdomain": r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*",
     "qualifiedName": r"([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?",
     "labelValue": r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?",
-}  # fmt: skip
+}
 _BY_NAME = {"uri": "uri", "uuid": "uuid", "byte": "byte", "date": "date", "datetime": "date-time"}
 
 
@@ -112,8 +113,11 @@ def _join(_: Meter, items: Any, between: str = "") -> str:
 
 def _ascii(change: Callable[[str], str]) -> Callable[[Meter, str], str]:
     def changed(_: Meter, text: str) -> str:
-        return change(text) if text.isascii() else "".join(
-            change(letter) if letter.isascii() else letter for letter in text)
+        return (
+            change(text)
+            if text.isascii()
+            else "".join(change(letter) if letter.isascii() else letter for letter in text)
+        )
 
     return changed
 
@@ -136,8 +140,17 @@ def _quote(_: Meter, text: str) -> str:
     return '"' + "".join(_QUOTED.get(letter, letter) for letter in text) + '"'
 
 
-_QUOTED = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v", "\\": r"\\",
-           '"': r"\""}  # fmt: skip
+_QUOTED = {
+    "\a": r"\a",
+    "\b": r"\b",
+    "\f": r"\f",
+    "\n": r"\n",
+    "\r": r"\r",
+    "\t": r"\t",
+    "\v": r"\v",
+    "\\": r"\\",
+    '"': r"\"",
+}
 
 
 def _size(_: Meter, value: Any) -> int:
@@ -241,8 +254,7 @@ def _validated(_: Meter, name: str, text: str) -> Maybe:
         good = fits(text, _BY_NAME[name])
     else:
         given = f"{text[:-1]}a" if name.endswith("Prefix") and text.endswith("-") else text
-        good = len(text) <= 317 and compiled(
-            f"^(?:{_FORMATS[name.removesuffix('Prefix')]})$").search(given) is not None
+        good = len(text) <= 317 and compiled(f"^(?:{_FORMATS[name.removesuffix('Prefix')]})$").search(given) is not None
     return Maybe(False) if good else Maybe(True, [f"does not match format {name}"])
 
 
@@ -257,32 +269,73 @@ def _value(_: Meter, value: Maybe) -> Any:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    **TIME_FUNCTIONS, **NETWORK_FUNCTIONS, "isSorted": _is_sorted, "sum": _sum, "min": _extreme(min, "min"),
-    "max": _extreme(max, "max"), "indexOf": _index_of, "lastIndexOf": _last_index_of,
-    "sets.contains": _holds_all, "sets.equivalent": lambda meter, one, other: (
-        _holds_all(meter, one, other) and _holds_all(meter, other, one)),
+    **TIME_FUNCTIONS,
+    **NETWORK_FUNCTIONS,
+    "isSorted": _is_sorted,
+    "sum": _sum,
+    "min": _extreme(min, "min"),
+    "max": _extreme(max, "max"),
+    "indexOf": _index_of,
+    "lastIndexOf": _last_index_of,
+    "sets.contains": _holds_all,
+    "sets.equivalent": lambda meter, one, other: _holds_all(meter, one, other) and _holds_all(meter, other, one),
     "sets.intersects": lambda meter, one, other: any(contains(one, item, meter) for item in other),
-    "size": _size, "contains": lambda _, text, part: part in text,
+    "size": _size,
+    "contains": lambda _, text, part: part in text,
     "startsWith": lambda _, text, part: text.startswith(part),
-    "endsWith": lambda _, text, part: text.endswith(part), "charAt": _char_at, "lowerAscii": _ascii(str.lower),
-    "upperAscii": _ascii(str.upper), "replace": _replace, "split": _split, "substring": _substring,
-    "trim": lambda _, text: text.strip(), "join": _join, "matches": _matches, "find": _find, "findAll": _find_all,
-    "format": string_format, "strings.quote": _quote, "quantity": _quantity, "isQuantity": _is_quantity,
-    "sign": lambda _, value: int(value.nano > 0) - int(value.nano < 0), "asInteger": _whole,
+    "endsWith": lambda _, text, part: text.endswith(part),
+    "charAt": _char_at,
+    "lowerAscii": _ascii(str.lower),
+    "upperAscii": _ascii(str.upper),
+    "replace": _replace,
+    "split": _split,
+    "substring": _substring,
+    "trim": lambda _, text: text.strip(),
+    "join": _join,
+    "matches": _matches,
+    "find": _find,
+    "findAll": _find_all,
+    "format": string_format,
+    "strings.quote": _quote,
+    "quantity": _quantity,
+    "isQuantity": _is_quantity,
+    "sign": lambda _, value: int(value.nano > 0) - int(value.nano < 0),
+    "asInteger": _whole,
     "isInteger": lambda _, value: value.nano % 10**9 == 0 and abs(value.nano) < 2**63 * 10**9,
-    "asApproximateFloat": lambda _, value: value.nano / 1e9, "isGreaterThan": lambda _, one, other: one > other,
-    "isLessThan": lambda _, one, other: one < other, "compareTo": _compare,
-    "add": lambda _, one, other: one + _amount(other), "sub": lambda _, one, other: one - _amount(other),
-    "semver": lambda _, text, loose=False: Version.read(plain(text) if loose else text), "isSemver": is_version,
-    "major": lambda _, value: value[0], "minor": lambda _, value: value[1], "patch": lambda _, value: value[2],
-    "string": _string, "int": _int, "uint": _uint, "double": _double, "bool": _bool, "dyn": lambda _, value: value,
+    "asApproximateFloat": lambda _, value: value.nano / 1e9,
+    "isGreaterThan": lambda _, one, other: one > other,
+    "isLessThan": lambda _, one, other: one < other,
+    "compareTo": _compare,
+    "add": lambda _, one, other: one + _amount(other),
+    "sub": lambda _, one, other: one - _amount(other),
+    "semver": lambda _, text, loose=False: Version.read(plain(text) if loose else text),
+    "isSemver": is_version,
+    "major": lambda _, value: value[0],
+    "minor": lambda _, value: value[1],
+    "patch": lambda _, value: value[2],
+    "string": _string,
+    "int": _int,
+    "uint": _uint,
+    "double": _double,
+    "bool": _bool,
+    "dyn": lambda _, value: value,
     "bytes": lambda _, value: value.encode() if isinstance(value, str) else value,
     "duration": lambda _, value: value if isinstance(value, Duration) else duration(value),
-    "timestamp": lambda _, value: value if isinstance(value, Timestamp) else timestamp(value) if isinstance(
-        value, str) else Timestamp(value * 10**9),
-    "type": lambda _, value: Kind(kind_of(value)), "format.named": _named_format, "validate": _validated,
-    "hasValue": lambda _, value: value.given, "value": _value,
+    "timestamp": lambda _, value: (
+        value
+        if isinstance(value, Timestamp)
+        else timestamp(value)
+        if isinstance(value, str)
+        else Timestamp(value * 10**9)
+    ),
+    "type": lambda _, value: Kind(kind_of(value)),
+    "format.named": _named_format,
+    "validate": _validated,
+    "hasValue": lambda _, value: value.given,
+    "value": _value,
     "orValue": lambda _, value, other: value.value if value.given else other,
-    "or": lambda _, value, other: value if value.given else other, "optional.of": lambda _, value: Maybe(True, value),
-    "optional.none": lambda _: Maybe(False), "optional.ofNonZeroValue": _non_zero,
-}  # fmt: skip
+    "or": lambda _, value, other: value if value.given else other,
+    "optional.of": lambda _, value: Maybe(True, value),
+    "optional.none": lambda _: Maybe(False),
+    "optional.ofNonZeroValue": _non_zero,
+}

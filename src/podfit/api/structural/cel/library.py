@@ -9,13 +9,28 @@ from functools import cache
 from podfit.api.structural.cel.types import Type
 
 QUANTITY, IP, CIDR, URL, FORMAT, SEMVER = (
-    "kubernetes.Quantity", "net.IP", "net.CIDR", "kubernetes.URL", "kubernetes.NamedFormat", "kubernetes.Semver",
-)  # fmt: skip
-_SHORT = {"Quantity": QUANTITY, "IP": IP, "CIDR": CIDR, "URL": URL, "Format": FORMAT, "Semver": SEMVER,
-          "Authorizer": "kubernetes.authorization.Authorizer", "PathCheck": "kubernetes.authorization.PathCheck",
-          "GroupCheck": "kubernetes.authorization.GroupCheck", "null": "null", "optional": "optional_type",
-          "ResourceCheck": "kubernetes.authorization.ResourceCheck",
-          "Decision": "kubernetes.authorization.Decision"}  # fmt: skip
+    "kubernetes.Quantity",
+    "net.IP",
+    "net.CIDR",
+    "kubernetes.URL",
+    "kubernetes.NamedFormat",
+    "kubernetes.Semver",
+)
+_SHORT = {
+    "Quantity": QUANTITY,
+    "IP": IP,
+    "CIDR": CIDR,
+    "URL": URL,
+    "Format": FORMAT,
+    "Semver": SEMVER,
+    "Authorizer": "kubernetes.authorization.Authorizer",
+    "PathCheck": "kubernetes.authorization.PathCheck",
+    "GroupCheck": "kubernetes.authorization.GroupCheck",
+    "null": "null",
+    "optional": "optional_type",
+    "ResourceCheck": "kubernetes.authorization.ResourceCheck",
+    "Decision": "kubernetes.authorization.Decision",
+}
 _NUMBERS = ("int", "uint", "double")
 _ORDERED = ("bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration")
 
@@ -29,43 +44,80 @@ class Overload:
 
 
 def _operators() -> list[str]:
-    lines = ["_?_:_ (bool,A,A) A conditional", "_&&_ (bool,bool) bool logical_and", "_||_ (bool,bool) bool logical_or",
-             "!_ (bool) bool not", "_==_ (A,A) bool equals", "_!=_ (A,A) bool not_equals",
-             "@in (A,list<A>) bool in_list", "@in (A,map<A,B>) bool in_map", "_[_] (list<A>,int) A index_list",
-             "_[_] (map<A,B>,A) B index_map", "_[?_] (list<A>,int) optional<A> index_optional_list",
-             "_[?_] (map<A,B>,A) optional<B> index_optional_map", "-_ (int) int negate", "-_ (double) double negate",
-             "_%_ (int,int) int modulo", "_%_ (uint,uint) uint modulo"]  # fmt: skip
+    lines = [
+        "_?_:_ (bool,A,A) A conditional",
+        "_&&_ (bool,bool) bool logical_and",
+        "_||_ (bool,bool) bool logical_or",
+        "!_ (bool) bool not",
+        "_==_ (A,A) bool equals",
+        "_!=_ (A,A) bool not_equals",
+        "@in (A,list<A>) bool in_list",
+        "@in (A,map<A,B>) bool in_map",
+        "_[_] (list<A>,int) A index_list",
+        "_[_] (map<A,B>,A) B index_map",
+        "_[?_] (list<A>,int) optional<A> index_optional_list",
+        "_[?_] (map<A,B>,A) optional<B> index_optional_map",
+        "-_ (int) int negate",
+        "-_ (double) double negate",
+        "_%_ (int,int) int modulo",
+        "_%_ (uint,uint) uint modulo",
+    ]
     lines += [f"_{sign}_ ({kind},{kind}) {kind} arithmetic" for sign in "+-*/" for kind in _NUMBERS]
     lines += [f"_+_ ({kind},{kind}) {kind} add_{kind}" for kind in ("string", "bytes")]
-    lines += ["_+_ (list<A>,list<A>) list<A> add_list", "_+_ (duration,duration) duration time",
-              "_+_ (timestamp,duration) timestamp time", "_+_ (duration,timestamp) timestamp time",
-              "_-_ (timestamp,timestamp) duration time", "_-_ (timestamp,duration) timestamp time",
-              "_-_ (duration,duration) duration time"]  # fmt: skip
+    lines += [
+        "_+_ (list<A>,list<A>) list<A> add_list",
+        "_+_ (duration,duration) duration time",
+        "_+_ (timestamp,duration) timestamp time",
+        "_+_ (duration,timestamp) timestamp time",
+        "_-_ (timestamp,timestamp) duration time",
+        "_-_ (timestamp,duration) timestamp time",
+        "_-_ (duration,duration) duration time",
+    ]
     for sign, name in (("<", "less"), ("<=", "less_equals"), (">", "greater"), (">=", "greater_equals")):
         lines += [f"_{sign}_ ({kind},{kind}) bool {name}_{kind}" for kind in _ORDERED]
-        lines += [f"_{sign}_ ({one},{other}) bool {name}_{one}_{other}"
-                  for one in _NUMBERS for other in _NUMBERS if one != other]  # fmt: skip
+        lines += [
+            f"_{sign}_ ({one},{other}) bool {name}_{one}_{other}"
+            for one in _NUMBERS
+            for other in _NUMBERS
+            if one != other
+        ]
     return lines
 
 
 def _standard() -> list[str]:
-    lines = [f"size {form} int size" for kind in ("string", "bytes", "list<A>", "map<A,B>")
-             for form in (f"({kind})", f"{kind}.()")]  # fmt: skip
+    lines = [
+        f"size {form} int size"
+        for kind in ("string", "bytes", "list<A>", "map<A,B>")
+        for form in (f"({kind})", f"{kind}.()")
+    ]
     conversions = {
-        "bool": ("bool", "string"), "bytes": ("bytes", "string"), "double": ("double", "int", "uint", "string"),
-        "duration": ("duration", "string"), "int": ("int", "uint", "double", "string", "timestamp"),
+        "bool": ("bool", "string"),
+        "bytes": ("bytes", "string"),
+        "double": ("double", "int", "uint", "string"),
+        "duration": ("duration", "string"),
+        "int": ("int", "uint", "double", "string", "timestamp"),
         "string": ("string", "bool", "int", "uint", "double", "bytes", "timestamp", "duration"),
-        "timestamp": ("timestamp", "int", "string"), "uint": ("uint", "int", "double", "string"),
-    }  # fmt: skip
+        "timestamp": ("timestamp", "int", "string"),
+        "uint": ("uint", "int", "double", "string"),
+    }
     lines += [f"{to} ({given}) {to} {given}_to_{to}" for to, kinds in conversions.items() for given in kinds]
-    lines += ["type (A) type<A> type", "dyn (A) dyn to_dyn", "matches (string,string) bool matches",
-              "matches string.(string) bool matches_string", "contains string.(string) bool contains_string",
-              "startsWith string.(string) bool starts_with_string", "endsWith string.(string) bool ends_with_string"]
+    lines += [
+        "type (A) type<A> type",
+        "dyn (A) dyn to_dyn",
+        "matches (string,string) bool matches",
+        "matches string.(string) bool matches_string",
+        "contains string.(string) bool contains_string",
+        "startsWith string.(string) bool starts_with_string",
+        "endsWith string.(string) bool ends_with_string",
+    ]
     for name in ("Date", "DayOfMonth", "DayOfWeek", "DayOfYear", "FullYear", "Month"):
         lines += [f"get{name} timestamp.() int get", f"get{name} timestamp.(string) int get"]
     for name in ("Hours", "Minutes", "Seconds", "Milliseconds"):
-        lines += [f"get{name} timestamp.() int get", f"get{name} timestamp.(string) int get",
-                  f"get{name} duration.() int get"]
+        lines += [
+            f"get{name} timestamp.() int get",
+            f"get{name} timestamp.(string) int get",
+            f"get{name} duration.() int get",
+        ]
     return lines
 
 

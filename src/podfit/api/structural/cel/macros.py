@@ -134,5 +134,9 @@ def _map_of(over: Run, names: tuple[str, ...], args: list[Run]) -> Run:
 FOLDS: dict[str, Callable[[Run, tuple[str, ...], list[Run]], Run]] = {
     "all": lambda over, names, args: _quantified(over, names, args, ends=False),
     "exists": lambda over, names, args: _quantified(over, names, args, ends=True),
-    "exists_one": _exists_one, "filter": _filter, "map": _map, "transformList": _map, "transformMap": _map_of,
-}  # fmt: skip
+    "exists_one": _exists_one,
+    "filter": _filter,
+    "map": _map,
+    "transformList": _map,
+    "transformMap": _map_of,
+}

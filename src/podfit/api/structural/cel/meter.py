@@ -66,7 +66,8 @@ def _lists(one: Any, other: Any, meter: Meter) -> bool:
     if unordered is not None:
         rest = other if unordered is one else one
         return all(contains(rest, item, meter) for item in unordered) and all(
-            contains(unordered, item, meter) for item in rest)
+            contains(unordered, item, meter) for item in rest
+        )
     return all(equal(mine, theirs, meter) for mine, theirs in zip(one, other, strict=True))
 
 
@@ -84,7 +85,8 @@ def _maps(one: Any, other: Any, meter: Meter) -> bool:
         return False
     meter.copies(len(mine))
     return all(name in theirs for name in mine) and all(
-        equal(_part(one, name), _part(other, name), meter) for name in mine)
+        equal(_part(one, name), _part(other, name), meter) for name in mine
+    )
 
 
 def _parts(value: Any) -> Any:

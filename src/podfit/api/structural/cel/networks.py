@@ -128,16 +128,35 @@ def _is_link_local_multicast(_: Meter, given: Address) -> bool:
 
 
 NETWORK_FUNCTIONS: dict[str, Any] = {
-    "ip": _ip, "isIP": _is(address), "ip.isCanonical": lambda _, text: str(address(text)) == text,
-    "family": lambda _, given: given.version, "isUnspecified": lambda _, given: given.is_unspecified,
-    "isLoopback": lambda _, given: given.is_loopback, "isLinkLocalMulticast": _is_link_local_multicast,
+    "ip": _ip,
+    "isIP": _is(address),
+    "ip.isCanonical": lambda _, text: str(address(text)) == text,
+    "family": lambda _, given: given.version,
+    "isUnspecified": lambda _, given: given.is_unspecified,
+    "isLoopback": lambda _, given: given.is_loopback,
+    "isLinkLocalMulticast": _is_link_local_multicast,
     "isLinkLocalUnicast": lambda _, given: given.is_link_local,
-    "isGlobalUnicast": lambda _, given: not (given.is_multicast or given.is_loopback or given.is_link_local
-                                             or given.is_unspecified or str(given) == "255.255.255.255"),
-    "cidr": lambda _, text: network(text), "isCIDR": _is(network), "containsIP": _contains_ip,
-    "containsCIDR": _contains_cidr, "prefixLength": lambda _, given: given.bits, "masked": _masked,
-    "url": lambda _, text: url(text), "isURL": _is(url), "getScheme": lambda _, given: given.scheme,
+    "isGlobalUnicast": lambda _, given: (
+        not (
+            given.is_multicast
+            or given.is_loopback
+            or given.is_link_local
+            or given.is_unspecified
+            or str(given) == "255.255.255.255"
+        )
+    ),
+    "cidr": lambda _, text: network(text),
+    "isCIDR": _is(network),
+    "containsIP": _contains_ip,
+    "containsCIDR": _contains_cidr,
+    "prefixLength": lambda _, given: given.bits,
+    "masked": _masked,
+    "url": lambda _, text: url(text),
+    "isURL": _is(url),
+    "getScheme": lambda _, given: given.scheme,
     "getHost": lambda _, given: f"{given.host}:{given.port}" if given.port else given.host,
-    "getHostname": lambda _, given: given.host.strip("[]"), "getPort": lambda _, given: given.port,
-    "getEscapedPath": lambda _, given: given.path, "getQuery": _query,
-}  # fmt: skip
+    "getHostname": lambda _, given: given.host.strip("[]"),
+    "getPort": lambda _, given: given.port,
+    "getEscapedPath": lambda _, given: given.path,
+    "getQuery": _query,
+}

@@ -116,7 +116,8 @@ def _not(_: Meter, value: Any) -> bool:
 
 def ordered(one: Any, other: Any) -> bool:
     return (_number(one) and _number(other)) or (
-        type(one) is type(other) and isinstance(one, bool | str | bytes | Timestamp | Duration))
+        type(one) is type(other) and isinstance(one, bool | str | bytes | Timestamp | Duration)
+    )
 
 
 def _order(compare: Callable[[Any, Any], Any]) -> Callable[[Meter, Any, Any], bool]:
@@ -129,6 +130,15 @@ def _order(compare: Callable[[Any, Any], Any]) -> Callable[[Meter, Any, Any], bo
 
 
 OPERATORS: dict[str, Callable[..., Any]] = {
-    "_+_": _add, "_-_": _subtract, "_*_": _multiply, "_/_": _divide, "_%_": _modulo, "-_": _negate, "!_": _not,
-    "_<_": _order(operator.lt), "_<=_": _order(operator.le), "_>_": _order(operator.gt), "_>=_": _order(operator.ge),
-}  # fmt: skip
+    "_+_": _add,
+    "_-_": _subtract,
+    "_*_": _multiply,
+    "_/_": _divide,
+    "_%_": _modulo,
+    "-_": _negate,
+    "!_": _not,
+    "_<_": _order(operator.lt),
+    "_<=_": _order(operator.le),
+    "_>_": _order(operator.gt),
+    "_>=_": _order(operator.ge),
+}

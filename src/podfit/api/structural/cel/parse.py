@@ -20,18 +20,39 @@ from podfit.api.structural.cel.syntax import (
 )
 from podfit.core.kept import within
 
-_RANKS = {
-    "==": 1, "!=": 1, "<": 1, "<=": 1, ">": 1, ">=": 1, "in": 1, "+": 2, "-": 2, "*": 3, "/": 3, "%": 3,
-}  # fmt: skip
+_RANKS = {"==": 1, "!=": 1, "<": 1, "<=": 1, ">": 1, ">=": 1, "in": 1, "+": 2, "-": 2, "*": 3, "/": 3, "%": 3}
 _MACROS = {
-    "all": ((1, 1), (2, 1)), "exists": ((1, 1), (2, 1)), "exists_one": ((1, 1),), "existsOne": ((1, 1), (2, 1)),
-    "map": ((1, 1), (1, 2)), "filter": ((1, 1),), "transformList": ((2, 1), (2, 2)), "transformMap": ((2, 1), (2, 2)),
-}  # fmt: skip
+    "all": ((1, 1), (2, 1)),
+    "exists": ((1, 1), (2, 1)),
+    "exists_one": ((1, 1),),
+    "existsOne": ((1, 1), (2, 1)),
+    "map": ((1, 1), (1, 2)),
+    "filter": ((1, 1),),
+    "transformList": ((2, 1), (2, 2)),
+    "transformMap": ((2, 1), (2, 2)),
+}
 """By name: how many variables go with how many arguments."""
-_RESERVED = frozenset((
-    "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package",
-    "namespace", "return", "var", "void", "while",
-))  # fmt: skip
+_RESERVED = frozenset(
+    (
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    )
+)
 MOST_KEPT = 128 * 1024  # letters of expressions whose trees are kept; a tree takes a hundred bytes for each
 _DEEP = f"expression recursion limit exceeded: {DEEPEST}"
 _CONSTANTS = {"true": True, "false": False, "null": None}

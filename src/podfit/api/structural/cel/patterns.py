@@ -7,13 +7,17 @@ import re2
 from podfit.core.kept import KEPT_PATTERNS, weight_of_pattern, within
 
 _SAID = {
-    "missing )": "missing closing )", "unexpected )": "unexpected )", "missing ]": "missing closing ]",
-    "trailing \\": "trailing backslash at end of expression", "no argument for repetition operator":
-    "missing argument to repetition operator", "bad repetition operator": "invalid nested repetition operator",
-    "invalid escape sequence": "invalid escape sequence", "invalid character class range":
-    "invalid character class range", "invalid repetition size": "invalid repeat count",
+    "missing )": "missing closing )",
+    "unexpected )": "unexpected )",
+    "missing ]": "missing closing ]",
+    "trailing \\": "trailing backslash at end of expression",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid escape sequence": "invalid escape sequence",
+    "invalid character class range": "invalid character class range",
+    "invalid repetition size": "invalid repeat count",
     "invalid perl operator": "invalid or unsupported Perl syntax",
-}  # fmt: skip
+}
 
 
 @within(KEPT_PATTERNS, weigh=weight_of_pattern)

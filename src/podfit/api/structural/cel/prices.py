@@ -84,12 +84,26 @@ PRICES: dict[str, Callable[..., int]] = {
     **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), _walk),
     **dict.fromkeys(("cidr", "isIP", "isCIDR", "quantity", "isQuantity", "semver", "isSemver"), _walk),
     **dict.fromkeys(("starts_with_string", "ends_with_string", "string_to_bytes", "bytes_to_string"), _walk),
-    **dict.fromkeys(("replace", "split", "ip.isCanonical"), _twice), "join": _join, "find": _pattern,
-    "findAll": _pattern, "matches_string": _pattern, "matches": _pattern, "contains_string": _contains, "ip": _ip,
-    "add_string": _sum, "add_bytes": _sum, "containsIP": _network, "containsCIDR": _inner_network,
-    "sets.contains": _sets, "sets.intersects": _sets,
-    "sets.equivalent": lambda one, other: 2 * size_of(one) * size_of(other) + 1, "validate": _validated,
-    **{f"{name}_{kind}": _less for name in ("less", "less_equals", "greater", "greater_equals")
-       for kind in ("string", "bytes")},
-}  # fmt: skip
+    **dict.fromkeys(("replace", "split", "ip.isCanonical"), _twice),
+    "join": _join,
+    "find": _pattern,
+    "findAll": _pattern,
+    "matches_string": _pattern,
+    "matches": _pattern,
+    "contains_string": _contains,
+    "ip": _ip,
+    "add_string": _sum,
+    "add_bytes": _sum,
+    "containsIP": _network,
+    "containsCIDR": _inner_network,
+    "sets.contains": _sets,
+    "sets.intersects": _sets,
+    "sets.equivalent": lambda one, other: 2 * size_of(one) * size_of(other) + 1,
+    "validate": _validated,
+    **{
+        f"{name}_{kind}": _less
+        for name in ("less", "less_equals", "greater", "greater_equals")
+        for kind in ("string", "bytes")
+    },
+}
 """By the name of the function, or of the one overload that it can be."""

@@ -14,8 +14,10 @@ from podfit.api.structural.cel.syntax import Call, Entries, Fold, Ident, Items, 
 from podfit.api.structural.cel.values import Fields, Kind, Maybe, Named, Rows, size_of
 
 Run = Callable[[Meter], Any]
-_KINDS = {name: Kind(name) for name in ("bool", "bytes", "double", "int", "string", "uint", "list", "map", "type",
-                                        "null_type")}  # fmt: skip
+_KINDS = {
+    name: Kind(name)
+    for name in ("bool", "bytes", "double", "int", "string", "uint", "list", "map", "type", "null_type")
+}
 _LIST, _MAP = 10, 30
 _NO_OVERLOAD = "no such overload"
 

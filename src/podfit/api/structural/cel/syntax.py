@@ -21,18 +21,32 @@ _TOKEN = re.compile(
     r"|(?P<sign>&&|\|\||==|!=|<=|>=|[-+*/%<>!?:.,()\[\]{}])"
 )
 _ENDS = {
-    "'": re.compile(r"(?s:[^\\\n\r']|\\.)*+'"), '"': re.compile(r'(?s:[^\\\n\r"]|\\.)*+"'),
-    "'''": re.compile(r"(?s:[^\\']|\\.|'(?!''))*+'''"), '"""': re.compile(r'(?s:[^\\"]|\\.|"(?!""))*+"""'),
-}  # fmt: skip
+    "'": re.compile(r"(?s:[^\\\n\r']|\\.)*+'"),
+    '"': re.compile(r'(?s:[^\\\n\r"]|\\.)*+"'),
+    "'''": re.compile(r"(?s:[^\\']|\\.|'(?!''))*+'''"),
+    '"""': re.compile(r'(?s:[^\\"]|\\.|"(?!""))*+"""'),
+}
 _RAW_ENDS = {
-    "'": re.compile(r"[^\n\r']*+'"), '"': re.compile(r'[^\n\r"]*+"'),
-    "'''": re.compile(r"(?:[^']|'(?!''))*+'''"), '"""': re.compile(r'(?:[^"]|"(?!""))*+"""'),
-}  # fmt: skip
+    "'": re.compile(r"[^\n\r']*+'"),
+    '"': re.compile(r'[^\n\r"]*+"'),
+    "'''": re.compile(r"(?:[^']|'(?!''))*+'''"),
+    '"""': re.compile(r'(?:[^"]|"(?!""))*+"""'),
+}
 _ESCAPE = re.compile(r"\\(?:[xX][0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[0-3][0-7]{2}|.)", re.DOTALL)
 _ESCAPED = {
-    "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\\": "\\", "'": "'", '"': '"',
-    "?": "?", "`": "`",
-}  # fmt: skip
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+    "\\": "\\",
+    "'": "'",
+    '"': '"',
+    "?": "?",
+    "`": "`",
+}
 
 
 class ExpressionError(Exception):
@@ -168,7 +182,7 @@ def _text(source: str, place: int, opening: str) -> Token:
     ends = (_RAW_ENDS if "r" in prefix else _ENDS)[quote]
     found = ends.match(source, place + len(opening))
     if found is None:
-        raise ExpressionError(f"Syntax error: token recognition error at: '{source[place:place + 20]}'", place)
+        raise ExpressionError(f"Syntax error: token recognition error at: '{source[place : place + 20]}'", place)
     inner = found[0][: -len(quote)].replace("\r\n", "\n").replace("\r", "\n")
     in_bytes = "b" in prefix
     value: Any = inner if "r" in prefix else _ESCAPE.sub(lambda match: _unescaped(match[0], place, in_bytes), inner)

@@ -13,9 +13,28 @@ from podfit.core.turns import spend
 
 LARGEST_REQUEST = 3 * 1024 * 1024
 _RESERVED = (
-    "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",
-    "loop", "package", "namespace", "return", "var", "void", "while",
-)  # fmt: skip
+    "true",
+    "false",
+    "null",
+    "in",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
+)
 _WRITTEN = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
 
 
@@ -31,9 +50,9 @@ class Type:
         return f"{self.name}({', '.join(map(str, self.parts))})" if self.parts else self.name
 
 
-BOOL, INT, UINT, DOUBLE, STRING, BYTES, TIMESTAMP, DURATION, NULL, DYN, ERROR = map(Type, (
-    "bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration", "null", "dyn", "!error!",
-))  # fmt: skip
+BOOL, INT, UINT, DOUBLE, STRING, BYTES, TIMESTAMP, DURATION, NULL, DYN, ERROR = map(
+    Type, ("bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration", "null", "dyn", "!error!")
+)
 A, B = Type("A"), Type("B")
 SCALARS = frozenset((BOOL, INT, UINT, DOUBLE, TIMESTAMP, DURATION))
 _FREE = ("A", "B")

@@ -16,8 +16,16 @@ from podfit.api.structural.cel.syntax import UInt
 from podfit.api.structural.cel.types import BYTES, DOUBLE, DURATION, INT, TIMESTAMP, Declared
 
 _SECOND = 10**9
-_UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": _SECOND, "m": 60 * _SECOND,
-          "h": 3600 * _SECOND}  # fmt: skip
+_UNITS = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "μs": 10**3,
+    "ms": 10**6,
+    "s": _SECOND,
+    "m": 60 * _SECOND,
+    "h": 3600 * _SECOND,
+}
 _PART = re.compile(r"(\d{1,19}(?:\.\d{0,19})?|\.\d{1,19})(ns|us|µs|μs|ms|s|m|h)")
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-]\d\d:\d\d))")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -98,8 +106,7 @@ class Fields:
     def has(self, name: str) -> bool:
         known = self.declared.members.get(name)
         written = self.declared.names.get(name, "")
-        return known is not None and written in self.raw and (
-            self.raw[written] is not None or known.schema.nullable)
+        return known is not None and written in self.raw and (self.raw[written] is not None or known.schema.nullable)
 
     def get(self, name: str) -> Any:
         return shown(self.raw[self.declared.names[name]], self.declared.members[name])

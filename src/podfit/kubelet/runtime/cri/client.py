@@ -68,9 +68,10 @@ class CRIRuntime:
     async def version(self) -> Version:
         answer = await self._call("Version", pb.VersionRequest(), pb.VersionResponse)
         return Version(
-            runtime_name=answer.runtime_name, runtime_version=answer.runtime_version,
+            runtime_name=answer.runtime_name,
+            runtime_version=answer.runtime_version,
             api_version=answer.runtime_api_version,
-        )  # fmt: skip
+        )
 
     async def status(self) -> RuntimeStatus:
         answer = await self._call("Status", pb.StatusRequest(), pb.StatusResponse)
@@ -91,9 +92,10 @@ class CRIRuntime:
         """Asks for the stream and waits for its first sign of life or refusal."""
         method = f"/{RUNTIME}/GetContainerEvents"
         stream = self._channel.unary_stream(
-            method, request_serializer=pb.GetEventsRequest.SerializeToString,
+            method,
+            request_serializer=pb.GetEventsRequest.SerializeToString,
             response_deserializer=pb.ContainerEventResponse.FromString,
-        )(pb.GetEventsRequest())  # fmt: skip
+        )(pb.GetEventsRequest())
         try:
             await stream.wait_for_connection()
         except grpc.aio.AioRpcError as error:
@@ -126,9 +128,10 @@ class CRIRuntime:
         self, sandbox_id: str, *, resources: LinuxResources, overhead: LinuxResources | None = None
     ) -> None:
         request = pb.UpdatePodSandboxResourcesRequest(
-            pod_sandbox_id=sandbox_id, resources=convert.resources_out(resources),
+            pod_sandbox_id=sandbox_id,
+            resources=convert.resources_out(resources),
             overhead=convert.resources_out(overhead or LinuxResources()),
-        )  # fmt: skip
+        )
         answer = pb.UpdatePodSandboxResourcesResponse
         await self._call("UpdatePodSandboxResources", request, answer, seconds=UPDATE_SECONDS)
 
@@ -138,9 +141,10 @@ class CRIRuntime:
 
     async def create_container(self, sandbox_id: str, config: ContainerConfig, sandbox: SandboxConfig) -> str:
         request = pb.CreateContainerRequest(
-            pod_sandbox_id=sandbox_id, config=convert.container_config(config, sandbox, config.security),
+            pod_sandbox_id=sandbox_id,
+            config=convert.container_config(config, sandbox, config.security),
             sandbox_config=convert.sandbox_config(sandbox),
-        )  # fmt: skip
+        )
         return str((await self._work("CreateContainer", request, pb.CreateContainerResponse)).container_id)
 
     async def start_container(self, container_id: str) -> None:
@@ -164,9 +168,7 @@ class CRIRuntime:
         answer = await self._call("ContainerStatus", request, pb.ContainerStatusResponse)
         return convert.container_status(answer.status)
 
-    async def update_container_resources(
-        self, container_id: str, resources: LinuxResources | WindowsResources
-    ) -> None:
+    async def update_container_resources(self, container_id: str, resources: LinuxResources | WindowsResources) -> None:
         request = convert.update_request(container_id, resources)
         answer = pb.UpdateContainerResourcesResponse
         await self._call("UpdateContainerResources", request, answer, seconds=UPDATE_SECONDS)
@@ -250,9 +252,10 @@ class CRIRuntime:
         stub = self._calls.get(name)
         if stub is None:
             stub = self._calls[name] = self._channel.unary_unary(
-                f"/{service}/{name}", request_serializer=type(request).SerializeToString,
+                f"/{service}/{name}",
+                request_serializer=type(request).SerializeToString,
                 response_deserializer=answer.FromString,
-            )  # fmt: skip
+            )
         return stub
 
 

@@ -46,11 +46,17 @@ def resources_out(given: LinuxResources | None) -> Any:
     if given is None:
         return None
     return pb.LinuxContainerResources(
-        cpu_period=given.cpu_period, cpu_quota=given.cpu_quota, cpu_shares=given.cpu_shares,
-        memory_limit_in_bytes=given.memory_limit, oom_score_adj=given.oom_score_adj, cpuset_cpus=given.cpuset_cpus,
-        cpuset_mems=given.cpuset_mems, unified=dict(given.unified), memory_swap_limit_in_bytes=given.swap_limit,
+        cpu_period=given.cpu_period,
+        cpu_quota=given.cpu_quota,
+        cpu_shares=given.cpu_shares,
+        memory_limit_in_bytes=given.memory_limit,
+        oom_score_adj=given.oom_score_adj,
+        cpuset_cpus=given.cpuset_cpus,
+        cpuset_mems=given.cpuset_mems,
+        unified=dict(given.unified),
+        memory_swap_limit_in_bytes=given.swap_limit,
         hugepage_limits=[pb.HugepageLimit(page_size=size, limit=limit) for size, limit in given.hugepages.items()],
-    )  # fmt: skip
+    )
 
 
 def resources_in(message: Any) -> LinuxResources | None:
@@ -59,17 +65,27 @@ def resources_in(message: Any) -> LinuxResources | None:
         return None
     linux = message.linux
     return LinuxResources(
-        cpu_shares=linux.cpu_shares, cpu_quota=linux.cpu_quota, cpu_period=linux.cpu_period,
-        memory_limit=linux.memory_limit_in_bytes, oom_score_adj=linux.oom_score_adj, cpuset_cpus=linux.cpuset_cpus,
-        cpuset_mems=linux.cpuset_mems, unified=dict(linux.unified), swap_limit=linux.memory_swap_limit_in_bytes,
+        cpu_shares=linux.cpu_shares,
+        cpu_quota=linux.cpu_quota,
+        cpu_period=linux.cpu_period,
+        memory_limit=linux.memory_limit_in_bytes,
+        oom_score_adj=linux.oom_score_adj,
+        cpuset_cpus=linux.cpuset_cpus,
+        cpuset_mems=linux.cpuset_mems,
+        unified=dict(linux.unified),
+        swap_limit=linux.memory_swap_limit_in_bytes,
         hugepages={each.page_size: each.limit for each in linux.hugepage_limits},
-    )  # fmt: skip
+    )
 
 
 def windows_out(given: WindowsResources) -> Any:
     return pb.WindowsContainerResources(
-        cpu_shares=given.cpu_shares, cpu_count=given.cpu_count, cpu_maximum=given.cpu_maximum,
-        memory_limit_in_bytes=given.memory_limit, rootfs_size_in_bytes=given.rootfs_size)
+        cpu_shares=given.cpu_shares,
+        cpu_count=given.cpu_count,
+        cpu_maximum=given.cpu_maximum,
+        memory_limit_in_bytes=given.memory_limit,
+        rootfs_size_in_bytes=given.rootfs_size,
+    )
 
 
 def windows_in(message: Any) -> WindowsResources | None:
@@ -78,8 +94,12 @@ def windows_in(message: Any) -> WindowsResources | None:
         return None
     windows = message.windows
     return WindowsResources(
-        cpu_shares=windows.cpu_shares, cpu_count=windows.cpu_count, cpu_maximum=windows.cpu_maximum,
-        memory_limit=windows.memory_limit_in_bytes, rootfs_size=windows.rootfs_size_in_bytes)
+        cpu_shares=windows.cpu_shares,
+        cpu_count=windows.cpu_count,
+        cpu_maximum=windows.cpu_maximum,
+        memory_limit=windows.memory_limit_in_bytes,
+        rootfs_size=windows.rootfs_size_in_bytes,
+    )
 
 
 def update_request(container_id: str, resources: LinuxResources | WindowsResources) -> Any:
@@ -94,19 +114,27 @@ def sandbox_config(config: SandboxConfig) -> Any:
         metadata=pb.PodSandboxMetadata(
             name=config.name, uid=config.uid, namespace=config.namespace, attempt=config.attempt
         ),
-        hostname=config.hostname, log_directory=config.log_directory, labels=dict(config.labels),
+        hostname=config.hostname,
+        log_directory=config.log_directory,
+        labels=dict(config.labels),
         annotations=dict(config.annotations),
         port_mappings=[
-            pb.PortMapping(protocol=_PROTOCOLS[each.protocol], container_port=each.container_port,
-                           host_port=each.host_port, host_ip=each.host_ip)
+            pb.PortMapping(
+                protocol=_PROTOCOLS[each.protocol],
+                container_port=each.container_port,
+                host_port=each.host_port,
+                host_ip=each.host_ip,
+            )
             for each in config.port_mappings
         ],
         linux=pb.LinuxPodSandboxConfig(
-            cgroup_parent=config.cgroup_parent, sysctls=dict(config.sysctls),
-            security_context=_sandbox_security(config), overhead=resources_out(config.overhead),
+            cgroup_parent=config.cgroup_parent,
+            sysctls=dict(config.sysctls),
+            security_context=_sandbox_security(config),
+            overhead=resources_out(config.overhead),
             resources=resources_out(config.resources),
         ),
-    )  # fmt: skip
+    )
     if config.dns is not None:
         dns = config.dns
         message.dns_config.CopyFrom(pb.DNSConfig(servers=dns.servers, searches=dns.searches, options=dns.options))
@@ -116,17 +144,19 @@ def sandbox_config(config: SandboxConfig) -> Any:
 def _namespaces(*, network: bool, pid: bool, ipc: bool, shared: bool) -> Any:
     """Whose namespaces are used: the node's, the pod's, or the container's own (processes, unless shared)."""
     return pb.NamespaceOption(
-        network=pb.NODE if network else pb.POD, ipc=pb.NODE if ipc else pb.POD,
+        network=pb.NODE if network else pb.POD,
+        ipc=pb.NODE if ipc else pb.POD,
         pid=pb.NODE if pid else pb.POD if shared else pb.CONTAINER,
-    )  # fmt: skip
+    )
 
 
 def _sandbox_security(config: SandboxConfig) -> Any:
     message = pb.LinuxSandboxSecurityContext(
-        namespace_options=_namespaces(network=config.host_network, pid=config.host_pid, ipc=config.host_ipc,
-                                      shared=config.share_process_namespace),
+        namespace_options=_namespaces(
+            network=config.host_network, pid=config.host_pid, ipc=config.host_ipc, shared=config.share_process_namespace
+        ),
         supplemental_groups=config.supplemental_groups,
-    )  # fmt: skip
+    )
     if config.run_as_user is not None:
         message.run_as_user.value = config.run_as_user
     if config.run_as_group is not None:
@@ -137,35 +167,49 @@ def _sandbox_security(config: SandboxConfig) -> Any:
 def container_config(config: ContainerConfig, sandbox: SandboxConfig, security: SecurityContext) -> Any:
     return pb.ContainerConfig(
         metadata=pb.ContainerMetadata(name=config.name, attempt=config.attempt),
-        image=pb.ImageSpec(image=config.image), command=config.command, args=config.args,
+        image=pb.ImageSpec(image=config.image),
+        command=config.command,
+        args=config.args,
         working_dir=config.working_dir,
         envs=[pb.KeyValue(key=key, value=value.encode()) for key, value in config.envs],
-        mounts=[_mount(each) for each in config.mounts], labels=dict(config.labels),
-        annotations=dict(config.annotations), log_path=config.log_path, stdin=config.stdin,
-        stdin_once=config.stdin_once, tty=config.tty,
+        mounts=[_mount(each) for each in config.mounts],
+        labels=dict(config.labels),
+        annotations=dict(config.annotations),
+        log_path=config.log_path,
+        stdin=config.stdin,
+        stdin_once=config.stdin_once,
+        tty=config.tty,
         linux=pb.LinuxContainerConfig(
             resources=resources_out(config.resources), security_context=_security(security, sandbox)
         ),
-    )  # fmt: skip
+    )
 
 
 def _mount(mount: Mount) -> Any:
     return pb.Mount(
-        container_path=mount.container_path, host_path=mount.host_path, readonly=mount.readonly,
+        container_path=mount.container_path,
+        host_path=mount.host_path,
+        readonly=mount.readonly,
         propagation=_PROPAGATION[mount.propagation],
-    )  # fmt: skip
+    )
 
 
 def _security(context: SecurityContext, sandbox: SandboxConfig) -> Any:
     message = pb.LinuxContainerSecurityContext(
-        privileged=context.privileged, readonly_rootfs=context.readonly_rootfs,
-        no_new_privs=context.no_new_privileges, supplemental_groups=context.supplemental_groups,
+        privileged=context.privileged,
+        readonly_rootfs=context.readonly_rootfs,
+        no_new_privs=context.no_new_privileges,
+        supplemental_groups=context.supplemental_groups,
         capabilities=pb.Capability(
             add_capabilities=context.add_capabilities, drop_capabilities=context.drop_capabilities
         ),
-        namespace_options=_namespaces(network=sandbox.host_network, pid=sandbox.host_pid, ipc=sandbox.host_ipc,
-                                      shared=sandbox.share_process_namespace),
-    )  # fmt: skip
+        namespace_options=_namespaces(
+            network=sandbox.host_network,
+            pid=sandbox.host_pid,
+            ipc=sandbox.host_ipc,
+            shared=sandbox.share_process_namespace,
+        ),
+    )
     if context.target_id and not (sandbox.host_pid or sandbox.share_process_namespace):
         message.namespace_options.pid = pb.TARGET
         message.namespace_options.target_id = context.target_id
@@ -179,10 +223,16 @@ def _security(context: SecurityContext, sandbox: SandboxConfig) -> Any:
 def _sandbox_fields(message: Any) -> dict[str, Any]:
     meta = message.metadata
     return {
-        "id": message.id, "name": meta.name, "namespace": meta.namespace, "uid": meta.uid, "attempt": meta.attempt,
+        "id": message.id,
+        "name": meta.name,
+        "namespace": meta.namespace,
+        "uid": meta.uid,
+        "attempt": meta.attempt,
         "state": SandboxState.READY if message.state == pb.SANDBOX_READY else SandboxState.NOT_READY,
-        "created_at": message.created_at, "labels": dict(message.labels), "annotations": dict(message.annotations),
-    }  # fmt: skip
+        "created_at": message.created_at,
+        "labels": dict(message.labels),
+        "annotations": dict(message.annotations),
+    }
 
 
 def sandbox(message: Any) -> Sandbox:
@@ -198,24 +248,40 @@ def sandbox_status(message: Any) -> SandboxStatus:
 
 def container(message: Any) -> Container:
     return Container(
-        id=message.id, sandbox_id=message.pod_sandbox_id, name=message.metadata.name,
-        attempt=message.metadata.attempt, image=message.image.user_specified_image or message.image.image,
-        image_id=message.image_id or message.image_ref, state=_STATES.get(message.state, ContainerState.UNKNOWN),
-        created_at=message.created_at, labels=dict(message.labels), annotations=dict(message.annotations),
-    )  # fmt: skip
+        id=message.id,
+        sandbox_id=message.pod_sandbox_id,
+        name=message.metadata.name,
+        attempt=message.metadata.attempt,
+        image=message.image.user_specified_image or message.image.image,
+        image_id=message.image_id or message.image_ref,
+        state=_STATES.get(message.state, ContainerState.UNKNOWN),
+        created_at=message.created_at,
+        labels=dict(message.labels),
+        annotations=dict(message.annotations),
+    )
 
 
 def container_status(message: Any) -> ContainerStatus:
     return ContainerStatus(
-        id=message.id, name=message.metadata.name, attempt=message.metadata.attempt,
-        state=_STATES.get(message.state, ContainerState.UNKNOWN), created_at=message.created_at,
-        started_at=message.started_at, finished_at=message.finished_at, exit_code=message.exit_code,
-        reason=message.reason, message=message.message,
+        id=message.id,
+        name=message.metadata.name,
+        attempt=message.metadata.attempt,
+        state=_STATES.get(message.state, ContainerState.UNKNOWN),
+        created_at=message.created_at,
+        started_at=message.started_at,
+        finished_at=message.finished_at,
+        exit_code=message.exit_code,
+        reason=message.reason,
+        message=message.message,
         image=message.image.user_specified_image or message.image.image,
-        image_id=message.image_id or message.image_ref, image_ref=message.image_ref, log_path=message.log_path,
-        resources=resources_in(message.resources), windows=windows_in(message.resources), labels=dict(message.labels),
+        image_id=message.image_id or message.image_ref,
+        image_ref=message.image_ref,
+        log_path=message.log_path,
+        resources=resources_in(message.resources),
+        windows=windows_in(message.resources),
+        labels=dict(message.labels),
         annotations=dict(message.annotations),
-    )  # fmt: skip
+    )
 
 
 def _figure(message: Any, name: str) -> int | None:
@@ -230,7 +296,7 @@ def _usage(message: Any) -> dict[str, Any]:
         "memory_usage": _figure(message.memory, "usage_bytes"),
         "memory_working_set": _figure(message.memory, "working_set_bytes"),
         "memory_rss": _figure(message.memory, "rss_bytes"),
-    }  # fmt: skip
+    }
 
 
 def container_stats(message: Any) -> ContainerStats:
@@ -246,9 +312,14 @@ def sandbox_stats(message: Any) -> SandboxStats:
 
 def image(message: Any) -> Image:
     return Image(
-        id=message.id, tags=tuple(message.repo_tags), digests=tuple(message.repo_digests), size=message.size,
-        uid=message.uid.value if message.HasField("uid") else None, username=message.username, pinned=message.pinned,
-    )  # fmt: skip
+        id=message.id,
+        tags=tuple(message.repo_tags),
+        digests=tuple(message.repo_digests),
+        size=message.size,
+        uid=message.uid.value if message.HasField("uid") else None,
+        username=message.username,
+        pinned=message.pinned,
+    )
 
 
 def event(message: Any) -> ContainerEvent | None:

@@ -1,5 +1,4 @@
-"""A runtime that runs nothing: containers are states, time is the Clock's. The default without root, and the test bed.
-"""
+"""A runtime that runs nothing: containers are states, time is the Clock's. For tests, and the default without root."""
 
 from podfit.kubelet.runtime.simulated.runtime import SimulatedRuntime
 

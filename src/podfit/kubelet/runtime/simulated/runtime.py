@@ -58,10 +58,17 @@ class SimulatedRuntime(SimulatedState):
         await self._may("run_sandbox")
         sandbox_id = f"sandbox-{next(self._ids)}"
         status = SandboxStatus(
-            id=sandbox_id, name=config.name, namespace=config.namespace, uid=config.uid, attempt=config.attempt,
-            state=SandboxState.READY, created_at=self._now(), labels=config.labels, annotations=config.annotations,
+            id=sandbox_id,
+            name=config.name,
+            namespace=config.namespace,
+            uid=config.uid,
+            attempt=config.attempt,
+            state=SandboxState.READY,
+            created_at=self._now(),
+            labels=config.labels,
+            annotations=config.annotations,
             host_network=config.host_network,
-        )  # fmt: skip
+        )
         self._sandboxes[sandbox_id] = status, config
         return sandbox_id
 
@@ -113,11 +120,19 @@ class SimulatedRuntime(SimulatedState):
             when = format_micro(self._clock.now())
             log.write_text(f"{when} stdout F this container is simulated: it runs nothing\n")
         status = ContainerStatus(
-            id=container_id, name=config.name, attempt=config.attempt, state=ContainerState.CREATED,
-            created_at=self._now(), image=config.image, image_id=_image_id(config.image),
-            image_ref=_image_id(config.image), log_path=str(log or ""), resources=config.resources,
-            labels=config.labels, annotations=config.annotations,
-        )  # fmt: skip
+            id=container_id,
+            name=config.name,
+            attempt=config.attempt,
+            state=ContainerState.CREATED,
+            created_at=self._now(),
+            image=config.image,
+            image_id=_image_id(config.image),
+            image_ref=_image_id(config.image),
+            log_path=str(log or ""),
+            resources=config.resources,
+            labels=config.labels,
+            annotations=config.annotations,
+        )
         self._containers[container_id] = status, config, sandbox_id
         return container_id
 
@@ -129,9 +144,7 @@ class SimulatedRuntime(SimulatedState):
         self._change(container_id, state=ContainerState.RUNNING, started_at=self._now())
         self._tell(container_id, EventKind.STARTED)
         if (plan := ending([*config.command, *config.args])) is not None:
-            self._timers[container_id] = self._clock.call_later(
-                plan.seconds, lambda: self.end(container_id, plan.code)
-            )  # fmt: skip
+            self._timers[container_id] = self._clock.call_later(plan.seconds, lambda: self.end(container_id, plan.code))
 
     async def stop_container(self, container_id: str, *, grace_seconds: int) -> None:
         await self._may("stop_container")
@@ -147,13 +160,20 @@ class SimulatedRuntime(SimulatedState):
         wanted = (labelled or {}).items()
         return tuple(
             Container(
-                id=each.id, sandbox_id=owner, name=each.name, attempt=each.attempt, image=each.image,
-                image_id=each.image_id, state=each.state, created_at=each.created_at, labels=each.labels,
+                id=each.id,
+                sandbox_id=owner,
+                name=each.name,
+                attempt=each.attempt,
+                image=each.image,
+                image_id=each.image_id,
+                state=each.state,
+                created_at=each.created_at,
+                labels=each.labels,
                 annotations=each.annotations,
             )
             for each, _, owner in self._containers.values()
             if wanted <= each.labels.items()
-        )  # fmt: skip
+        )
 
     async def container_status(self, container_id: str) -> ContainerStatus:
         await self._may("container_status")

@@ -115,10 +115,14 @@ class SimulatedState:
         running = status.state is ContainerState.RUNNING
         used = self._cgroups.memory_usage(self._path(container_id)) if running else 0
         return ContainerStats(
-            id=container_id, name=status.name, labels=status.labels, timestamp=self._now(),
+            id=container_id,
+            name=status.name,
+            labels=status.labels,
+            timestamp=self._now(),
             cpu_usage=self._cpu_usage(container_id),
-            memory_usage=used, memory_working_set=used,
-        )  # fmt: skip
+            memory_usage=used,
+            memory_working_set=used,
+        )
 
     def _cpu_usage(self, container_id: str) -> int:
         """Nanoseconds of CPU used so far."""
@@ -145,6 +149,8 @@ class SimulatedState:
 
 def group_of(resources: LinuxResources) -> CgroupConfig:
     return CgroupConfig(
-        cpu_shares=resources.cpu_shares or None, cpu_quota=resources.cpu_quota or None,
-        cpu_period=resources.cpu_period or 100_000, memory_limit=resources.memory_limit or None,
-    )  # fmt: skip
+        cpu_shares=resources.cpu_shares or None,
+        cpu_quota=resources.cpu_quota or None,
+        cpu_period=resources.cpu_period or 100_000,
+        memory_limit=resources.memory_limit or None,
+    )
