@@ -25,12 +25,12 @@ from resize import PEER, Target, start_pod
 from podfit.api.core.pods import Pod
 from podfit.client.kubeconfig import load
 from podfit.client.rest import Client
-from podfit.cluster.layout import DataDir
-from podfit.cluster.runtime import cgroup_layout
 from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.cgroup.protocol import Cgroups
 from podfit.kubelet.runtime.cri.client import CRIRuntime
 from podfit.kubelet.runtime.types import LinuxResources
+from podfit.process.layout import DataDir
+from podfit.process.runtime import cgroup_layout
 
 BURSTS = (1, 10, 50)
 LIMITS = range(150, 190)  # millicores, in turn, so that every burst changes every pod; they start with 200

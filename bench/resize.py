@@ -21,12 +21,12 @@ from podfit.api.codec import convert
 from podfit.api.core.pods import Pod
 from podfit.client.kubeconfig import load
 from podfit.client.rest import Client
-from podfit.cluster.layout import DataDir
-from podfit.cluster.runtime import cgroup_layout
 from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.cgroup.protocol import Cgroups
 from podfit.kubelet.runtime.cri.client import CRIRuntime
 from podfit.kubelet.runtime.types import LinuxResources
+from podfit.process.layout import DataDir
+from podfit.process.runtime import cgroup_layout
 
 MI = 2**20
 GLANCE = 0.0002  # seconds between two looks at the kernel's file

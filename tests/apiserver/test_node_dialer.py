@@ -10,7 +10,6 @@ import pytest
 
 from podfit.apiserver import node_dialer
 from podfit.apiserver.context import Context, unreached
-from podfit.cluster.node_connections import NodeConnections
 from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
 from podfit.net.authority import Authority
@@ -20,6 +19,7 @@ from podfit.net.system import SystemClock
 from podfit.net.tls import KeyPair, server_context
 from podfit.net.wire import Request, Response
 from podfit.net.x509 import certificate_identity
+from podfit.process.node_connections import NodeConnections
 from support.access import send
 from support.requests import REQUESTS, body, request
 from support.server import Server, running_server

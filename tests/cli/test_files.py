@@ -8,9 +8,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from podfit.cli import exits
 from podfit.cli.app import run
-from podfit.cluster.certificates import serving
 from podfit.net.authority import Authority
 from podfit.net.system import SystemClock
+from podfit.process.certificates import serving
 
 ETCD = ("--etcd-servers", "https://127.0.0.1:1")
 CERTIFICATES = {

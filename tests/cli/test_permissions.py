@@ -10,9 +10,9 @@ import pytest
 
 from podfit.cli import exits
 from podfit.cli.app import run
-from podfit.cluster.layout import DataDir
-from podfit.cluster.process import exclusive
 from podfit.kubelet.volumes.mounter import TmpfsMounter
+from podfit.process.layout import DataDir
+from podfit.process.process import exclusive
 from support.up import PODFIT, Up
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user, and mount")
@@ -43,7 +43,7 @@ def read_only(tmp_path: Path) -> Iterator[Path]:
 AS_NOBODY = """
 import os, sys
 from podfit.cli.app import run
-import podfit.cli.mishaps, podfit.cluster.teardown, podfit.cluster.inspect, tempfile
+import podfit.cli.mishaps, podfit.process.teardown, podfit.process.inspect, tempfile
 words = sys.argv[1:]
 run([*words, "--data", "/proc/nope"])  # loads what may be in a place that only root finds the way to
 print("as nobody", file=sys.stderr, flush=True)

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from podfit.cluster.layout import DataDir
 from podfit.kubelet.runtime.containerd import Places
+from podfit.process.layout import DataDir
 from support.terminal import podfit
 
 

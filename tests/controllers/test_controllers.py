@@ -25,8 +25,6 @@ from podfit.api.registry import info_for
 from podfit.apiserver.housekeeping.bootstrap import RETIRED, bootstrap
 from podfit.apiserver.stored import Stored
 from podfit.client.resource import dynamic
-from podfit.cluster.identities import MANAGER, controller
-from podfit.cluster.loops import controllers, garbage_collection
 from podfit.controllers.certificates import Signing
 from podfit.controllers.garbage.graph import Item
 from podfit.controllers.namespaces import ASK_AGAIN, NamespaceController
@@ -36,6 +34,8 @@ from podfit.controllers.serviceaccounts import KUBE_SYSTEM, ControllerAccounts
 from podfit.core.errors import ApiError
 from podfit.net.authority import Authority
 from podfit.net.wire import Identity
+from podfit.process.identities import MANAGER, controller
+from podfit.process.loops import controllers, garbage_collection
 from podfit.store.layer import StoreLayer
 from podfit.store.memory import memory_store
 from podfit.store.protocol import Companion, CompanionConflict, Record

@@ -12,14 +12,14 @@ from podfit.api.codec import convert
 from podfit.api.core.nodes import Node
 from podfit.client.certificates import LONGEST_SLEEP, WAIT_SECONDS, CertificateManager, Declined, obtain
 from podfit.client.rest import STRATEGIC_PATCH, Client
-from podfit.cluster.bootstrap import create_token
-from podfit.cluster.identities import MANAGER, controller
 from podfit.controllers.certificates import CertificateController, Signing
 from podfit.core.errors import ApiError
 from podfit.decide.certificates import NODE_CLIENT, NODE_SERVING, with_condition
 from podfit.net.authority import Authority
 from podfit.net.certificate_requests import Names, Pair, life_of, read_pair
 from podfit.net.wire import Identity
+from podfit.process.bootstrap import create_token
+from podfit.process.identities import MANAGER, controller
 from support.access import send
 from support.clock import FakeClock
 from support.server import Server, running_server

@@ -20,11 +20,11 @@ from typing import Any
 from podfit.api.core.pods import Pod
 from podfit.client.kubeconfig import load
 from podfit.client.rest import Client
-from podfit.cluster.layout import DataDir
-from podfit.cluster.runtime import cgroup_layout
 from podfit.core.errors import ApiError
 from podfit.core.quantity import Quantity
 from podfit.kubelet.cgroup.detect import detect
+from podfit.process.layout import DataDir
+from podfit.process.runtime import cgroup_layout
 from support.up import Up, manifest, resources, running, settled
 
 RESIZES = 4  # of each pod by each of two writers, so 20 and more are in flight

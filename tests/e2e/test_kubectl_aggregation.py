@@ -12,14 +12,14 @@ from podfit.api.admissionregistration import ServiceReference
 from podfit.api.apiregistration import APIService
 from podfit.api.codec import convert
 from podfit.client import kubeconfig_edit
-from podfit.cluster.access import admin_access
-from podfit.cluster.certificates import LOOPBACK, serving
 from podfit.net.authority import Authority
 from podfit.net.client_certificates import Trust
 from podfit.net.http_server import HttpsServer
 from podfit.net.system import SystemClock
 from podfit.net.tls import server_context
 from podfit.net.wire import Handler
+from podfit.process.access import admin_access
+from podfit.process.certificates import LOOPBACK, serving
 from support.metrics_backend import GROUP, metrics
 from support.server import Server, running_server
 

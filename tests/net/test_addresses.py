@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from podfit.cluster.kubelet_config import kubelet_config
-from podfit.cluster.layout import DataDir
-from podfit.cluster.options import UpOptions
 from podfit.net import addresses
 from podfit.net.http_client import HttpsClient
+from podfit.process.kubelet_config import kubelet_config
+from podfit.process.layout import DataDir
+from podfit.process.options import UpOptions
 
 
 def told(monkeypatch: pytest.MonkeyPatch, *, v4: str = "", v6: str = "", interfaces: tuple[str, ...] = ()) -> str:

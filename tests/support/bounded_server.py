@@ -68,7 +68,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (int(memory), int(memory)))
     import uvloop
 
-    from podfit.cluster import foreground
+    from podfit.process import foreground
 
     with Path(path).open("r+b") as file:
         shared = mmap.mmap(file.fileno(), SIZE)

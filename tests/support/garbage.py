@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from podfit.cluster.loops import garbage_collection
 from podfit.core.clock import Clock
+from podfit.process.loops import garbage_collection
 from support.server import Server
 
 

@@ -8,8 +8,8 @@ from cyclopts import Parameter
 
 from podfit.cli import exits, logs, render, serving
 from podfit.cli.logs import LogFormat
-from podfit.cluster.layout import DEFAULT_PORT, DataDir, default_data_dir
 from podfit.core.features import FeatureGates
+from podfit.process.layout import DEFAULT_PORT, DataDir, default_data_dir
 
 
 def apiserver(
@@ -54,14 +54,14 @@ def apiserver(
     """Serve the API and nothing else, until SIGINT or SIGTERM. Several may share one etcd (docs/store.md)."""
     from podfit.apiserver.audit.options import AuditOptions
     from podfit.apiserver.embedded import EtcdOptions
-    from podfit.cluster.alone import AloneOptions, serve
-    from podfit.cluster.errors import UsageError
-    from podfit.cluster.foreground import stopping_on_signals
-    from podfit.cluster.listening import listening
-    from podfit.cluster.options import ranges_of
     from podfit.net import event_loop
     from podfit.net.system import SystemClock
     from podfit.net.tls import KeyPair
+    from podfit.process.alone import AloneOptions, serve
+    from podfit.process.errors import UsageError
+    from podfit.process.foreground import stopping_on_signals
+    from podfit.process.listening import listening
+    from podfit.process.options import ranges_of
 
     servers = tuple(part for each in etcd_servers for part in each.split(",") if part)
     if not servers and any((etcd_cafile, etcd_certfile, etcd_keyfile)):

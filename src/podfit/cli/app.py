@@ -167,9 +167,9 @@ def _explain(error: Exception, arguments: list[str]) -> int:
     from podfit.answers.wish import OptionError, WishError
     from podfit.cli import mishaps, render, usage
     from podfit.client.kubeconfig import KubeconfigError
-    from podfit.cluster.errors import ClusterError
     from podfit.core.errors import ApiError
     from podfit.core.features import FeatureGateError
+    from podfit.process.errors import ClusterError
 
     match error:
         case ClusterError():

@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from podfit.cli import exits, render
-from podfit.cluster.layout import DataDir, default_data_dir
+from podfit.process.layout import DataDir, default_data_dir
 
 DataOption = Annotated[Path | None, Parameter(help=f"Data directory. [default: {default_data_dir()}]")]
 
@@ -20,8 +20,8 @@ def backup(
     overwrite: Annotated[bool, Parameter(help="Replace a file that is there.", negative="")] = False,
 ) -> int:
     """Write the objects of a cluster, as they are at one moment, into a file. The cluster may run meanwhile."""
-    from podfit.cluster.backup import back_up, check_target
     from podfit.net.system import SystemClock
+    from podfit.process.backup import back_up, check_target
 
     check_target(file, overwrite=overwrite)
     made = back_up(DataDir.at(data), file, keys=pki, now=SystemClock().now())
@@ -40,8 +40,8 @@ def restore(
     ] = False,
 ) -> int:
     """Put a backup into a data directory on which no cluster runs; `podfit up` then starts with its objects."""
-    from podfit.cluster.backup import restore as put_back
     from podfit.net.system import SystemClock
+    from podfit.process.backup import restore as put_back
 
     where = DataDir.at(data)
     done = put_back(where, file, replace=replace, now=SystemClock().now())

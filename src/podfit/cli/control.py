@@ -8,11 +8,11 @@ from cyclopts import Parameter
 
 from podfit.cli import exits, logs, render, serving
 from podfit.cli.logs import LogFormat
-from podfit.cluster.layout import DataDir, default_data_dir
+from podfit.process.layout import DataDir, default_data_dir
 
 if TYPE_CHECKING:
-    from podfit.cluster.control_process import ClientOf, ControlOptions, Loops
     from podfit.net.metrics import Metrics
+    from podfit.process.control_process import ClientOf, ControlOptions, Loops
 
 Data: TypeAlias = Annotated[
     Path | None, Parameter(help=f"Data directory of the API server. [default: {default_data_dir()}]")
@@ -39,13 +39,13 @@ def controllers(
     verbose: serving.Verbose = 0,
 ) -> int:
     """Run the controllers: namespaces, quotas, garbage, service accounts, certificates. Signs with DATA/pki/ca.key."""
-    from podfit.cluster.control_process import ControlOptions
-    from podfit.cluster.errors import MachineError
-    from podfit.cluster.loops import controller_loops
     from podfit.core.features import FeatureGates
     from podfit.net.authority import Authority
     from podfit.net.certificates import Damaged
     from podfit.net.system import SystemClock
+    from podfit.process.control_process import ControlOptions
+    from podfit.process.errors import MachineError
+    from podfit.process.loops import controller_loops
 
     directory, clock, gates = DataDir.at(data), SystemClock(), FeatureGates.parse(feature_gates)
     try:
@@ -81,12 +81,12 @@ def scheduler(
     verbose: serving.Verbose = 0,
 ) -> int:
     """Run the scheduler: it finds a node for each pod that has none."""
-    from podfit.cluster.control_process import ControlOptions
-    from podfit.cluster.identities import SCHEDULER
-    from podfit.cluster.loops import scheduler_loops
     from podfit.core.features import FeatureGates
     from podfit.net.system import SystemClock
     from podfit.net.wire import Identity
+    from podfit.process.control_process import ControlOptions
+    from podfit.process.identities import SCHEDULER
+    from podfit.process.loops import scheduler_loops
 
     clock, gates = SystemClock(), FeatureGates.parse(feature_gates)
 
@@ -105,9 +105,9 @@ def scheduler(
 
 
 def _run(options: "ControlOptions", loops: "Loops", log_format: LogFormat, verbose: int) -> int:
-    from podfit.cluster.control_process import run_control
     from podfit.net import event_loop
     from podfit.net.system import SystemClock
+    from podfit.process.control_process import run_control
 
     logs.configure(log_format, verbose)
     event_loop.run(run_control(options, loops, announce=render.line, clock=SystemClock()))

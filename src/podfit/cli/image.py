@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from podfit.cli import exits, render
 from podfit.cli.output import Output, OutputOption
-from podfit.cluster.layout import DataDir, default_data_dir
+from podfit.process.layout import DataDir, default_data_dir
 
 
 def load(
@@ -16,7 +16,7 @@ def load(
     data: Annotated[Path | None, Parameter(help=f"Data directory. [default: {default_data_dir()}]")] = None,
 ) -> int:
     """Load images from archives into the running cluster."""
-    from podfit.cluster.images import load_archives
+    from podfit.process.images import load_archives
 
     for name in asyncio.run(load_archives(DataDir.at(data), files)):
         render.line(f"loaded {name}")
@@ -29,7 +29,7 @@ def list_images(
     output: OutputOption = Output.TEXT,
 ) -> int:
     """List the images of the running cluster."""
-    from podfit.cluster.images import list_images as listed
+    from podfit.process.images import list_images as listed
 
     images = asyncio.run(listed(DataDir.at(data)))
     if not output.for_people:

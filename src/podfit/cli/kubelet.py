@@ -13,8 +13,8 @@ from podfit.cli.logs import LogFormat
 from podfit.cli.node_flags import Node, NodeFlags, RuntimeEndpoint
 
 if TYPE_CHECKING:
-    from podfit.cluster.kubelet_file import KubeletFile
     from podfit.net.tls import KeyPair
+    from podfit.process.kubelet_file import KubeletFile
 
 
 class Runtime(StrEnum):
@@ -66,13 +66,13 @@ def kubelet(
     verbose: serving.Verbose = 0,
 ) -> int:
     """Run this machine as a node, until SIGTERM, which leaves its containers running. Ctrl-C ends them too."""
-    from podfit.cluster import kubelet_file
-    from podfit.cluster.kubelet_process import DEFAULT_PORT, KubeletProcessOptions, run_until_stopped
-    from podfit.cluster.layout import DataDir
-    from podfit.cluster.options import NodeKind
     from podfit.core.features import FeatureGates
     from podfit.net import event_loop
     from podfit.net.system import SystemClock
+    from podfit.process import kubelet_file
+    from podfit.process.kubelet_process import DEFAULT_PORT, KubeletProcessOptions, run_until_stopped
+    from podfit.process.layout import DataDir
+    from podfit.process.options import NodeKind
 
     said = kubelet_file.read(config) if config else kubelet_file.KubeletFile()
     endpoint = container_runtime_endpoint or said.container_runtime_endpoint
@@ -105,8 +105,8 @@ def kubelet(
 
 
 def _pair(certificate: Path | None, key: Path | None, said: "KubeletFile") -> "KeyPair | None":
-    from podfit.cluster.errors import UsageError
     from podfit.net.tls import KeyPair
+    from podfit.process.errors import UsageError
 
     if (certificate is None) is not (key is None):
         raise UsageError("--tls-cert-file and --tls-private-key-file belong together")

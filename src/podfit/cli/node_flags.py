@@ -7,7 +7,9 @@ from typing import Annotated, Any, TypeAlias
 from cyclopts import Parameter
 from msgspec.structs import replace
 
-from podfit.cluster.options import (
+from podfit.decide.memory_qos import THROTTLING_FACTOR
+from podfit.decide.pressure import DEFAULT
+from podfit.process.options import (
     CpuPolicy,
     KubeletOptions,
     MemoryPolicy,
@@ -15,8 +17,6 @@ from podfit.cluster.options import (
     MemoryShrink,
     SwapBehavior,
 )
-from podfit.decide.memory_qos import THROTTLING_FACTOR
-from podfit.decide.pressure import DEFAULT
 
 RuntimeEndpoint: TypeAlias = Annotated[
     str, Parameter(help="CRI socket of a runtime that is running. [default: a private containerd]", show_default=False)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from podfit.cli.tables import Cell, Row, Span, folded, laid_out
 
 if TYPE_CHECKING:
-    from podfit.cluster.errors import ClusterError
+    from podfit.process.errors import ClusterError
 
 LABEL_WIDTH, HANGING = 10, "     "
 GOOD, WAITS, BAD = "good", "waits", "bad"

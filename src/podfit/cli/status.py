@@ -8,10 +8,10 @@ from cyclopts import Parameter
 
 from podfit.cli import exits, render
 from podfit.cli.output import Output, OutputOption
-from podfit.cluster.layout import DataDir, default_data_dir
+from podfit.process.layout import DataDir, default_data_dir
 
 if TYPE_CHECKING:
-    from podfit.cluster.inspect import Report
+    from podfit.process.inspect import Report
 
 
 def status(
@@ -20,7 +20,7 @@ def status(
     output: OutputOption = Output.TEXT,
 ) -> int:
     """Show the cluster: address, nodes, pods; what a crashed one has left. Exit code 1 when none is running."""
-    from podfit.cluster.inspect import inspect
+    from podfit.process.inspect import inspect
 
     found = asyncio.run(inspect(DataDir.at(data)))
     if not output.for_people:

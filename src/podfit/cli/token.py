@@ -31,11 +31,11 @@ def create(
     """Make a bootstrap token and print the kubeconfig for podfit kubelet --bootstrap-kubeconfig."""
     from podfit.client import kubeconfig_edit
     from podfit.client.kubeconfig import Access, find
-    from podfit.cluster.bootstrap import bootstrap_access, create_token
-    from podfit.cluster.errors import UsageError
     from podfit.net.addresses import is_loopback_url
     from podfit.net.files import write_atomic
     from podfit.net.system import SystemClock
+    from podfit.process.bootstrap import bootstrap_access, create_token
+    from podfit.process.errors import UsageError
 
     if not 0 < ttl <= LONGEST_HOURS:
         raise UsageError(f"--ttl {ttl:g}: above 0 and at most {LONGEST_HOURS} hours")

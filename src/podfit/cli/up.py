@@ -10,10 +10,10 @@ from podfit.apiserver.audit.options import AuditOptions
 from podfit.cli import exits, logs, render, serving
 from podfit.cli.logs import LogFormat
 from podfit.cli.node_flags import Node, NodeFlags, RuntimeEndpoint
-from podfit.cluster.layout import DEFAULT_PORT, DataDir, default_data_dir
-from podfit.cluster.listening import listening
-from podfit.cluster.options import KubeletOptions, MakeRoom, NodeKind, UpOptions, legacy_of, ranges_of
 from podfit.core.features import FeatureGates
+from podfit.process.layout import DEFAULT_PORT, DataDir, default_data_dir
+from podfit.process.listening import listening
+from podfit.process.options import KubeletOptions, MakeRoom, NodeKind, UpOptions, legacy_of, ranges_of
 
 
 def up(
@@ -86,12 +86,12 @@ def up(
     options.check()
     logs.configure(log_format, verbose)
     if detach:
-        from podfit.cluster.detach import start_detached
+        from podfit.process.detach import start_detached
 
         start_detached(options, log_format=log_format, verbose=verbose, announce=render.line)
         return exits.DONE
-    from podfit.cluster.foreground import run_until_stopped
     from podfit.net.event_loop import run
+    from podfit.process.foreground import run_until_stopped
 
     try:
         run(run_until_stopped(options, announce=render.line))

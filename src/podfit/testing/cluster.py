@@ -19,12 +19,12 @@ from podfit.api.registry import ResourceInfo, resources
 from podfit.apiserver.embedded import passing_store
 from podfit.client.resource import dynamic
 from podfit.client.rest import APPLY_PATCH, Client
-from podfit.cluster.compose import Cluster as Composed
-from podfit.cluster.layout import DataDir
-from podfit.cluster.options import NodeKind, UpOptions
 from podfit.core.errors import ApiError
 from podfit.kubelet.runtime.simulated import SimulatedRuntime
 from podfit.net.event_loop import COLLECT
+from podfit.process.compose import Cluster as Composed
+from podfit.process.layout import DataDir
+from podfit.process.options import NodeKind, UpOptions
 from podfit.testing.clock import VirtualClock
 from podfit.testing.load import Curve, Loads
 from podfit.testing.runner import Runner

@@ -18,11 +18,11 @@ from podfit.cli.demo.stage import NotAsTold, Stage
 from podfit.cli.demo.stories import all_stories
 from podfit.cli.logs import LogFormat
 from podfit.client.rest import Client
-from podfit.cluster.compose import Cluster
-from podfit.cluster.foreground import stopping_on_signals
-from podfit.cluster.layout import DataDir, default_data_dir
-from podfit.cluster.options import KubeletOptions, NodeKind, UpOptions
 from podfit.net.system import SystemClock
+from podfit.process.compose import Cluster
+from podfit.process.foreground import stopping_on_signals
+from podfit.process.layout import DataDir, default_data_dir
+from podfit.process.options import KubeletOptions, NodeKind, UpOptions
 
 KUBECONFIG = "demo.kubeconfig"
 

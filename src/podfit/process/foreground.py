@@ -1,0 +1,109 @@
+"""Running a cluster until someone stops it.
+
+Ctrl-C (SIGINT)   everything stops, containers too; `podfit down` sends the same
+SIGTERM           the process ends, the containers go on, as when a node's kubelet is restarted
+SIGKILL           the same, without goodbye: the next `up` takes over what it finds
+"""
+
+import asyncio
+import contextlib
+import gc
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+from podfit.net.memory import give_back
+from podfit.process.options import UpOptions
+
+Announce = Callable[[str], None]
+READY_FD = "PODFIT_READY_FD"
+SETTLE_SECONDS = 2.0  # after the start, when the first pods have been placed
+
+
+async def run_until_stopped(options: UpOptions, *, announce: Announce) -> None:
+    """Start, say what runs where, and serve until a signal; raises what keeps the cluster from running."""
+    gc.disable()  # what a start makes stays, so looking for garbage in it costs a tenth of the start and finds none
+    from podfit.process.compose import Cluster
+
+    announce, ready = _reporting(announce)
+    stop: asyncio.Future[signal.Signals] = asyncio.get_running_loop().create_future()
+    with on_signals(lambda number: None if stop.done() else stop.set_result(number)):
+        starting = asyncio.ensure_future(Cluster.start(options, announce=announce))
+        try:
+            await _either(starting, stop)
+        finally:  # also when a signal has come before the handlers and cancels this task
+            if not starting.done():
+                starting.cancel()
+                await asyncio.wait({starting})
+        cluster = await starting
+        gc.freeze()  # imports and tables, hardly any of it garbage: looking through all of it is a turn of 100 ms
+        try:
+            announce("")
+            announce(
+                f"next: {cluster.access.kubectl} get nodes" + ("" if _detached() else "   (Ctrl-C stops everything)")
+            )
+            ready()
+            asyncio.get_running_loop().call_later(SETTLE_SECONDS, _settle_memory)
+            failure = asyncio.ensure_future(cluster.failure())
+            await _either(stop, failure)
+        finally:
+            await cluster.stop(pods=stop.done() and stop.result() is signal.SIGINT)
+        failure.cancel()
+        if failure.done() and not failure.cancelled():
+            failure.result()
+
+
+def _settle_memory() -> None:
+    """What was made until now stays: the collector need not go through it again, which would hold up a resize for
+    30 ms every now and then; only what was made since the cluster was ready is looked through. What the start has used
+    and given up goes back to the machine."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+    give_back()
+
+
+@contextlib.asynccontextmanager
+async def stopping_on_signals() -> AsyncIterator[None]:
+    """Cancel the task inside when the process is told to stop, so that it can clean up."""
+    task = asyncio.current_task()
+    assert task is not None
+    with on_signals(lambda _: task.cancel()):
+        yield
+
+
+@contextlib.contextmanager
+def on_signals(react: Callable[[signal.Signals], object]) -> Iterator[None]:
+    """SIGINT and SIGTERM call `react` instead of ending the process."""
+    loop = asyncio.get_running_loop()
+    watched = (signal.SIGINT, signal.SIGTERM)
+    for number in watched:
+        loop.add_signal_handler(number, react, number)
+    try:
+        yield
+    finally:
+        for number in watched:
+            loop.remove_signal_handler(number)
+
+
+async def _either(*waited: "asyncio.Future[Any]") -> None:
+    await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+
+
+def _detached() -> bool:
+    return READY_FD in os.environ
+
+
+def _reporting(announce: Announce) -> tuple[Announce, Callable[[], None]]:
+    """A detached cluster reports through a pipe to the command that waits for it, and closes it when ready."""
+    if not _detached():
+        return announce, lambda: None
+    pipe = int(os.environ[READY_FD])
+    return lambda text: _tell(pipe, text), lambda: os.close(pipe)
+
+
+def _tell(pipe: int, text: str) -> None:
+    """To the command that waits; it may have been interrupted, which is no reason to stop."""
+    with contextlib.suppress(BrokenPipeError):
+        os.write(pipe, f"{text}\n".encode())

@@ -1,0 +1,95 @@
+"""What runs on a data directory, asked of the API itself."""
+
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+
+from podfit.api.core.nodes import Node
+from podfit.api.core.pods import Pod
+from podfit.client.kubeconfig import load
+from podfit.core.errors import ApiError
+from podfit.process.layout import DataDir
+from podfit.process.leftovers import Traces
+from podfit.process.others import others
+from podfit.process.process import UpState, read_state, running
+
+FIELDS = ("metadata.name", "spec.nodeName")  # by which a node reads what is its own
+
+
+class NodeReport(msgspec.Struct, frozen=True):
+    name: str
+    kind: str
+    detail: str
+    ready: bool
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """`running` false leaves all from `ready` to `pods` empty. `crashed` says which cluster has ended there without
+    being stopped, `left` what of it still runs. `others` are data directories on which clusters run, too.
+    """
+
+    running: bool
+    data: str
+    ready: bool = False
+    version: str = ""
+    pid: int = 0
+    started: str = ""
+    server: str = ""
+    kubeconfig: str = ""
+    nodes: tuple[NodeReport, ...] = ()
+    pods: dict[str, int] = {}
+    crashed: str = ""
+    left: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+
+
+async def inspect(data: DataDir) -> Report:
+    state = running(data)
+    if state is None:
+        return _ended(data)
+    nodes: tuple[Node, ...] = ()
+    pods: tuple[Pod, ...] = ()
+    own_node, own_pods = (f"{field}={state.joined}" if state.joined else "" for field in FIELDS)
+    client = load([Path(state.kubeconfig) if state.joined else data.kubeconfig]).client()
+    try:
+        await client.request("GET", "/readyz")
+        nodes = (await client.list(Node, fields=own_node)).items
+        pods = (await client.list(Pod, fields=own_pods)).items
+        ready = True
+    except (ApiError, ConnectionError):
+        ready = False
+    finally:
+        await client.close()
+    return _report(data, state, ready, nodes, pods)
+
+
+def _ended(data: DataDir) -> Report:
+    """Nothing runs; what was there last may not have been stopped."""
+    last = read_state(data)
+    said = f"podfit (pid {last.pid}, started {last.started}) ended without being stopped" if last else ""
+    return Report(
+        running=False, data=str(data.root), crashed=said, left=Traces(data).look().lines(), others=others(data)
+    )
+
+
+def _report(data: DataDir, state: UpState, ready: bool, nodes: tuple[Node, ...], pods: tuple[Pod, ...]) -> Report:
+    holds = {node.metadata.name: _is_ready(node) for node in nodes}
+    reports = tuple(NodeReport(each.name, each.kind, each.detail, holds.get(each.name, False)) for each in state.nodes)
+    return Report(
+        running=True,
+        data=str(data.root),
+        ready=ready,
+        version=state.version,
+        pid=state.pid,
+        started=state.started,
+        server=state.server,
+        kubeconfig=state.kubeconfig if state.joined else str(data.kubeconfig),
+        nodes=reports,
+        pods=dict(Counter(pod.status.phase for pod in pods)),
+        others=others(data),
+    )
+
+
+def _is_ready(node: Node) -> bool:
+    return any(each.type == "Ready" and each.status == "True" for each in node.status.conditions)

@@ -1,0 +1,132 @@
+"""From the options of `up` to what a kubelet is told about itself and its machine."""
+
+import logging
+import os
+from pathlib import Path
+
+from podfit.api.base import ResourceList
+from podfit.core.quantity import Quantity
+from podfit.decide.container_resources import Machine
+from podfit.decide.cpusets import flat
+from podfit.decide.memory_blocks import Bank
+from podfit.decide.memory_qos import MemoryQoS
+from podfit.decide.pressure import BadThreshold, Threshold, kept_free
+from podfit.decide.pressure import parse as parse_thresholds
+from podfit.kubelet.cgroup.protocol import Cgroups
+from podfit.kubelet.config import KubeletConfig
+from podfit.kubelet.managers import machine as numa
+from podfit.kubelet.managers.config import ManagerError, ManagersConfig, read_reserved_cpus, read_reserved_memory
+from podfit.kubelet.node import machine as machine_facts
+from podfit.net.addresses import own_address
+from podfit.process.errors import MachineError, UsageError
+from podfit.process.options import KubeletOptions, MemoryReservation, NodeOptions, SwapBehavior
+
+log = logging.getLogger(__name__)
+
+LOOPBACK = "127.0.0.1"
+SIMULATED_CPU, SIMULATED_MEMORY = 4, 8 << 30
+
+
+def check(options: KubeletOptions) -> None:
+    """UsageError when an option cannot be read."""
+    try:
+        read_reserved_cpus(options.reserved_cpus)
+        read_reserved_memory(options.reserved_memory)
+        parse_thresholds(options.eviction_hard)
+    except (ManagerError, BadThreshold) as error:
+        raise UsageError(str(error)) from error
+    if not 0 < options.memory_throttling_factor <= 1:
+        raise UsageError(f"--memory-throttling-factor {options.memory_throttling_factor}: above 0 and at most 1")
+
+
+def kubelet_config(
+    name: str, options: NodeOptions, *, simulated: bool, api_server: str = "", address: str = "", port: int = 0
+) -> KubeletConfig:
+    """MachineError when this machine cannot do what was asked for. What is reserved is not allocatable.
+
+    `address` is the node's own, by default this machine's for others; `port` is where its server listens there.
+    """
+    root = options.data.kubelet(name)
+    capacity = machine_facts.capacity(root)
+    if simulated:
+        capacity |= {"cpu": Quantity.of(SIMULATED_CPU), "memory": Quantity.of_bytes(SIMULATED_MEMORY)}
+    managers = _managers(options.kubelet, capacity["memory"].value(), simulated=simulated)
+    thresholds = () if simulated else parse_thresholds(options.kubelet.eviction_hard)
+    return KubeletConfig(
+        name=name,
+        root=root,
+        host_ip=address or _own_address(name),
+        port=port,
+        capacity=capacity,
+        simulated=simulated,
+        allocatable=_allocatable(capacity, managers, thresholds),
+        managers=managers,
+        manifests=Path(options.kubelet.pod_manifest_path) if options.kubelet.pod_manifest_path else None,
+        eviction_hard=thresholds,
+        api_server=api_server,
+    )
+
+
+def _own_address(name: str) -> str:
+    """Loopback only where this machine has nothing else; endpoints do not take it."""
+    if not (found := own_address()):
+        log.warning("this machine has no address but loopback, so endpoints for its pods are refused node=%s", name)
+    return found or LOOPBACK
+
+
+def _allocatable(capacity: ResourceList, managers: ManagersConfig, thresholds: tuple[Threshold, ...]) -> ResourceList:
+    """The capacity without what is reserved, and without what has to stay free lest the node be under pressure."""
+    memory, storage = capacity["memory"].value(), capacity["ephemeral-storage"].value()
+    less = {
+        "cpu": Quantity.of(len(managers.reserved_cpus)),
+        "memory": Quantity.of_bytes(managers.reserved_memory + kept_free(thresholds, "memory.available", memory)),
+        "ephemeral-storage": Quantity.of_bytes(kept_free(thresholds, "nodefs.available", storage)),
+    }
+    return capacity | {name: capacity[name] - amount for name, amount in less.items() if amount}
+
+
+def _managers(options: KubeletOptions, memory: int, *, simulated: bool) -> ManagersConfig:
+    reserved = read_reserved_memory(options.reserved_memory)
+    if simulated:
+        topology, banks = flat(SIMULATED_CPU), {0: Bank(memory, reserved.get(0, 0))}
+    else:
+        topology, banks = numa.topology(frozenset(os.sched_getaffinity(0))), numa.banks(memory, reserved)
+    config = ManagersConfig(
+        cpu_policy=options.cpu_manager_policy.value,
+        memory_policy=options.memory_manager_policy.value,
+        topology=topology,
+        banks=banks,
+        reserved_cpus=read_reserved_cpus(options.reserved_cpus),
+    )
+    try:
+        config.check()
+    except ManagerError as error:
+        raise MachineError(str(error)) from error
+    return config
+
+
+def node_machine(config: KubeletConfig, cgroups: Cgroups, options: NodeOptions) -> Machine:
+    swapping = options.kubelet.swap_behavior is SwapBehavior.LIMITED and not config.simulated
+    return Machine(
+        swap=machine_facts.swap_bytes() if swapping else 0,
+        swap_controller=not config.simulated and machine_facts.limits_swap(cgroups.version),
+        memory=config.capacity["memory"].value(),
+        cgroup=cgroups.version,
+        gates=options.gates,
+        static_cpus=config.managers.cpu_policy == "static",
+        memory_qos=_memory_qos(config, cgroups, options),
+        memory_shrink=options.kubelet.memory_shrink.value,
+    )
+
+
+def _memory_qos(config: KubeletConfig, cgroups: Cgroups, options: NodeOptions) -> MemoryQoS | None:
+    if not options.gates["MemoryQoS"]:
+        return None
+    if cgroups.version == "v1":
+        log.warning("the gate MemoryQoS has no effect on cgroup v1")
+        return None
+    return MemoryQoS(
+        allocatable=config.allocatable["memory"].value(),
+        reserve=options.kubelet.memory_reservation_policy is MemoryReservation.TIERED,
+        factor=options.kubelet.memory_throttling_factor,
+    )

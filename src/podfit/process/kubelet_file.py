@@ -1,0 +1,145 @@
+"""`--config` of a kubelet: a KubeletConfiguration with the fields of upstream's that mean something here.
+
+A field that is not known is refused by name, and so is a value that would be something else than it says.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+from msgspec.structs import replace
+
+from podfit.process.errors import UsageError, reason
+from podfit.process.options import CpuPolicy, KubeletOptions, MemoryPolicy, MemoryReservation, SwapBehavior
+
+API_VERSION, KIND = "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"
+MOST_BYTES = 1 << 20
+
+
+class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    pass
+
+
+class _X509(_Strict, frozen=True):
+    client_ca_file: str = msgspec.field(default="", name="clientCAFile")
+
+
+class _Switch(_Strict, frozen=True):
+    enabled: bool | None = None
+
+
+class _Authentication(_Strict, frozen=True):
+    x509: _X509 = _X509()
+    anonymous: _Switch = _Switch()
+    webhook: _Switch = _Switch()
+
+
+class _Authorization(_Strict, frozen=True):
+    mode: str = "Webhook"
+
+
+class _Swap(_Strict, frozen=True):
+    swap_behavior: SwapBehavior = SwapBehavior.NO_SWAP
+
+
+class _Limits(_Strict, frozen=True):
+    memory: str
+
+
+class _ReservedMemory(_Strict, frozen=True):
+    numa_node: int
+    limits: _Limits
+
+
+class KubeletFile(_Strict, frozen=True, kw_only=True):
+    """None and empty: not said."""
+
+    api_version: str = API_VERSION
+    kind: str = KIND
+    address: str = ""
+    port: int | None = None
+    read_only_port: int = 0
+    static_pod_path: str = ""
+    container_runtime_endpoint: str = ""
+    tls_cert_file: str = ""
+    tls_private_key_file: str = ""
+    rotate_certificates: bool = True
+    server_tls_bootstrap: bool | None = msgspec.field(default=None, name="serverTLSBootstrap")
+    authentication: _Authentication = _Authentication()
+    authorization: _Authorization = _Authorization()
+    eviction_hard: dict[str, str] | None = None
+    cpu_manager_policy: CpuPolicy | None = None
+    reserved_system_cpus: str | None = msgspec.field(default=None, name="reservedSystemCPUs")
+    memory_manager_policy: MemoryPolicy | None = None
+    reserved_memory: tuple[_ReservedMemory, ...] | None = None
+    memory_swap: _Swap | None = None
+    memory_throttling_factor: float | None = None
+    memory_reservation_policy: MemoryReservation | None = None
+    feature_gates: dict[str, bool] = msgspec.field(default_factory=dict)
+
+    def options(self) -> KubeletOptions:
+        """What it says of a node, over the defaults."""
+        evict = self.eviction_hard
+        said: dict[str, Any] = {
+            "cpu_manager_policy": self.cpu_manager_policy,
+            "reserved_cpus": self.reserved_system_cpus,
+            "memory_manager_policy": self.memory_manager_policy,
+            "reserved_memory": None
+            if self.reserved_memory is None
+            else ";".join(f"{each.numa_node}:memory={each.limits.memory}" for each in self.reserved_memory),
+            "swap_behavior": self.memory_swap.swap_behavior if self.memory_swap else None,
+            "eviction_hard": None if evict is None else ",".join(f"{name}<{value}" for name, value in evict.items()),
+            "pod_manifest_path": self.static_pod_path or None,
+            "memory_reservation_policy": self.memory_reservation_policy,
+            "memory_throttling_factor": self.memory_throttling_factor,
+        }
+        return replace(KubeletOptions(), **{name: value for name, value in said.items() if value is not None})
+
+    @property
+    def gates(self) -> str:
+        """As `--feature-gates` has it."""
+        return ",".join(f"{name}={str(on).lower()}" for name, on in self.feature_gates.items())
+
+
+def read(path: Path) -> KubeletFile:
+    """Raises UsageError that names the field."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"--config: {path} cannot be read ({reason(error)})") from error
+    if len(content) > MOST_BYTES:
+        raise UsageError(f"--config: {path} is larger than {MOST_BYTES} bytes")
+    try:
+        document = yaml.safe_load(content)
+        found = msgspec.convert(document, KubeletFile)
+    except yaml.YAMLError as error:
+        raise UsageError(f"--config: {path} is not YAML: {' '.join(str(error).split())}") from error
+    except msgspec.ValidationError as error:
+        raise UsageError(f"--config: {path}: {error}") from error
+    if problem := _problem(found, document):
+        raise UsageError(f"--config: {path}: {problem}")
+    return found
+
+
+def _problem(found: KubeletFile, document: dict[str, Any]) -> str:
+    if (document.get("apiVersion"), document.get("kind")) != (API_VERSION, KIND):
+        return f"it has to be apiVersion {API_VERSION}, kind {KIND}"
+    if found.read_only_port:
+        return "readOnlyPort: there is no port without authorization; leave it 0"
+    if found.authentication.anonymous.enabled:
+        return "authentication.anonymous.enabled: every caller has to be known; leave it false"
+    if found.authentication.webhook.enabled is False:
+        return "authentication.webhook.enabled: tokens are checked by the API server; leave it true"
+    if found.authorization.mode != "Webhook":
+        return "authorization.mode: only Webhook, the API server decides"
+    if not found.rotate_certificates:
+        return "rotateCertificates: certificates are always renewed; leave it true"
+    if bool(found.tls_cert_file) is not bool(found.tls_private_key_file):
+        return "tlsCertFile and tlsPrivateKeyFile belong together"
+    if found.server_tls_bootstrap is False and not found.tls_cert_file:
+        return "serverTLSBootstrap: false needs tlsCertFile and tlsPrivateKeyFile"
+    if found.server_tls_bootstrap and found.tls_cert_file:
+        return "serverTLSBootstrap: true, but tlsCertFile names a certificate; which?"
+    return ""

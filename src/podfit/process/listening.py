@@ -1,0 +1,137 @@
+"""Where the API server listens, what it says of that to others, and the names in its certificate.
+
+Loopback is the default: a cluster for trying things is nobody else's business. Pods share the network of their node, so
+they reach a server there, too. `bind` is for nodes and clients on other machines, and for networks that have a gateway
+on this one, such as a bridge.
+"""
+
+import re
+import socket
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from podfit.net.addresses import outward
+from podfit.process.certificates import LOOPBACK
+from podfit.process.errors import MachineError, UsageError
+
+if TYPE_CHECKING:
+    from podfit.net.http_server import HttpsServer
+
+_NAME = re.compile(r"(\*\.)?[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*")
+
+
+class Listening(msgspec.Struct, frozen=True, kw_only=True):
+    """`advertise` is what others are told, by default found out from `bind`; `names` are more for the certificate."""
+
+    bind: tuple[str, ...] = (LOOPBACK,)
+    advertise: str = ""
+    names: tuple[str, ...] = ()
+
+    def check(self) -> None:
+        """UsageError for what is no address or name."""
+        for each in self.bind:
+            _address("--bind-address", each)
+        if self.advertise and _address("--advertise-address", self.advertise).is_unspecified:
+            raise UsageError(f"--advertise-address {self.advertise!r} is nobody's address")
+        for name in self.names:
+            if not _NAME.fullmatch(name) and _parsed(name) is None:
+                raise UsageError(f"--tls-san {name!r} is neither a DNS name nor an IP address")
+
+    def arguments(self) -> list[str]:
+        """On the command line; what is not as usual."""
+        found = ["--bind-address", ",".join(self.bind)] if self.bind != (LOOPBACK,) else []
+        if self.advertise:
+            found += ["--advertise-address", self.advertise]
+        return found + (["--tls-san", ",".join(self.names)] if self.names else [])
+
+    @property
+    def bound(self) -> tuple[str, ...]:
+        """Where a server listens that keeps to `bind`: an address for all of a family stands for the others of it."""
+        found = [ip_address(each) for each in self.bind]
+        whole = {each.version for each in found if each.is_unspecified}
+        return tuple(dict.fromkeys(str(each) for each in found if each.is_unspecified or each.version not in whole))
+
+    @property
+    def local(self) -> bool:
+        """Only this machine can connect."""
+        return all(ip_address(each).is_loopback for each in self.bind)
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where a server listens that this machine always finds on loopback."""
+        return self.bound if {LOOPBACK, "0.0.0.0"} & {*self.bound} else (LOOPBACK, *self.bound)
+
+    @property
+    def reachable(self) -> str:
+        """An address at which this machine reaches a server that keeps to `bind`."""
+        first = ip_address(self.bound[0])
+        if not first.is_unspecified:
+            return str(first)
+        return LOOPBACK if first.version == 4 else "::1"
+
+    @property
+    def advertised(self) -> str:
+        """What clients in the cluster are told: the service `kubernetes`, the environment of containers, discovery.
+
+        Of several addresses the first that is not this machine's alone.
+        """
+        if self.advertise:
+            return str(ip_address(self.advertise))
+        found = [ip_address(each) for each in self.bound]
+        chosen = next((each for each in found if not each.is_loopback), found[0])
+        if not chosen.is_unspecified:
+            return str(chosen)
+        return outward(version=chosen.version) or self.reachable
+
+    def hosts(self, service_address: str) -> tuple[str, ...]:
+        """What the certificate names beside loopback. `service_address` is that of the service `kubernetes`."""
+        own = [service_address, self.reachable, self.advertised]
+        own += [each for each in self.bound if not ip_address(each).is_unspecified]
+        if not self.local and _NAME.fullmatch(hostname := socket.gethostname().lower()):
+            own.append(hostname)
+        return (*own, *(str(_parsed(name) or name) for name in self.names))
+
+
+async def listen(https: "HttpsServer", addresses: tuple[str, ...], port: int, otherwise: str) -> int:
+    """On one port of every address; which one. Raises MachineError, with the command that may do."""
+    from podfit.net.http_server import PortInUse
+
+    for address in addresses:
+        try:
+            port = await https.listen(address, port)
+        except PortInUse as error:
+            fix = (f"or take any free port:  {otherwise}",)
+            raise MachineError(f"port {port} on {address} is in use by another program", fix=fix) from error
+        except OSError as error:
+            raise MachineError(f"cannot listen on {address}: {error}") from error
+    return port
+
+
+def url(address: str, port: int) -> str:
+    return f"https://[{address}]:{port}" if ":" in address else f"https://{address}:{port}"
+
+
+def listening(bind: tuple[str, ...], advertise: str, names: tuple[str, ...]) -> Listening:
+    """As the flags say it; addresses and names may be given several times, or separated by commas."""
+    bound = _parts(bind) or (LOOPBACK,)
+    return Listening(bind=bound, advertise=advertise, names=tuple(name.lower() for name in _parts(names)))
+
+
+def _parts(given: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(part for each in given for part in each.split(",") if part)
+
+
+def _parsed(text: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(text)
+    except ValueError:
+        return None
+
+
+def _address(flag: str, text: str) -> IPv4Address | IPv6Address:
+    found = _parsed(text)
+    if found is None:
+        raise UsageError(f"{flag} {text!r} is not an IP address")
+    return found

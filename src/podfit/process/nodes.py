@@ -1,0 +1,255 @@
+"""A node of the cluster: the runtime it stands on, its kubelet, and how to take both down."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from podfit.api.core.nodes import Node
+from podfit.client.rest import Client
+from podfit.client.transport import Local
+from podfit.core.clock import Clock
+from podfit.kubelet.cgroup.protocol import Cgroups
+from podfit.kubelet.kubelet import Kubelet
+from podfit.kubelet.managers.config import ManagerError
+from podfit.kubelet.node.pressure import MachineSignals, observe_nothing
+from podfit.kubelet.runtime import images
+from podfit.kubelet.runtime.archives import Importer
+from podfit.kubelet.runtime.containerd import Containerd, ContainerdFailed
+from podfit.kubelet.runtime.errors import CRIError
+from podfit.kubelet.runtime.protocol import Runtime
+from podfit.kubelet.runtime.shims import LeakedShims
+from podfit.kubelet.volumes.mounter import DirectoryMounter, TmpfsMounter
+from podfit.net.wire import Handler, Identity
+from podfit.process.errors import MachineError
+from podfit.process.kubelet_config import kubelet_config, node_machine
+from podfit.process.options import NodeKind, NodeOptions
+from podfit.process.process import RunningNode
+from podfit.process.runtime import Footing, containerd_failed
+
+log = logging.getLogger(__name__)
+
+READY_SECONDS = 30.0
+STEP = 0.01
+SHIM_SECONDS = 15.0
+
+
+class Machinery(msgspec.Struct, frozen=True):
+    """What a kubelet drives. `containerd` is set where it is our own child."""
+
+    runtime: Runtime
+    cgroups: Cgroups
+    detail: str
+    containerd: Containerd | None = None
+
+
+async def real_machinery(stands_on: Footing, options: NodeOptions, clock: Clock) -> Machinery:
+    """Wait for our own containerd, or connect to the runtime that was named. Raises MachineError."""
+    found, containerd = stands_on.cgroups, stands_on.containerd
+    if containerd is None:
+        runtime = _cri(Path(options.runtime_endpoint))
+        return Machinery(runtime, found.cgroups, await _described(runtime, found.described))
+    try:
+        await containerd.start()
+    except ContainerdFailed as error:
+        raise containerd_failed(options.data, containerd, error) from error
+    runtime = _cri(containerd.places.socket, containerd.importer)
+    try:
+        await _until_ready(runtime, containerd, clock)
+        await _load_built_in(runtime, containerd.places.root / "images")
+        return Machinery(runtime, found.cgroups, await _described(runtime, found.described), containerd)
+    except MachineError:
+        await _give_up(Machinery(runtime, found.cgroups, "", containerd))
+        raise
+
+
+async def _give_up(machinery: Machinery) -> None:
+    """What cannot be used is not left running, unless it does not say whether containers are on it."""
+    try:
+        await release(machinery, end=True)
+    except CRIError as error:
+        log.warning("containerd is left as it is error=%s", error)
+
+
+def _cri(socket: Path, importer: Importer | None = None) -> Runtime:
+    from podfit.kubelet.runtime.cri.client import CRIRuntime
+
+    return CRIRuntime(socket, importer)
+
+
+async def _described(runtime: Runtime, cgroups: str) -> str:
+    try:
+        version = await runtime.version()
+    except CRIError as error:
+        raise MachineError(f"the container runtime does not answer: {error}") from error
+    return f"{version.runtime_name} {version.runtime_version}, {cgroups}"
+
+
+async def _until_ready(runtime: Runtime, containerd: Containerd, clock: Clock) -> None:
+    """containerd takes connections before it has its containers together again; until then it refuses every call."""
+    deadline = clock.monotonic() + READY_SECONDS
+    while True:
+        try:
+            if (await runtime.status()).runtime_ready:
+                return
+        except CRIError as error:
+            if clock.monotonic() > deadline:
+                raise MachineError(f"containerd is not ready after {READY_SECONDS:.0f} s: {error}") from error
+        await containerd.revive()
+        await clock.sleep(STEP)
+
+
+async def _load_built_in(runtime: Runtime, directory: Path) -> None:
+    """The pause image and busybox, unless this containerd has them from an earlier start."""
+    for name, recipe in images.BUILT_IN.items():
+        try:
+            if await runtime.image_status(name) is None:
+                archive = await asyncio.to_thread(images.archive, recipe(), directory)
+                await runtime.import_archive(archive)
+        except images.MissingProgram as error:
+            raise MachineError(str(error), fix=("install it:  apt-get install busybox-static",)) from error
+        except CRIError as error:
+            raise MachineError(f"cannot load a built-in image: {error}") from error
+
+
+async def release(machinery: Machinery, *, end: bool) -> None:
+    """Let go of the runtime. With `end` our own containerd is stopped, unless something still runs on it: its files
+    hold the containers' file systems, so it has to be the last to go."""
+    try:
+        if end and machinery.containerd is not None and not await machinery.runtime.list_sandboxes():
+            await machinery.containerd.stop()
+    finally:
+        await machinery.runtime.close()
+
+
+def simulated_machinery(clock: Clock) -> Machinery:
+    from podfit.kubelet.cgroup.memory import MemoryCgroups
+    from podfit.kubelet.runtime.simulated import SimulatedRuntime
+
+    cgroups = MemoryCgroups()
+    return Machinery(SimulatedRuntime(clock, cgroups), cgroups, "containers do not run")
+
+
+def local_client(name: str, api: Handler) -> Client:
+    """As the node, to an API server in this process."""
+    identity = Identity(f"system:node:{name}", ("system:nodes", "system:authenticated"))
+    return Client(Local(api, identity), user_agent="kubelet")
+
+
+async def wait_until_ready(client: Client, name: str) -> None:
+    node = await client.get(Node, name)
+    if _is_ready(node):
+        return
+    version = node.metadata.resource_version
+    async for event in client.watch(Node, resource_version=version, fields=f"metadata.name={name}"):
+        if event.type != "BOOKMARK" and _is_ready(event.object):
+            return
+
+
+async def pressures(client: Client, name: str) -> list[str]:
+    """`DiskPressure: kubelet has disk pressure`, for each condition that is true and should not be."""
+    node = await client.get(Node, name)
+    found = [each for each in node.status.conditions if each.type.endswith("Pressure") and each.status == "True"]
+    return [f"{each.type}: {each.message}" for each in found]
+
+
+def _is_ready(node: Node) -> bool:
+    return any(each.type == "Ready" and each.status == "True" for each in node.status.conditions)
+
+
+async def end_leaked_shims(runtime: Runtime, containerd: Containerd, clock: Clock) -> None:
+    """Until cancelled. The sandboxes are asked for before the processes are looked at: one that comes in between has a
+    shim that is seen for the first time.
+    """
+    leaked = LeakedShims(containerd.places.socket)
+    while True:
+        try:
+            known = {sandbox.id for sandbox in await runtime.list_sandboxes()}
+        except CRIError as error:
+            log.debug("not looking for leaked shims error=%s", error)
+        else:
+            await asyncio.to_thread(leaked.look, known)
+        await clock.sleep(SHIM_SECONDS)
+
+
+class ClusterNode:
+    """One node, whose containers find the API server at `api_server`. `handler` is its kubelet's server, which listens
+    at `port` of `address` where there is one. `client` speaks as the node.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        kind: NodeKind,
+        machinery: Machinery,
+        options: NodeOptions,
+        client: Client,
+        clock: Clock,
+        *,
+        api_server: str,
+        address: str = "",
+        port: int = 0,
+    ) -> None:
+        self.name = name
+        self.kind = kind
+        self._clock = clock
+        self.machinery = machinery
+        simulated = kind is NodeKind.SIMULATED
+        config = kubelet_config(name, options, simulated=simulated, api_server=api_server, address=address, port=port)
+        try:
+            self._kubelet = Kubelet(
+                client=client,
+                runtime=machinery.runtime,
+                cgroups=machinery.cgroups,
+                config=config,
+                machine=node_machine(config, machinery.cgroups, options),
+                clock=clock,
+                mounter=DirectoryMounter() if simulated else TmpfsMounter(),
+                runtime_name="simulated" if simulated else "containerd",
+                observe=observe_nothing
+                if simulated
+                else MachineSignals(nodefs=config.root, imagefs=options.data.containerd),
+            )
+        except ManagerError as error:
+            raise MachineError(str(error)) from error
+        self._watching: list[asyncio.Task[None]] = []
+
+    @property
+    def cgroups(self) -> Cgroups:
+        return self.machinery.cgroups
+
+    @property
+    def handler(self) -> Handler:
+        return self._kubelet.handler
+
+    def running(self) -> RunningNode:
+        """What the state file says of it."""
+        containerd = self.machinery.containerd
+        return RunningNode(
+            name=self.name,
+            kind=str(self.kind),
+            detail=self.machinery.detail,
+            runtime_endpoint=str(containerd.places.socket) if containerd else "",
+            cgroup_root=self.cgroups.layout.root,
+            containerd_pid=containerd.pid if containerd else 0,
+        )
+
+    async def start(self, changed: Callable[[], None]) -> None:
+        """`changed` is called when `running` says something else."""
+        containerd = self.machinery.containerd
+        if containerd is not None:
+            self._watching = [
+                asyncio.create_task(containerd.watch(changed), name="containerd"),
+                asyncio.create_task(end_leaked_shims(self.machinery.runtime, containerd, self._clock), name="shims"),
+            ]
+        await self._kubelet.start()
+
+    async def stop(self, *, pods: bool, runtime: bool) -> None:
+        """With `runtime` our own containerd ends as well, if nothing runs on it any more."""
+        await self._kubelet.stop(stop_pods=pods)
+        for task in self._watching:
+            task.cancel()
+        await asyncio.gather(*self._watching, return_exceptions=True)
+        await release(self.machinery, end=runtime)

@@ -1,0 +1,49 @@
+"""Clusters that run on other data directories: of every `podfit up` among the processes, the directory it was given."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from podfit.process.errors import MachineError
+from podfit.process.layout import DataDir
+from podfit.process.process import running
+
+PROGRAMS = ("podfit", "podfit.cli")
+VERBS = ("up", "apiserver")
+
+
+def others(data: DataDir) -> tuple[str, ...]:
+    """Directories, without the one that is given. Of processes that may not be looked at nothing is known."""
+    found = {root for root in _named() if root != data.root}
+    return tuple(sorted(str(root) for root in found if _runs(root)))
+
+
+def _runs(root: Path) -> bool:
+    try:
+        return running(DataDir(root)) is not None
+    except MachineError:
+        return False
+
+
+def _named() -> Iterator[Path]:
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes().decode(errors="replace").rstrip("\0").split("\0")
+            if (options := _options(words)) is not None:
+                yield _directory(options, (process / "cwd").readlink())
+        except OSError:  # it has ended, or belongs to somebody else
+            continue
+
+
+def _options(words: Sequence[str]) -> Sequence[str] | None:
+    """What follows `podfit up`; None for another program."""
+    for index, word in enumerate(words[1:4], start=1):
+        if word in VERBS and Path(words[index - 1]).name in PROGRAMS:
+            return words[index + 1 :]
+    return None
+
+
+def _directory(options: Sequence[str], where: Path) -> Path:
+    for option, value in zip(options, (*options[1:], ""), strict=True):
+        if option == "--data" or option.startswith("--data="):
+            return where / (value if option == "--data" else option.removeprefix("--data="))
+    return DataDir.at(None).root

@@ -1,0 +1,124 @@
+"""Stopping what runs on a data directory, whoever started it and however it ended.
+
+A living `podfit up` is asked to stop everything, as Ctrl-C would. What a killed one left behind, containerd and
+containers, is found by the data directory and taken down here. Either way the machine is looked at afterwards.
+"""
+
+import asyncio
+import logging
+import os
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+from podfit.client.kubeconfig_edit import remove
+from podfit.core.clock import Clock
+from podfit.kubelet.cgroup.detect import detect
+from podfit.kubelet.cgroup.protocol import CgroupError
+from podfit.kubelet.pods.ender import remove_cgroup
+from podfit.kubelet.runtime.errors import CRIError
+from podfit.kubelet.volumes.mounter import TmpfsMounter
+from podfit.net.system import SystemClock
+from podfit.process.errors import MachineError
+from podfit.process.layout import DataDir
+from podfit.process.leftovers import Traces
+from podfit.process.options import NodeKind
+from podfit.process.process import Process, RunningNode, Unrecorded, UpState, exclusive, read_state, running
+from podfit.process.runtime import cgroup_layout, private_containerd
+
+log = logging.getLogger(__name__)
+
+STOP_SECONDS = 60.0
+STEP = 0.05
+
+
+async def stop_everything(data: DataDir, *, announce: Callable[[str], None]) -> None:
+    """Raises MachineError when a running cluster does not end, LeftBehind when something of it stays all the same."""
+    clock, traces = SystemClock(), Traces(data)
+    process, nodes = _running_process(data)
+    present = traces.look()
+    if process is not None:
+        await _ask_to_stop(process, clock)
+        await traces.verify(clock)
+        announce(f"stopped podfit (pid {process.pid}){_with(nodes)}")
+        return
+    left = read_state(data)
+    if left is None and not present:
+        announce(f"nothing runs on {data.root}")
+        return
+    with exclusive(data):
+        await _take_down(data, left, clock)
+        if left is not None and left.context:
+            remove(Path(left.kubeconfig), left.context)
+        data.state.unlink(missing_ok=True)
+    await traces.verify(clock)
+    who = f"an earlier podfit (pid {left.pid})" if left is not None else "an earlier podfit"
+    announce(f"took down what {who} had left on {data.root}")
+
+
+def _running_process(data: DataDir) -> tuple[Process | None, tuple[RunningNode, ...]]:
+    """Of the cluster that runs on the directory, also when its state file is lost; what is known of its nodes."""
+    try:
+        state = running(data)
+    except Unrecorded as cluster:
+        return cluster.process, ()
+    return (Process(state.pid, state.start_ticks), state.nodes) if state is not None else (None, ())
+
+
+def _with(nodes: tuple[RunningNode, ...]) -> str:
+    """What else has stopped: simulated nodes have no containers, and a runtime that was given goes on."""
+    if any(node.containerd_pid for node in nodes):
+        return ", its containers and its containerd"
+    if any(node.kind == NodeKind.REAL for node in nodes):
+        return " and its containers"
+    if nodes:
+        return f" and its simulated {'node' if len(nodes) == 1 else 'nodes'}"
+    return ""
+
+
+async def _ask_to_stop(process: Process, clock: Clock) -> None:
+    try:
+        os.kill(process.pid, signal.SIGINT)
+    except PermissionError as error:
+        raise MachineError(f"podfit (pid {process.pid}) belongs to another user: you may not stop it") from error
+    deadline = clock.monotonic() + STOP_SECONDS
+    while process.alive():
+        if clock.monotonic() > deadline:
+            raise MachineError(
+                f"podfit (pid {process.pid}) has not stopped after {STOP_SECONDS:.0f} s", fix=("see its log",)
+            )
+        await asyncio.sleep(STEP)
+
+
+async def _take_down(data: DataDir, left: UpState | None, clock: Clock) -> None:
+    if left is not None and left.external_runtime:
+        await _remove_sandboxes(Path(left.external_runtime))
+    elif os.geteuid() == 0 and data.containerd.exists() and shutil.which("containerd"):
+        containerd = private_containerd(data, clock)
+        await containerd.start()
+        await _remove_sandboxes(containerd.places.socket)
+        await containerd.stop()
+    else:
+        return
+    layout = cgroup_layout(data)
+    try:
+        await remove_cgroup(detect(layout).cgroups, layout.prefix, clock.sleep)
+    except CgroupError as error:
+        log.warning("cannot remove cgroups path=%s error=%s", layout.prefix, error)
+    TmpfsMounter().unmount_below(data.root / "kubelet")
+
+
+async def _remove_sandboxes(socket: Path) -> None:
+    """All of them: a CRI runtime belongs to one kubelet."""
+    from podfit.kubelet.runtime.cri.client import CRIRuntime
+
+    runtime = CRIRuntime(socket)
+    try:
+        for sandbox in await runtime.list_sandboxes():
+            await runtime.stop_sandbox(sandbox.id)
+            await runtime.remove_sandbox(sandbox.id)
+    except CRIError as error:
+        raise MachineError(f"the container runtime at {socket} does not answer: {error}") from error
+    finally:
+        await runtime.close()

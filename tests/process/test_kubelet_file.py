@@ -1,0 +1,118 @@
+"""A KubeletConfiguration: what it says is done, and what would not be done is refused by name."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from podfit.cli.node_flags import NodeFlags
+from podfit.process.errors import UsageError
+from podfit.process.kubelet_file import MOST_BYTES, KubeletFile, read
+from podfit.process.options import CpuPolicy, KubeletOptions, MemoryPolicy, MemoryReservation, SwapBehavior
+
+HEAD = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
+
+
+def config(tmp_path: Path, **fields: Any) -> KubeletFile:
+    path = tmp_path / "kubelet.yaml"
+    path.write_text(yaml.safe_dump(HEAD | fields))
+    return read(path)
+
+
+def test_an_empty_file_says_nothing(tmp_path: Path) -> None:
+    assert config(tmp_path).options() == KubeletOptions()
+
+
+def test_upstreams_fields(tmp_path: Path) -> None:
+    found = config(
+        tmp_path,
+        address="10.0.0.1",
+        port=10251,
+        readOnlyPort=0,
+        staticPodPath="/etc/manifests",
+        containerRuntimeEndpoint="unix:///run/containerd/containerd.sock",
+        serverTLSBootstrap=True,
+        rotateCertificates=True,
+        authentication={
+            "x509": {"clientCAFile": "/ca.crt"},
+            "anonymous": {"enabled": False},
+            "webhook": {"enabled": True},
+        },
+        authorization={"mode": "Webhook"},
+        evictionHard={"memory.available": "100Mi", "nodefs.available": "10%"},
+        cpuManagerPolicy="static",
+        reservedSystemCPUs="0-1",
+        memoryManagerPolicy="Static",
+        reservedMemory=[{"numaNode": 0, "limits": {"memory": "1Gi"}}],
+        memorySwap={"swapBehavior": "LimitedSwap"},
+        memoryThrottlingFactor=0.8,
+        memoryReservationPolicy="TieredReservation",
+        featureGates={"MemoryQoS": True},
+    )
+    assert found.options() == KubeletOptions(
+        cpu_manager_policy=CpuPolicy.STATIC,
+        reserved_cpus="0-1",
+        memory_manager_policy=MemoryPolicy.STATIC,
+        reserved_memory="0:memory=1Gi",
+        swap_behavior=SwapBehavior.LIMITED,
+        pod_manifest_path="/etc/manifests",
+        eviction_hard="memory.available<100Mi,nodefs.available<10%",
+        memory_throttling_factor=0.8,
+        memory_reservation_policy=MemoryReservation.TIERED,
+    )
+    assert (found.address, found.port, found.gates) == ("10.0.0.1", 10251, "MemoryQoS=true")
+    assert found.authentication.x509.client_ca_file == "/ca.crt"
+
+
+def test_flags_count_more(tmp_path: Path) -> None:
+    said = config(tmp_path, evictionHard={"memory.available": "1Gi"}, reservedSystemCPUs="0").options()
+    options = NodeFlags(eviction_hard="").over(said)
+    assert (options.eviction_hard, options.reserved_cpus) == ("", "0")
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"readOnlyPort": 10255}, "readOnlyPort: there is no port without authorization; leave it 0"),
+        ({"kubeReserved": {"cpu": "1"}}, "unknown field `kubeReserved`"),
+        ({"authentication": {"anonymous": {"enabled": True}}}, "authentication.anonymous.enabled: every caller"),
+        ({"authentication": {"webhook": {"enabled": False}}}, "authentication.webhook.enabled: tokens are checked"),
+        ({"authentication": {"x509": {"ca": "x"}}}, "unknown field `ca`"),
+        ({"authorization": {"mode": "AlwaysAllow"}}, "authorization.mode: only Webhook"),
+        ({"rotateCertificates": False}, "rotateCertificates: certificates are always renewed"),
+        ({"tlsCertFile": "/a"}, "tlsCertFile and tlsPrivateKeyFile belong together"),
+        ({"serverTLSBootstrap": False}, "serverTLSBootstrap: false needs tlsCertFile and tlsPrivateKeyFile"),
+        ({"serverTLSBootstrap": True, "tlsCertFile": "/a", "tlsPrivateKeyFile": "/b"}, "which?"),
+        ({"cpuManagerPolicy": "dynamic"}, "$.cpuManagerPolicy"),
+        ({"port": "10250"}, "$.port"),
+        ({"kind": "KubeProxyConfiguration"}, "it has to be apiVersion kubelet.config.k8s.io/v1beta1"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, fields: dict[str, Any], why: str) -> None:
+    with pytest.raises(UsageError) as error:
+        config(tmp_path, **fields)
+    assert why in error.value.message
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "Expected `object`, got `null`"),
+        (b"- 1\n", "Expected `object`, got `array`"),
+        (b"a: [", "is not YAML"),
+        (b"\x00\xff", "is not YAML"),
+        (b"#" * (MOST_BYTES + 1), "is larger than"),
+    ],
+)
+def test_what_is_no_configuration(tmp_path: Path, content: bytes, why: str) -> None:
+    path = tmp_path / "kubelet.yaml"
+    path.write_bytes(content)
+    with pytest.raises(UsageError) as error:
+        read(path)
+    assert why in error.value.message
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be read"):
+        read(tmp_path / "no")

@@ -1,0 +1,69 @@
+"""A node whose runtime turns out to be of no use: it is not left running, and what runs on it is not taken away."""
+
+from pathlib import Path
+
+import pytest
+
+from podfit.kubelet.cgroup.memory import MemoryCgroups
+from podfit.kubelet.runtime.containerd import Places
+from podfit.kubelet.runtime.errors import CRIError
+from podfit.process import nodes
+from podfit.process.errors import MachineError
+from support.clock import FakeClock
+
+
+class Runtime:
+    """Ready, and without a way to load an image."""
+
+    runtime_ready = True
+
+    def __init__(self, sandboxes: list[str] | None) -> None:
+        self.sandboxes, self.closed = sandboxes, False
+
+    async def status(self) -> "Runtime":
+        return self
+
+    async def image_status(self, name: str) -> None:
+        raise CRIError(f"{name}: no space left on device")
+
+    async def list_sandboxes(self) -> list[str]:
+        if self.sandboxes is None:
+            raise CRIError("shutting down")
+        return self.sandboxes
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+class Containerd:
+    importer = None
+
+    def __init__(self, root: Path) -> None:
+        self.places, self.stopped = Places(root), False
+
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None:
+        self.stopped = True
+
+
+class Found:
+    cgroups, described = MemoryCgroups(), "cgroup v1"
+
+
+class Footing:
+    cgroups = Found()
+
+    def __init__(self, root: Path) -> None:
+        self.containerd = Containerd(root)
+
+
+@pytest.mark.parametrize(("sandboxes", "stopped"), [([], True), (["one"], False), (None, False)])
+async def test_a_containerd_that_cannot_be_used_is_ended_unless_something_may_run_on_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandboxes: list[str] | None, stopped: bool
+) -> None:
+    runtime, stands_on = Runtime(sandboxes), Footing(tmp_path)
+    monkeypatch.setattr(nodes, "_cri", lambda *_: runtime)
+    with pytest.raises(MachineError, match="no space left on device"):
+        await nodes.real_machinery(stands_on, None, FakeClock())  # type: ignore[arg-type]
+    assert (stands_on.containerd.stopped, runtime.closed) == (stopped, True)
