@@ -19,7 +19,7 @@ TESTS = Path(__file__).parent.parent
 CHECKLIST = TESTS.parent / "docs" / "checklist.toml"
 WORST_FIRST = ("failed", "skipped", "passed")
 SHOWN_TESTS = 3
-ID = re.compile(r"[RH]-\d+")
+ID = re.compile(r"[RHV]-\d+")
 
 
 @dataclass(frozen=True)

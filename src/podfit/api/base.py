@@ -75,6 +75,7 @@ WIDE = frozenset(
         "maxItems",
         "maxLength",
         "maxProperties",
+        "memoryAggregationIntervalCount",
         "minItems",
         "minLength",
         "minProperties",
@@ -90,6 +91,7 @@ WIDE = frozenset(
         "supplementalGroups",
         "terminationGracePeriodSeconds",
         "tolerationSeconds",
+        "totalSamplesCount",
         "uid",
     )
 )

@@ -1,0 +1,27 @@
+"""The feature gates of the Vertical Pod Autoscaler, which are not those of Kubernetes; all are off unless named."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+
+class Gates(
+    msgspec.Struct,
+    frozen=True,
+    rename={"cpu_startup_boost": "CPUStartupBoost", "in_place": "InPlace", "per_vpa_config": "PerVPAConfig"},
+):
+    cpu_startup_boost: bool = False
+    in_place: bool = False
+    per_vpa_config: bool = False
+
+    @staticmethod
+    def of(named: Mapping[str, bool]) -> "Gates":
+        """By upstream's names. ValueError for one that there is not."""
+        known = {each.encode_name: each.name for each in msgspec.structs.fields(Gates)}
+        for name in named:
+            if name not in known:
+                raise ValueError(f"unrecognized feature gate: {name} (known: {', '.join(sorted(known))})")
+        return Gates(**{known[name]: on for name, on in named.items()})
+
+
+NO_GATES = Gates()

@@ -1,0 +1,78 @@
+"""What a VPA says of itself and of a container, with the defaults that its API leaves to the reader."""
+
+from podfit.api.autoscaling_k8s.v1 import (
+    ContainerResourcePolicy,
+    GenericStartupBoost,
+    PodResourcePolicy,
+    RecommendedContainerResources,
+    RecommendedPodResources,
+    VerticalPodAutoscaler,
+)
+from podfit.core.resources import CPU, MEMORY
+
+OFF, INITIAL, RECREATE, AUTO = "Off", "Initial", "Recreate", "Auto"
+IN_PLACE, IN_PLACE_OR_RECREATE = "InPlace", "InPlaceOrRecreate"
+UPDATE_MODES = (AUTO, IN_PLACE, IN_PLACE_OR_RECREATE, INITIAL, OFF, RECREATE)
+ACTIVE_MODES = (RECREATE, IN_PLACE_OR_RECREATE, IN_PLACE)
+"""Those in which running pods are changed."""
+EVERY_CONTAINER = "*"
+REQUESTS_AND_LIMITS, REQUESTS_ONLY = "RequestsAndLimits", "RequestsOnly"
+RESOURCES = (CPU, MEMORY)
+"""What is recommended, in this order."""
+DEFAULT_RECOMMENDER = "default"
+
+
+def update_mode(vpa: VerticalPodAutoscaler) -> str:
+    """Recreate when it is not given, and for Auto, which is its older name (V-007)."""
+    policy = vpa.spec.update_policy
+    mode = (policy.update_mode if policy else None) or RECREATE
+    return RECREATE if mode == AUTO else mode
+
+
+def policy_of(policy: PodResourcePolicy | None, container: str) -> ContainerResourcePolicy | None:
+    """The first entry of the container's name; else the last that is for every container."""
+    entries = policy.container_policies if policy else ()
+    named = next((each for each in entries if each.container_name == container), None)
+    return named or next((each for each in reversed(entries) if each.container_name == EVERY_CONTAINER), None)
+
+
+def is_off(policy: ContainerResourcePolicy | None) -> bool:
+    """Whether a container is to be left alone."""
+    return policy is not None and policy.mode == OFF
+
+
+def controlled_resources(policy: ContainerResourcePolicy | None) -> tuple[str, ...]:
+    return RESOURCES if policy is None or policy.controlled_resources is None else policy.controlled_resources
+
+
+def scales_limits(policy: ContainerResourcePolicy | None) -> bool:
+    """Whether limits follow the requests."""
+    return policy is None or policy.controlled_values != REQUESTS_ONLY
+
+
+def boost_of(vpa: VerticalPodAutoscaler, container: str) -> GenericStartupBoost | None:
+    """The startup boost of a container's CPU: its own, else the VPA's; one that does not name the CPU is none."""
+    policy = policy_of(vpa.spec.resource_policy, container)
+    if is_off(policy):
+        return None
+    own = policy.startup_boost if policy else None
+    boost = own if own is not None else vpa.spec.startup_boost
+    return boost.cpu if boost else None
+
+
+def boosts(vpa: VerticalPodAutoscaler) -> bool:
+    """Whether any container may be boosted."""
+    policy = vpa.spec.resource_policy
+    every = [vpa.spec.startup_boost, *(each.startup_boost for each in (policy.container_policies if policy else ()))]
+    return any(each is not None and each.cpu is not None for each in every)
+
+
+def recommended(recommendation: RecommendedPodResources | None, container: str) -> RecommendedContainerResources | None:
+    found = recommendation.container_recommendations if recommendation else ()
+    return next((each for each in found if each.container_name == container), None)
+
+
+def is_for(vpa: VerticalPodAutoscaler, recommender: str) -> bool:
+    """Whether a recommender of this name serves the VPA: the default one also serves those that name none (V-045)."""
+    named = [each.name for each in vpa.spec.recommenders]
+    return recommender in named if named else recommender == DEFAULT_RECOMMENDER
