@@ -13,6 +13,8 @@ from pathlib import Path
 RUNTIME_PROCESSES = ("containerd", "podfit", "pause", "catatonit")
 SESSION = "PODFIT_TEST_SESSION"
 BESIDE = "PODFIT_TESTS_BESIDE_NODE"
+NAMESPACES = "/run/netns"
+"""The folder of network namespaces: the first `ip netns add` on a machine mounts it for good."""
 
 
 def begin_session() -> None:
@@ -36,7 +38,7 @@ class Snapshot:
             return Snapshot(frozenset(_processes()), *[frozenset[str]()] * (len(fields(Snapshot)) - 1))
         return Snapshot(
             processes=frozenset(_processes()),
-            mounts=frozenset(line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()),
+            mounts=frozenset(_mounts()),
             cgroups=frozenset(str(path) for path in Path("/sys/fs/cgroup").rglob("*podfit*") if path.is_dir()),
             namespaces=frozenset(_names(Path("/var/run/netns"))),
             links=frozenset(_names(Path("/sys/class/net"))),
@@ -67,6 +69,10 @@ def _processes() -> list[str]:
         if program.startswith(RUNTIME_PROCESSES) or " -m podfit.cli " in command:
             found.append(f"{path.parent.name} {command}")
     return found
+
+
+def _mounts() -> set[str]:
+    return {line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()} - {NAMESPACES}
 
 
 def _names(directory: Path) -> list[str]:
