@@ -122,6 +122,13 @@ async def test_why_a_pod_differs(document: dict[str, Any], pods: tuple[dict[str,
     assert why in (await asked(cluster(document, *pods))).stands[0].why
 
 
+async def test_a_target_in_the_spec_that_the_node_has_not_granted_is_not_reached() -> None:
+    found = await asked(cluster(vpa("InPlace"), pod("web-1", cpu="700m", allocated="500m", conditions=[DEFERRED])))
+    (stand,) = found.stands
+    assert (stand.request, stand.stands, stand.why) == ("500m", BELOW, "a resize is deferred: no room")
+    assert not found.good
+
+
 async def test_pods_within_the_bounds_are_where_they_may_be() -> None:
     found = await asked(cluster(vpa(), pod("web-1", cpu="650m"), pod("web-2", cpu="700m")))
     assert ([each.stands for each in found.stands], found.good) == ([WITHIN], True)

@@ -1,24 +1,65 @@
-"""docs/answers.md shows what the commands print: its examples of plan, why and export are run on a simulated node."""
+"""docs/answers.md shows what the commands print: its examples are typed as they stand, in a pipe and in terminals.
 
+What the API and the nodes have a part in happens on a simulated node. Usage and recommendations come from a server that
+tells them, because no container runs on such a node.
+"""
+
+import asyncio
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from support.up import PODFIT, Up, run
+from answers.conversation import METRICS, PODS, Conversation
+from answers.conversation import pod as told_pod
+from answers.test_top import DEPLOYMENT, PROXY, VPAS, metrics, quota, with_vpa
+from answers.test_why_vpa import recommended, vpa
+from cli.test_questions import kubeconfig
+from support.pages import FORMS, Command, Form, Shell, amiss, fits
+from support.up import Up
 
-PAGE = Path(__file__).parents[2] / "docs/answers.md"
-RUN = re.compile(r"(?<=deferred for )\S+|(?<=deferred)   \S+ +|(?<=v1\.36\.2)\+podfit[^, ]*")
+PAGE = (Path(__file__).parents[2] / "docs/answers.md").read_text()
+AGE = re.compile(r"(?<=deferred for )\S+|(?<=deferred)   \S+ +|(?<=after )[0-9.]+(?= s)|(?<=updated   )\S+(?= ago)")
+"""What differs from run to run."""
+PLAN = "podfit plan pod/web --cpu 700m --memory 128Mi"
+WHY, WHY_ALL = "podfit why pod/web", "podfit why -A"
+WHY_VPA, TOP = "podfit why vpa/web", "podfit top --sort memory%"
+RESIZE = "podfit resize deployment/web --cpu 700m --wait --timeout 2"
+TEMPLATE = "podfit resize deployment/web --cpu 700m --also-template"
+EXPORT, EXPORTED = "podfit export deployment/web > overlays/prod/sizes.yaml", "cat overlays/prod/sizes.yaml"
+DRIFT = "kustomize build overlays/prod | podfit export deployment/web --drift -f -"
+RECOMMENDED_AT = "2026-11-22T00:50:00Z"
+NO_CPU = "Node didn't have enough resource: cpu, requested: 700, used: 3500, capacity: 4000"
+WAITS = {"type": "PodResizePending", "status": "True", "reason": "Deferred", "message": NO_CPU}
 
 
-def example(command: str) -> str:
-    """What the page prints below a command."""
-    _, found, rest = PAGE.read_text().partition(f"$ {command}\n")
+def example(command: str) -> Command:
+    """A command of the page, and what it prints below it."""
+    _, found, rest = PAGE.partition(f"$ {command}\n")
     assert found, f"docs/answers.md does not show {command}"
-    return re.split(r"^(?:\$ |```)", rest, maxsplit=1, flags=re.MULTILINE)[0]
+    return Command(command, re.split(r"^(?:\$ |```)", rest, maxsplit=1, flags=re.MULTILINE)[0])
+
+
+def test_every_example_is_typed() -> None:
+    typed = {PLAN, WHY, WHY_ALL, WHY_VPA, TOP, RESIZE, TEMPLATE, EXPORT, EXPORTED, DRIFT}
+    assert set(re.findall(r"^\$ (.*)$", PAGE, re.MULTILINE)) == typed
+
+
+def shows(shell: Shell, *commands: str, code: int = 0, forms: Sequence[Form] = FORMS) -> None:
+    """In each form the commands print what the page says, and the last has this exit code."""
+    examples = [example(each) for each in commands]
+    for form in forms:
+        *told, ended = shell.types([*examples, Command("echo $?", "")], form)
+        assert ended.strip() == str(code), told
+        for each, said in zip(examples, told, strict=True):
+            expected, said = AGE.sub(" ", each.printed), AGE.sub(" ", said)
+            if form.columns:
+                assert amiss(form, expected, said) == [], f"{each.text} prints, {form}\n{said}"
+            else:
+                assert fits(expected, said), f"{each.text} prints\n{said}"
 
 
 def pod(name: str, cpu: str, *, limited: bool = False, **labels: str) -> dict[str, Any]:
@@ -26,25 +67,61 @@ def pod(name: str, cpu: str, *, limited: bool = False, **labels: str) -> dict[st
     policy = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
     resources = {"requests": requests, "limits": requests} if limited else {"requests": requests}
     container = {"name": "app", "image": "web:1", "resources": resources, "resizePolicy": policy}
+    spec = {"terminationGracePeriodSeconds": 1, "containers": [container]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels}, "spec": spec}
+
+
+def workload(kind: str, name: str, owner: dict[str, Any] | None = None) -> dict[str, Any]:
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": pod("web", "500m")["spec"]}
     return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "labels": labels},
-        "spec": {"containers": [container]},
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"name": name, "labels": labels, **owned_by(owner)},
+        "spec": {"selector": {"matchLabels": labels}, "replicas": 0, "template": template},
     }
 
 
-@pytest.fixture
-def page(tmp_path: Path) -> Iterator["Page"]:
-    up = Up(tmp_path / "cluster")
+def owned_by(owner: dict[str, Any] | None) -> dict[str, Any]:
+    if owner is None:
+        return {}
+    reference = {name: owner[name] for name in ("apiVersion", "kind")} | {"controller": True}
+    return {"ownerReferences": [reference | {name: owner["metadata"][name] for name in ("name", "uid")}]}
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    """A reader with kustomize, which kubectl has in it."""
+    home = tmp_path_factory.mktemp("answers")
+    (home / "overlays/prod").mkdir(parents=True)
+    (home / "overlays/prod/kustomization.yaml").write_text("resources: [web.yaml]\n")
+    (home / "overlays/prod/web.yaml").write_text(json.dumps(workload("Deployment", "web")))
+    (home / "kustomize").write_text('#!/bin/sh\nexec kubectl kustomize "$2"\n')
+    (home / "kustomize").chmod(0o755)
+    return Shell(home, search=(home,), KUBECONFIG=str(home / "kubeconfig"))
+
+
+@pytest.fixture(scope="module")
+def running(shell: Shell, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    up = Up(tmp_path_factory.mktemp("cluster"))
     up.start(node="simulated")
+    (shell.home / "kubeconfig").write_bytes(up.kubeconfig.read_bytes())
     try:
-        yield Page(up)
+        yield up
     finally:
         up.down()
 
 
-class Page:
+@pytest.fixture
+def node(running: Up) -> Iterator["Node"]:
+    node = Node(running)
+    yield node
+    node.clear()
+
+
+class Node:
+    """A cluster with one node, and what a test puts into it."""
+
     def __init__(self, up: Up) -> None:
         self.up = up
 
@@ -53,68 +130,115 @@ class Page:
         names = [f"pod/{each['metadata']['name']}" for each in objects if each["kind"] == "Pod"]
         self.up.ok("wait", "--for=condition=Ready", *names)
 
+    def clear(self) -> None:
+        self.up.ok("delete", "pod,deployment,replicaset", "--all", "--grace-period=1")
+
     def resized(self, name: str, cpu: str) -> None:
         resources = {"requests": {"cpu": cpu}}
         patch = {"spec": {"containers": [{"name": "app", "resources": resources}]}}
         self.up.ok("patch", "pod", name, "--subresource", "resize", "-p", json.dumps(patch))
 
-    def prints(self, command: str, *, code: int = 0, stdin: str | None = None, typed: str = "") -> None:
-        words = (typed or command).split()[1:]
-        environment = {"KUBECONFIG": str(self.up.kubeconfig), "COLUMNS": "200"}
-        answer = run(PODFIT, *words, stdin=stdin, env=environment)
-        assert answer.code == code, answer.err + answer.out
-        shown = answer.out if ">" not in command else answer.err
-        assert _plain(shown) == _plain(example(command)), f"{command} prints\n{shown}"
-        self.out = answer.out
+    def rolled_out(self) -> None:
+        """A Deployment and its ReplicaSet as their controller would leave them."""
+        self.up.apply(workload("Deployment", "web"))
+        self.up.apply(workload("ReplicaSet", "web-abc", self.up.get("deployment", "web")))
+        seen = {"status": {"observedGeneration": 1}}
+        self.up.ok("patch", "deployment", "web", "--subresource=status", "--type=merge", "-p", json.dumps(seen))
 
 
-def _allocated(pod: dict[str, Any]) -> str:
+def _granted(pod: dict[str, Any]) -> str:
     return str(pod["status"]["containerStatuses"][0]["allocatedResources"]["cpu"])
 
 
-def _plain(text: str) -> str:
-    """Without ages, podfit's own version, and the line `next:`."""
-    lines = [line.rstrip() for line in RUN.sub("", text).strip().splitlines() if not line.startswith("next:")]
-    return "\n".join(lines).strip()
+@pytest.mark.kubectl
+def test_plan(node: Node, shell: Shell) -> None:
+    node.has(pod("web", "500m", limited=True))
+    shows(shell, PLAN)
 
 
 @pytest.mark.kubectl
-def test_plan(page: Page) -> None:
-    page.has(pod("web", "500m", limited=True))
-    page.prints("podfit plan pod/web --cpu 700m --memory 128Mi")
-
-
-@pytest.mark.kubectl
-def test_why(page: Page) -> None:
-    page.has(pod("web", "500m"), pod("big", "3"))
-    page.resized("web", "2")
-    page.up.pod_when(
+def test_why(node: Node, shell: Shell) -> None:
+    node.has(pod("web", "500m"), pod("big", "3"))
+    node.resized("web", "2")
+    node.up.pod_when(
         "web",
         lambda each: any(c["type"] == "PodResizePending" for c in each["status"]["conditions"]),
         "the resize waits",
     )
-    page.prints("podfit why pod/web", code=1)
-    page.prints("podfit why -A", code=1)
+    shows(shell, WHY, WHY_ALL, code=1)
 
 
 @pytest.mark.kubectl
-def test_export(page: Page) -> None:
-    web = pod("web", "500m", app="web")
-    template = {"metadata": {"labels": {"app": "web"}}, "spec": web["spec"]}
-    deployment = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "web"},
-        "spec": {"selector": {"matchLabels": {"app": "web"}}, "replicas": 0, "template": template},
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_resize(form: Form, node: Node, shell: Shell) -> None:
+    pods = [pod(name, "500m", app="web") for name in ("web-1", "web-2")]
+    node.has(workload("Deployment", "web"), *pods, pod("big", "2800m"))
+    shows(shell, RESIZE, code=1, forms=[form])
+
+
+@pytest.mark.kubectl
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_resize_also_the_template(form: Form, node: Node, shell: Shell) -> None:
+    node.has(*(pod(name, "500m", app="web") for name in ("web-1", "web-2")))
+    node.rolled_out()
+    shows(shell, TEMPLATE, forms=[form])
+
+
+@pytest.mark.kubectl
+def test_export(node: Node, shell: Shell) -> None:
+    node.has(workload("Deployment", "web"), *(pod(name, "500m", app="web") for name in ("web-1", "web-2")))
+    node.resized("web-2", "700m")
+    node.up.pod_when("web-2", lambda each: _granted(each) == "700m", "the resize is granted")
+    shows(shell, EXPORT, EXPORTED)
+    shows(shell, DRIFT, code=1)
+
+
+def shop() -> Conversation:
+    """One pod has not got its resize yet, and a VPA recommends for it."""
+    web, api = told_pod("web-1", allocated="250m", conditions=[WAITS]), told_pod("api-1")
+    for each in (web, api):
+        each["metadata"]["labels"] = {"app": each["metadata"]["name"][:-2]}
+    conversation = Conversation(36, web, api)
+    throttled = [quota(200, 50), quota(200, 0)]
+    conversation.documents |= {
+        PODS: {"items": [web, api]},
+        METRICS: {"items": [metrics(memory="192Mi", name="web-1"), metrics("10m", name="api-1")]},
+        f"{PROXY}/metrics/cadvisor": "".join(
+            text.replace('pod="web"', f'pod="{name}"') for text, name in zip(throttled, ("web-1", "api-1"), strict=True)
+        ),
+        VPAS: {"items": [with_vpa()]},
+        DEPLOYMENT: {"spec": {"selector": {"matchLabels": {"app": "web"}}}},
     }
-    page.has(deployment, pod("web-1", "500m", app="web"), pod("web-2", "500m", app="web"))
-    page.resized("web-2", "700m")
-    page.up.pod_when("web-2", lambda each: _allocated(each) == "700m", "the resize is granted")
-    page.prints("podfit export deployment/web > overlays/prod/sizes.yaml", typed="podfit export deployment/web")
-    assert _plain(page.out) == _plain(example("cat overlays/prod/sizes.yaml"))
-    page.prints(
-        "kustomize build overlays/prod | podfit export deployment/web --drift -f -",
-        code=1,
-        typed="podfit export deployment/web --drift -f -",
-        stdin=json.dumps(deployment),
-    )
+    return conversation
+
+
+def advised() -> Conversation:
+    """A VPA whose policy caps its number, and a pod that has not got it."""
+
+    web = told_pod("web-1", cpu="700m", allocated="500m", conditions=[WAITS])
+    web["metadata"]["labels"] = {"app": "web"}
+    document = vpa("InPlaceOrRecreate", {"maxAllowed": {"cpu": "700m"}})
+    uncapped = {"cpu": "900m", "memory": "256Mi"}
+    document["status"] = {
+        "recommendation": {"containerRecommendations": [recommended(uncappedTarget=uncapped)]},
+        "conditions": [{"type": "RecommendationProvided", "status": "True"}],
+    }
+    document["metadata"]["managedFields"] = [
+        {"manager": "recommender", "time": RECOMMENDED_AT, "subresource": "status"}
+    ]
+    conversation = Conversation(36, web)
+    conversation.documents |= {
+        f"{VPAS}/web": document,
+        PODS: {"items": [web]},
+        DEPLOYMENT: {"spec": {"selector": {"matchLabels": {"app": "web"}}}},
+    }
+    return conversation
+
+
+@pytest.mark.parametrize(
+    ("command", "conversation", "code"), [(TOP, shop(), 0), (WHY_VPA, advised(), 1)], ids=("top", "why vpa")
+)
+async def test_figures(command: str, conversation: Conversation, code: int, tmp_path: Path) -> None:
+    async with kubeconfig(tmp_path, conversation) as path:
+        reader = Shell(tmp_path, KUBECONFIG=path)
+        await asyncio.to_thread(shows, reader, command, code=code)

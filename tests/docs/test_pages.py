@@ -1,17 +1,17 @@
 """What pages of the documentation tell to type is accepted, and the README's five minutes go as they stand."""
 
-import os
 import re
 import shlex
 import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from podfit.cli.app import program, verbs
 from podfit.cli.examples import EXAMPLES
-from support.terminal import in_terminal
+from support.pages import GREEN, PIPE, TERMINALS, Form, Shell, amiss
+from support.terminal import COLOUR
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(path for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")) if "podfit" in path.read_text())
@@ -49,37 +49,85 @@ def test_examples_are_accepted(command: str) -> None:
     accepted(shlex.split(command.removeprefix("source <(").removesuffix(")"))[1:])
 
 
-def readme_script(data: Path) -> str:
+README = (ROOT / "README.md").read_text()
+HERE = "--data data --port 0"
+
+
+def five_minutes() -> str:
     """The README's commands as they stand, but for where the cluster is."""
     section = FIVE.search(README)
     assert section is not None
     blocks = re.findall(r"^```console\n(.*?)^```$", section["text"], re.MULTILINE | re.DOTALL)
-    text = "".join(blocks).replace(".venv/bin/podfit", "podfit")
-    here = f"--data {data}"
-    text = text.replace("podfit up --detach", f"podfit up --detach --node simulated --port 0 {here}")
-    text = text.replace("podfit down", f"podfit down {here}")
-    return "set -e\n" + re.sub(r"^# ", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^# ", "", "".join(blocks).replace(".venv/bin/podfit", "podfit"), flags=re.MULTILINE)
+    return text.replace("podfit down", "podfit down --data data")
 
 
-README = (ROOT / "README.md").read_text()
+def typed_into(shell: Shell, script: str, form: Form) -> str:
+    """What it shows; each command has to succeed."""
+    script = f"set -e; trap 'echo code $? at $BASH_COMMAND' ERR\n{script}"
+    seen = form.shown(["bash"], stdin=script, environment=shell.environment, cwd=shell.home)
+    assert seen.code == 0, seen.text
+    return seen.text
+
+
+def as_told(text: str, form: Form) -> None:
+    """What the README leads its reader to expect, as wide and as coloured as the terminal wants it."""
+    plain = COLOUR.sub("", text)
+    ours = text[text.index("cluster v1.36") :]
+    for told in ('restarts "app"', "200m/800m → 1/4", "nothing is outstanding"):
+        assert amiss(form, told, ours) == []
+    assert 'restarts "app"' in " ".join(plain.split())
+    assert (f"{GREEN}fits" in text) == form.colour
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    """Somebody's home, where nothing runs when all is over."""
+    reader = Shell(tmp_path_factory.mktemp("readme"))
+    yield reader
+    down = ["podfit", "down", "--data", "data"]
+    subprocess.run(down, cwd=reader.home, env=reader.environment, capture_output=True, timeout=60, check=False)
+
+
+@pytest.fixture(scope="module")
+def begun(shell: Shell) -> Iterator[str]:
+    """A simulated cluster that the README's first commands have started; what is to be typed on it."""
+    first, middle, last = _three_parts()
+    here = f"{HERE} --node simulated"
+    typed_into(shell, first.replace("podfit up --detach", f"podfit up --detach {here}"), PIPE)
+    yield middle
+    typed_into(shell, last, PIPE)
+
+
+def _three_parts() -> tuple[str, str, str]:
+    """Start, what comes between, and end."""
+    script = five_minutes()
+    start, stop = script.index("kubectl --context podfit apply"), script.index("podfit down")
+    return script[:start], script[start:stop], script[stop:]
 
 
 @pytest.mark.kubectl
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("columns", [60, 120])
-def test_the_five_minutes_of_the_readme(columns: int, tmp_path: Path) -> None:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {"HOME": str(tmp_path), "PATH": path}
-    script = readme_script(tmp_path / "data")
-    script = script.replace("set -e", "set -e; trap 'echo code $? at $BASH_COMMAND' ERR")
+@pytest.mark.parametrize("form", TERMINALS, ids=str)
+def test_the_five_minutes_of_the_readme(form: Form, shell: Shell, begun: str) -> None:
     try:
-        seen = in_terminal(["bash"], columns=columns, cwd=tmp_path, stdin=script, environment=environment)
+        as_told(typed_into(shell, begun, form), form)
     finally:
-        down = ["podfit", "down", "--data", str(tmp_path / "data")]
-        subprocess.run(down, env=os.environ | environment, capture_output=True, timeout=60, check=False)
-    assert seen.code == 0, seen.text
-    assert 'restarts "app"' in " ".join(seen.plain.split())
-    assert "200m/800m → 1/" in seen.plain
-    assert "nothing is outstanding" in seen.plain
-    ours = seen.plain[seen.plain.index("cluster v1.36") :]
-    assert [line for line in ours.splitlines() if len(line) > columns and not line.startswith("next: ")] == []
+        typed_into(shell, "kubectl --context podfit delete pod web --ignore-not-found --grace-period=1", PIPE)
+
+
+@pytest.mark.node
+@pytest.mark.kubectl
+@pytest.mark.timeout(120)
+def test_the_five_minutes_on_a_real_node(tmp_path: Path) -> None:
+    """Root gets containers: the commands as they stand, and the container that they tell of has its size."""
+    shell, form = Shell(tmp_path), Form(120, colour=True)
+    script = five_minutes().replace("podfit up --detach", f"podfit up --detach {HERE} --eviction-hard ''")
+    try:
+        text = typed_into(shell, script, form)
+    finally:
+        down = ["podfit", "down", "--data", "data"]
+        subprocess.run(down, cwd=tmp_path, env=shell.environment, capture_output=True, timeout=60, check=False)
+    as_told(text, form)
+    assert "real" in text[: text.index("pod/web created")]
+    assert '{"limits":{"cpu":"800m","memory":"64Mi"},"requests":{"cpu":"200m","memory":"64Mi"}}' in text

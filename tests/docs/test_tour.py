@@ -1,47 +1,45 @@
-"""docs/tour.md is true: each of its blocks is written or run, in order, against a simulated cluster of its own.
+"""docs/tour.md is true: each of its blocks is written or run, in order, against one simulated cluster.
 
     ```console     `$ ` begins a command, what follows is what it prints; `...` stands for anything
     ```yaml        a file, named by the comment in its first line; so is ```python, and a later command has to use it
 
-All commands run in one shell, so `export` and `$?` mean what they mean to a reader.
+All commands run in one shell, so `export` and `$?` mean what they mean to a reader. What is between the cluster's start
+and its end is typed in a pipe, where every character counts, and then into each terminal.
 """
 
-import os
 import re
 import subprocess
-import sys
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from support.terminal import in_terminal
+from support.pages import GREEN, PIPE, TERMINALS, Command, Form, Shell, amiss, fits
 
 TOUR = Path(__file__).parents[2] / "docs/tour.md"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-MARK = "--- end of command ---"
-STEP = f"__code=$?; echo; echo '{MARK}'; (exit $__code)"
-
-
-@dataclass(frozen=True)
-class Command:
-    text: str
-    printed: str
+START, IN_A_TEST, END = "A cluster", "In a test", "The end"
+AFTERWARDS = Command("kubectl delete pod web --grace-period=1", 'pod "web" deleted...')
 
 
 def blocks() -> list[tuple[str, str]]:
     return [(found[1], found[2]) for found in BLOCK.finditer(TOUR.read_text())]
 
 
-def commands() -> list[Command]:
+def commands(text: str) -> list[Command]:
     found = []
-    for kind, text in blocks():
-        if kind == "console":
-            assert text.startswith("$ ")
-            for each in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+    for block in BLOCK.finditer(text):
+        if block[1] == "console":
+            assert block[2].startswith("$ ")
+            for each in re.split(r"^\$ ", block[2], flags=re.MULTILINE)[1:]:
                 command, _, printed = each.partition("\n")
                 found.append(Command(command, printed))
     return found
+
+
+def chapters() -> dict[str, list[Command]]:
+    texts = re.split(r"^## (.*)$", TOUR.read_text(), flags=re.MULTILINE)[1:]
+    return {title: commands(text) for title, text in zip(texts[::2], texts[1::2], strict=True)}
 
 
 def files() -> dict[str, str]:
@@ -53,76 +51,60 @@ def files() -> dict[str, str]:
     return written
 
 
+def between(*, test: bool) -> list[Command]:
+    """What comes after the start, up to the end; every shell has to know the cluster's kubeconfig."""
+    told = chapters()
+    begun, *rest = told[START]
+    assert " up " in begun.text
+    left = [each for title in told if title not in (START, END) for each in told[title] if test or title != IN_A_TEST]
+    return [*rest, *left, AFTERWARDS]
+
+
+def wrong(typed: list[Command], told: list[str]) -> str:
+    """What a pipe shows otherwise."""
+    pairs = zip(typed, told, strict=True)
+    return "\n".join(f"$ {each.text}\n{said}" for each, said in pairs if not fits(each.printed, said))
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    home = tmp_path_factory.mktemp("tour")
+    reader = Shell(home)
+    for name, text in files().items():
+        (home / name).write_text(text)
+    begin, end = chapters()[START][:1], chapters()[END]
+    try:
+        assert not wrong(begin, reader.types(begin))
+        yield reader
+        assert not wrong(end, reader.types(end))
+    finally:
+        down = ["podfit", "down", "--data", str(home / "tour")]
+        subprocess.run(down, env=reader.environment, capture_output=True, timeout=60, check=False)
+
+
 def test_every_block_is_run_or_used() -> None:
     assert {kind for kind, _ in blocks()} == {"console", "yaml", "python"}
-    typed = " ".join(each.text for each in commands())
+    typed = " ".join(each.text for each in commands(TOUR.read_text()))
     assert [name for name in files() if name not in typed] == []
+    first, *_, test, last = chapters()
+    assert (first, test, last) == (START, IN_A_TEST, END)
 
 
 @pytest.mark.kubectl
 @pytest.mark.timeout(180)
-def test_the_tour_goes_as_it_says(tmp_path: Path) -> None:
-    for name, text in files().items():
-        (tmp_path / name).write_text(text)
-    ours = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "KUBECONFIG"))}
-    path = f"{Path(sys.executable).parent}{os.pathsep}{ours['PATH']}"
-    script = "\n".join(f"{each.text}\n{STEP}" for each in commands())
-    try:
-        done = subprocess.run(
-            ["bash"],
-            input=script,
-            cwd=tmp_path,
-            env=ours | {"HOME": str(tmp_path), "PATH": path},
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=170,
-            check=False,
-        )
-    finally:
-        down = ["podfit", "down", "--data", str(tmp_path / "tour")]
-        subprocess.run(down, env=ours | {"PATH": path}, capture_output=True, timeout=60, check=False)
-    told = done.stdout.split(f"\n{MARK}\n")[:-1]
-    wrong = [
-        f"$ {each.text}\n{said}" for each, said in zip(commands(), told, strict=True) if not _fits(each.printed, said)
-    ]
-    assert not wrong, "the tour says otherwise:\n" + "\n".join(wrong)
+def test_the_tour_goes_as_it_says(shell: Shell) -> None:
+    typed = between(test=True)
+    otherwise = wrong(typed, shell.types(typed, PIPE))
+    assert not otherwise, f"the tour says otherwise:\n{otherwise}"
 
 
 @pytest.mark.kubectl
 @pytest.mark.timeout(180)
-@pytest.mark.parametrize(("columns", "switch"), [(60, {"FORCE_COLOR": "1"}), (120, {"NO_COLOR": "1"})])
-def test_the_tour_in_a_terminal(columns: int, switch: dict[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", TERMINALS, ids=str)
+def test_the_tour_in_a_terminal(form: Form, shell: Shell) -> None:
     """Every word is there, whatever is folded; none is broken, and only commands to copy are wider."""
-    for name, text in files().items():
-        (tmp_path / name).write_text(text)
-    script = "\n".join(f"{each.text}\n{STEP}" for each in commands())
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {"HOME": str(tmp_path), "PATH": path, **switch}
-    try:
-        seen = in_terminal(["bash"], columns=columns, cwd=tmp_path, stdin=script, environment=environment)
-    finally:
-        down = ["podfit", "down", "--data", str(tmp_path / "tour")]
-        subprocess.run(down, env=os.environ | {"PATH": path}, capture_output=True, timeout=60, check=False)
-    told = seen.plain.split(f"\n{MARK}\n")[:-1]
-    ours = [
-        (each, said)
-        for each, said in zip(commands(), told, strict=True)
-        if each.text.startswith(("podfit", "kubectl podfit")) and " up " not in each.text
-    ]
-    assert [(each.text, _absent(each.printed, said)) for each, said in ours if _absent(each.printed, said)] == []
-    assert [
-        line for _, said in ours for line in said.splitlines() if len(line) > columns and not line.startswith("next: ")
-    ] == []
-    assert ("\x1b[32mfits" in seen.text) == ("FORCE_COLOR" in switch)
-
-
-def _absent(expected: str, said: str) -> set[str]:
-    """Words of the page that a terminal does not show; headers of a title and what is not there may be missing."""
-    words = {word for line in expected.splitlines() for piece in line.split("...") for word in piece.split()[1:-1]}
-    return {word for word in words if not word.isupper() and word != "-"} - set(said.split())
-
-
-def _fits(expected: str, said: str) -> bool:
-    pattern = re.escape(expected.strip()).replace(re.escape("..."), ".*")
-    return re.fullmatch(pattern, said.strip(), re.DOTALL) is not None
+    typed = between(test=False)
+    told = shell.types(typed, form)
+    ours = [(each, said) for each, said in zip(typed, told, strict=True) if each.is_ours]
+    assert [(each.text, found) for each, said in ours if (found := amiss(form, each.printed, said))] == []
+    assert any(f"{GREEN}fits" in said for _, said in ours) == form.colour

@@ -16,7 +16,7 @@ from podfit.answers.kinds import LIMIT_RANGES, PODS
 from podfit.answers.sizes import sizes_of
 from podfit.answers.snapshot import Reader
 from podfit.answers.vpas import Condition, ContainerPolicy, Recommended, Vpa, read_vpa, selector_of
-from podfit.answers.why import SETTLED, state_of
+from podfit.answers.why import SETTLED, granted, state_of
 from podfit.api.base import ResourceList
 from podfit.api.core.limits import LimitRange
 from podfit.api.core.pods import Pod
@@ -167,7 +167,9 @@ def _capped(found: Recommended, policy: ContainerPolicy, resource: str) -> str:
 
 
 def _stands(facts: VpaFacts, pod: Pod) -> Iterator[Stand]:
-    for container in (*pod.spec.init_containers, *pod.spec.containers):
+    """By what the node has granted: an updater that resizes has written its target into the spec at once."""
+    spec = granted(pod, facts.age).spec
+    for container in (*spec.init_containers, *spec.containers):
         found = facts.vpa.recommended(container.name)
         if found is None:
             continue
