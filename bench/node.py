@@ -30,7 +30,7 @@ from podfit.kubelet.cgroup.protocol import Cgroups
 from podfit.kubelet.runtime.cri.client import CRIRuntime
 from podfit.kubelet.runtime.types import LinuxResources
 from podfit.process.layout import DataDir
-from podfit.process.runtime import cgroup_layout
+from podfit.process.node_runtime import cgroup_layout
 
 BURSTS = (1, 10, 50)
 LIMITS = range(150, 190)  # millicores, in turn, so that every burst changes every pod; they start with 200

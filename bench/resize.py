@@ -26,7 +26,7 @@ from podfit.kubelet.cgroup.protocol import Cgroups
 from podfit.kubelet.runtime.cri.client import CRIRuntime
 from podfit.kubelet.runtime.types import LinuxResources
 from podfit.process.layout import DataDir
-from podfit.process.runtime import cgroup_layout
+from podfit.process.node_runtime import cgroup_layout
 
 MI = 2**20
 GLANCE = 0.0002  # seconds between two looks at the kernel's file

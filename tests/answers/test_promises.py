@@ -22,10 +22,11 @@ from podfit.api.scheduling import PriorityClass
 from podfit.client.events import EventRecorder
 from podfit.client.rest import Client
 from podfit.client.transport import Local
-from podfit.controllers.room import COMPONENT, EVICTORS, USER, RoomController
+from podfit.controllers.room import ACCOUNT, COMPONENT, EVICTING_ACCOUNT, RoomController
 from podfit.controllers.room_notice import keep_notice
 from podfit.kubelet.runtime.types import ContainerState
 from podfit.net.inline import InlineExecutor
+from podfit.process.identities import controller
 from podfit.scheduler.scheduler import NAME, Scheduler
 from podfit.store.memory import memory_store
 from podfit.testing.loop import TestLoop
@@ -134,7 +135,7 @@ def controllers(seed: int, node: Node, server: Server) -> Iterator[Coroutine[Any
     yield Scheduler(server.client, recorder=recorder, clock=node.clock, gates=server.context.gates).run()
     mode = ("", "shrink", "", "preempt")[seed % 4]
     if mode:
-        client = server.as_user(USER, *((EVICTORS,) if mode == "preempt" else ()))
+        client = server.as_identity(controller(EVICTING_ACCOUNT if mode == "preempt" else ACCOUNT))
         told = EventRecorder(client, component=COMPONENT, clock=node.clock)
         yield told.run()
         yield keep_notice(client, node.clock, "preempt" if mode == "preempt" else "shrink")

@@ -34,8 +34,8 @@ from podfit.controllers.serviceaccounts import KUBE_SYSTEM, ControllerAccounts
 from podfit.core.errors import ApiError
 from podfit.net.authority import Authority
 from podfit.net.wire import Identity
+from podfit.process.controllers import controllers, garbage_collection
 from podfit.process.identities import MANAGER, controller
-from podfit.process.loops import controllers, garbage_collection
 from podfit.store.layer import StoreLayer
 from podfit.store.memory import memory_store
 from podfit.store.protocol import Companion, CompanionConflict, Record
@@ -67,7 +67,7 @@ async def server(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
             quotas.gone(item)
 
         collecting = garbage_collection(made.as_identity, clock, gone=gone)
-        loops = (namespaces.run(), quotas.run(), *(each.run() for each in every), *collecting)
+        loops = (namespaces.run(), quotas.run(), *(each.run() for each in every.values()), *collecting)
         tasks = [asyncio.create_task(loop) for loop in loops]
         yield made
         for task in tasks:

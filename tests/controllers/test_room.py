@@ -27,10 +27,11 @@ from podfit.api.scheduling import PriorityClass
 from podfit.client.events import EventRecorder
 from podfit.client.rest import Client
 from podfit.client.transport import Local
-from podfit.controllers.room import BUDGET_SECONDS, COMPONENT, EVICTORS, USER, RoomController
+from podfit.controllers.room import ACCOUNT, BUDGET_SECONDS, COMPONENT, EVICTING_ACCOUNT, RoomController
 from podfit.controllers.room_notice import keep_notice
 from podfit.core.errors import ApiError
 from podfit.decide.minimum import MINIMUM
+from podfit.process.identities import controller as account
 from support.server import Server, running_server
 
 MOMENTS = 200
@@ -142,7 +143,7 @@ async def world_of(root: Path, *, evict: bool = False) -> AsyncIterator[World]:
             await server.client.create(convert({"metadata": {"name": name}, "value": value}, PriorityClass))
         node.use(Client(Local(server.api.handler, IDENTITY)))
         await node.start()
-        client = server.as_user(USER, *((EVICTORS,) if evict else ()))
+        client = server.as_identity(account(EVICTING_ACCOUNT if evict else ACCOUNT))
         recorder = EventRecorder(client, component=COMPONENT, clock=node.clock)
         controller = RoomController(
             client, recorder=recorder, clock=node.clock, gates=server.context.gates, evict=evict
@@ -244,8 +245,8 @@ async def test_eviction_only_where_it_was_asked_for(world: World) -> None:
     await world.resize("web", cpu="3")
     await world.heard("web", "NoRoomToMake")
     assert (await world.pod("batch")).metadata.deletion_timestamp is None
-    with pytest.raises(ApiError, match='User "system:podfit:room" cannot delete'):
-        await world.server.as_user(USER).delete(Pod, "batch", "default")
+    with pytest.raises(ApiError, match='User "system:serviceaccount:kube-system:room-controller" cannot delete'):
+        await world.server.as_identity(account(ACCOUNT)).delete(Pod, "batch", "default")
 
 
 async def test_eviction_where_shrinking_is_not_enough(harsh: World) -> None:
@@ -359,7 +360,7 @@ async def test_that_room_is_made_is_told_as_long_as_it_is(world: World) -> None:
     user = world.server.as_user("jo", "system:authenticated")
     clock = world.node.clock
     assert await read_room(user, clock.now()) == Room()
-    notice = asyncio.create_task(keep_notice(world.server.as_user(USER), clock, "preempt"))
+    notice = asyncio.create_task(keep_notice(world.server.as_identity(account(ACCOUNT)), clock, "preempt"))
     await world.rest()
     assert await read_room(user, clock.now()) == Room("preempt")
     for _ in range(6):

@@ -24,7 +24,7 @@ from podfit.core.errors import ApiError
 from podfit.core.quantity import Quantity
 from podfit.kubelet.cgroup.detect import detect
 from podfit.process.layout import DataDir
-from podfit.process.runtime import cgroup_layout
+from podfit.process.node_runtime import cgroup_layout
 from support.up import Up, manifest, resources, running, settled
 
 RESIZES = 4  # of each pod by each of two writers, so 20 and more are in flight

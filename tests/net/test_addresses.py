@@ -11,7 +11,7 @@ from podfit.net import addresses
 from podfit.net.http_client import HttpsClient
 from podfit.process.kubelet_config import kubelet_config
 from podfit.process.layout import DataDir
-from podfit.process.options import UpOptions
+from podfit.process.options import ApiServerOptions, UpOptions
 
 
 def told(monkeypatch: pytest.MonkeyPatch, *, v4: str = "", v6: str = "", interfaces: tuple[str, ...] = ()) -> str:
@@ -36,7 +36,7 @@ def test_a_machine_with_nothing_but_loopback_says_so(
 ) -> None:
     told(monkeypatch)
     with caplog.at_level(logging.WARNING):
-        config = kubelet_config("n1", UpOptions(data=DataDir.at(tmp_path)), simulated=True)
+        config = kubelet_config("n1", UpOptions(api=ApiServerOptions(data=DataDir.at(tmp_path))), simulated=True)
     assert config.host_ip == "127.0.0.1"
     assert "no address but loopback" in caplog.text
 

@@ -16,6 +16,7 @@ from podfit.process.errors import MachineError, UsageError
 from podfit.process.kubelet_config import check, kubelet_config, node_machine
 from podfit.process.layout import DataDir
 from podfit.process.options import (
+    ApiServerOptions,
     CpuPolicy,
     KubeletOptions,
     MemoryPolicy,
@@ -34,7 +35,7 @@ STATIC = KubeletOptions(
 
 
 def options(tmp_path: Path, kubelet: KubeletOptions) -> UpOptions:
-    return UpOptions(data=DataDir.at(tmp_path), kubelet=kubelet)
+    return UpOptions(api=ApiServerOptions(data=DataDir.at(tmp_path)), kubelet=kubelet)
 
 
 def config(tmp_path: Path, kubelet: KubeletOptions, *, simulated: bool = True) -> KubeletConfig:
@@ -101,7 +102,8 @@ def test_what_this_machine_cannot_do_is_refused(tmp_path: Path, given: dict[str,
 
 def test_memory_qos_needs_the_gate_and_cgroup_v2(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     tiered = KubeletOptions(memory_reservation_policy=MemoryReservation.TIERED, memory_throttling_factor=0.5)
-    gated = replace(options(tmp_path, tiered), gates=FeatureGates({"MemoryQoS": True}))
+    ungated = options(tmp_path, tiered)
+    gated = replace(ungated, api=replace(ungated.api, gates=FeatureGates({"MemoryQoS": True})))
     made = config(tmp_path, tiered)
     assert node_machine(made, MemoryCgroups(version="v2"), gated).memory_qos == MemoryQoS(
         allocatable=made.allocatable["memory"].value(), reserve=True, factor=0.5
@@ -115,19 +117,4 @@ def test_a_guarded_shrink_is_asked_for_by_the_node_too(tmp_path: Path) -> None:
     asked = KubeletOptions(memory_shrink=MemoryShrink.GUARDED)
     made = config(tmp_path, asked)
     assert node_machine(made, MemoryCgroups(), options(tmp_path, asked)).memory_shrink == "guarded"
-    assert asked.arguments() == ["--memory-shrink", "guarded"]
     assert node_machine(made, MemoryCgroups(), options(tmp_path, KubeletOptions())).memory_shrink == "checked"
-
-
-def test_a_detached_cluster_gets_the_same_options() -> None:
-    assert STATIC.arguments() == [
-        "--cpu-manager-policy",
-        "static",
-        "--reserved-cpus",
-        "0",
-        "--memory-manager-policy",
-        "Static",
-        "--reserved-memory",
-        "0:memory=1Gi",
-    ]
-    assert KubeletOptions().arguments() == []

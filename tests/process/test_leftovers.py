@@ -14,7 +14,7 @@ from podfit.kubelet.volumes.mounter import TmpfsMounter
 from podfit.process.errors import ClusterError
 from podfit.process.layout import DataDir
 from podfit.process.leftovers import LeftBehind, Leftovers, Traces
-from podfit.process.runtime import cgroup_layout
+from podfit.process.node_runtime import cgroup_layout
 from support.clock import FakeClock
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="not root")

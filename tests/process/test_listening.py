@@ -1,7 +1,6 @@
 """Where the API server listens, what it says of that, and which names its certificate has."""
 
 import socket
-from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -13,13 +12,12 @@ from podfit.net.reach import Unreachable
 from podfit.net.system import SystemClock
 from podfit.net.tls import client_context
 from podfit.net.wire import Request
-from podfit.process.alone import Alone, AloneOptions
+from podfit.process.apiserver import ApiServerProcess
 from podfit.process.certificates import HOSTS
-from podfit.process.detach import arguments_of
 from podfit.process.errors import MachineError, UsageError
 from podfit.process.layout import DataDir
 from podfit.process.listening import Listening, listening
-from podfit.process.options import UpOptions, ranges_of
+from podfit.process.options import ApiServerOptions, ranges_of
 
 SERVICE = "10.96.0.1"
 WORLD = "198.51.100.7"
@@ -82,7 +80,7 @@ def test_what_is_no_address(wrong: Listening, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         wrong.check()
     with pytest.raises(UsageError, match=message):
-        UpOptions(data=DataDir(Path("/nowhere")), listening=wrong).check()
+        ApiServerOptions(data=DataDir(Path("/nowhere")), listening=wrong).check()
 
 
 @pytest.mark.parametrize(
@@ -101,29 +99,6 @@ def test_what_is_no_range(addresses: str, ports: str, message: str) -> None:
         ranges_of(addresses, ports)
 
 
-def test_ports_from_one_on() -> None:
-    assert ranges_of("fd00::/108", "4000+96").arguments() == [
-        "--service-cluster-ip-range",
-        "fd00::/108",
-        "--service-node-port-range",
-        "4000-4096",
-    ]
-
-
-def test_a_detached_cluster_listens_at_the_same_place() -> None:
-    given = listening(("10.0.0.5", "fd00::5,127.0.0.2"), "10.0.0.6", ("a.example,B.example", "10.0.0.7"))
-    options = UpOptions(data=DataDir(Path("/nowhere")), listening=given, ranges=ranges_of("10.1.0.0/16", "40000-40100"))
-    arguments = arguments_of(options, "text", 0)
-    said = dict(pairwise(arguments))
-    assert given.bind == ("10.0.0.5", "fd00::5", "127.0.0.2")
-    again = listening((said["--bind-address"],), said["--advertise-address"], (said["--tls-san"],))
-    assert again == given
-    assert ranges_of(said["--service-cluster-ip-range"], said["--service-node-port-range"]) == options.ranges
-    assert not {"--bind-address", "--service-node-port-range"} & set(
-        arguments_of(UpOptions(data=options.data), "text", 0)
-    )
-
-
 async def _version(server: str, authority: bytes) -> int:
     client = HttpsClient(server, client_context(authorities=authority), connect_timeout=5.0)
     try:
@@ -136,24 +111,24 @@ async def test_the_certificate_gets_the_names_and_is_made_anew_when_they_change(
     """127.0.0.3 stands for another network's address: the machine has it, and no certificate names it by itself."""
     data = DataDir.at(tmp_path)
 
-    async def start(**given: object) -> Alone:
-        options = AloneOptions(data=data, port=0, listening=Listening(bind=("0.0.0.0",), **given))  # type: ignore[arg-type]
-        return await Alone.start(options, announce=lambda _: None, clock=SystemClock())
+    async def start(**given: object) -> ApiServerProcess:
+        options = ApiServerOptions(data=data, port=0, listening=Listening(bind=("0.0.0.0",), **given))  # type: ignore[arg-type]
+        return await ApiServerProcess.start(options, announce=lambda _: None, clock=SystemClock())
 
     certificate = data.pki / "apiserver-0.0.0.0.crt"
-    alone = await start()
-    port = alone.server.rpartition(":")[2]
+    process = await start()
+    port = process.server.rpartition(":")[2]
     authority = (data.pki / "ca.crt").read_bytes()
     first = certificate.read_bytes()
-    assert await _version(alone.server, authority) == 200
+    assert await _version(process.server, authority) == 200
     with pytest.raises(Unreachable, match=r"not valid for '127\.0\.0\.3'"):
         await _version(f"https://127.0.0.3:{port}", authority)
-    await alone.stop()
+    await process.stop()
 
-    alone = await start(names=("127.0.0.3",))
+    process = await start(names=("127.0.0.3",))
     assert certificate.read_bytes() != first
-    assert await _version(f"https://127.0.0.3:{alone.server.rpartition(':')[2]}", authority) == 200
-    await alone.stop()
+    assert await _version(f"https://127.0.0.3:{process.server.rpartition(':')[2]}", authority) == 200
+    await process.stop()
     second = certificate.read_bytes()
     await (await start(names=("127.0.0.3",))).stop()
     assert certificate.read_bytes() == second
@@ -161,20 +136,20 @@ async def test_the_certificate_gets_the_names_and_is_made_anew_when_they_change(
 
 async def test_a_server_listens_on_each_address_and_on_no_other(tmp_path: Path) -> None:
     data, given = DataDir.at(tmp_path), listening(("127.0.0.2,127.0.0.3",), "", ())
-    alone = await Alone.start(
-        AloneOptions(data=data, port=0, listening=given), announce=lambda _: None, clock=SystemClock()
+    process = await ApiServerProcess.start(
+        ApiServerOptions(data=data, port=0, listening=given), announce=lambda _: None, clock=SystemClock()
     )
-    authority, port = (data.pki / "ca.crt").read_bytes(), alone.server.rpartition(":")[2]
+    authority, port = (data.pki / "ca.crt").read_bytes(), process.server.rpartition(":")[2]
     assert [await _version(f"https://{each}:{port}", authority) for each in ("127.0.0.2", "127.0.0.3")] == [200, 200]
     with pytest.raises(Unreachable):
         await _version(f"https://127.0.0.1:{port}", authority)
-    await alone.stop()
+    await process.stop()
 
 
 async def test_an_address_that_is_not_this_machines(tmp_path: Path) -> None:
-    options = AloneOptions(data=DataDir.at(tmp_path), port=0, listening=Listening(bind=("203.0.113.9",)))
+    options = ApiServerOptions(data=DataDir.at(tmp_path), port=0, listening=Listening(bind=("203.0.113.9",)))
     with pytest.raises(MachineError, match=r"cannot listen on 203\.0\.113\.9"):
-        await Alone.start(options, announce=lambda _: None, clock=SystemClock())
+        await ApiServerProcess.start(options, announce=lambda _: None, clock=SystemClock())
 
 
 @pytest.mark.parametrize("version", [4, 6])

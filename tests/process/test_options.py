@@ -1,25 +1,25 @@
 """Which node a cluster gets, and what is refused before anything starts."""
 
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from podfit.process.detach import arguments_of
 from podfit.process.errors import MachineError, UsageError
 from podfit.process.layout import DataDir
-from podfit.process.options import MakeRoom, NodeChoice, NodeKind, UpOptions, choose_node, legacy_of, node_names
+from podfit.process.node_choice import NodeChoice, choose_node, node_names
+from podfit.process.options import ApiServerOptions, ControllersOptions, NodeKind, UpOptions
 
 DATA = DataDir(Path("/nowhere"))
+API = ApiServerOptions(data=DATA)
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (UpOptions(data=DATA, port=70000), "is not a port"),
-        (UpOptions(data=DATA, nodes=0), "at least one node"),
-        (UpOptions(data=DATA, nodes=2, node=NodeKind.REAL), "needs --node simulated"),
-        (UpOptions(data=DATA, node=NodeKind.NONE, runtime_endpoint="/x"), "means a real node"),
+        (UpOptions(api=ApiServerOptions(data=DATA, port=70000)), "is not a port"),
+        (UpOptions(api=API, nodes=0), "at least one node"),
+        (UpOptions(api=API, nodes=2, node=NodeKind.REAL), "needs --node simulated"),
+        (UpOptions(api=API, node=NodeKind.NONE, runtime_endpoint="/x"), "means a real node"),
     ],
 )
 def test_contradictions_are_usage_errors(wrong: UpOptions, message: str) -> None:
@@ -29,7 +29,7 @@ def test_contradictions_are_usage_errors(wrong: UpOptions, message: str) -> None
 
 def test_without_root_the_node_is_simulated_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 1000)
-    choice = choose_node(UpOptions(data=DATA))
+    choice = choose_node(UpOptions(api=API))
     assert choice.kind is NodeKind.SIMULATED
     assert "not root (uid 1000)" in choice.why
     assert node_names(choice, 2) == ("simulated-1", "simulated-2")
@@ -39,7 +39,7 @@ def test_a_real_node_that_cannot_be_is_an_error_with_a_way_out(monkeypatch: pyte
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr("shutil.which", lambda _: None)
     with pytest.raises(MachineError) as refused:
-        choose_node(UpOptions(data=DATA, node=NodeKind.REAL))
+        choose_node(UpOptions(api=API, node=NodeKind.REAL))
     assert "containerd is not installed" in refused.value.evidence
     assert any("apt-get install" in each for each in refused.value.fix)
     assert any("--node simulated" in each for each in refused.value.fix)
@@ -48,23 +48,27 @@ def test_a_real_node_that_cannot_be_is_an_error_with_a_way_out(monkeypatch: pyte
 def test_root_with_containerd_gets_a_real_node(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
-    assert choose_node(UpOptions(data=DATA)).kind is NodeKind.REAL
-    several = choose_node(UpOptions(data=DATA, nodes=3))
+    assert choose_node(UpOptions(api=API)).kind is NodeKind.REAL
+    several = choose_node(UpOptions(api=API, nodes=3))
     assert several == NodeChoice(NodeKind.SIMULATED, "3 nodes were asked for and this machine is one")
 
 
-@pytest.mark.parametrize(("switches", "clients"), [("", ""), ("pod-updates,resize-status", "a,b")])
-def test_a_detached_cluster_has_the_same_legacy_mode(switches: str, clients: str) -> None:
-    options = UpOptions(data=DATA, legacy=legacy_of(switches, clients))
-    arguments = arguments_of(options, "text", 0)
-    given = dict(pairwise(arguments))
-    assert legacy_of(given.get("--legacy", ""), given.get("--legacy-clients", "")) == options.legacy
-
-
 @pytest.mark.parametrize(
-    ("asked", "passed"),
-    [(MakeRoom.NO, []), (MakeRoom.SHRINK, ["--make-room"]), (MakeRoom.PREEMPT, ["--make-room=preempt"])],
+    ("said", "runs"),
+    [
+        (("*",), {"b", "c"}),
+        (("*", "-b"), {"c"}),
+        (("b",), {"b"}),
+        (("b", "-b", "*"), {"b", "c"}),
+        (("-b", "b", "*"), {"c"}),
+        ((), set()),
+    ],
 )
-def test_a_detached_cluster_is_asked_the_same(asked: MakeRoom, passed: list[str]) -> None:
-    arguments = arguments_of(UpOptions(data=DATA, make_room=asked), "text", 0)
-    assert [each for each in arguments if "room" in each] == passed
+def test_of_what_is_said_about_a_controller_the_first_counts(said: tuple[str, ...], runs: set[str]) -> None:
+    options = ControllersOptions(controllers=said)
+    assert {each for each in ("b", "c") if options.runs(each)} == runs
+
+
+def test_a_controller_that_there_is_not() -> None:
+    with pytest.raises(UsageError, match=r"there is no controller 'nobody' \(known: namespace-controller"):
+        ControllersOptions(controllers=("*", "-nobody")).check()

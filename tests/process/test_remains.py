@@ -15,16 +15,18 @@ from podfit.api.meta import ObjectMeta
 from podfit.cli import exits
 from podfit.cli.app import run
 from podfit.process import remains
-from podfit.process.compose import Cluster
 from podfit.process.errors import MachineError
 from podfit.process.layout import DataDir
-from podfit.process.options import NodeKind, UpOptions
+from podfit.process.options import ApiServerOptions, NodeKind, UpOptions
+from podfit.process.up import Cluster
 
 DAMAGE = ("missing", "empty", "truncated", "garbage")
 
 
 def options(root: Path) -> UpOptions:
-    return UpOptions(data=DataDir(root), port=0, kubeconfig=root.with_name("config"), node=NodeKind.NONE)
+    return UpOptions(
+        api=ApiServerOptions(data=DataDir(root), port=0, kubeconfig=root.with_name("config")), node=NodeKind.NONE
+    )
 
 
 async def start(root: Path) -> Cluster:

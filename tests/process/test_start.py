@@ -7,9 +7,9 @@ from pathlib import Path
 START = """
 import asyncio, sys
 from pathlib import Path
-from podfit.process.compose import Cluster
+from podfit.process.up import Cluster
 from podfit.process.layout import DataDir
-from podfit.process.options import NodeKind, UpOptions
+from podfit.process.options import ApiServerOptions, NodeKind, UpOptions
 
 def announce(text):
     if text.lstrip().startswith("api "):
@@ -17,8 +17,8 @@ def announce(text):
 
 async def main():
     data = DataDir(Path(sys.argv[1]))
-    cluster = await Cluster.start(
-        UpOptions(data=data, port=0, kubeconfig=data.root / "config", node=NodeKind.NONE), announce=announce)
+    api = ApiServerOptions(data=data, port=0, kubeconfig=data.root / "config")
+    cluster = await Cluster.start(UpOptions(api=api, node=NodeKind.NONE), announce=announce)
     await cluster.stop(pods=False)
 
 asyncio.run(main())
@@ -42,8 +42,9 @@ LATER = {
     "podfit.api.validation.kinds",
     "podfit.api.validation.pods",
     "podfit.apiserver.doors",
-    "podfit.process.loops",
-    "podfit.process.nodes",
+    "podfit.process.controllers",
+    "podfit.process.scheduler",
+    "podfit.process.node",
     "podfit.controllers",
     "podfit.scheduler",
     "podfit.kubelet",

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from podfit.core.clock import Clock
-from podfit.process.loops import garbage_collection
+from podfit.process.controllers import garbage_collection
 from support.server import Server
 
 

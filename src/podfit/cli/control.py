@@ -1,115 +1,133 @@
-"""`podfit controllers` and `podfit scheduler`: the two parts that watch and act, each in a process of its own."""
+"""`podfit controllers` and `podfit scheduler`: the two components that watch and act, each in a process of its own."""
 
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from cyclopts import Parameter
+from msgspec.structs import replace
 
-from podfit.cli import exits, logs, render, serving
-from podfit.cli.logs import LogFormat
+from podfit.cli import exits, logs, render
+from podfit.cli.flags import Controllers, ControllersFlags, Gates, Log, LogFlags
 from podfit.process.layout import DataDir, default_data_dir
 
 if TYPE_CHECKING:
     from podfit.net.metrics import Metrics
+    from podfit.process.control_files import Common
     from podfit.process.control_process import ClientOf, ControlOptions, Loops
+    from podfit.process.controllers import Loop
 
-Data: TypeAlias = Annotated[
-    Path | None, Parameter(help=f"Data directory of the API server. [default: {default_data_dir()}]")
-]
-Kubeconfig: TypeAlias = Annotated[
-    Path | None,
-    Parameter(
-        help="How it reaches the API server. [default: the one that podfit apiserver writes into its data directory]"
-    ),
-]
-LeaderElect: TypeAlias = Annotated[bool, Parameter(help="Work only while the Lease in kube-system is held.")]
-BindAddress: TypeAlias = Annotated[str, Parameter(help="Where its health and metrics are served.")]
+
+@dataclass(frozen=True, kw_only=True)
+class ControlFlags:
+    """None: not given, so what a configuration file says counts, else the default."""
+
+    data: Annotated[
+        Path | None, Parameter(help=f"Data directory of the API server. [default: {default_data_dir()}]")
+    ] = None
+    kubeconfig: Annotated[
+        Path | None, Parameter(help="How it reaches the API server. [default: the one that podfit apiserver writes]")
+    ] = None
+    config: Annotated[
+        Path | None,
+        Parameter(
+            help="A KubeSchedulerConfiguration or KubeControllerManagerConfiguration; flags count more "
+            "(docs/processes.md)."
+        ),
+    ] = None
+    leader_elect: Annotated[
+        bool | None, Parameter(help="Work only while the Lease in kube-system is held. [default: yes]")
+    ] = None
+    bind_address: Annotated[str, Parameter(help="Where its health and metrics are served.")] = "127.0.0.1"
+    feature_gates: Gates = ""
+
+    def options(self, name: str, said: "Common", port: int) -> "ControlOptions":
+        from podfit.process.control_process import ControlOptions
+        from podfit.process.options import check_port
+
+        check_port(port, "--secure-port")
+        return ControlOptions(
+            name=name,
+            kubeconfig=self.kubeconfig or said.kubeconfig or DataDir.at(self.data).component_kubeconfig(name),
+            lease=said.lease,
+            lease_namespace=said.namespace,
+            pace=said.pace,
+            rate=said.rate,
+            port=port,
+            address=self.bind_address,
+            elect=said.elect if self.leader_elect is None else self.leader_elect,
+        )
+
+
+Control: TypeAlias = Annotated[ControlFlags | None, Parameter(name="*")]
 
 
 def controllers(
     *,
-    data: Data = None,
-    kubeconfig: Kubeconfig = None,
-    leader_elect: LeaderElect = True,
-    bind_address: BindAddress = "127.0.0.1",
+    control: Control = None,
+    flags: Controllers = None,
     secure_port: Annotated[int, Parameter(help="Of health and metrics; 0 takes a free one.")] = 10257,
-    feature_gates: serving.Gates = "",
-    log_format: serving.LogForm = LogFormat.TEXT,
-    verbose: serving.Verbose = 0,
+    log: Log = None,
 ) -> int:
     """Run the controllers: namespaces, quotas, garbage, service accounts, certificates. Signs with DATA/pki/ca.key."""
     from podfit.core.features import FeatureGates
     from podfit.net.authority import Authority
     from podfit.net.certificates import Damaged
     from podfit.net.system import SystemClock
-    from podfit.process.control_process import ControlOptions
+    from podfit.process.control_files import read_controllers
+    from podfit.process.controllers import controller_loops
     from podfit.process.errors import MachineError
-    from podfit.process.loops import controller_loops
 
-    directory, clock, gates = DataDir.at(data), SystemClock(), FeatureGates.parse(feature_gates)
+    control, flags = control or ControlFlags(), flags or ControllersFlags()
+    said, common = read_controllers(control.config)
+    wanted = flags.options()
+    if not flags.controllers:
+        wanted = replace(wanted, controllers=said.controllers)
+    wanted.check()
+    clock, gates = SystemClock(), FeatureGates.parse(control.feature_gates)
     try:
-        authority = Authority.load(directory.pki, clock=clock, make=False)
+        authority = Authority.load(DataDir.at(control.data).pki, clock=clock, make=False)
     except Damaged as damage:
         raise MachineError(
             f"the cluster's authority cannot be used: {damage}", fix=("name the API server's directory with --data",)
         ) from damage
 
-    def loops(client_of: "ClientOf", _: "Metrics") -> Iterator[Coroutine[Any, Any, None]]:
-        return controller_loops(client_of, gates, clock, authority=authority)
+    def loops(client_of: "ClientOf", _: "Metrics") -> "Iterator[Loop]":
+        return controller_loops(client_of, wanted, gates, clock, authority=authority)
 
-    options = ControlOptions(
-        name="controllers",
-        kubeconfig=kubeconfig or directory.component_kubeconfig("controllers"),
-        lease="kube-controller-manager",
-        port=secure_port,
-        address=bind_address,
-        elect=leader_elect,
-    )
-    return _run(options, loops, log_format, verbose)
+    return _run(control.options("controllers", common, secure_port), loops, log or LogFlags())
 
 
 def scheduler(
     *,
-    data: Data = None,
-    kubeconfig: Kubeconfig = None,
-    leader_elect: LeaderElect = True,
-    bind_address: BindAddress = "127.0.0.1",
+    control: Control = None,
     secure_port: Annotated[int, Parameter(help="Of health and metrics; 0 takes a free one.")] = 10259,
-    feature_gates: serving.Gates = "",
-    log_format: serving.LogForm = LogFormat.TEXT,
-    verbose: serving.Verbose = 0,
+    log: Log = None,
 ) -> int:
     """Run the scheduler: it finds a node for each pod that has none."""
     from podfit.core.features import FeatureGates
     from podfit.net.system import SystemClock
-    from podfit.net.wire import Identity
-    from podfit.process.control_process import ControlOptions
-    from podfit.process.identities import SCHEDULER
-    from podfit.process.loops import scheduler_loops
+    from podfit.process.control_files import read_scheduler
+    from podfit.process.scheduler import scheduler_loops
 
-    clock, gates = SystemClock(), FeatureGates.parse(feature_gates)
+    control = control or ControlFlags()
+    said, common = read_scheduler(control.config)
+    clock, gates = SystemClock(), FeatureGates.parse(control.feature_gates)
 
-    def loops(client_of: "ClientOf", metrics: "Metrics") -> Iterator[Coroutine[Any, Any, None]]:
-        return scheduler_loops(client_of(Identity(SCHEDULER)), gates, clock, metrics)
+    def loops(client_of: "ClientOf", metrics: "Metrics") -> "Iterator[Loop]":
+        return scheduler_loops(client_of, said, gates, clock, metrics)
 
-    options = ControlOptions(
-        name="scheduler",
-        kubeconfig=kubeconfig or DataDir.at(data).component_kubeconfig("scheduler"),
-        lease="kube-scheduler",
-        port=secure_port,
-        address=bind_address,
-        elect=leader_elect,
-    )
-    return _run(options, loops, log_format, verbose)
+    return _run(control.options("scheduler", common, secure_port), loops, log or LogFlags())
 
 
-def _run(options: "ControlOptions", loops: "Loops", log_format: LogFormat, verbose: int) -> int:
+def _run(options: "ControlOptions", loops: "Loops", log: LogFlags) -> int:
     from podfit.net import event_loop
     from podfit.net.system import SystemClock
-    from podfit.process.control_process import run_control
+    from podfit.process.control_process import ControlProcess
+    from podfit.process.foreground import run_until_stopped
 
-    logs.configure(log_format, verbose)
-    event_loop.run(run_control(options, loops, announce=render.line, clock=SystemClock()))
+    logs.configure(log)
+    event_loop.run(run_until_stopped(ControlProcess.start(options, loops, announce=render.line, clock=SystemClock())))
     render.line("stopped")
     return exits.DONE

@@ -4,17 +4,13 @@ import asyncio
 import socket
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
-from podfit.cli import exits, logs, render, serving
-from podfit.cli.logs import LogFormat
-from podfit.cli.node_flags import Node, NodeFlags, RuntimeEndpoint
-
-if TYPE_CHECKING:
-    from podfit.net.tls import KeyPair
-    from podfit.process.kubelet_file import KubeletFile
+from podfit.cli import exits, logs, render
+from podfit.cli.flags import Gates, Log, LogFlags, RuntimeEndpoint, key_pair
+from podfit.cli.node_flags import Node, NodeFlags
 
 
 class Runtime(StrEnum):
@@ -60,17 +56,17 @@ def kubelet(
     client_ca_file: Annotated[
         Path | None, Parameter(help="Who signs callers' certificates. [default: the kubeconfig's authority]")
     ] = None,
-    feature_gates: serving.Gates = "",
+    feature_gates: Gates = "",
     node_flags: Node = None,
-    log_format: serving.LogForm = LogFormat.TEXT,
-    verbose: serving.Verbose = 0,
+    log: Log = None,
 ) -> int:
     """Run this machine as a node, until SIGTERM, which leaves its containers running. Ctrl-C ends them too."""
     from podfit.core.features import FeatureGates
     from podfit.net import event_loop
     from podfit.net.system import SystemClock
     from podfit.process import kubelet_file
-    from podfit.process.kubelet_process import DEFAULT_PORT, KubeletProcessOptions, run_until_stopped
+    from podfit.process.foreground import run_until_stopped
+    from podfit.process.kubelet import DEFAULT_PORT, KubeletProcess, KubeletProcessOptions
     from podfit.process.layout import DataDir
     from podfit.process.options import NodeKind
 
@@ -88,15 +84,16 @@ def kubelet(
         address=address or said.address,
         port=port if port is not None else said.port if said.port is not None else DEFAULT_PORT,
         runtime_endpoint=endpoint.removeprefix("unix://"),
-        tls=_pair(tls_cert_file, tls_private_key_file, said),
-        client_ca=client_ca_file or (Path(authority) if authority else None),
+        tls=key_pair(tls_cert_file, tls_private_key_file)
+        or key_pair(_path(said.tls_cert_file), _path(said.tls_private_key_file)),
+        client_ca=client_ca_file or _path(authority),
         kubelet=(node_flags or NodeFlags()).over(said.options()),
         gates=FeatureGates.parse(",".join(filter(None, (said.gates, feature_gates)))),
     )
     options.check()
-    logs.configure(log_format, verbose)
+    logs.configure(log or LogFlags())
     try:
-        event_loop.run(run_until_stopped(options, announce=render.line, clock=SystemClock()))
+        event_loop.run(run_until_stopped(KubeletProcess.start(options, announce=render.line, clock=SystemClock())))
     except asyncio.CancelledError:
         render.error("interrupted before the node was ready")
         return exits.INTERRUPTED
@@ -104,12 +101,5 @@ def kubelet(
     return exits.DONE
 
 
-def _pair(certificate: Path | None, key: Path | None, said: "KubeletFile") -> "KeyPair | None":
-    from podfit.net.tls import KeyPair
-    from podfit.process.errors import UsageError
-
-    if (certificate is None) is not (key is None):
-        raise UsageError("--tls-cert-file and --tls-private-key-file belong together")
-    if certificate is not None and key is not None:
-        return KeyPair(certificate, key)
-    return KeyPair(Path(said.tls_cert_file), Path(said.tls_private_key_file)) if said.tls_cert_file else None
+def _path(text: str) -> Path | None:
+    return Path(text) if text else None

@@ -3,6 +3,7 @@
 import logging
 import sys
 from enum import StrEnum
+from typing import Protocol
 
 import msgspec
 
@@ -25,11 +26,18 @@ class _Json(logging.Formatter):
         return msgspec.json.encode(entry).decode()
 
 
-def configure(form: LogFormat, verbosity: int) -> None:
-    """`verbosity` 0 shows warnings, 1 what happens, 2 everything of podfit's own."""
+class LogOptions(Protocol):
+    @property
+    def log_format(self) -> LogFormat: ...
+    @property
+    def verbose(self) -> int: ...
+
+
+def configure(options: LogOptions) -> None:
+    """`verbose` 0 shows warnings, 1 what happens, 2 everything of podfit's own."""
     handler = logging.StreamHandler(sys.stderr)
     text = logging.Formatter("%(asctime)s %(levelname).1s %(name)s %(message)s", "%H:%M:%S")
-    handler.setFormatter(_Json() if form is LogFormat.JSON else text)
+    handler.setFormatter(_Json() if options.log_format is LogFormat.JSON else text)
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
-    level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbosity, 2)]
+    level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(options.verbose, 2)]
     logging.getLogger("podfit").setLevel(level)

@@ -18,10 +18,6 @@ from podfit.process.options import (
     SwapBehavior,
 )
 
-RuntimeEndpoint: TypeAlias = Annotated[
-    str, Parameter(help="CRI socket of a runtime that is running. [default: a private containerd]", show_default=False)
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class NodeFlags:
@@ -75,7 +71,7 @@ class NodeFlags:
             show_choices=True,
         ),
     ] = None
-    pod_manifest_path: Annotated[str | None, Parameter(help="Directory with manifests of static pods.")] = None
+    pod_manifest_path: Annotated[Path | None, Parameter(help="Directory with manifests of static pods.")] = None
 
     def over(self, base: KubeletOptions) -> KubeletOptions:
         """The options, with what was given on the command line instead of what `base` says."""
@@ -83,7 +79,7 @@ class NodeFlags:
             each.name: value for each in fields(self) if (value := getattr(self, each.name)) is not None
         }
         if given.get("pod_manifest_path"):
-            given["pod_manifest_path"] = str(Path(given["pod_manifest_path"]).absolute())
+            given["pod_manifest_path"] = str(given["pod_manifest_path"].absolute())
         return replace(base, **given)
 
 

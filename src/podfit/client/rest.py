@@ -12,6 +12,7 @@ what can go wrong
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
+from copy import copy
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -21,8 +22,10 @@ from podfit.api.base import Struct
 from podfit.api.core.pods import Binding
 from podfit.api.core.references import ObjectReference
 from podfit.api.meta import DeleteOptions, ListMeta, ObjectMeta, Preconditions
+from podfit.client.rate_limit import Rate, RateLimited
 from podfit.client.resource import Kind, identify, resource_of
 from podfit.client.transport import Transport
+from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.net.wire import Request, Response
 
@@ -63,6 +66,12 @@ class Client:
     def near(self) -> bool:
         """Whether the server is in this process."""
         return self._transport.near
+
+    def limited(self, rate: Rate, clock: Clock) -> "Client":
+        """The same, asking no faster than that."""
+        client = copy(self)
+        client._transport = RateLimited(self._transport, rate, clock)
+        return client
 
     async def close(self) -> None:
         await self._transport.close()

@@ -32,8 +32,8 @@ from podfit.decide.minimum import MINIMUM, BadMinimum, Target, minimums
 from podfit.decide.room import Impossible, Plan, is_active, waits_for_room, why_not
 from podfit.decide.room_turns import in_turn, turn_of
 
-USER = "system:podfit:room"
-EVICTORS = "system:podfit:room-eviction"  # the group whose role may end pods
+ACCOUNT, EVICTING_ACCOUNT = "room-controller", "room-eviction-controller"
+"""Service accounts in kube-system; the role of the second may end pods, too."""
 COMPONENT = "podfit-room"
 NORMAL, WARNING = "Normal", "Warning"
 _BY_NODE, _WAITING = "node", "waiting"

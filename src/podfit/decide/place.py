@@ -15,7 +15,7 @@ import msgspec
 from podfit.api.core.pods import Pod
 from podfit.decide.placing.node_filters import admits, has_features, has_ports, has_room
 from podfit.decide.placing.pod_affinity import Neighbourhood, neighbourhood
-from podfit.decide.placing.score import scores
+from podfit.decide.placing.score import DEFAULT_WEIGHTS, scores
 from podfit.decide.placing.spread import Spread, spread
 from podfit.decide.placing.view import NamespaceLabels, NodeView, Refusal, Resident
 from podfit.decide.volumes import NO_CLAIMS, Claims, objection
@@ -63,6 +63,7 @@ def place(
     *,
     namespaces: NamespaceLabels = NO_NAMESPACES,
     claims: Claims = NO_CLAIMS,
+    weights: Mapping[str, int] = DEFAULT_WEIGHTS,
 ) -> Placed | Unschedulable:
     """Choose a node for a pod that waits. A node that it is nominated for goes before every other that would do."""
     if not views:
@@ -86,7 +87,7 @@ def place(
         return Unschedulable(sentence(refusals.values(), len(views)), refusals)
     if len(fitting) == 1:
         return Placed(fitting[0].name)
-    ranks = zip(scores(subject, fitting, views, namespaces), fitting, strict=True)
+    ranks = zip(scores(subject, fitting, views, namespaces, weights), fitting, strict=True)
     return Placed(min((-score, view.name) for score, view in ranks)[1])
 
 

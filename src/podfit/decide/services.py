@@ -39,15 +39,6 @@ class ServiceRanges(msgspec.Struct, frozen=True):
         """As the flags of an API server have them. Raises BadRange."""
         return cls(_network(addresses), *_port_range(ports))
 
-    def arguments(self) -> list[str]:
-        """On the command line; what is not as usual."""
-        usual, found = ServiceRanges(), []
-        if self.addresses != usual.addresses:
-            found += ["--service-cluster-ip-range", str(self.addresses)]
-        if (self.first_port, self.last_port) != (usual.first_port, usual.last_port):
-            found += ["--service-node-port-range", f"{self.first_port}-{self.last_port}"]
-        return found
-
     @property
     def family(self) -> str:
         return f"IPv{self.addresses.version}"

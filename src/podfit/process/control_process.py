@@ -4,10 +4,8 @@ Its server (HTTPS, loopback unless told otherwise) tells anybody whether it is w
 them. Losing the Lease ends the process, as upstream's: what starts it again starts from nothing.
 """
 
-import asyncio
 import os
 import secrets
-import signal
 import socket
 import ssl
 import tempfile
@@ -24,6 +22,7 @@ from podfit.client.accounts import AccountTokens, AsAccount
 from podfit.client.delegated import DelegatedAccess
 from podfit.client.election import Election, LostLease, Pace
 from podfit.client.kubeconfig import Access, load
+from podfit.client.rate_limit import Rate
 from podfit.client.rest import Client
 from podfit.client.transport import Https
 from podfit.core.clock import Clock
@@ -33,11 +32,11 @@ from podfit.net.client_certificates import Trust
 from podfit.net.http_client import HttpsClient
 from podfit.net.http_server import HttpsServer
 from podfit.net.metrics import CONTENT_TYPE, Metrics
+from podfit.net.supervisor import Supervisor
 from podfit.net.system import SystemClock
 from podfit.net.tls import client_context, server_context
 from podfit.net.wire import Identity, Request, Response
 from podfit.process.errors import MachineError
-from podfit.process.foreground import on_signals
 from podfit.process.identities import account_of, agent
 from podfit.process.listening import listen
 
@@ -48,7 +47,7 @@ HEALTH = ("/healthz", "/livez", "/readyz")
 
 
 class ControlOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """`lease` names the Lease in kube-system; without `elect` there is none."""
+    """`lease` names the Lease; without `elect` there is none. Without a `rate` it asks as fast as it is answered."""
 
     name: str
     kubeconfig: Path
@@ -57,22 +56,26 @@ class ControlOptions(msgspec.Struct, frozen=True, kw_only=True):
     address: str = "127.0.0.1"
     elect: bool = True
     pace: Pace = Pace()
+    lease_namespace: str = "kube-system"
+    rate: Rate | None = None
 
 
 class Clients:
     """One of the process itself, and for each service account one that shows its token."""
 
-    def __init__(self, access: Access, clock: Clock, user: str) -> None:
+    def __init__(self, access: Access, clock: Clock, user: str, rate: Rate | None) -> None:
         self.own = access.client(user_agent=user)
+        self._rate, self._clock = rate, clock
         self._tokens = AccountTokens(self.own, clock)
         nameless = client_context(authorities=access.authorities, verify=access.verify)
         self._shared = Https(HttpsClient(access.server, nameless, reach=access.reach))
 
     def of(self, identity: Identity) -> Client:
+        """Each asks at its own `rate`; the Lease is not held up by any of them."""
         name = account_of(identity)
-        if not name:
-            return self.own
-        return Client(AsAccount(self._shared, self._tokens, name), user_agent=agent(identity))
+        account = AsAccount(self._shared, self._tokens, name)
+        client = Client(account, user_agent=agent(identity)) if name else self.own
+        return client.limited(self._rate, self._clock) if self._rate is not None else client
 
     async def close(self) -> None:
         await self._shared.close()
@@ -102,47 +105,79 @@ class ControlServer:
         return _text(404, "404 page not found\n")
 
 
-async def run_control(options: ControlOptions, loops: Loops, *, announce: Announce, clock: Clock) -> None:
-    """Until SIGINT or SIGTERM. Raises ClusterError, and what breaks one of the loops."""
-    stop: asyncio.Future[signal.Signals] = asyncio.get_running_loop().create_future()
-    access, metrics = load([options.kubeconfig]), Metrics()
-    async with AsyncExitStack() as closing:
-        clients = Clients(access, clock, f"podfit-{options.name}/{__version__}")
-        closing.push_async_callback(clients.close)
-        identity = f"{socket.gethostname()}_{os.getpid()}_{secrets.token_hex(4)}"
-        election = Election(clients.own, clock, name=options.lease, identity=identity, pace=options.pace)
+class ControlProcess:
+    """`start` makes one that serves and waits to lead, `stop` ends it; `failure` returns only if it breaks."""
 
-        async def work() -> None:
-            announce(f"  leads     as {identity}" if options.elect else "  works     without a lease")
-            async with asyncio.TaskGroup() as group:
-                for loop in loops(clients.of, metrics):
-                    group.create_task(_endless(loop))
+    def __init__(self, options: ControlOptions, loops: Loops, clock: Clock) -> None:
+        self.options, self._loops, self._clock = options, loops, clock
+        self.metrics = Metrics()
+        self.leading = False
+        self._supervisor = Supervisor(options.name)
+        self._closing = AsyncExitStack()
 
-        server = ControlServer(DelegatedAccess(clients.own, clock), metrics)
+    @classmethod
+    async def start(
+        cls, options: ControlOptions, loops: Loops, *, announce: Announce, clock: Clock
+    ) -> "ControlProcess":
+        """Raises ClusterError, and then nothing runs."""
+        process = cls(options, loops, clock)
+        try:
+            await process._start(announce)
+        except BaseException:
+            await process.stop()
+            raise
+        return process
+
+    async def _start(self, announce: Announce) -> None:
+        options, access = self.options, load([self.options.kubeconfig])
+        clients = Clients(access, self._clock, f"podfit-{options.name}/{__version__}", options.rate)
+        self._closing.push_async_callback(clients.close)
+        server = ControlServer(DelegatedAccess(clients.own, self._clock), self.metrics)
         https = HttpsServer(server, _self_signed(options.address), clients=Trust(access.authorities or b""))
-        closing.push_async_callback(https.close)
+        self._closing.push_async_callback(https.close)
         port = await listen(https, (options.address,), options.port, f"podfit {options.name} --secure-port 0")
         announce(f"podfit {__version__}: {options.name}")
         announce(f"  api       {access.server}")
         announce(f"  serves    https://{options.address}:{port}")
-        with on_signals(lambda number: None if stop.done() else stop.set_result(number)):
-            working = asyncio.ensure_future(election.lead(work) if options.elect else work())
+        self._supervisor.run(self._lead(clients, announce), name="leading")
+
+    async def _lead(self, clients: Clients, announce: Announce) -> None:
+        options = self.options
+        identity = f"{socket.gethostname()}_{os.getpid()}_{secrets.token_hex(4)}"
+
+        async def work() -> None:
+            announce(f"  leads     as {identity}" if options.elect else "  works     without a lease")
+            working = Supervisor("control loops")
             try:
-                await asyncio.wait((working, stop), return_when=asyncio.FIRST_COMPLETED)
+                for loop in self._loops(clients.of, self.metrics):
+                    working.run(loop)
+                await working.failure()
             finally:
-                ended = working.done()
-                working.cancel()
-                await asyncio.gather(working, return_exceptions=True)
-        if ended:
-            try:
-                working.result()
-            except LostLease as error:
-                raise MachineError(f"no longer the leader: {error}", fix=("start it again",)) from error
+                await working.stop()
 
+        if not options.elect:
+            return await work()
+        election = Election(
+            clients.own,
+            self._clock,
+            name=options.lease,
+            namespace=options.lease_namespace,
+            identity=identity,
+            pace=options.pace,
+        )
+        try:
+            await election.lead(work)
+        except LostLease as error:
+            raise MachineError(f"no longer the leader: {error}", fix=("start it again",)) from error
 
-async def _endless(loop: Coroutine[Any, Any, None]) -> None:
-    await loop
-    raise RuntimeError("a control loop ended by itself")
+    async def failure(self) -> None:
+        """Waits; raises what broke a part of the process, or MachineError when the Lease is lost."""
+        await self._supervisor.failure()
+
+    async def stop(self, *, pods: bool = False) -> None:
+        """Frees the Lease. There are no pods here."""
+        await self._supervisor.stop()
+        await self._closing.aclose()
 
 
 def _self_signed(address: str) -> ssl.SSLContext:

@@ -1,4 +1,4 @@
-"""Running a cluster until someone stops it.
+"""Running a process until someone stops it, or a part of it breaks.
 
 Ctrl-C (SIGINT)   everything stops, containers too; `podfit down` sends the same
 SIGTERM           the process ends, the containers go on, as when a node's kubelet is restarted
@@ -10,8 +10,8 @@ import contextlib
 import gc
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from typing import Any, Protocol, TypeVar
 
 from podfit.net.memory import give_back
 from podfit.process.options import UpOptions
@@ -21,37 +21,58 @@ READY_FD = "PODFIT_READY_FD"
 SETTLE_SECONDS = 2.0  # after the start, when the first pods have been placed
 
 
-async def run_until_stopped(options: UpOptions, *, announce: Announce) -> None:
-    """Start, say what runs where, and serve until a signal; raises what keeps the cluster from running."""
-    gc.disable()  # what a start makes stays, so looking for garbage in it costs a tenth of the start and finds none
-    from podfit.process.compose import Cluster
+class Running(Protocol):
+    """A process that was started."""
 
-    announce, ready = _reporting(announce)
+    async def failure(self) -> None: ...
+    async def stop(self, *, pods: bool) -> None: ...
+
+
+P = TypeVar("P", bound=Running)
+
+
+async def run_until_stopped(start: Coroutine[Any, Any, P], *, ready: Callable[[P], None] = lambda _: None) -> None:
+    """Start, call `ready`, and go on until a signal. Raises what keeps the process from starting, or breaks it."""
     stop: asyncio.Future[signal.Signals] = asyncio.get_running_loop().create_future()
     with on_signals(lambda number: None if stop.done() else stop.set_result(number)):
-        starting = asyncio.ensure_future(Cluster.start(options, announce=announce))
+        starting = asyncio.ensure_future(start)
         try:
             await _either(starting, stop)
         finally:  # also when a signal has come before the handlers and cancels this task
             if not starting.done():
                 starting.cancel()
                 await asyncio.wait({starting})
-        cluster = await starting
-        gc.freeze()  # imports and tables, hardly any of it garbage: looking through all of it is a turn of 100 ms
+        process = await starting
+        failing = asyncio.ensure_future(process.failure())
         try:
-            announce("")
-            announce(
-                f"next: {cluster.access.kubectl} get nodes" + ("" if _detached() else "   (Ctrl-C stops everything)")
-            )
-            ready()
-            asyncio.get_running_loop().call_later(SETTLE_SECONDS, _settle_memory)
-            failure = asyncio.ensure_future(cluster.failure())
-            await _either(stop, failure)
+            ready(process)
+            await _either(stop, failing)
         finally:
-            await cluster.stop(pods=stop.done() and stop.result() is signal.SIGINT)
-        failure.cancel()
-        if failure.done() and not failure.cancelled():
-            failure.result()
+            try:
+                await process.stop(pods=stop.done() and stop.result() is signal.SIGINT)
+            finally:
+                failed = failing.done()
+                failing.cancel()
+                outcome = await asyncio.gather(failing, return_exceptions=True)
+        if failed and isinstance(outcome[0], BaseException):
+            raise outcome[0]
+
+
+async def run_cluster(options: UpOptions, *, announce: Announce) -> None:
+    """`podfit up`, detached or not."""
+    gc.disable()  # what a start makes stays, so looking for garbage in it costs a tenth of the start and finds none
+    from podfit.process.up import Cluster
+
+    announce, tell_ready = _reporting(announce)
+
+    def ready(cluster: Cluster) -> None:
+        gc.freeze()  # imports and tables, hardly any of it garbage: looking through all of it is a turn of 100 ms
+        announce("")
+        announce(f"next: {cluster.access.kubectl} get nodes" + ("" if _detached() else "   (Ctrl-C stops everything)"))
+        tell_ready()
+        asyncio.get_running_loop().call_later(SETTLE_SECONDS, _settle_memory)
+
+    await run_until_stopped(Cluster.start(options, announce=announce), ready=ready)
 
 
 def _settle_memory() -> None:

@@ -35,6 +35,12 @@ def check_serving(pair: "KeyPair") -> None:
 
 
 def check_etcd(options: "EtcdOptions") -> None:
+    from podfit.apiserver.embedded import StoreError
+
+    try:
+        options.check()
+    except StoreError as error:
+        raise UsageError(f"--etcd-servers: {error}") from None
     if options.ca_file:
         _certificates("--etcd-cafile", options.ca_file)
     if options.cert_file and options.key_file:

@@ -10,8 +10,8 @@ from podfit.kubelet.runtime.protocol import Runtime
 from podfit.net.system import SystemClock
 from podfit.process.errors import ClusterError, MachineError
 from podfit.process.layout import DataDir
+from podfit.process.node_runtime import private_containerd
 from podfit.process.process import running
-from podfit.process.runtime import private_containerd
 
 
 class ImageLine(msgspec.Struct, frozen=True):

@@ -1,58 +1,54 @@
 """`--config` of a kubelet: a KubeletConfiguration with the fields of upstream's that mean something here.
 
-A field that is not known is refused by name, and so is a value that would be something else than it says.
+How such a file is read: `config_file`.
 """
 
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 from msgspec.structs import replace
 
-from podfit.process.errors import UsageError, reason
+from podfit.process import config_file
+from podfit.process.config_file import Strict
+from podfit.process.errors import UsageError
 from podfit.process.options import CpuPolicy, KubeletOptions, MemoryPolicy, MemoryReservation, SwapBehavior
 
 API_VERSION, KIND = "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"
-MOST_BYTES = 1 << 20
 
 
-class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    pass
-
-
-class _X509(_Strict, frozen=True):
+class _X509(Strict, frozen=True):
     client_ca_file: str = msgspec.field(default="", name="clientCAFile")
 
 
-class _Switch(_Strict, frozen=True):
+class _Switch(Strict, frozen=True):
     enabled: bool | None = None
 
 
-class _Authentication(_Strict, frozen=True):
+class _Authentication(Strict, frozen=True):
     x509: _X509 = _X509()
     anonymous: _Switch = _Switch()
     webhook: _Switch = _Switch()
 
 
-class _Authorization(_Strict, frozen=True):
+class _Authorization(Strict, frozen=True):
     mode: str = "Webhook"
 
 
-class _Swap(_Strict, frozen=True):
+class _Swap(Strict, frozen=True):
     swap_behavior: SwapBehavior = SwapBehavior.NO_SWAP
 
 
-class _Limits(_Strict, frozen=True):
+class _Limits(Strict, frozen=True):
     memory: str
 
 
-class _ReservedMemory(_Strict, frozen=True):
+class _ReservedMemory(Strict, frozen=True):
     numa_node: int
     limits: _Limits
 
 
-class KubeletFile(_Strict, frozen=True, kw_only=True):
+class KubeletFile(Strict, frozen=True, kw_only=True):
     """None and empty: not said."""
 
     api_version: str = API_VERSION
@@ -104,28 +100,13 @@ class KubeletFile(_Strict, frozen=True, kw_only=True):
 
 def read(path: Path) -> KubeletFile:
     """Raises UsageError that names the field."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise UsageError(f"--config: {path} cannot be read ({reason(error)})") from error
-    if len(content) > MOST_BYTES:
-        raise UsageError(f"--config: {path} is larger than {MOST_BYTES} bytes")
-    try:
-        document = yaml.safe_load(content)
-        found = msgspec.convert(document, KubeletFile)
-    except yaml.YAMLError as error:
-        raise UsageError(f"--config: {path} is not YAML: {' '.join(str(error).split())}") from error
-    except msgspec.ValidationError as error:
-        raise UsageError(f"--config: {path}: {error}") from error
-    if problem := _problem(found, document):
+    found = config_file.read(path, KubeletFile, api_version=API_VERSION, name=KIND)
+    if problem := _problem(found):
         raise UsageError(f"--config: {path}: {problem}")
     return found
 
 
-def _problem(found: KubeletFile, document: dict[str, Any]) -> str:
-    if (document.get("apiVersion"), document.get("kind")) != (API_VERSION, KIND):
-        return f"it has to be apiVersion {API_VERSION}, kind {KIND}"
+def _problem(found: KubeletFile) -> str:
     if found.read_only_port:
         return "readOnlyPort: there is no port without authorization; leave it 0"
     if found.authentication.anonymous.enabled:

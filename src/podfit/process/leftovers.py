@@ -18,7 +18,7 @@ from podfit.kubelet.runtime.containerd import Places
 from podfit.kubelet.volumes.mounter import mount_points
 from podfit.process.errors import ClusterError
 from podfit.process.layout import DataDir
-from podfit.process.runtime import cgroup_layout
+from podfit.process.node_runtime import cgroup_layout
 
 NAMESPACES = Path("/run/netns")
 MADE = "cni-*"  # by containerd; one of another name was there before, such as that which this node itself is in

@@ -39,13 +39,6 @@ class Listening(msgspec.Struct, frozen=True, kw_only=True):
             if not _NAME.fullmatch(name) and _parsed(name) is None:
                 raise UsageError(f"--tls-san {name!r} is neither a DNS name nor an IP address")
 
-    def arguments(self) -> list[str]:
-        """On the command line; what is not as usual."""
-        found = ["--bind-address", ",".join(self.bind)] if self.bind != (LOOPBACK,) else []
-        if self.advertise:
-            found += ["--advertise-address", self.advertise]
-        return found + (["--tls-san", ",".join(self.names)] if self.names else [])
-
     @property
     def bound(self) -> tuple[str, ...]:
         """Where a server listens that keeps to `bind`: an address for all of a family stands for the others of it."""

@@ -1,14 +1,12 @@
-"""What `up` was asked for, checked before anything is touched."""
+"""What each component was asked for, checked before anything is touched. `up` has those of all of them."""
 
 import os
-import shutil
-import socket
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
-from msgspec.structs import fields
 
 from podfit.apiserver.audit.options import AuditOptions, BadPolicy
 from podfit.apiserver.legacy.options import OFF, Legacy
@@ -18,16 +16,30 @@ from podfit.core.features import FeatureGates
 from podfit.decide.memory_qos import THROTTLING_FACTOR
 from podfit.decide.pressure import DEFAULT
 from podfit.decide.services import BadRange, ServiceRanges
+from podfit.process import given_files
 from podfit.process.errors import MachineError, UsageError, reason
-from podfit.process.given_files import check_data, check_kubeconfig, check_manifests, check_own_kubeconfig
 from podfit.process.layout import DEFAULT_PORT, DataDir
 from podfit.process.listening import Listening
 
 if TYPE_CHECKING:
     from podfit.apiserver.audit.log import AuditLog
-    from podfit.apiserver.embedded import Rule
+    from podfit.apiserver.embedded import EtcdOptions, Rule
+    from podfit.net.tls import KeyPair
 
-NEEDED = ("containerd", "runc")
+
+CONTROLLERS = (
+    "namespace-controller",
+    "resourcequota-controller",
+    "serviceaccount-controller",
+    "root-ca-certificate-publisher-controller",
+    "clusterrole-aggregation-controller",
+    "persistentvolumeclaim-protection-controller",
+    "certificatesigningrequest-signing-controller",
+    "persistentvolume-protection-controller",
+    "garbage-collector-controller",
+)
+"""Under upstream's names; the one of certificates approves, too."""
+DEFAULT_SCHEDULER = "default-scheduler"
 
 
 class MakeRoom(StrEnum):
@@ -69,13 +81,6 @@ class MemoryShrink(StrEnum):
     GUARDED = "guarded"
 
 
-class NodeChoice(msgspec.Struct, frozen=True):
-    """The kind of node and, for people, why it was chosen."""
-
-    kind: NodeKind
-    why: str
-
-
 class KubeletOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What the nodes are told, in the kubelet's own words."""
 
@@ -90,14 +95,34 @@ class KubeletOptions(msgspec.Struct, frozen=True, kw_only=True):
     memory_throttling_factor: float = THROTTLING_FACTOR
     memory_shrink: MemoryShrink = MemoryShrink.CHECKED
 
-    def arguments(self) -> list[str]:
-        """On the command line; those that are not as usual."""
-        return [
-            part
-            for each in fields(self)
-            if (value := getattr(self, each.name)) != each.default
-            for part in (f"--{each.name.replace('_', '-')}", str(value))
-        ]
+
+class ControllersOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """`controllers` are upstream's names: `*` is all, `-NAME` all but it."""
+
+    make_room: MakeRoom = MakeRoom.NO
+    controllers: tuple[str, ...] = ("*",)
+
+    def check(self) -> None:
+        """UsageError for a controller that there is not."""
+        if unknown := self.unknown():
+            known = ", ".join(CONTROLLERS)
+            raise UsageError(f"--controllers: there is no controller {unknown[0]!r} (known: {known})")
+
+    def unknown(self) -> list[str]:
+        """Names of none."""
+        return sorted({each.removeprefix("-") for each in self.controllers} - {"*", *CONTROLLERS})
+
+    def runs(self, name: str) -> bool:
+        """Whether it is wanted. The first word about a name counts, and a name more than `*`."""
+        said = (each for each in self.controllers if each.removeprefix("-") == name)
+        return next(said, name if "*" in self.controllers else "") == name
+
+
+class SchedulerOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The pods that name `name` are its own. `weights` are those of scores that differ from the defaults; 0 is off."""
+
+    name: str = DEFAULT_SCHEDULER
+    weights: Mapping[str, int] = msgspec.field(default_factory=dict)
 
 
 class NodeOptions(Protocol):
@@ -113,42 +138,81 @@ class NodeOptions(Protocol):
     def runtime_endpoint(self) -> str: ...
 
 
-class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
+class ApiServerOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What is not named lives in the data directory."""
+
     data: DataDir
+    etcd: "EtcdOptions | None" = None
     port: int = DEFAULT_PORT
     listening: Listening = Listening()
     ranges: ServiceRanges = ServiceRanges()
-    kubeconfig: Path | None = None
-    node: NodeKind | None = None
-    nodes: int = 1
-    gates: FeatureGates = msgspec.field(default_factory=FeatureGates)
-    runtime_endpoint: str = ""
-    make_room: MakeRoom = MakeRoom.NO
-    legacy: Legacy = OFF
+    kubeconfig: Path | None = None  # to write
+    tls: "KeyPair | None" = None
+    client_ca: Path | None = None
+    signing_key: Path | None = None
     encryption: Path | None = None  # an EncryptionConfiguration
-    kubelet: KubeletOptions = msgspec.field(default_factory=KubeletOptions)
+    gates: FeatureGates = msgspec.field(default_factory=FeatureGates)
     audit: AuditOptions = msgspec.field(default_factory=AuditOptions)
+    legacy: Legacy = OFF
 
     def check(self) -> None:
         """UsageError when the options contradict each other, or name a file that is not what it should be."""
-        check_data(self.data.root)
+        given_files.check_data(self.data.root)
         if self.kubeconfig is not None:
-            check_kubeconfig(self.kubeconfig)
-        else:
-            check_own_kubeconfig(default_paths(os.environ)[0])
-        if not 0 <= self.port <= 65535:
-            raise UsageError(f"--port {self.port} is not a port (0 to 65535; 0 takes a free one)")
+            given_files.check_kubeconfig(self.kubeconfig)
+        check_port(self.port)
         self.listening.check()
         check_audit(self.audit)
+        if self.etcd is not None:
+            given_files.check_etcd(self.etcd)
+        if self.tls is not None:
+            given_files.check_serving(self.tls)
+        if self.client_ca is not None:
+            given_files.check_client_ca(self.client_ca)
+        if self.signing_key is not None:
+            given_files.check_signing_key(self.signing_key)
+        encryption_rules(self.encryption)
+
+
+class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Those of each component, and which nodes there are."""
+
+    api: ApiServerOptions
+    controllers: ControllersOptions = ControllersOptions()
+    scheduler: SchedulerOptions = SchedulerOptions()
+    kubelet: KubeletOptions = msgspec.field(default_factory=KubeletOptions)
+    node: NodeKind | None = None
+    nodes: int = 1
+    runtime_endpoint: str = ""
+
+    @property
+    def data(self) -> DataDir:
+        return self.api.data
+
+    @property
+    def gates(self) -> FeatureGates:
+        return self.api.gates
+
+    def check(self) -> None:
+        """UsageError when the options contradict each other, or name a file that is not what it should be."""
+        self.api.check()
+        self.controllers.check()
+        if self.api.kubeconfig is None:
+            given_files.check_own_kubeconfig(default_paths(os.environ)[0])
         if self.nodes < 1:
             raise UsageError(f"--nodes {self.nodes}: a cluster has at least one node (or use --node none)")
         if self.nodes > 1 and self.node is NodeKind.REAL:
             raise UsageError("--nodes above 1 needs --node simulated: this machine is one real node")
         if self.runtime_endpoint and self.node in (NodeKind.SIMULATED, NodeKind.NONE):
             raise UsageError(f"--container-runtime-endpoint means a real node, not --node {self.node}")
-        encryption_rules(self.encryption)
         if self.kubelet.pod_manifest_path:
-            check_manifests(Path(self.kubelet.pod_manifest_path))
+            given_files.check_manifests(Path(self.kubelet.pod_manifest_path))
+
+
+def check_port(port: int, flag: str = "--port") -> None:
+    """UsageError for what is none."""
+    if not 0 <= port <= 65535:
+        raise UsageError(f"{flag} {port} is not a port (0 to 65535; 0 takes a free one)")
 
 
 def encryption_rules(path: Path | None) -> "tuple[Rule, ...]":
@@ -197,51 +261,3 @@ def legacy_of(switches: str, clients: str) -> Legacy:
         return Legacy.parse(switches, clients)
     except ValueError as error:
         raise UsageError(f"--legacy: {error}") from None
-
-
-def choose_node(options: UpOptions) -> NodeChoice:
-    """A real node when this machine can have one, else a simulated one; MachineError when a real one was demanded."""
-    if options.node in (NodeKind.SIMULATED, NodeKind.NONE):
-        return NodeChoice(options.node, "as asked")
-    lacking = lacking_for_real(private=not options.runtime_endpoint)
-    if not lacking and options.nodes == 1:
-        return NodeChoice(NodeKind.REAL, "root, Linux and a container runtime are here")
-    if options.node is NodeKind.REAL or options.runtime_endpoint:
-        raise MachineError(
-            "a real node cannot run here",
-            evidence=tuple(lacking),
-            fix=(*advice(lacking), f"or run:  {options.data.command('up', '--node', 'simulated')}"),
-        )
-    why = lacking[0] if lacking else f"{options.nodes} nodes were asked for and this machine is one"
-    return NodeChoice(NodeKind.SIMULATED, why)
-
-
-def lacking_for_real(*, private: bool) -> list[str]:
-    """What this machine lacks to be a real node; `private` is one with a containerd of its own."""
-    if os.uname().sysname != "Linux":
-        return [f"this is {os.uname().sysname}, not Linux"]
-    missing = []
-    if os.geteuid() != 0:
-        missing.append(f"not root (uid {os.geteuid()}), so no cgroups")
-    if private:
-        missing += [f"{program} is not installed" for program in NEEDED if not shutil.which(program)]
-    return missing
-
-
-def advice(lacking: list[str]) -> tuple[str, ...]:
-    """Commands that help."""
-    commands = []
-    if any("not root" in each for each in lacking):
-        commands.append("run it as root:  sudo podfit up")
-    if any("not installed" in each for each in lacking):
-        commands.append("install it:  apt-get install containerd runc containernetworking-plugins")
-    return tuple(commands)
-
-
-def node_names(choice: NodeChoice, count: int) -> tuple[str, ...]:
-    """The host's name for a real node; a simulated one says in its name what it is."""
-    if choice.kind is NodeKind.NONE:
-        return ()
-    if choice.kind is NodeKind.REAL:
-        return (socket.gethostname().lower(),)
-    return tuple(f"simulated-{number}" for number in range(1, count + 1))

@@ -23,9 +23,9 @@ from podfit.net.system import SystemClock
 from podfit.process.errors import MachineError
 from podfit.process.layout import DataDir
 from podfit.process.leftovers import Traces
+from podfit.process.node_runtime import cgroup_layout, private_containerd
 from podfit.process.options import NodeKind
 from podfit.process.process import Process, RunningNode, Unrecorded, UpState, exclusive, read_state, running
-from podfit.process.runtime import cgroup_layout, private_containerd
 
 log = logging.getLogger(__name__)
 

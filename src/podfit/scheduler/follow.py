@@ -30,10 +30,10 @@ NAME = "default-scheduler"
 
 
 class Follower:
-    def __init__(self, cache: ClusterCache, queue: SchedulingQueue, gates: FeatureGates) -> None:
+    def __init__(self, cache: ClusterCache, queue: SchedulingQueue, gates: FeatureGates, name: str = NAME) -> None:
         self._cache = cache
         self._queue = queue
-        self._gates = gates
+        self._gates, self._name = gates, name
         self.gated: set[Key] = set()
 
     def pod_added(self, pod: Pod) -> None:
@@ -42,7 +42,7 @@ class Follower:
             self._assigned(key, None, pod)
             return
         self._gate(key, pod)
-        if _ours(pod):
+        if _is_of(self._name, pod):
             if pod.status.nominated_node_name:
                 self._cache.nominate(pod, pod.status.nominated_node_name)
             self._queue.add(key, pod)
@@ -53,7 +53,7 @@ class Follower:
             self._assigned(key, old, new)
             return
         self._gate(key, new)
-        if not _ours(new):
+        if not _is_of(self._name, new):
             self._leave_queue(key, new)
             return
         self._follow_nomination(key, old, new)
@@ -149,11 +149,11 @@ def key_of(pod: Pod) -> Key:
     return pod.metadata.namespace, pod.metadata.name
 
 
-def _ours(pod: Pod) -> bool:
-    """A pod that waits for this scheduler to place it."""
+def _is_of(name: str, pod: Pod) -> bool:
+    """Whether the pod waits for the scheduler of this name to place it."""
     if pod.status.phase in TERMINAL or pod.metadata.deletion_timestamp or pod.spec.scheduling_gates:
         return False
-    return pod.spec.scheduler_name in ("", NAME)
+    return pod.spec.scheduler_name == name or (name == NAME and not pod.spec.scheduler_name)
 
 
 def _matters(node: Node) -> tuple[object, ...]:

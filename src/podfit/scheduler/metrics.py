@@ -6,7 +6,6 @@ from functools import partial
 from podfit.decide.placing.view import FILTERS
 from podfit.net.metrics import Metrics
 
-PROFILE = "default-scheduler"
 _SECONDS = tuple(0.001 * 2**exponent for exponent in range(15))
 _SLI = tuple(0.01 * 2**exponent for exponent in range(20))
 _COUNTS = (1.0, 2.0, 4.0, 8.0, 16.0)
@@ -16,7 +15,10 @@ _VICTIMS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 class SchedulerMetrics:
     """The gauges read the queue when they are scraped, so they cannot drift from it."""
 
-    def __init__(self, metrics: Metrics, pending: Callable[[], dict[str, int]], refused: Callable[[str], int]) -> None:
+    def __init__(
+        self, metrics: Metrics, pending: Callable[[], dict[str, int]], refused: Callable[[str], int], *, profile: str
+    ) -> None:
+        self._profile = profile
         queues = metrics.gauge("scheduler_pending_pods", "Pods without a node, by where they wait.", ("queue",))
         for name in pending():
             queues.labels(name).set_function(partial(_one, pending, name))
@@ -50,12 +52,12 @@ class SchedulerMetrics:
             ("plugin", "profile"),
         )
         for name in FILTERS:
-            refusing.labels(name, PROFILE).set_function(partial(refused, name))
+            refusing.labels(name, profile).set_function(partial(refused, name))
 
     def attempt(self, result: str, seconds: float) -> None:
         """`result` is scheduled, unschedulable or error."""
-        self._attempts.labels(result, PROFILE).inc()
-        self._attempt_seconds.labels(result, PROFILE).observe(seconds)
+        self._attempts.labels(result, self._profile).inc()
+        self._attempt_seconds.labels(result, self._profile).observe(seconds)
 
     def placed(self, seconds: float, tries: int) -> None:
         self._placed_after.labels(str(min(tries, 16))).observe(seconds)

@@ -6,6 +6,7 @@ evictions run beside it, since the cache already counts the pod where it will go
 
 import asyncio
 import logging
+from collections.abc import Mapping
 
 from podfit.api.core.claims import PersistentVolumeClaim
 from podfit.api.core.namespaces import Namespace
@@ -20,6 +21,7 @@ from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
 from podfit.decide.place import Placed, Unschedulable, place
+from podfit.decide.placing.score import DEFAULT_WEIGHTS
 from podfit.decide.placing.view import NodeView, Resident
 from podfit.decide.preempt import Eviction, Hopeless, preempt, told
 from podfit.decide.requeue import PodGone, Waiting
@@ -46,18 +48,22 @@ class Scheduler:
         clock: Clock,
         gates: FeatureGates,
         metrics: Metrics | None = None,
+        name: str = NAME,
+        weights: Mapping[str, int] = DEFAULT_WEIGHTS,
     ) -> None:
+        """`name` is what pods say that are its own; `weights` say what each score counts for."""
         self._clock = clock
         self._gates = gates
+        self._weights = {**DEFAULT_WEIGHTS, **weights}
         self._cache = ClusterCache(gates)
         self._queue = SchedulingQueue(clock)
-        self._writes = Writes(client, recorder, clock)
+        self._writes = Writes(client, recorder, clock, name=name)
         self._evicting: set[Key] = set()
         self._pods = Informer(client, Pod, clock=clock)
         self._nodes = Informer(client, Node, clock=clock)
         self._namespaces = Informer(client, Namespace, clock=clock)
         self._budgets = Informer(client, PodDisruptionBudget, clock=clock)
-        follow = self._follow = Follower(self._cache, self._queue, gates)
+        follow = self._follow = Follower(self._cache, self._queue, gates, name)
         self._pods.add_handler(add=follow.pod_added, update=follow.pod_updated, delete=follow.pod_deleted)
         self._nodes.add_handler(add=follow.node_added, update=follow.node_updated, delete=follow.node_deleted)
         self._namespaces.add_handler(
@@ -71,7 +77,7 @@ class Scheduler:
         )
         self._claims = Claims(lambda namespace, name: self._volume_claims.get(name, namespace), self._classes.get)
         self.metrics = metrics or Metrics()
-        self._measured = SchedulerMetrics(self.metrics, self._pending, self._queue.refused_by)
+        self._measured = SchedulerMetrics(self.metrics, self._pending, self._queue.refused_by, profile=name)
 
     async def run(self) -> None:
         """Place pods until cancelled."""
@@ -107,7 +113,7 @@ class Scheduler:
         """No await in here: decided and counted in one look at the cluster."""
         began = self._clock.monotonic()
         subject, views = Resident.of(pod, gates=self._gates, placed=False), self._cache.views()
-        verdict = place(subject, views, namespaces=self._cache.namespaces, claims=self._claims)
+        verdict = place(subject, views, namespaces=self._cache.namespaces, claims=self._claims, weights=self._weights)
         if isinstance(verdict, Placed):
             if self._cache.withdraw(key) not in ("", verdict.node):
                 self._freed(pod)

@@ -16,8 +16,8 @@ GONE = (404, 409)  # the pod left, or another took its name
 
 
 class Writes:
-    def __init__(self, client: Client, recorder: EventRecorder, clock: Clock) -> None:
-        self._client = client
+    def __init__(self, client: Client, recorder: EventRecorder, clock: Clock, *, name: str = NAME) -> None:
+        self._client, self._name = client, name
         self._recorder = recorder
         self._clock = clock
 
@@ -47,7 +47,7 @@ class Writes:
 
     async def evict(self, subject: Pod, eviction: Eviction) -> None:
         """End every victim, after saying on it why."""
-        text = f"{NAME}: preempting to accommodate a higher priority pod"
+        text = f"{self._name}: preempting to accommodate a higher priority pod"
         for victim in (each.pod for each in eviction.victims):
             meta = victim.metadata
             if meta.deletion_timestamp is None:

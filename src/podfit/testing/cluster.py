@@ -22,9 +22,9 @@ from podfit.client.rest import APPLY_PATCH, Client
 from podfit.core.errors import ApiError
 from podfit.kubelet.runtime.simulated import SimulatedRuntime
 from podfit.net.event_loop import COLLECT
-from podfit.process.compose import Cluster as Composed
 from podfit.process.layout import DataDir
-from podfit.process.options import NodeKind, UpOptions
+from podfit.process.options import ApiServerOptions, NodeKind, UpOptions
+from podfit.process.up import Cluster as Composed
 from podfit.testing.clock import VirtualClock
 from podfit.testing.load import Curve, Loads
 from podfit.testing.runner import Runner
@@ -73,9 +73,7 @@ class Cluster:
         self._virtual = VirtualClock()
         self.clock = Clock(self._runner, self._virtual)
         options = UpOptions(
-            data=DataDir.at(directory),
-            port=0,
-            kubeconfig=directory / "kubeconfig",
+            api=ApiServerOptions(data=DataDir.at(directory), port=0, kubeconfig=directory / "kubeconfig"),
             node=NodeKind.SIMULATED,
             nodes=nodes,
         )
@@ -159,7 +157,7 @@ class Cluster:
 
     async def _load(self, namespace: str, pod: str, cpu: Curve, memory: Curve) -> None:
         if self._loads is None:
-            runtimes = tuple(each.machinery.runtime for each in self._composed.nodes)
+            runtimes = tuple(each.backend.runtime for each in self._composed.nodes)
             self._loads = Loads(tuple(each for each in runtimes if isinstance(each, SimulatedRuntime)), self._virtual)
         self._loads.add(namespace, pod, cpu, memory)
 

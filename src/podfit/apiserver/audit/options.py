@@ -54,8 +54,3 @@ class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
         from podfit.apiserver.audit.log import AuditLog
 
         return AuditLog(self.log, self.read(), clock) if self.log is not None else None
-
-    def arguments(self) -> list[str]:
-        """On the command line."""
-        log = ["--audit-log-path", str(self.log.absolute())] if self.log else []
-        return log + (["--audit-policy-file", str(self.policy.absolute())] if self.policy else [])

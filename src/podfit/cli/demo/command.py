@@ -16,13 +16,14 @@ from podfit.cli.demo.actor import NAMESPACE, Refused
 from podfit.cli.demo.observer import NotSeen, Observer
 from podfit.cli.demo.stage import NotAsTold, Stage
 from podfit.cli.demo.stories import all_stories
-from podfit.cli.logs import LogFormat
+from podfit.cli.flags import LogFlags
 from podfit.client.rest import Client
+from podfit.net.supervisor import Supervisor
 from podfit.net.system import SystemClock
-from podfit.process.compose import Cluster
 from podfit.process.foreground import stopping_on_signals
 from podfit.process.layout import DataDir, default_data_dir
-from podfit.process.options import KubeletOptions, NodeKind, UpOptions
+from podfit.process.options import ApiServerOptions, KubeletOptions, NodeKind, UpOptions
+from podfit.process.up import Cluster
 
 KUBECONFIG = "demo.kubeconfig"
 
@@ -38,11 +39,13 @@ def demo(
 
     Exit code 1 when anything is not as told. Needs root and containerd.
     """
-    logs.configure(LogFormat.TEXT, verbose)
+    logs.configure(LogFlags(verbose=verbose))
     directory = DataDir.at(data or default_data_dir().with_name(default_data_dir().name + "-demo"))
     fuller_than_it_likes = KubeletOptions(eviction_hard="")  # a disk that is nearly full is no reason to tell nothing
     options = UpOptions(
-        data=directory, port=0, kubeconfig=directory.root / KUBECONFIG, node=NodeKind.REAL, kubelet=fuller_than_it_likes
+        api=ApiServerOptions(data=directory, port=0, kubeconfig=directory.root / KUBECONFIG),
+        node=NodeKind.REAL,
+        kubelet=fuller_than_it_likes,
     )
     try:
         asyncio.run(_demo(options))
@@ -78,14 +81,15 @@ async def _demo(options: UpOptions) -> None:
         render.fact("acting", f"through {actor.name}")
         node = cluster.nodes[0]
         observer = Observer(client, node.cgroups, options.data.kubelet(node.name), clock)
-        watching = asyncio.create_task(observer.run())
+        supervisor = Supervisor("demo")
+        supervisor.run(observer.run(), name="observer")
         try:
             await observer.synced()
             await _clear(client)
             allocatable = (await client.get(Node, node.name)).status.allocatable
             await all_stories(Stage(actor, observer, clock), allocatable)
         finally:
-            watching.cancel()
+            await supervisor.stop()
             await client.close()
         render.line("\neverything was as told; stopping the cluster")
     render.line("next: sudo .venv/bin/podfit up")

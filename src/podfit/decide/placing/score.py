@@ -5,7 +5,8 @@ Arithmetic is in whole numbers where upstream's is, since a rounding decides bet
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from podfit.api.base import ResourceList
 from podfit.api.core.pods import Pod
@@ -17,24 +18,42 @@ from podfit.decide.placing.view import NamespaceLabels, NodeView, Resident
 
 MOST = 100
 HOSTNAME = "kubernetes.io/hostname"
+DEFAULT_WEIGHTS: Mapping[str, int] = MappingProxyType(
+    {
+        "NodeResourcesFit": 1,
+        "NodeResourcesBalancedAllocation": 1,
+        "ImageLocality": 1,
+        "TaintToleration": 3,
+        "NodeAffinity": 2,
+        "PodTopologySpread": 2,
+        "InterPodAffinity": 2,
+    }
+)
+"""Upstream's default plugins that score, and what each counts for."""
 _SMALL_IMAGE, _LARGE_IMAGE = 23 << 20, 1000 << 20  # bytes; below no gain, above no more gain
 _HARD_AFFINITY = 1  # what a required affinity of a pod that runs is worth to one that it speaks of
 
 
 def scores(
-    subject: Resident, fitting: Sequence[NodeView], views: Sequence[NodeView], namespaces: NamespaceLabels
+    subject: Resident,
+    fitting: Sequence[NodeView],
+    views: Sequence[NodeView],
+    namespaces: NamespaceLabels,
+    weights: Mapping[str, int] = DEFAULT_WEIGHTS,
 ) -> list[int]:
-    """One number for each of the `fitting` nodes; `views` are all nodes, for what depends on the whole."""
+    """One number for each of the `fitting` nodes; `views` are all nodes, for what depends on the whole. `weights` names
+    every plugin; one that weighs 0 is not asked."""
     pod = subject.pod
-    parts: tuple[tuple[int, list[int]], ...] = (
-        (1, [free_share(subject, view) for view in fitting]),
-        (1, [balance(subject, view) for view in fitting]),
-        (1, [image_locality(pod, view, views) for view in fitting]),
-        (3, _inverted([_soft_taints(pod, view) for view in fitting])),
-        (2, _relative([_node_preference(pod, view) for view in fitting])),
-        (2, spread_evenly(pod, fitting, views)),
-        (2, company(pod, fitting, views, namespaces)),
-    )
+    plugins: dict[str, Callable[[], list[int]]] = {
+        "NodeResourcesFit": lambda: [free_share(subject, view) for view in fitting],
+        "NodeResourcesBalancedAllocation": lambda: [balance(subject, view) for view in fitting],
+        "ImageLocality": lambda: [image_locality(pod, view, views) for view in fitting],
+        "TaintToleration": lambda: _inverted([_soft_taints(pod, view) for view in fitting]),
+        "NodeAffinity": lambda: _relative([_node_preference(pod, view) for view in fitting]),
+        "PodTopologySpread": lambda: spread_evenly(pod, fitting, views),
+        "InterPodAffinity": lambda: company(pod, fitting, views, namespaces),
+    }
+    parts = [(weights[name], plugin()) for name, plugin in plugins.items() if weights[name]]
     return [sum(weight * part[index] for weight, part in parts) for index in range(len(fitting))]
 
 

@@ -1,4 +1,4 @@
-"""What a real node stands on: this machine's cgroups and a containerd of our own.
+"""What a real node needs of its machine: cgroups, and a containerd of our own.
 
 Kept light, because containerd is launched before anything else is done and gets ready while the API server starts.
 """
@@ -17,27 +17,27 @@ from podfit.process.layout import DataDir
 from podfit.process.options import NodeOptions
 
 
-class Footing(msgspec.Struct, frozen=True):
+class PreparedRuntime(msgspec.Struct, frozen=True):
     """`containerd` is None where another runtime was named."""
 
     cgroups: Found
     containerd: Containerd | None
 
 
-def footing(options: NodeOptions, clock: Clock) -> Footing:
+def prepare_runtime(options: NodeOptions, clock: Clock) -> PreparedRuntime:
     """Look for cgroups, and launch or adopt containerd without waiting for it. Raises MachineError."""
     try:
         found = detect(cgroup_layout(options.data))
     except CgroupError as error:
         raise MachineError(f"no cgroups on this machine: {error}", fix=(simulate(options.data),)) from error
     if options.runtime_endpoint:
-        return Footing(found, None)
+        return PreparedRuntime(found, None)
     containerd = private_containerd(options.data, clock)
     try:
         containerd.begin()
     except ContainerdFailed as error:
         raise containerd_failed(options.data, containerd, error) from error
-    return Footing(found, containerd)
+    return PreparedRuntime(found, containerd)
 
 
 def containerd_failed(data: DataDir, containerd: Containerd, error: ContainerdFailed) -> MachineError:

@@ -1,56 +1,39 @@
-"""A whole cluster in one process: store, API server, controllers, scheduler, nodes.
+"""`podfit up`: API server, controllers, scheduler and nodes in one process, and nothing else.
 
-Nothing in a component knows that it is not alone in its process; they share the API server's handler instead of a
+Nothing in a component knows that it is not alone in its process; they call the API server's handler instead of a
 socket. containerd is launched first, because it takes longer than anything of ours and needs nothing of ours. What the
-API server does not need to answer is imported when it answers (`Later`): kubelet, gRPC, controllers, scheduler.
+API server does not need to answer is imported when it answers (`DeferredImports`): kubelet, gRPC, controllers and the
+scheduler.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from podfit import __version__
-from podfit.apiserver.context import Context, unreached
-from podfit.apiserver.embedded import Store, StoreError, embedded_store
-from podfit.apiserver.server import ApiServer
+from podfit.apiserver.embedded import Store, StoreError
 from podfit.core.clock import Clock
 from podfit.core.times import format_time
-from podfit.net.authority import Authority
-from podfit.net.client_certificates import Trust
-from podfit.net.http_server import HttpsServer
-from podfit.net.metrics import Metrics
+from podfit.net.supervisor import Supervisor
 from podfit.net.system import SystemClock
-from podfit.net.tls import server_context
 from podfit.net.wire import Handler, Identity
-from podfit.process import remains
-from podfit.process.access import CONTEXT, Published, admin_access, keep, publish
-from podfit.process.certificates import LOOPBACK, front_proxy, serving
+from podfit.process.access import CONTEXT, Published, keep, publish
+from podfit.process.apiserver import ApiServerComponent, place_of_store
+from podfit.process.deferred_imports import DeferredImports
 from podfit.process.errors import MachineError
 from podfit.process.identities import agent
-from podfit.process.later import Later
-from podfit.process.listening import listen, url
-from podfit.process.node_connections import NodeConnections
-from podfit.process.options import (
-    KubeletOptions,
-    NodeChoice,
-    NodeKind,
-    UpOptions,
-    choose_node,
-    encryption_rules,
-    node_names,
-    open_audit,
-)
-from podfit.process.parts import Parts
-from podfit.process.process import Process, UpState, exclusive, write_state
-from podfit.process.remains import Setup
+from podfit.process.node_choice import NodeChoice, choose_node, node_names
+from podfit.process.options import KubeletOptions, NodeKind, UpOptions
+from podfit.process.process import Process, UpState, write_state
 
 if TYPE_CHECKING:
     from podfit.client.rest import Client
     from podfit.process.leftovers import Traces
-    from podfit.process.nodes import ClusterNode, Machinery
-    from podfit.process.runtime import Footing
+    from podfit.process.node import ClusterNode, NodeBackend
+    from podfit.process.node_runtime import PreparedRuntime
 
 log = logging.getLogger(__name__)
 
@@ -65,17 +48,17 @@ class Cluster:
         self.options = options
         self.nodes: tuple[ClusterNode, ...] = ()
         self._began, self._ready = format_time(clock.now()), False
-        self.server = self.advertised = ""
         self.access = Published(options.data.kubeconfig, "", "")
         self._clock = clock
-        self._given_store = store
         self._closing = AsyncExitStack()
-        self._parts = Parts()
-        self._https: HttpsServer | None = None
-        self._machinery: asyncio.Future[list[Machinery]] | None = None
-        self._metrics = Metrics()
-        self._later = Later()
-        self._closing.callback(self._later.close)
+        self._supervisor = Supervisor("cluster")
+        self._api = ApiServerComponent(
+            options.api, clock, verb="up", loopback=True, store=store, local_node=self._kubelet
+        )
+        self._closing.push_async_callback(self._api.stop)
+        self._backends: asyncio.Task[list[NodeBackend]] | None = None
+        self._imports = DeferredImports()
+        self._closing.callback(self._imports.close)
         self._serving = asyncio.Event()
 
     @classmethod
@@ -109,92 +92,69 @@ class Cluster:
 
             check(options.kubelet)
         choice = choose_node(options)
-        self._closing.enter_context(exclusive(options.data))
-        setup = remains.begin(options.data, store=self._given_store is None)
+        self._api.prepare()
         self._record(ready=False)
         announce(f"podfit {__version__}: Kubernetes API 1.36")
-        self._machinery = asyncio.ensure_future(self._made(choice, _footing(choice, options, clock)))
-        authority = await self._control_plane(setup)
-        access = admin_access(authority, self.server)
+        prepared = _prepared(choice, options, clock)
+        run = self._supervisor.begin
+        self._backends = run(self._made(choice, prepared), name="runtime of the nodes")
+        access = await self._api.start()
+        self._supervisor.watch(self._api.supervisor)
         keep(options.data, access)
         announce(f"  api       {self.server}, ready in {1000 * (clock.monotonic() - began):.0f} ms")
-        if not options.listening.local:
-            announce(f"            for others {self.advertised}, listening on {', '.join(options.listening.addresses)}")
+        if not options.api.listening.local:
+            listens = ", ".join(options.api.listening.addresses)
+            announce(f"            for others {self._api.advertised}, listening on {listens}")
         self._serving.set()
         await asyncio.sleep(0)  # the nodes' imports come first
-        loops = asyncio.ensure_future(self._control_loops(authority))
-        published = asyncio.ensure_future(asyncio.to_thread(publish, access, options.kubeconfig))
+        loops = run(self._control_loops(), name="start of the controllers")
+        published = run(asyncio.to_thread(publish, access, options.api.kubeconfig), name="kubeconfig")
         try:
-            await self._nodes(choice, await asyncio.shield(self._machinery), announce)
+            await self._nodes(choice, await asyncio.shield(self._backends), announce)
             await loops
         finally:
-            loops.cancel()
             self.access = await published  # also when the start fails: it has to be taken back
-        announce(f"  store     {options.data.store}")
+        announce(f"  store     {place_of_store(options.api)}")
         where = f'context "{CONTEXT}" in ' if self.access.context else ""
         current = "the current context" if self.access.current else "current context unchanged"
         announce(f"  kubectl   {where}{self.access.path}{f' ({current})' if where else ''}")
         announce(f"  ready     in {clock.monotonic() - began:.2f} s")
         self._record(ready=True)
 
-    async def _control_plane(self, setup: Setup) -> Authority:
-        """Store, and API server behind HTTPS."""
-        options, clock = self.options, self._clock
-        with remains.telling_of_damage(options.data):
-            signing_key = remains.signing_key(options.data, setup)
-            authority = Authority.load(options.data.pki, clock=clock, make=setup.allows(*remains.AUTHORITY))
-            proxy = front_proxy(options.data, authority.certificate, clock, make=setup.allows(*remains.FRONT_PROXY))
-        given = self._given_store
-        store = self._store = given() if given else _store(options, make=setup.allows(remains.STORE))
-        remains.complete(options.data, setup)
-        self._closing.push_async_callback(store.close)
-        nodes = NodeConnections(Context(store, clock, options.gates, unreached), authority, local=self._kubelet)
-        self._closing.push_async_callback(nodes.close)
-        context = Context(store, clock, options.gates, nodes, options.legacy, ranges=options.ranges)
-        api = ApiServer(
-            context,
-            signing_key=signing_key,
-            metrics=self._metrics,
-            audit=open_audit(options.audit, clock),
-            front_proxy=proxy,
-        )
-        await api.start()
-        self._closing.push_async_callback(api.stop)
-        pair = serving(authority, *options.listening.hosts(options.ranges.address(0)))
-        trust = Trust(authority.certificate, known=authority.knows)
-        self._https = HttpsServer(api.handler, server_context(pair), clients=trust)
-        otherwise = options.data.command("up", "--port", "0")
-        port = await listen(self._https, options.listening.addresses, options.port, otherwise)
-        self.server, self.advertised = url(LOOPBACK, port), url(options.listening.advertised, port)
-        self._closing.push_async_callback(self._https.close)
-        self._closing.callback(api.drain)
-        await api.publish(self.advertised)
-        self._handler = api.handler
-        return authority
+    @property
+    def server(self) -> str:
+        """Where this machine reaches the API."""
+        return self._api.server
 
-    async def _control_loops(self, authority: Authority) -> None:
+    async def _control_loops(self) -> None:
         """Controllers and scheduler; returns when they have made what a first pod needs."""
-        await self._later.need("podfit.process.loops")
-        from podfit.process.loops import control_loops, default_account
+        await self._imports.need("podfit.process.controllers", "podfit.process.scheduler")
+        from podfit.process.controllers import controller_loops, default_account
+        from podfit.process.scheduler import scheduler_loops
 
-        for part in control_loops(self._client, self.options, self._clock, self._metrics, authority=authority):
-            self._parts.run(part)
+        options, clock = self.options, self._clock
+        loops = chain(
+            controller_loops(self._client, options.controllers, options.gates, clock, authority=self._api.authority),
+            scheduler_loops(self._client, options.scheduler, options.gates, clock, self._api.metrics),
+        )
+        for loop in loops:
+            self._supervisor.run(loop)
         async with asyncio.timeout(READY_SECONDS):
             await default_account(self.admin_local())
 
-    async def _made(self, choice: NodeChoice, stands_on: "Footing | None") -> "list[Machinery]":
+    async def _made(self, choice: NodeChoice, prepared: "PreparedRuntime | None") -> "list[NodeBackend]":
         """What the kubelets drive, once the API serves."""
         await self._serving.wait()
         grpc = ("podfit.kubelet.runtime.cri.client",) if choice.kind is NodeKind.REAL else ()
-        await self._later.need("podfit.apiserver.resources", "podfit.process.nodes", *grpc)
-        from podfit.process.nodes import real_machinery, simulated_machinery
+        await self._imports.need("podfit.apiserver.resources", "podfit.process.node", *grpc)
+        from podfit.process.node import real_backend, simulated_backend
 
-        if stands_on is not None:
-            return [await real_machinery(stands_on, self.options, self._clock)]
-        return [simulated_machinery(self._clock) for _ in node_names(choice, self.options.nodes)]
+        if prepared is not None:
+            return [await real_backend(prepared, self.options, self._clock)]
+        return [simulated_backend(self._clock) for _ in node_names(choice, self.options.nodes)]
 
-    async def _nodes(self, choice: NodeChoice, machinery: "list[Machinery]", announce: Announce) -> None:
-        from podfit.process.nodes import ClusterNode, local_client, pressures, wait_until_ready
+    async def _nodes(self, choice: NodeChoice, backends: "list[NodeBackend]", announce: Announce) -> None:
+        from podfit.process.node import ClusterNode, local_client, pressures, wait_until_ready
 
         names = node_names(choice, self.options.nodes)
         self.nodes = tuple(
@@ -203,20 +163,22 @@ class Cluster:
                 choice.kind,
                 each,
                 self.options,
-                local_client(name, self._handler),
+                local_client(name, self._api.handler),
                 self._clock,
-                api_server=self.advertised,
+                api_server=self._api.advertised,
             )
-            for name, each in zip(names, machinery, strict=True)
+            for name, each in zip(names, backends, strict=True)
         )
         await asyncio.gather(*(node.start(self._changed) for node in self.nodes))
+        for node in self.nodes:
+            self._supervisor.watch(node.supervisor)
         async with asyncio.timeout(READY_SECONDS):
             await asyncio.gather(*(wait_until_ready(self.admin_local(), node.name) for node in self.nodes))
         if not self.nodes:
             announce(f"  node      none, {choice.why}")
         if self.nodes:
             span = " to ".join(dict.fromkeys((names[0], names[-1])))
-            announce(f"  node      {span}: {choice.kind} ({choice.why}); {self.nodes[0].machinery.detail}")
+            announce(f"  node      {span}: {choice.kind} ({choice.why}); {self.nodes[0].backend.detail}")
         for node in self.nodes:
             for pressure in await pressures(self.admin_local(), node.name):
                 announce(f'  warning   {node.name}: {pressure}; no new pods (--eviction-hard "" switches this off)')
@@ -232,7 +194,7 @@ class Cluster:
         stopped = await asyncio.gather(*ends, return_exceptions=True)
         if not self.nodes:
             await self._abandon()
-        await self._parts.end()
+        await self._supervisor.stop()
         await self._closing.aclose()
         if pods:
             self.options.data.state.unlink(missing_ok=True)
@@ -255,23 +217,23 @@ class Cluster:
 
     async def _abandon(self) -> None:
         """The start failed before there were nodes: end the runtime that was made ready for them."""
-        if self._machinery is None:
+        if self._backends is None:
             return
         self._serving.set()
-        made = (await asyncio.gather(self._machinery, return_exceptions=True))[0]
-        for machinery in made if isinstance(made, list) else ():
-            from podfit.process.nodes import release
+        made = (await asyncio.gather(self._backends, return_exceptions=True))[0]
+        for backend in made if isinstance(made, list) else ():
+            from podfit.process.node import release
 
-            await release(machinery, end=True)
+            await release(backend, end=True)
 
     async def failure(self) -> None:
         """Waits; raises what broke a part of the cluster."""
-        await self._parts.failure()
+        await self._supervisor.failure()
 
     @property
     def revision(self) -> int:
         """Of the newest write."""
-        return self._store.revision
+        return self._api.store.revision
 
     def admin_client(self) -> "Client":
         """An administrator's client over HTTPS, as a user would have it."""
@@ -286,7 +248,7 @@ class Cluster:
         from podfit.client.rest import Client
         from podfit.client.transport import Local
 
-        return Client(Local(self._handler, identity), user_agent=agent(identity))
+        return Client(Local(self._api.handler, identity), user_agent=agent(identity))
 
     def _kubelet(self, name: str) -> Handler | None:
         return next((node.handler for node in self.nodes if node.name == name), None)
@@ -317,17 +279,9 @@ class Cluster:
         )
 
 
-def _footing(choice: NodeChoice, options: UpOptions, clock: Clock) -> "Footing | None":
+def _prepared(choice: NodeChoice, options: UpOptions, clock: Clock) -> "PreparedRuntime | None":
     if choice.kind is not NodeKind.REAL:
         return None
-    from podfit.process.runtime import footing
+    from podfit.process.node_runtime import prepare_runtime
 
-    return footing(options, clock)
-
-
-def _store(options: UpOptions, *, make: bool) -> Store:
-    rules = encryption_rules(options.encryption)
-    try:
-        return embedded_store(options.data.store, rules, make=make)
-    except StoreError as error:
-        raise remains.unopened(options.data, error) from error
+    return prepare_runtime(options, clock)

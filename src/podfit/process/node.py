@@ -22,12 +22,13 @@ from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.shims import LeakedShims
 from podfit.kubelet.volumes.mounter import DirectoryMounter, TmpfsMounter
+from podfit.net.supervisor import Supervisor
 from podfit.net.wire import Handler, Identity
 from podfit.process.errors import MachineError
 from podfit.process.kubelet_config import kubelet_config, node_machine
+from podfit.process.node_runtime import PreparedRuntime, containerd_failed
 from podfit.process.options import NodeKind, NodeOptions
 from podfit.process.process import RunningNode
-from podfit.process.runtime import Footing, containerd_failed
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +37,7 @@ STEP = 0.01
 SHIM_SECONDS = 15.0
 
 
-class Machinery(msgspec.Struct, frozen=True):
+class NodeBackend(msgspec.Struct, frozen=True):
     """What a kubelet drives. `containerd` is set where it is our own child."""
 
     runtime: Runtime
@@ -45,12 +46,12 @@ class Machinery(msgspec.Struct, frozen=True):
     containerd: Containerd | None = None
 
 
-async def real_machinery(stands_on: Footing, options: NodeOptions, clock: Clock) -> Machinery:
+async def real_backend(prepared: PreparedRuntime, options: NodeOptions, clock: Clock) -> NodeBackend:
     """Wait for our own containerd, or connect to the runtime that was named. Raises MachineError."""
-    found, containerd = stands_on.cgroups, stands_on.containerd
+    found, containerd = prepared.cgroups, prepared.containerd
     if containerd is None:
         runtime = _cri(Path(options.runtime_endpoint))
-        return Machinery(runtime, found.cgroups, await _described(runtime, found.described))
+        return NodeBackend(runtime, found.cgroups, await _described(runtime, found.described))
     try:
         await containerd.start()
     except ContainerdFailed as error:
@@ -59,16 +60,16 @@ async def real_machinery(stands_on: Footing, options: NodeOptions, clock: Clock)
     try:
         await _until_ready(runtime, containerd, clock)
         await _load_built_in(runtime, containerd.places.root / "images")
-        return Machinery(runtime, found.cgroups, await _described(runtime, found.described), containerd)
+        return NodeBackend(runtime, found.cgroups, await _described(runtime, found.described), containerd)
     except MachineError:
-        await _give_up(Machinery(runtime, found.cgroups, "", containerd))
+        await _give_up(NodeBackend(runtime, found.cgroups, "", containerd))
         raise
 
 
-async def _give_up(machinery: Machinery) -> None:
+async def _give_up(backend: NodeBackend) -> None:
     """What cannot be used is not left running, unless it does not say whether containers are on it."""
     try:
-        await release(machinery, end=True)
+        await release(backend, end=True)
     except CRIError as error:
         log.warning("containerd is left as it is error=%s", error)
 
@@ -114,22 +115,22 @@ async def _load_built_in(runtime: Runtime, directory: Path) -> None:
             raise MachineError(f"cannot load a built-in image: {error}") from error
 
 
-async def release(machinery: Machinery, *, end: bool) -> None:
+async def release(backend: NodeBackend, *, end: bool) -> None:
     """Let go of the runtime. With `end` our own containerd is stopped, unless something still runs on it: its files
     hold the containers' file systems, so it has to be the last to go."""
     try:
-        if end and machinery.containerd is not None and not await machinery.runtime.list_sandboxes():
-            await machinery.containerd.stop()
+        if end and backend.containerd is not None and not await backend.runtime.list_sandboxes():
+            await backend.containerd.stop()
     finally:
-        await machinery.runtime.close()
+        await backend.runtime.close()
 
 
-def simulated_machinery(clock: Clock) -> Machinery:
+def simulated_backend(clock: Clock) -> NodeBackend:
     from podfit.kubelet.cgroup.memory import MemoryCgroups
     from podfit.kubelet.runtime.simulated import SimulatedRuntime
 
     cgroups = MemoryCgroups()
-    return Machinery(SimulatedRuntime(clock, cgroups), cgroups, "containers do not run")
+    return NodeBackend(SimulatedRuntime(clock, cgroups), cgroups, "containers do not run")
 
 
 def local_client(name: str, api: Handler) -> Client:
@@ -183,7 +184,7 @@ class ClusterNode:
         self,
         name: str,
         kind: NodeKind,
-        machinery: Machinery,
+        backend: NodeBackend,
         options: NodeOptions,
         client: Client,
         clock: Clock,
@@ -195,16 +196,16 @@ class ClusterNode:
         self.name = name
         self.kind = kind
         self._clock = clock
-        self.machinery = machinery
+        self.backend = backend
         simulated = kind is NodeKind.SIMULATED
         config = kubelet_config(name, options, simulated=simulated, api_server=api_server, address=address, port=port)
         try:
             self._kubelet = Kubelet(
                 client=client,
-                runtime=machinery.runtime,
-                cgroups=machinery.cgroups,
+                runtime=backend.runtime,
+                cgroups=backend.cgroups,
                 config=config,
-                machine=node_machine(config, machinery.cgroups, options),
+                machine=node_machine(config, backend.cgroups, options),
                 clock=clock,
                 mounter=DirectoryMounter() if simulated else TmpfsMounter(),
                 runtime_name="simulated" if simulated else "containerd",
@@ -214,11 +215,11 @@ class ClusterNode:
             )
         except ManagerError as error:
             raise MachineError(str(error)) from error
-        self._watching: list[asyncio.Task[None]] = []
+        self.supervisor = Supervisor(f"node {name}")
 
     @property
     def cgroups(self) -> Cgroups:
-        return self.machinery.cgroups
+        return self.backend.cgroups
 
     @property
     def handler(self) -> Handler:
@@ -226,11 +227,11 @@ class ClusterNode:
 
     def running(self) -> RunningNode:
         """What the state file says of it."""
-        containerd = self.machinery.containerd
+        containerd = self.backend.containerd
         return RunningNode(
             name=self.name,
             kind=str(self.kind),
-            detail=self.machinery.detail,
+            detail=self.backend.detail,
             runtime_endpoint=str(containerd.places.socket) if containerd else "",
             cgroup_root=self.cgroups.layout.root,
             containerd_pid=containerd.pid if containerd else 0,
@@ -238,18 +239,15 @@ class ClusterNode:
 
     async def start(self, changed: Callable[[], None]) -> None:
         """`changed` is called when `running` says something else."""
-        containerd = self.machinery.containerd
+        containerd = self.backend.containerd
         if containerd is not None:
-            self._watching = [
-                asyncio.create_task(containerd.watch(changed), name="containerd"),
-                asyncio.create_task(end_leaked_shims(self.machinery.runtime, containerd, self._clock), name="shims"),
-            ]
+            self.supervisor.run(containerd.watch(changed), name="containerd")
+            shims = end_leaked_shims(self.backend.runtime, containerd, self._clock)
+            self.supervisor.run(shims, name="leaked shims")
         await self._kubelet.start()
 
     async def stop(self, *, pods: bool, runtime: bool) -> None:
         """With `runtime` our own containerd ends as well, if nothing runs on it any more."""
         await self._kubelet.stop(stop_pods=pods)
-        for task in self._watching:
-            task.cancel()
-        await asyncio.gather(*self._watching, return_exceptions=True)
-        await release(self.machinery, end=runtime)
+        await self.supervisor.stop()
+        await release(self.backend, end=runtime)

@@ -7,7 +7,7 @@ import pytest
 from podfit.kubelet.cgroup.memory import MemoryCgroups
 from podfit.kubelet.runtime.containerd import Places
 from podfit.kubelet.runtime.errors import CRIError
-from podfit.process import nodes
+from podfit.process import node
 from podfit.process.errors import MachineError
 from support.clock import FakeClock
 
@@ -51,7 +51,7 @@ class Found:
     cgroups, described = MemoryCgroups(), "cgroup v1"
 
 
-class Footing:
+class Prepared:
     cgroups = Found()
 
     def __init__(self, root: Path) -> None:
@@ -62,8 +62,8 @@ class Footing:
 async def test_a_containerd_that_cannot_be_used_is_ended_unless_something_may_run_on_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandboxes: list[str] | None, stopped: bool
 ) -> None:
-    runtime, stands_on = Runtime(sandboxes), Footing(tmp_path)
-    monkeypatch.setattr(nodes, "_cri", lambda *_: runtime)
+    runtime, prepared = Runtime(sandboxes), Prepared(tmp_path)
+    monkeypatch.setattr(node, "_cri", lambda *_: runtime)
     with pytest.raises(MachineError, match="no space left on device"):
-        await nodes.real_machinery(stands_on, None, FakeClock())  # type: ignore[arg-type]
-    assert (stands_on.containerd.stopped, runtime.closed) == (stopped, True)
+        await node.real_backend(prepared, None, FakeClock())  # type: ignore[arg-type]
+    assert (prepared.containerd.stopped, runtime.closed) == (stopped, True)

@@ -1,4 +1,4 @@
-"""The control loops of a cluster: controllers and scheduler, each a client of the API like any other."""
+"""The controllers of `podfit up` and `podfit controllers`, each a client of the API like any other."""
 
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
@@ -21,30 +21,19 @@ from podfit.controllers.volumes import VolumeProtection
 from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
 from podfit.net.authority import Authority
-from podfit.net.metrics import Metrics
 from podfit.net.wire import Identity
-from podfit.process.identities import MANAGER, SCHEDULER, account_of, controller
-from podfit.process.options import MakeRoom, UpOptions
-from podfit.scheduler.scheduler import NAME as SCHEDULER_COMPONENT
-from podfit.scheduler.scheduler import Scheduler
+from podfit.process.identities import MANAGER, account_of, controller
+from podfit.process.options import ControllersOptions, MakeRoom
 
 ClientOf = Callable[[Identity], Client]
-
-
-def control_loops(
-    client_of: ClientOf, options: UpOptions, clock: Clock, metrics: Metrics, *, authority: Authority
-) -> Iterator[Coroutine[Any, Any, None]]:
-    """Each runs for ever. `metrics` are the API server's, so that its /metrics shows the whole control plane."""
-    yield from controller_loops(client_of, options.gates, clock, authority=authority)
-    yield from scheduler_loops(client_of(Identity(SCHEDULER)), options.gates, clock, metrics)
-    if options.make_room is not MakeRoom.NO:
-        yield from _room(client_of, options, clock)
+Loop = Coroutine[Any, Any, None]
+"""Runs for as long as the process does."""
 
 
 def controller_loops(
-    client_of: ClientOf, gates: FeatureGates, clock: Clock, *, authority: Authority
-) -> Iterator[Coroutine[Any, Any, None]]:
-    ca, signing = authority.certificate.decode(), Signing(authority.ends, authority.sign)
+    client_of: ClientOf, options: ControllersOptions, gates: FeatureGates, clock: Clock, *, authority: Authority
+) -> Iterator[Loop]:
+    """Those that `options` want, each as itself. `authority` signs certificates."""
     accounts: list[str] = []
 
     def noted(identity: Identity) -> Client:
@@ -52,26 +41,22 @@ def controller_loops(
         return client_of(identity)
 
     namespaces = NamespaceController(noted(controller("namespace-controller")), clock=clock)
-    yield namespaces.run()
     quotas = QuotaController(noted(controller("resourcequota-controller")), clock=clock, gates=gates)
-    yield quotas.run()
-    for each in controllers(noted, clock, ca=ca, signing=signing):
-        yield each.run()
+    made: dict[str, Controller[Any]] = {"namespace-controller": namespaces, "resourcequota-controller": quotas}
+    made |= controllers(
+        noted, clock, ca=authority.certificate.decode(), signing=Signing(authority.ends, authority.sign)
+    )
+    yield from (each.run() for name, each in made.items() if options.runs(name))
 
     def gone(item: Item) -> None:
         namespaces.gone(item)
         quotas.gone(item)
 
-    yield from garbage_collection(noted, clock, gone=gone)
+    if options.runs("garbage-collector-controller"):
+        yield from garbage_collection(noted, clock, gone=gone)
+    if options.make_room is not MakeRoom.NO:
+        yield from _room(noted, options.make_room, gates, clock)
     yield ControllerAccounts(client_of(Identity(MANAGER)), filter(None, accounts), clock=clock).run()
-
-
-def scheduler_loops(
-    client: Client, gates: FeatureGates, clock: Clock, metrics: Metrics
-) -> Iterator[Coroutine[Any, Any, None]]:
-    recorder = EventRecorder(client, component=SCHEDULER_COMPONENT, clock=clock)
-    yield recorder.run()
-    yield Scheduler(client, recorder=recorder, clock=clock, gates=gates, metrics=metrics).run()
 
 
 async def default_account(client: Client) -> None:
@@ -87,26 +72,33 @@ async def default_account(client: Client) -> None:
             return
 
 
-def controllers(client_of: ClientOf, clock: Clock, *, ca: str, signing: Signing) -> Iterator[Controller[Any]]:
-    """Those that every cluster has, each as itself; beside them those of namespaces and quotas."""
+def controllers(client_of: ClientOf, clock: Clock, *, ca: str, signing: Signing) -> dict[str, Controller[Any]]:
+    """By upstream's names, beside those of namespaces and quotas."""
 
     def own(name: str) -> Client:
         return client_of(controller(name))
 
     shared = client_of(Identity(MANAGER))
-    yield DefaultAccounts(shared, own("service-account-controller"), clock=clock)
-    yield RootCertificates(shared, own("root-ca-cert-publisher"), clock=clock, ca=ca)
-    yield AggregationController(own("clusterrole-aggregation-controller"), clock=clock)
-    yield VolumeProtection(own("pvc-protection-controller"), PersistentVolumeClaim, clock=clock)
-    yield CertificateController(
-        own("certificate-controller"), reader=client_of(Identity(MANAGER)), clock=clock, signing=signing
-    )
-    yield VolumeProtection(own("pv-protection-controller"), PersistentVolume, clock=clock)
+    claims, volumes = own("pvc-protection-controller"), own("pv-protection-controller")
+    return {
+        "serviceaccount-controller": DefaultAccounts(shared, own("service-account-controller"), clock=clock),
+        "root-ca-certificate-publisher-controller": RootCertificates(
+            shared, own("root-ca-cert-publisher"), clock=clock, ca=ca
+        ),
+        "clusterrole-aggregation-controller": AggregationController(
+            own("clusterrole-aggregation-controller"), clock=clock
+        ),
+        "persistentvolumeclaim-protection-controller": VolumeProtection(claims, PersistentVolumeClaim, clock=clock),
+        "certificatesigningrequest-signing-controller": CertificateController(
+            own("certificate-controller"), reader=shared, clock=clock, signing=signing
+        ),
+        "persistentvolume-protection-controller": VolumeProtection(volumes, PersistentVolume, clock=clock),
+    }
 
 
 def garbage_collection(
     client_of: ClientOf, clock: Clock, *, gone: Callable[[Item], None] = lambda _item: None
-) -> Iterator[Coroutine[Any, Any, None]]:
+) -> Iterator[Loop]:
     """`gone` is told of every object that vanished."""
     client = client_of(controller("generic-garbage-collector"))
     recorder = EventRecorder(client, component=GARBAGE_COLLECTOR, clock=clock)
@@ -114,12 +106,12 @@ def garbage_collection(
     yield GarbageCollector(client, recorder=recorder, clock=clock, gone=gone).run()
 
 
-def _room(client_of: ClientOf, options: UpOptions, clock: Clock) -> Iterator[Coroutine[Any, Any, None]]:
+def _room(client_of: ClientOf, how: MakeRoom, gates: FeatureGates, clock: Clock) -> Iterator[Loop]:
     from podfit.controllers import room, room_notice
 
-    evict = options.make_room is MakeRoom.PREEMPT
-    client = client_of(Identity(room.USER, (room.EVICTORS,) if evict else ()))
+    evict = how is MakeRoom.PREEMPT
+    client = client_of(controller(room.EVICTING_ACCOUNT if evict else room.ACCOUNT))
     recorder = EventRecorder(client, component=room.COMPONENT, clock=clock)
     yield recorder.run()
-    yield room.RoomController(client, recorder=recorder, clock=clock, gates=options.gates, evict=evict).run()
+    yield room.RoomController(client, recorder=recorder, clock=clock, gates=gates, evict=evict).run()
     yield room_notice.keep_notice(client, clock, "preempt" if evict else "shrink")

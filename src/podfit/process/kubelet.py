@@ -8,9 +8,7 @@ SIGTERM and SIGKILL leave the containers running, as upstream's kubelet does; SI
 them and the private containerd too.
 """
 
-import asyncio
 import logging
-import signal
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -30,20 +28,20 @@ from podfit.net.addresses import own_address
 from podfit.net.certificate_requests import Names, Pair, read_pair
 from podfit.net.client_certificates import Trust
 from podfit.net.http_server import HttpsServer
+from podfit.net.supervisor import Supervisor
 from podfit.net.tls import KeyPair, server_context, show
 from podfit.net.wire import Handler, Request, Response
 from podfit.process import given_files
 from podfit.process.errors import MachineError, UsageError
-from podfit.process.foreground import on_signals
 from podfit.process.kubelet_config import check
 from podfit.process.layout import DataDir
 from podfit.process.listening import listen
+from podfit.process.node import ClusterNode, NodeBackend, real_backend, release, simulated_backend
+from podfit.process.node_choice import advice, lacking_for_real
 from podfit.process.node_credentials import NodeClient, node_access
-from podfit.process.nodes import ClusterNode, Machinery, real_machinery, release, simulated_machinery
-from podfit.process.options import KubeletOptions, NodeKind, advice, lacking_for_real
-from podfit.process.parts import Parts
+from podfit.process.node_runtime import PreparedRuntime, prepare_runtime
+from podfit.process.options import KubeletOptions, NodeKind, check_port
 from podfit.process.process import Process, UpState, exclusive, write_state
-from podfit.process.runtime import Footing, footing
 
 log = logging.getLogger(__name__)
 
@@ -77,8 +75,7 @@ class KubeletProcessOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"--node-name {self.name!r}: {problem}")
         if self.node_ip and not is_reachable(self.node_ip):
             raise UsageError(f"--node-ip {self.node_ip!r} is no address at which others reach this machine")
-        if not 0 <= self.port <= 65535:
-            raise UsageError(f"--port {self.port} is not a port (0 to 65535; 0 takes a free one)")
+        check_port(self.port)
         if self.runtime_endpoint and self.kind is NodeKind.SIMULATED:
             raise UsageError("--container-runtime-endpoint means a real node, not --runtime simulated")
         if self.client_ca is not None:
@@ -97,9 +94,9 @@ class KubeletProcess:
         self.options = options
         self._clock = clock
         self._closing = AsyncExitStack()
-        self._parts = Parts()
+        self._supervisor = Supervisor("kubelet")
         self._node: ClusterNode | None = None
-        self._machinery: Machinery | None = None
+        self._backend: NodeBackend | None = None
         self._access: Handler | None = None
         self._tls = server_context(options.tls)
         self._server = ""
@@ -123,19 +120,19 @@ class KubeletProcess:
             raise MachineError("this machine has no address but loopback", fix=("name one:  --node-ip ADDRESS",))
         announce(f"podfit {__version__}: kubelet of node {options.name}")
         self._closing.enter_context(exclusive(options.data))
-        stands_on = _footing(options, clock)
+        prepared = _prepared(options, clock)
         access = await node_access(options.name, options.kubeconfig, options.bootstrap_kubeconfig, clock, announce)
         self._server = access.server
         node_client = NodeClient(access, options.kubeconfig)
         self._closing.push_async_callback(node_client.close)
         if renewal := node_client.renewal(options.name, clock):
-            self._parts.run(renewal.run())
+            self._supervisor.run(renewal.run(), name="client certificate")
         port = await self._listen(address, self._client_authorities(access.authorities))
-        self._machinery = await real_machinery(stands_on, options, clock) if stands_on else simulated_machinery(clock)
+        self._backend = await real_backend(prepared, options, clock) if prepared else simulated_backend(clock)
         self._node = node = ClusterNode(
             options.name,
             options.kind,
-            self._machinery,
+            self._backend,
             options,
             node_client.client,
             clock,
@@ -146,10 +143,11 @@ class KubeletProcess:
         self._access = NodeAccess(node.handler, DelegatedAccess(node_client.client, clock), node=options.name)
         self._record()
         await node.start(self._record)
+        self._supervisor.watch(node.supervisor)
         if options.tls is None:
-            self._parts.run(self._serving(node_client, address).run())
+            self._supervisor.run(self._serving(node_client, address).run(), name="serving certificate")
         announce(f"  api       {access.server}")
-        announce(f"  node      {options.name}: {options.kind}; {self._machinery.detail}")
+        announce(f"  node      {options.name}: {options.kind}; {self._backend.detail}")
         announce(f"  serves    https://{address}:{port}")
         announce(f"  ready     in {clock.monotonic() - began:.2f} s")
 
@@ -197,17 +195,17 @@ class KubeletProcess:
         try:
             if self._node is not None:
                 await self._node.stop(pods=pods, runtime=pods)
-            elif self._machinery is not None:
-                await release(self._machinery, end=False)
+            elif self._backend is not None:
+                await release(self._backend, end=False)
         finally:
-            await self._parts.end()
+            await self._supervisor.stop()
             await self._closing.aclose()
             if pods:
                 self.options.data.state.unlink(missing_ok=True)
 
     async def failure(self) -> None:
         """Waits; raises what broke a part of the process."""
-        await self._parts.failure()
+        await self._supervisor.failure()
 
     def _record(self) -> None:
         """For `podfit status` and `podfit down`."""
@@ -230,29 +228,7 @@ class KubeletProcess:
         )
 
 
-async def run_until_stopped(options: KubeletProcessOptions, *, announce: Announce, clock: Clock) -> None:
-    """Until a signal, or until a part breaks, which is raised."""
-    stop: asyncio.Future[signal.Signals] = asyncio.get_running_loop().create_future()
-    with on_signals(lambda number: None if stop.done() else stop.set_result(number)):
-        starting = asyncio.ensure_future(KubeletProcess.start(options, announce=announce, clock=clock))
-        try:
-            await asyncio.wait((starting, stop), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            if not starting.done():
-                starting.cancel()
-                await asyncio.wait({starting})
-        process = await starting
-        failure = asyncio.ensure_future(process.failure())
-        try:
-            await asyncio.wait((failure, stop), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            await process.stop(pods=stop.done() and stop.result() is signal.SIGINT)
-        failure.cancel()
-        if failure.done() and not failure.cancelled():
-            failure.result()
-
-
-def _footing(options: KubeletProcessOptions, clock: Clock) -> Footing | None:
+def _prepared(options: KubeletProcessOptions, clock: Clock) -> PreparedRuntime | None:
     if options.kind is NodeKind.SIMULATED:
         return None
     if lacking := lacking_for_real(private=not options.runtime_endpoint):
@@ -261,4 +237,4 @@ def _footing(options: KubeletProcessOptions, clock: Clock) -> Footing | None:
             evidence=tuple(lacking),
             fix=(*advice(lacking), "or simulate one:  --runtime simulated"),
         )
-    return footing(options, clock)
+    return prepare_runtime(options, clock)

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 
-class Later:
+class DeferredImports:
     """One thread imports one module after the other, so that what is waited for first is there first: imports share
     the interpreter, and side by side each would take as long as all."""
 

@@ -1,0 +1,207 @@
+"""The flags of each component, declared once: `podfit up` takes those of all of them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_hints
+
+from cyclopts import Parameter
+
+from podfit.apiserver.audit.options import AuditOptions
+from podfit.cli.logs import LogFormat
+from podfit.core.features import FeatureGates
+from podfit.process.errors import UsageError
+from podfit.process.layout import DEFAULT_PORT, DataDir, default_data_dir
+from podfit.process.listening import listening
+from podfit.process.options import ApiServerOptions, ControllersOptions, MakeRoom, NodeKind, legacy_of, ranges_of
+
+if TYPE_CHECKING:
+    from podfit.apiserver.embedded import EtcdOptions
+    from podfit.net.tls import KeyPair
+
+Gates: TypeAlias = Annotated[str, Parameter(help="NAME=true,OTHER=false; upstream's names, defaults of 1.36.")]
+RuntimeEndpoint: TypeAlias = Annotated[
+    str, Parameter(help="CRI socket of a runtime that is running. [default: a private containerd]", show_default=False)
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApiServerFlags:
+    data: Annotated[
+        Path | None,
+        Parameter(help=f"Data directory: certificates, and the store without etcd. [default: {default_data_dir()}]"),
+    ] = None
+    etcd_servers: Annotated[
+        tuple[str, ...],
+        Parameter(help="URLs of etcd, separated by commas. [default: a file in the data directory]", negative=""),
+    ] = ()
+    etcd_cafile: Annotated[Path | None, Parameter(help="Who signed etcd's certificates.")] = None
+    etcd_certfile: Annotated[Path | None, Parameter(help="Certificate to show to etcd.")] = None
+    etcd_keyfile: Annotated[Path | None, Parameter(help="Its key.")] = None
+    etcd_prefix: Annotated[str, Parameter(help="Where in etcd the keys are.")] = "/registry"
+    port: Annotated[
+        int, Parameter(name=["--port", "--secure-port"], help="Port of the API server; 0 takes a free one.")
+    ] = DEFAULT_PORT
+    bind_address: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="IP addresses to listen on, separated by commas; 0.0.0.0 for all. `up` listens on "
+            "127.0.0.1 besides. [default: 127.0.0.1]",
+            negative="",
+            show_default=False,
+        ),
+    ] = ()
+    advertise_address: Annotated[
+        str, Parameter(help="IP address that pods and other clients are told. [default: where it listens]")
+    ] = ""
+    tls_san: Annotated[
+        tuple[str, ...],
+        Parameter(help="More names and addresses for its certificate.", negative="", show_default=False),
+    ] = ()
+    service_cluster_ip_range: Annotated[str, Parameter(help="Addresses of services.")] = "10.96.0.0/12"
+    service_node_port_range: Annotated[str, Parameter(help="Node ports of services.")] = "30000-32767"
+    kubeconfig: Annotated[
+        Path | None,
+        Parameter(
+            name=["--write-kubeconfig", "--kubeconfig"],
+            help="Where to write an administrator's. [default: `up`: context podfit in your own, current if none was; "
+            "`apiserver`: DATA/admin.kubeconfig]",
+        ),
+    ] = None
+    tls_cert_file: Annotated[Path | None, Parameter(help="Certificate to serve with. [default: issued]")] = None
+    tls_private_key_file: Annotated[Path | None, Parameter(help="Its key.")] = None
+    client_ca_file: Annotated[Path | None, Parameter(help="Who else may sign clients' certificates.")] = None
+    service_account_signing_key_file: Annotated[
+        Path | None, Parameter(help="EC key that signs tokens. [default: made in the data directory]")
+    ] = None
+    encryption_provider_config: Annotated[
+        Path | None, Parameter(help="An EncryptionConfiguration: what is encrypted at rest, and how (docs/store.md).")
+    ] = None
+    feature_gates: Gates = ""
+    legacy: Annotated[str, Parameter(help="For clients of 1.27 to 1.32: resize-status,pod-updates,draft-policies.")] = (
+        ""
+    )
+    legacy_clients: Annotated[
+        str, Parameter(help="User agents that resize-status is for, as NAME,OTHER. [default: everyone]")
+    ] = ""
+    audit_log_path: Annotated[Path | None, Parameter(help="Record who asked for what, in lines of JSON.")] = None
+    audit_policy_file: Annotated[
+        Path | None, Parameter(help="Which requests, and how much of them. [default: all, metadata only]")
+    ] = None
+
+    def options(self) -> ApiServerOptions:
+        """Raises UsageError."""
+        return ApiServerOptions(
+            data=DataDir.at(self.data),
+            port=self.port,
+            kubeconfig=self.kubeconfig,
+            client_ca=self.client_ca_file,
+            listening=listening(self.bind_address, self.advertise_address, self.tls_san),
+            ranges=ranges_of(self.service_cluster_ip_range, self.service_node_port_range),
+            etcd=self._etcd(),
+            tls=key_pair(self.tls_cert_file, self.tls_private_key_file),
+            encryption=self.encryption_provider_config,
+            signing_key=self.service_account_signing_key_file,
+            gates=FeatureGates.parse(self.feature_gates),
+            audit=AuditOptions(log=self.audit_log_path, policy=self.audit_policy_file),
+            legacy=legacy_of(self.legacy, self.legacy_clients),
+        )
+
+    def _etcd(self) -> "EtcdOptions | None":
+        servers = tuple(part for each in self.etcd_servers for part in each.split(",") if part)
+        if not servers:
+            if any((self.etcd_cafile, self.etcd_certfile, self.etcd_keyfile)):
+                raise UsageError("certificates for etcd were given, but no --etcd-servers")
+            return None
+        from podfit.apiserver.embedded import EtcdOptions
+
+        return EtcdOptions(
+            servers=servers,
+            ca_file=self.etcd_cafile,
+            cert_file=self.etcd_certfile,
+            key_file=self.etcd_keyfile,
+            prefix=self.etcd_prefix.rstrip("/"),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControllersFlags:
+    make_room: Annotated[
+        bool | Literal["preempt"],
+        Parameter(
+            help="Shrink lower-priority neighbours for a deferred resize, down to their podfit.dev/minimum; "
+            "=preempt also evicts where that is not enough (docs/room.md).",
+            negative="",
+        ),
+    ] = False
+    controllers: Annotated[
+        tuple[str, ...],
+        Parameter(help="Which to run, by name: *, NAME, or -NAME for all but it. [default: *]", negative=""),
+    ] = ()
+
+    def options(self) -> ControllersOptions:
+        names = tuple(part for each in self.controllers for part in each.split(",") if part)
+        room = MakeRoom.PREEMPT if self.make_room == "preempt" else MakeRoom.SHRINK if self.make_room else MakeRoom.NO
+        return ControllersOptions(make_room=room, controllers=names or ("*",))
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodesFlags:
+    """Which nodes `up` has."""
+
+    node: Annotated[
+        NodeKind | None,
+        Parameter(help="[default: real when root, Linux and containerd are there, else simulated]", show_choices=True),
+    ] = None
+    nodes: Annotated[int, Parameter(help="How many nodes; more than one are simulated.")] = 1
+    container_runtime_endpoint: RuntimeEndpoint = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogFlags:
+    log_format: Annotated[LogFormat, Parameter(help="text or json, on stderr.")] = LogFormat.TEXT
+    verbose: Annotated[int, Parameter(name=["--verbose", "-v"], count=True, help="Say more; twice: everything.")] = 0
+
+
+ApiServer: TypeAlias = Annotated[ApiServerFlags | None, Parameter(name="*")]
+Controllers: TypeAlias = Annotated[ControllersFlags | None, Parameter(name="*")]
+Nodes: TypeAlias = Annotated[NodesFlags | None, Parameter(name="*")]
+Log: TypeAlias = Annotated[LogFlags | None, Parameter(name="*")]
+
+
+def key_pair(certificate: Path | None, key: Path | None) -> "KeyPair | None":
+    """UsageError for one without the other."""
+    if (certificate is None) is not (key is None):
+        raise UsageError("--tls-cert-file and --tls-private-key-file belong together")
+    if certificate is None or key is None:
+        return None
+    from podfit.net.tls import KeyPair
+
+    return KeyPair(certificate, key)
+
+
+def arguments(*flags: Any) -> list[str]:
+    """The command line that gives the same flags, from any directory; those that are as usual are left out."""
+    return [word for each in flags for word in _arguments(each)]
+
+
+def _arguments(flags: Any) -> Iterator[str]:
+    hints = get_type_hints(type(flags), include_extras=True)
+    for field in fields(flags):
+        value = getattr(flags, field.name)
+        if value == field.default:
+            continue
+        [*_, parameter] = (each for each in hints[field.name].__metadata__ if isinstance(each, Parameter))
+        flag = next(iter(parameter.name or ()), f"--{field.name.replace('_', '-')}")
+        if parameter.count:
+            yield from [flag] * value
+        elif value is True:
+            yield flag
+        else:
+            yield f"{flag}={_text(value)}"
+
+
+def _text(value: object) -> str:
+    if isinstance(value, Path):
+        return str(value.absolute())
+    return ",".join(value) if isinstance(value, tuple) else str(value)

@@ -1,0 +1,247 @@
+"""The API server of `podfit up` and `podfit apiserver`: a store, the server, HTTPS in front of it, and its keys.
+
+Servers that share an etcd have to issue and trust the same certificates and tokens. They do when they use one data
+directory, which holds the authority and the signing key (made by whoever comes first), or when the flags name the same
+files. Nothing else is kept outside the store, so any of them can be killed and replaced.
+"""
+
+import fcntl
+import os
+import ssl
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager, nullcontext
+
+from podfit import __version__
+from podfit.apiserver.context import Context, NodeConnection, unreached
+from podfit.apiserver.embedded import Store, StoreError, embedded_store, etcd_store
+from podfit.apiserver.server import ApiServer
+from podfit.client import kubeconfig_edit
+from podfit.client.kubeconfig import Access
+from podfit.core.clock import Clock
+from podfit.net.authority import Authority
+from podfit.net.client_certificates import Trust
+from podfit.net.http_server import HttpsServer
+from podfit.net.metrics import Metrics
+from podfit.net.supervisor import Supervisor
+from podfit.net.tls import KeyPair, server_context
+from podfit.net.wire import Handler
+from podfit.process import remains
+from podfit.process.access import CONTEXT, admin_access, write_given
+from podfit.process.certificates import LOOPBACK, front_proxy, serving
+from podfit.process.errors import MachineError
+from podfit.process.identities import COMPONENTS
+from podfit.process.layout import DataDir
+from podfit.process.listening import listen, url
+from podfit.process.node_connections import NodeConnections
+from podfit.process.options import ApiServerOptions, encryption_rules, open_audit
+from podfit.process.process import exclusive
+
+Announce = Callable[[str], None]
+OpenStore = Callable[[], Store]
+
+
+class ApiServerComponent:
+    """`prepare`, then `start`; `stop` ends what was begun. `server` is where this machine reaches it, `advertised` what
+    others are told.
+
+    `verb` is the command whose options these are. `up` also listens on loopback whatever they say (`loopback`), asks
+    nodes in its own process by a call (`local_node`), and may be given a store.
+    """
+
+    authority: Authority
+    store: Store
+    handler: Handler
+
+    def __init__(
+        self,
+        options: ApiServerOptions,
+        clock: Clock,
+        *,
+        verb: str,
+        loopback: bool = False,
+        store: OpenStore | None = None,
+        local_node: Callable[[str], Handler | None] = lambda _: None,
+    ) -> None:
+        self.server = self.advertised = ""
+        self.metrics = Metrics()
+        self.supervisor = Supervisor("API server")
+        self._options, self._clock, self._verb, self._loopback = options, clock, verb, loopback
+        self._given_store, self._local_node = store, local_node
+        self._setup: remains.Setup | None = None
+        self._closing = AsyncExitStack()
+
+    def prepare(self) -> None:
+        """Look at the data directory, and take it where nobody else may use it. Raises MachineError."""
+        options = self._options
+        options.data.create()
+        if options.etcd is None or self._verb == "up":
+            self._closing.enter_context(exclusive(options.data))
+            self._setup = self._begin()
+
+    def _begin(self) -> remains.Setup:
+        options = self._options
+        own_store = options.etcd is None and self._given_store is None
+        return remains.begin(options.data, store=own_store, signing_key=options.signing_key is None)
+
+    async def start(self) -> Access:
+        """Returns when the API serves: an administrator's access. Raises MachineError."""
+        options, clock = self._options, self._clock
+        with (
+            _one_at_a_time(options.data) if self._setup is None else nullcontext(),
+            remains.telling_of_damage(options.data),
+        ):
+            setup = self._begin() if self._setup is None else self._setup
+            signing_key = options.signing_key or remains.signing_key(options.data, setup)
+            authority = self.authority = Authority.load(
+                options.data.pki, clock=clock, make=setup.allows(*remains.AUTHORITY)
+            )
+            pair = options.tls or self._serving(authority)
+            trusted = _trusted(options, authority)
+            proxy = front_proxy(options.data, trusted, clock, make=setup.allows(*remains.FRONT_PROXY))
+            if options.etcd is not None:
+                remains.complete(options.data, setup)
+        tls = _tls(pair)
+        store = self.store = await self._opened(make=setup.allows(remains.STORE))
+        self._closing.push_async_callback(store.close)
+        remains.complete(options.data, setup)
+        api = ApiServer(
+            Context(store, clock, options.gates, self._nodes(store, authority), options.legacy, ranges=options.ranges),
+            signing_key=signing_key,
+            metrics=self.metrics,
+            audit=open_audit(options.audit, clock),
+            front_proxy=proxy,
+            shared=options.etcd is not None,
+        )
+        try:
+            await self._serve(api, HttpsServer(api.handler, tls, clients=Trust(trusted, known=authority.knows)))
+        except StoreError as error:
+            raise MachineError(str(error)) from error
+        return admin_access(authority, self.server)
+
+    async def _serve(self, api: ApiServer, https: HttpsServer) -> None:
+        options, listening = self._options, self._options.listening
+        await api.start()
+        self._closing.push_async_callback(api.stop)
+        addresses = listening.addresses if self._loopback else listening.bound
+        port = await listen(https, addresses, options.port, options.data.command(self._verb, "--port", "0"))
+        self.server = url(LOOPBACK if self._loopback else listening.reachable, port)
+        self.advertised = url(listening.advertised, port)
+        self._closing.push_async_callback(https.close)
+        self._closing.callback(api.drain)
+        self._closing.push_async_callback(api.withdraw)
+        await api.publish(self.advertised)
+        self.handler = api.handler
+
+    async def stop(self) -> None:
+        await self._closing.aclose()
+
+    def _nodes(self, store: Store, authority: Authority) -> NodeConnection:
+        context = Context(store, self._clock, self._options.gates, unreached)
+        nodes = NodeConnections(context, authority, local=self._local_node)
+        self._closing.push_async_callback(nodes.close)
+        return nodes
+
+    def _serving(self, authority: Authority) -> KeyPair:
+        """Those that share a directory and listen on different addresses have a certificate each."""
+        listening = self._options.listening
+        place = "-".join(listening.bound).replace(":", "-")
+        name = "apiserver" if self._loopback or place == LOOPBACK else f"apiserver-{place}"
+        return serving(authority, *listening.hosts(self._options.ranges.address(0)), name=name)
+
+    async def _opened(self, *, make: bool) -> Store:
+        options = self._options
+        if self._given_store is not None:
+            return self._given_store()
+        rules = encryption_rules(options.encryption)
+        try:
+            if options.etcd is None:
+                return embedded_store(options.data.store, rules, make=make)
+            return await etcd_store(options.etcd, rules)
+        except StoreError as error:
+            if options.etcd is None:
+                raise remains.unopened(options.data, error) from error
+            raise MachineError(str(error), fix=("is etcd running?",)) from error
+
+
+class ApiServerProcess:
+    """The API server alone. `start` makes one that serves, `stop` ends it."""
+
+    def __init__(self, options: ApiServerOptions, clock: Clock) -> None:
+        self.options, self._clock = options, clock
+        self._api = ApiServerComponent(options, clock, verb="apiserver")
+
+    @property
+    def server(self) -> str:
+        return self._api.server
+
+    @classmethod
+    async def start(cls, options: ApiServerOptions, *, announce: Announce, clock: Clock) -> "ApiServerProcess":
+        """Returns when the API serves. Raises ClusterError, and then nothing runs."""
+        process = cls(options, clock)
+        try:
+            await process._start(announce)
+        except BaseException:
+            await process.stop()
+            raise
+        return process
+
+    async def _start(self, announce: Announce) -> None:
+        began = self._clock.monotonic()
+        announce(f"podfit {__version__}: Kubernetes API 1.36")
+        self._api.prepare()
+        access = await self._api.start()
+        where = self._write_kubeconfigs(access)
+        announce(f"  api       {self.server}, ready in {1000 * (self._clock.monotonic() - began):.0f} ms")
+        announce(f"  store     {place_of_store(self.options)}")
+        announce(f"  kubectl   {where}")
+
+    def _write_kubeconfigs(self, access: Access) -> str:
+        """An administrator's, and one each for the components that run apart."""
+        data = self.options.data
+        where = self.options.kubeconfig or data.kubeconfig
+        write_given(where, kubeconfig_edit.standalone(CONTEXT, access))
+        for name, user in COMPONENTS.items():
+            pair = self._api.authority.client(name, user=user)
+            own = Access(self.server, access.authorities, pair.certificate, pair.key)
+            write_given(data.component_kubeconfig(name), kubeconfig_edit.standalone(name, own))
+        return str(where)
+
+    async def failure(self) -> None:
+        """Waits; raises what broke a part of it."""
+        await self._api.supervisor.failure()
+
+    async def stop(self, *, pods: bool = False) -> None:
+        """There are no pods here."""
+        await self._api.stop()
+
+
+def place_of_store(options: ApiServerOptions) -> str:
+    return f"etcd at {', '.join(options.etcd.servers)}" if options.etcd else str(options.data.store)
+
+
+def _trusted(options: ApiServerOptions, authority: Authority) -> bytes:
+    """Who may vouch for clients: always the own authority, which signed the administrator."""
+    if options.client_ca is None:
+        return authority.certificate
+    try:
+        return authority.certificate + b"\n" + options.client_ca.read_bytes()
+    except OSError as error:
+        raise MachineError(f"--client-ca-file cannot be read: {error}") from error
+
+
+def _tls(pair: KeyPair) -> ssl.SSLContext:
+    try:
+        return server_context(pair)
+    except (OSError, ssl.SSLError) as error:
+        raise MachineError(f"the server's certificate cannot be used: {pair.certificate_file}: {error}") from error
+
+
+@contextmanager
+def _one_at_a_time(data: DataDir) -> Iterator[None]:
+    """Of servers that start together on one directory, the first makes the authority and the others find it."""
+    handle = os.open(data.root / "pki.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
