@@ -136,6 +136,23 @@ def _terms(count: int) -> dict[str, object]:
     return {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
 
 
+def _managed(count: int) -> dict[str, object]:
+    """A ConfigMap that so many have written, as the client says."""
+    entry = {"operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:a": {}}}
+    entries = [{"manager": f"m{number}", **entry} for number in range(count)]
+    return _config(1) | {"metadata": {"name": "big", "managedFields": entries}}
+
+
+def _replaced(body: Callable[[], object]) -> Attack:
+    def attack(victim: Victim) -> tuple[int, ...]:
+        victim.ask("POST", MAPS, _config(1))
+        answer = victim.ask("PUT", f"{MAPS}/big", body())
+        victim.ask("DELETE", f"{MAPS}/big")
+        return (answer.status,)
+
+    return attack
+
+
 MAPS, PODS = "/api/v1/namespaces/default/configmaps", "/api/v1/namespaces/default/pods"
 SSA = f"{MAPS}/big?fieldManager=attack"
 APPLY = "application/apply-patch+yaml"
@@ -171,29 +188,6 @@ OBJECTS: dict[str, tuple[Attack, int]] = {
     "most variables": (_pods(1_650, env=lambda n: {"name": f"V{n}", "value": "x"}), 201),
     "most affinity terms": (_put("POST", PODS, lambda: _pod(affinity=_terms(700))), 201),
     "ten pods of most volumes": (_ten_pods(), 201),
-    "managed fields": (
-        _put(
-            "POST",
-            MAPS,
-            lambda: (
-                _config(1)
-                | {
-                    "metadata": {
-                        "name": "big",
-                        "managedFields": [
-                            {
-                                "manager": f"m{n}",
-                                "operation": "Update",
-                                "apiVersion": "v1",
-                                "fieldsType": "FieldsV1",
-                                "fieldsV1": {},
-                            }
-                            for n in range(2_000)
-                        ],
-                    }
-                }
-            ),
-        ),
-        201,
-    ),
+    "managed fields": (_put("POST", MAPS, lambda: _managed(2_000)), 201),
+    "managed fields put in the place of others": (_replaced(lambda: _managed(2_000)), 200),
 }
