@@ -105,7 +105,7 @@ class Resources:
             raise method_not_allowed()
         match target.subresource:
             case "binding":
-                return await connect.bind(self._context, target, request)
+                return await asyncio.shield(connect.bind(self._context, self._chain, target, request, identity))
             case "log":
                 return await connect.pod_log(self._context, target, request)
             case "eviction":

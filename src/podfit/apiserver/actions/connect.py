@@ -7,9 +7,10 @@ from msgspec.structs import replace
 from podfit.api.core.nodes import Node
 from podfit.api.core.pods import Binding, Pod, PodCondition
 from podfit.api.registry import info_for
+from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.bodies import document, typed
 from podfit.apiserver.containers import every_container
-from podfit.apiserver.context import Context
+from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.stored import Stored
 from podfit.apiserver.target import Target
 from podfit.apiserver.verbs.answers import success
@@ -27,9 +28,25 @@ _LOG_OPTIONS = ("follow", "previous", "timestamps", "sinceSeconds", "sinceTime",
 _LOG_NUMBERS = {"sinceSeconds": 1, "tailLines": 0, "limitBytes": 1}  # and the least of each
 
 
-async def bind(context: Context, target: Target, request: Request) -> Response:
-    """Place a pod on a node, once."""
-    binding = typed(document(request)[0], Binding)
+async def bind(context: Context, chain: Chain, target: Target, request: Request, identity: Identity) -> Response:
+    """Place a pod on a node, once. Admission sees the Binding, as upstream's does."""
+    dry = dry_run(request)
+    attributes = Attributes(
+        operation="CREATE",
+        info=info_for(Pod),
+        subresource="binding",
+        namespace=target.namespace,
+        name=target.name,
+        identity=identity,
+        dry_run=dry,
+    )
+    binding = await chain.mutate(attributes, typed(document(request)[0], Binding))
+    _check_binding(target, binding)
+    await chain.validate(attributes, binding)
+    return await until_unchanged(partial(_bind_once, context, target, binding, dry=dry))
+
+
+def _check_binding(target: Target, binding: Binding) -> None:
     if binding.metadata.name and binding.metadata.name != target.name:
         raise bad_request("name in URL does not match name in Binding object")
     errors = [] if binding.target.name else [required("target.name")]
@@ -37,8 +54,6 @@ async def bind(context: Context, target: Target, request: Request) -> Response:
         errors.append(unsupported("target.kind", binding.target.kind, ["Node", "<empty>"]))
     if errors:
         raise refusal("Binding", target.name, errors)
-    dry = dry_run(request)
-    return await until_unchanged(partial(_bind_once, context, target, binding, dry=dry))
 
 
 async def _bind_once(context: Context, target: Target, binding: Binding, *, dry: bool) -> Response:
