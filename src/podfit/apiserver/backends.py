@@ -27,7 +27,7 @@ from podfit.net.wire import Request, Response
 from podfit.store.protocol import StoreError
 
 if TYPE_CHECKING:
-    from podfit.net.http_client import HttpsClient
+    from podfit.net.http_client import Dial, HttpsClient
 
 DEFAULT_PORT = 443
 MOST_TRIED = 8  # addresses for one connection
@@ -79,20 +79,20 @@ class Backends:
         more: Sequence[tuple[str, str]] = (),
     ) -> Response:
         """Raises OSError: `NotReached`, or out of the connection."""
-        return await self._client(reference, trusted, proof).send(request, read_timeout=None, more=more)
+        client = await self._client(reference, trusted, proof)
+        return await client.send(request, read_timeout=None, more=more)
 
-    def _client(self, reference: ServiceReference, trusted: Trusted, proof: Proof | None) -> "HttpsClient":
+    async def _client(self, reference: ServiceReference, trusted: Trusted, proof: Proof | None) -> "HttpsClient":
         server = server_of(reference)
-        known = self._clients.get((server, trusted, proof))
-        if known is None:
+        key = server, trusted, proof
+        if key not in self._clients:
             from podfit.api.validation.names import dns_label
-            from podfit.net.http_client import HttpsClient
 
             if dns_label(reference.name) or dns_label(reference.namespace):  # it would be some other part of a URL
                 raise NotReached(absent(reference.namespace, reference.name).error)
-            known = HttpsClient(server, tls_of(trusted, proof), dial=partial(self._dial, reference), trusted=False)
-            self._clients[server, trusted, proof] = known
-        return known
+            made = await asyncio.to_thread(https_client, server, trusted, proof, partial(self._dial, reference))
+            self._clients.setdefault(key, made)  # another request may have been first; what was made is not connected
+        return self._clients[key]
 
     async def _dial(self, reference: ServiceReference) -> Sequence[Address]:
         try:
@@ -115,6 +115,15 @@ class Backends:
     async def close(self) -> None:
         clients, self._clients = list(self._clients.values()), {}
         await asyncio.gather(*(each.close() for each in clients))
+
+
+def https_client(
+    server: str, trusted: Trusted, proof: Proof | None = None, dial: "Dial | None" = None
+) -> "HttpsClient":
+    """Not connected yet. For a thread: what the first one imports, and the machine's authorities, take 0.1 s of CPU."""
+    from podfit.net.http_client import HttpsClient
+
+    return HttpsClient(server, tls_of(trusted, proof), dial=dial, trusted=False)
 
 
 def server_of(reference: ServiceReference) -> str:

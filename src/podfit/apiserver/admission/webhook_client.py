@@ -15,7 +15,7 @@ from podfit.api.admission import AdmissionReview
 from podfit.api.admissionregistration import ValidatingWebhook, WebhookClientConfig
 from podfit.apiserver.admission.webhook_metrics import WebhookMetrics
 from podfit.apiserver.admission.webhook_review import CallFailed
-from podfit.apiserver.backends import Backends, Trusted, network_text, server_of, tls_of
+from podfit.apiserver.backends import Backends, Trusted, https_client, network_text, server_of
 from podfit.apiserver.context import Context
 from podfit.apiserver.within import within
 from podfit.net.guard import answer
@@ -75,19 +75,17 @@ class WebhookClient:
 
     async def _send(self, config: WebhookClientConfig, server: str, request: Request) -> Response:
         if config.service is None:
-            return await self._client(server, config.ca_bundle).send(request, read_timeout=None)
+            return await (await self._client(server, config.ca_bundle)).send(request, read_timeout=None)
         handler = self._services(config.service)
         if handler is None:
             return await self._backends.send(config.service, request, Trusted(config.ca_bundle))
         return await answer(handler, request)
 
-    def _client(self, server: str, bundle: bytes) -> "HttpsClient":
-        known = self._clients.get((server, bundle))
-        if known is None:
-            from podfit.net.http_client import HttpsClient
-
-            known = self._clients[server, bundle] = HttpsClient(server, tls_of(Trusted(bundle)), trusted=False)
-        return known
+    async def _client(self, server: str, bundle: bytes) -> "HttpsClient":
+        if (server, bundle) not in self._clients:
+            made = await asyncio.to_thread(https_client, server, Trusted(bundle))
+            self._clients.setdefault((server, bundle), made)
+        return self._clients[server, bundle]
 
     async def close(self) -> None:
         clients, self._clients = list(self._clients.values()), {}
