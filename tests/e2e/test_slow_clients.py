@@ -7,19 +7,26 @@ import json
 import random
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
 from support.bounded import Figures, Victim, bounded
-from support.slow_clients import connect, hello, many, seconds_until_closed, secured
+from support.slow_clients import (
+    GET,
+    POST,
+    closed_by_the_server,
+    connect,
+    flood,
+    half_closed,
+    hello,
+    idle,
+    seconds_until_closed,
+    secured,
+    unread,
+)
 
 Figure = Callable[[str, object], None]
-GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
-POST = b"POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n"
 MAPS = "/api/v1/namespaces/default/configmaps"
 
 
@@ -39,38 +46,6 @@ def tell(figure: Figure, found: Figures, more: str = "") -> None:
     found.check()
 
 
-def flood(victim: Victim, count: int, said: bytes) -> None:
-    with many(victim, count) as opened:
-        for sock in opened:
-            with suppress(OSError):  # it was closed to make room
-                sock.sendall(said)
-        assert victim.ask("GET", "/readyz").status == 200
-
-
-def idle(victim: Victim, count: int) -> None:
-    """Connections that have asked once, and say no more."""
-    opened = [secured(victim) for _ in range(count)]
-    for sock in opened:
-        sock.sendall(GET)
-    assert all(sock.recv(4096).startswith(b"HTTP/1.1 200") for sock in opened)
-    victim.requests += count
-    for sock in opened:
-        sock.close()
-
-
-def half_closed(victim: Victim, count: int) -> None:
-    """Clients that say they will send no more, in the middle of what they asked."""
-    for begun in (b"", b"GET /he", POST + b"a"):
-        for _ in range(count):
-            with secured(victim) as sock:
-                sock.sendall(begun)
-                socket.socket.shutdown(sock, socket.SHUT_WR)
-                with suppress(OSError):
-                    while sock.recv(4096):
-                        continue
-    victim.requests += 3 * count
-
-
 def test_floods_of_connections(victim: Victim, figure: Figure) -> None:
     tell(figure, victim.measure("600 handshakes begun", lambda: flood(victim, 600, hello(victim))))
     tell(figure, victim.measure("200 idle connections", lambda: idle(victim, 200)))
@@ -87,22 +62,6 @@ def test_floods_of_many_connections(victim: Victim, figure: Figure) -> None:
     tell(figure, victim.measure("6,000 handshakes begun", lambda: flood(victim, 6000, hello(victim))))
     tell(figure, victim.measure("1,500 idle", lambda: idle(victim, 1500)))
     tell(figure, victim.measure("300 half-closed", lambda: half_closed(victim, 100)))
-
-
-def unread(victim: Victim, path: str) -> socket.socket:
-    sock = secured(victim, anonymous=False, room=4096)
-    sock.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-    return sock
-
-
-def closed_by_the_server(victim: Victim, sock: socket.socket) -> float:
-    """Seconds until the server has no such connection any more; nothing is read from it."""
-    port, began = sock.getsockname()[1], time.monotonic()
-    wanted = f":{victim.port:04X} 0100007F:{port:04X} 01"
-    while wanted in Path("/proc/net/tcp").read_text():
-        assert time.monotonic() - began < 180
-        time.sleep(0.2)
-    return time.monotonic() - began
 
 
 @pytest.mark.campaign

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from podfit.client.kubeconfig import Access, load
-from support.bounded_server import RECORD, SIZE, WHERE
+from support.bounded_server import CLOCK, CLOCK_AT, RECORD, SIZE, WHERE
 from support.turns import TURN_MS
 
 PEAK_MIB, KEPT_MIB = 256.0, 64.0
@@ -127,6 +127,12 @@ class Victim:
                 while chunk := sock.recv(1 << 16):
                     heard += chunk
             return heard
+
+    def set_clock(self, seconds: float) -> None:
+        """Its time of day is this one and so many seconds."""
+        with self.shared.open("r+b") as file:
+            file.seek(CLOCK_AT)
+            file.write(CLOCK.pack(seconds))
 
     # ------------------------------------------------------------------ measuring
 

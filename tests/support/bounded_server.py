@@ -8,12 +8,15 @@ when it had not turned for a while.
 
 import asyncio
 import mmap
+import os
 import resource
+import signal
 import struct
 import sys
 import threading
 import time
 import traceback
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from support.turns import TICK_SECONDS, Turns
 
 RECORD = struct.Struct("<qqd")  # the round that was asked for, the round that is measured, the worst turn in seconds
-SIZE, WHERE = 16 * 1024, 64
+CLOCK = struct.Struct("<d")  # seconds by which the time of day is set
+SIZE, WHERE, CLOCK_AT = 16 * 1024, 64, 32
 SUSPICIOUS_SECONDS = 0.06
 
 
@@ -63,6 +67,28 @@ def watch(told: Told, thread: int) -> None:
             longest = SUSPICIOUS_SECONDS
 
 
+def _set_clock(shared: mmap.mmap) -> None:
+    """Have the process's time of day follow what SHARED says."""
+    from podfit.net.system import SystemClock
+
+    now = SystemClock.now
+    SystemClock.now = lambda self: now(self) + timedelta(seconds=CLOCK.unpack_from(shared, CLOCK_AT)[0])  # type: ignore[method-assign]
+
+
+def _end_at(name: str) -> None:
+    """Have the process end, as by the kernel, when its node works on the pod of this name."""
+    from podfit.kubelet.pods import environment
+
+    words = environment.words
+
+    async def ending(pod: Any, *args: Any, **more: Any) -> Any:
+        if pod.metadata.name == name:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return await words(pod, *args, **more)
+
+    environment.words = ending
+
+
 def main() -> None:
     path, memory, *arguments = sys.argv[1:]
     resource.setrlimit(resource.RLIMIT_AS, (int(memory), int(memory)))
@@ -72,6 +98,9 @@ def main() -> None:
 
     with Path(path).open("r+b") as file:
         shared = mmap.mmap(file.fileno(), SIZE)
+    _set_clock(shared)
+    if bomb := os.environ.get("PODFIT_TEST_BOMB"):
+        _end_at(bomb)
     make = uvloop.new_event_loop
 
     def measured_loop() -> Any:

@@ -5,10 +5,13 @@ import ssl
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from support.bounded import Victim
 
 CLOSED_SECONDS = 120.0
+GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+POST = b"POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n"
 
 
 def connect(victim: Victim, *, room: int = 0) -> socket.socket:
@@ -60,3 +63,51 @@ def seconds_until_closed(sock: socket.socket, every: float = 0.0, send: bytes = 
         except OSError:
             break
     return waited
+
+
+def flood(victim: Victim, count: int, said: bytes) -> None:
+    with many(victim, count) as opened:
+        for sock in opened:
+            with suppress(OSError):  # it was closed to make room
+                sock.sendall(said)
+        assert victim.ask("GET", "/readyz").status == 200
+
+
+def idle(victim: Victim, count: int) -> None:
+    """Connections that have asked once, and say no more."""
+    opened = [secured(victim) for _ in range(count)]
+    for sock in opened:
+        sock.sendall(GET)
+    assert all(sock.recv(4096).startswith(b"HTTP/1.1 200") for sock in opened)
+    victim.requests += count
+    for sock in opened:
+        sock.close()
+
+
+def half_closed(victim: Victim, count: int) -> None:
+    """Clients that say they will send no more, in the middle of what they asked."""
+    for begun in (b"", b"GET /he", POST + b"a"):
+        for _ in range(count):
+            with secured(victim) as sock:
+                sock.sendall(begun)
+                socket.socket.shutdown(sock, socket.SHUT_WR)
+                with suppress(OSError):
+                    while sock.recv(4096):
+                        continue
+    victim.requests += 3 * count
+
+
+def unread(victim: Victim, path: str) -> socket.socket:
+    sock = secured(victim, anonymous=False, room=4096)
+    sock.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    return sock
+
+
+def closed_by_the_server(victim: Victim, sock: socket.socket) -> float:
+    """Seconds until the server has no such connection any more; nothing is read from it."""
+    port, began = sock.getsockname()[1], time.monotonic()
+    wanted = f":{victim.port:04X} 0100007F:{port:04X} 01"
+    while wanted in Path("/proc/net/tcp").read_text():
+        assert time.monotonic() - began < 180
+        time.sleep(0.2)
+    return time.monotonic() - began

@@ -1,6 +1,7 @@
 """An HTTPS server that answers bytes as they are: what no backend should say, and an API server may hear."""
 
 import base64
+import re
 import socket
 import ssl
 import threading
@@ -15,16 +16,19 @@ from podfit.net.tls import server_context
 
 Send = Callable[[bytes], None]
 Answer = Callable[[Send], None]
+LENGTH = re.compile(rb"(?i)\r\ncontent-length: *([0-9]+)")
 
 
 @dataclass
 class Spoofed:
-    """Each path begins with who answers: `answers["a"]` is that of `/a/…`. `heads` are the requests' heads."""
+    """Each path begins with who answers: `answers["a"]` is that of `/a/…`. `heads` are the requests' heads, `bodies`
+    what follows them where their length is said."""
 
     port: int
     bundle: str
     answers: dict[str, Answer] = field(default_factory=dict)
     heads: list[bytes] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
     default: Answer | None = None
 
     def answer(self, sock: ssl.SSLSocket) -> None:
@@ -33,6 +37,13 @@ class Spoofed:
             if not (read := sock.recv(1 << 16)):
                 return
             head += read
+        head, _, body = head.partition(b"\r\n\r\n")
+        length = LENGTH.search(head)
+        while length and len(body) < int(length[1]):
+            if not (read := sock.recv(1 << 16)):
+                return
+            body += read
+        self.bodies.append(body)
         self.heads.append(head)
         name = head.split(b"/", 2)[1].split(b" ")[0].split(b"?")[0].decode()
         if (answer := self.answers.get(name, self.default)) is not None:
