@@ -11,6 +11,8 @@ from podfit.decide.attempts import Mark, Verdict
 from podfit.kubelet.pods.attempts import SIZE, Attempts
 from podfit.kubelet.pods.trials import MESSAGE, TRIAL_SECONDS
 from podfit.kubelet.runtime.types import ContainerConfig, SandboxConfig
+from podfit.kubelet.writer import DiskWriter
+from support.clock import FakeClock
 
 TOLD = f"SetAside {MESSAGE}"
 
@@ -184,34 +186,36 @@ async def test_who_is_still_at_work_after_a_while_is_not_waited_for(node: Node) 
 
 
 async def test_the_file_survives_records_that_were_cut_off_and_grows(tmp_path: Path) -> None:
-    attempts = Attempts(tmp_path / "unfinished_pods")
-    attempts.recover()
+    attempts = Attempts(tmp_path / "unfinished_pods", DiskWriter(FakeClock()))
+    await attempts.recover()
     many = [(f"uid-{number}", "1") for number in range(3000)]
     attempts.begin(many)
     await attempts.durable()
     for uid, _ in many[1:]:
         attempts.done(uid)
+    await attempts.durable()
     path = tmp_path / "unfinished_pods"
     path.write_bytes(path.read_bytes().rstrip(b"\0") + b'{"uid":"uid-7","fo')
-    again = Attempts(path)
-    again.recover()
+    again = Attempts(path, DiskWriter(FakeClock()))
+    await again.recover()
     assert [uid for uid, form in many if again.of(uid, form) is not Verdict.RUN] == ["uid-0"]
     again.begin([("uid-0", "1")], Mark.ALONE)
-    third = Attempts(path)
-    third.recover()
+    await again.durable()
+    third = Attempts(path, DiskWriter(FakeClock()))
+    await third.recover()
     assert third.of("uid-0", "1") is Verdict.SET_ASIDE
     for each in (attempts, again, third):
-        each.close()
+        await each.close()
     assert path.stat().st_size >= SIZE
 
 
 async def test_a_disk_that_takes_nothing_keeps_no_pod_from_running(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    attempts = Attempts(tmp_path / "file" / "unfinished_pods")
-    attempts.recover()
+    attempts = Attempts(tmp_path / "file" / "unfinished_pods", DiskWriter(FakeClock()))
+    await attempts.recover()
     attempts.begin([("a", "1")])
     await attempts.durable()
     assert attempts.of("a", "1") is Verdict.RUN
     attempts.done("a")
     assert not attempts.busy
-    attempts.close()
+    await attempts.close()

@@ -23,6 +23,7 @@ from podfit.kubelet.allocation.disk import Write
 from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.managers.config import ManagersConfig
 from podfit.kubelet.managers.manager import ResourceManagers
+from podfit.kubelet.writer import DiskWriter
 from podfit.net.files import write_atomic
 from podfit.net.metrics import Metrics
 from support.clock import FakeClock
@@ -36,8 +37,9 @@ class Allocating:
         self.clock = clock or FakeClock()
         self.folder = folder
         self.view = NodeView(allocatable=ALLOCATABLE, machine=Machine(memory=8 << 30))
-        self.allocated = Checkpoint(folder / "allocated_pods_state", write=write)
-        self.actuated = Checkpoint(folder / "actuated_pods_state", write=write)
+        self.writer = DiskWriter(self.clock)
+        self.allocated = Checkpoint(folder / "allocated_pods_state", self.writer, write=write)
+        self.actuated = Checkpoint(folder / "actuated_pods_state", self.writer, write=write)
         self.metrics = Metrics()
         self.events: list[str] = []
         self.synced: list[str] = []
@@ -53,7 +55,7 @@ class Allocating:
             sync=lambda uid, trigger: self.synced.append(f"{uid} {trigger}"),
             end=self.told_to_end.append,
             metrics=self.metrics,
-            managers=ResourceManagers(ManagersConfig(), folder),
+            managers=ResourceManagers(ManagersConfig(), folder, self.writer),
         )
 
     async def add(self, *pods: Pod) -> tuple[Answer, ...]:

@@ -38,6 +38,7 @@ from podfit.kubelet.managers.manager import ResourceManagers
 from podfit.kubelet.managers.pool import SharedPool
 from podfit.kubelet.node.agent import NodeAgent
 from podfit.kubelet.node.pressure import Observe, PressureMonitor, observe_nothing
+from podfit.kubelet.node.status import DISK_ANSWERS, DISK_HANGS
 from podfit.kubelet.pods.attempts import Attempts
 from podfit.kubelet.pods.backoff import CrashBackoff
 from podfit.kubelet.pods.killer import Killer
@@ -58,6 +59,7 @@ from podfit.kubelet.volumes.manager import Volumes
 from podfit.kubelet.volumes.mounter import Mounter
 from podfit.kubelet.volumes.payloads import Payloads
 from podfit.kubelet.volumes.tokens import TokenSource
+from podfit.kubelet.writer import DiskWriter, Threads
 from podfit.net.files import write_whole
 from podfit.net.metrics import Metrics
 
@@ -94,10 +96,18 @@ class Kubelet:
         )
         self._pressure = PressureMonitor(observe, config.eviction_hard, clock=clock, changed=self._pressure_changed)
         self._agent = NodeAgent(
-            client, runtime, config, clock=clock, gates=machine.gates, pressure=lambda: self._pressure.conditions
+            client,
+            runtime,
+            config,
+            clock=clock,
+            gates=machine.gates,
+            pressure=lambda: self._pressure.conditions,
+            disk=lambda: self._writer.problem,
         )
         self._informer = Informer(client, Pod, clock=clock, fields=f"spec.nodeName={config.name}")
-        self._pods = PodManager(self._informer, Attempts(config.root / "unfinished_pods"))
+        threads = None if config.simulated else Threads()  # a simulated node waits for nobody outside its event loop
+        self._writer = DiskWriter(clock, threads, hangs=self._disk_hangs, answers=self._disk_answers)
+        self._pods = PodManager(self._informer, Attempts(config.root / "unfinished_pods", self._writer))
         self._mirrors = Mirrors(
             self._informer, client, clock=clock, owner=self._agent.reference, shown=self._pods.shown
         )
@@ -111,11 +121,13 @@ class Kubelet:
         )
         self._watch = RuntimeWatch(runtime, clock=clock, changed=self._pods.wake, recovered=self._pods.wake_all)
         self.metrics = Metrics()
-        journaled = None if config.simulated else clock  # a simulated resize waits for no runtime
-        allocated = Checkpoint(config.root / "allocated_pods_state", clock=journaled)
-        actuated = Checkpoint(config.root / "actuated_pods_state", write=write_whole, clock=journaled, durable=False)
+        journaled = not config.simulated  # a simulated resize waits for no runtime
+        allocated = Checkpoint(config.root / "allocated_pods_state", self._writer, journaled=journaled)
+        actuated = Checkpoint(
+            config.root / "actuated_pods_state", self._writer, write=write_whole, journaled=journaled, durable=False
+        )
         self._checkpoints = (allocated, actuated)
-        self._managers = ResourceManagers(config.managers, config.root)
+        self._managers = ResourceManagers(config.managers, config.root, self._writer)
         self._pool = SharedPool(runtime, self._managers, node=config.name, clock=clock)
         self._guard = Guard(cgroups, clock, config.root / "guarded_shrinks")
         self._actuator = Actuator(
@@ -141,7 +153,11 @@ class Kubelet:
         )
         lookup = Lookup(client, clock)
         volumes = Volumes(
-            config.root, Payloads(lookup, config.allocatable, TokenSource(client, clock)), mounter, clock.now
+            config.root,
+            Payloads(lookup, config.allocatable, TokenSource(client, clock)),
+            mounter,
+            self._writer,
+            clock.now,
         )
         self._puller = Puller(runtime, clock=clock, retry=RETRY_SECONDS)
         self._housekeeper = Housekeeper(runtime, cgroups, volumes, config, clock)
@@ -255,6 +271,18 @@ class Kubelet:
         """The API hears of it at once, and resizes that waited for it to pass are tried again."""
         self._agent.changed()
         self._allocation.retry_soon("node_changed")
+
+    def _disk_hangs(self) -> None:
+        self._tell("Warning", DISK_HANGS, self._writer.problem)
+        self._agent.changed()
+
+    def _disk_answers(self) -> None:
+        """What was given up while a file hung is done."""
+        if not self._writer.problem:
+            self._tell("Normal", DISK_ANSWERS, "the disk answers again")
+        self._agent.changed()
+        self._allocation.disk_answers()
+        self._pods.wake_all()
 
     def _run(self, **jobs: Coroutine[Any, Any, None]) -> None:
         self._tasks += [asyncio.create_task(self._kept(name, job), name=name) for name, job in jobs.items()]

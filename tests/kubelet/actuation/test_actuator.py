@@ -26,6 +26,7 @@ from podfit.kubelet.managers.manager import ResourceManagers
 from podfit.kubelet.runtime.errors import CRIError, Unimplemented
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.types import ContainerStats, LinuxResources
+from podfit.kubelet.writer import DiskWriter
 from podfit.net.metrics import Metrics
 from support.clock import FakeClock
 from support.placed import placed, resized
@@ -48,13 +49,13 @@ class Node:
         self.held: dict[str, dict[str, int | None]] = {}
         self.layout = Layout()
         self.version = "v1"
-        self.record = Checkpoint(folder / "actuated_pods_state")
+        self.record = Checkpoint(folder / "actuated_pods_state", DiskWriter(FakeClock()))
         self.metrics = Metrics()
         self.actuator = self.restarted()
 
     def restarted(self) -> Actuator:
         """The kubelet is new, the files are not."""
-        self.record = Checkpoint(self.record.path)
+        self.record = Checkpoint(self.record.path, DiskWriter(FakeClock()))
         self.metrics = Metrics()
         return Actuator(
             runtime=cast(Runtime, self),
@@ -63,7 +64,7 @@ class Node:
             record=self.record,
             clock=FakeClock(),
             metrics=self.metrics,
-            managers=ResourceManagers(ManagersConfig(), self.record.path.parent),
+            managers=ResourceManagers(ManagersConfig(), self.record.path.parent, DiskWriter(FakeClock())),
             guard=Guard(cast(Cgroups, self), FakeClock(), self.record.path.parent / "notes"),
         )
 

@@ -14,6 +14,8 @@ from podfit.decide.overlay import PodResources
 from podfit.kubelet.allocation.checkpoint import Checkpoint, CheckpointError
 from podfit.kubelet.allocation.checksum import fnv32a, fold
 from podfit.kubelet.allocation.form import Damaged, Texter, checksum, dump, load, whole
+from podfit.kubelet.writer import DiskWriter
+from support.clock import FakeClock
 from support.pods import needs
 
 VECTOR = '{"entries":{"pod1":{"ContainerResources":{"container1":{"requests":{"cpu":"1Ki","memory":"1Ki"}}}}}}'
@@ -76,7 +78,7 @@ def test_damaged_file_is_set_aside(tmp_path: Path) -> None:
     """As decided for podfit: upstream stops."""
     path = tmp_path / "state"
     path.write_bytes(b"rubbish")
-    checkpoint = Checkpoint(path)
+    checkpoint = Checkpoint(path, DiskWriter(FakeClock()))
     assert not checkpoint.uids
     assert checkpoint.set_aside is not None
     assert checkpoint.set_aside.read_bytes() == b"rubbish"
@@ -87,7 +89,7 @@ def test_damaged_file_is_set_aside(tmp_path: Path) -> None:
 def test_earlier_evidence_is_kept(tmp_path: Path) -> None:
     for content in (b"first", b"second", b"third"):
         (tmp_path / "state").write_bytes(content)
-        Checkpoint(tmp_path / "state")
+        Checkpoint(tmp_path / "state", DiskWriter(FakeClock()))
     assert sorted((each.name, each.read_bytes()) for each in tmp_path.iterdir()) == [
         ("state.damaged", b"first"),
         ("state.damaged.2", b"second"),
@@ -97,7 +99,7 @@ def test_earlier_evidence_is_kept(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_read_is_set_aside_too(tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
-    checkpoint = Checkpoint(tmp_path / "state")
+    checkpoint = Checkpoint(tmp_path / "state", DiskWriter(FakeClock()))
     assert "Is a directory" in checkpoint.damage
     assert checkpoint.set_aside == tmp_path / "state.damaged"
 
@@ -109,7 +111,7 @@ async def test_a_damaged_file_that_cannot_be_renamed_is_not_overwritten(
     path.write_bytes(b"rubbish")
     with monkeypatch.context() as read_only:
         read_only.setattr(Path, "replace", _refuse)
-        checkpoint = Checkpoint(path)
+        checkpoint = Checkpoint(path, DiskWriter(FakeClock()))
         assert (checkpoint.set_aside, bool(checkpoint.damage)) == (None, True)
         with pytest.raises(CheckpointError, match="Read-only file system"):
             await checkpoint.put({"a": SMALL})
@@ -122,7 +124,7 @@ async def test_a_damaged_file_that_cannot_be_renamed_is_not_overwritten(
 async def test_what_was_rebuilt_is_written_by_the_next_put(tmp_path: Path) -> None:
     path = tmp_path / "state"
     path.write_bytes(b"rubbish")
-    checkpoint = Checkpoint(path)
+    checkpoint = Checkpoint(path, DiskWriter(FakeClock()))
     checkpoint.restore({"a": SMALL})
     await checkpoint.put({})
     assert load(path.read_bytes()) == {"a": SMALL}
@@ -140,11 +142,11 @@ async def test_survives_and_is_not_written_twice(tmp_path: Path) -> None:
         writes.append(data)
         to.write_bytes(data)
 
-    checkpoint = Checkpoint(path, write=write)
+    checkpoint = Checkpoint(path, DiskWriter(FakeClock()), write=write)
     await checkpoint.put({"a": SMALL})
     await checkpoint.put({"a": SMALL})
     assert len(writes) == 1
-    assert Checkpoint(path).get("a") == SMALL
+    assert Checkpoint(path, DiskWriter(FakeClock())).get("a") == SMALL
     checkpoint.forget("a")
     await checkpoint.put({"b": LARGE})
     assert load(path.read_bytes()) == {"b": LARGE}
@@ -152,7 +154,7 @@ async def test_survives_and_is_not_written_twice(tmp_path: Path) -> None:
 
 async def test_changes_share_a_write(tmp_path: Path) -> None:
     writes: list[bytes] = []
-    checkpoint = Checkpoint(tmp_path / "state", write=lambda _, data: writes.append(data))
+    checkpoint = Checkpoint(tmp_path / "state", DiskWriter(FakeClock()), write=lambda _, data: writes.append(data))
     await asyncio.gather(*(checkpoint.put({f"pod{n}": SMALL}) for n in range(50)))
     assert len(writes) <= 2
     assert len(checkpoint.uids) == 50
@@ -166,7 +168,7 @@ async def test_what_is_taken_back_while_it_is_written_is_taken_back(tmp_path: Pa
         slow.wait(10)
         to.write_bytes(data)
 
-    checkpoint = Checkpoint(tmp_path / "state", write=write)
+    checkpoint = Checkpoint(tmp_path / "state", DiskWriter(FakeClock()), write=write)
     slow.set()
     await checkpoint.put({"a": SMALL})
     for each in (slow, writing):
@@ -178,7 +180,7 @@ async def test_what_is_taken_back_while_it_is_written_is_taken_back(tmp_path: Pa
     slow.set()
     await asyncio.gather(first, second)
     assert checkpoint.get("a") == SMALL
-    assert Checkpoint(tmp_path / "state").get("a") == SMALL
+    assert Checkpoint(tmp_path / "state", DiskWriter(FakeClock())).get("a") == SMALL
 
 
 async def test_failed_write_leaves_no_trace(tmp_path: Path) -> None:  # pitfall 30
@@ -189,7 +191,7 @@ async def test_failed_write_leaves_no_trace(tmp_path: Path) -> None:  # pitfall 
             raise OSError(28, "No space left on device")
         to.write_bytes(data)
 
-    checkpoint = Checkpoint(tmp_path / "state", write=write)
+    checkpoint = Checkpoint(tmp_path / "state", DiskWriter(FakeClock()), write=write)
     with pytest.raises(CheckpointError, match="No space left"):
         await checkpoint.put({"a": SMALL})
     assert checkpoint.get("a") is None

@@ -15,6 +15,7 @@ from podfit.kubelet.allocation.checkpoint import IDLE_SECONDS, Checkpoint, Check
 from podfit.kubelet.allocation.disk import journal_of, read
 from podfit.kubelet.allocation.form import load
 from podfit.kubelet.allocation.journal import SIZE, Journal
+from podfit.kubelet.writer import DiskWriter
 from podfit.net.files import write_whole
 from support.clock import FakeClock
 from support.pods import needs
@@ -29,7 +30,7 @@ def size(milli: int) -> PodResources:
 
 def found(path: Path) -> Entries:
     """What the next process finds."""
-    checkpoint = Checkpoint(path, clock=FakeClock())
+    checkpoint = Checkpoint(path, DiskWriter(FakeClock()), journaled=True)
     assert not checkpoint.damage
     return {uid: entry for uid in checkpoint.uids if (entry := checkpoint.get(uid)) is not None}
 
@@ -41,7 +42,7 @@ def own(path: Path) -> Entries:
 
 async def ready(path: Path, clock: FakeClock, entries: Mapping[str, PodResources]) -> Checkpoint:
     """A checkpoint that holds these, and has its journal ready."""
-    checkpoint = Checkpoint(path, clock=clock)
+    checkpoint = Checkpoint(path, DiskWriter(clock), journaled=True)
     await checkpoint.put({uid: size(1) for uid in entries})
     await checkpoint.put(entries)
     await idle(checkpoint, clock)
@@ -76,7 +77,7 @@ async def test_the_end_leaves_a_file_that_an_earlier_version_can_read(tmp_path: 
 
 
 async def test_closing_what_was_never_written_makes_no_file(tmp_path: Path) -> None:
-    checkpoint = Checkpoint(tmp_path / "state", clock=FakeClock())
+    checkpoint = Checkpoint(tmp_path / "state", DiskWriter(FakeClock()), journaled=True)
     await checkpoint.put({})
     await checkpoint.close()
     assert not os.listdir(tmp_path)
@@ -104,7 +105,7 @@ async def test_a_new_pod_is_in_the_file_itself(tmp_path: Path) -> None:
 async def test_a_full_journal_is_folded_into_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Journal.__init__, "__kwdefaults__", {"durable": True, "size": SMALL})
     path, clock = tmp_path / "state", FakeClock()
-    checkpoint = Checkpoint(path, clock=clock)
+    checkpoint = Checkpoint(path, DiskWriter(clock), journaled=True)
     await checkpoint.put({"a": size(100)})
     seen = set[str]()
     for milli in range(101, 121):
@@ -135,7 +136,7 @@ async def test_the_records_of_another_file_mean_nothing(tmp_path: Path) -> None:
     path = tmp_path / "state"
     checkpoint = await ready(path, FakeClock(), {"a": size(100)})
     await checkpoint.put({"a": size(200)})
-    await Checkpoint(path).put({"a": size(300)})
+    await Checkpoint(path, DiskWriter(FakeClock())).put({"a": size(300)})
     assert found(path) == {"a": size(300)}
     path.unlink()
     assert found(path) == {}
@@ -150,7 +151,7 @@ async def test_what_lies_before_a_whole_record_cannot_be_passed_over(tmp_path: P
     beside = journal_of(path).path
     content = beside.read_bytes()
     beside.write_bytes(content.replace(b"200m", b"250m"))
-    again = Checkpoint(path, clock=FakeClock())
+    again = Checkpoint(path, DiskWriter(FakeClock()), journaled=True)
     assert again.damage == "record 1 of the journal is damaged, and others follow it"
     assert sorted(each.name for each in os.scandir(tmp_path)) == ["state.damaged", "state.damaged.journal"]
     assert not again.uids
@@ -197,7 +198,7 @@ LIFE = (200, 300, 400, 100, 0, 300, 100, 0, 500)
 
 async def live(path: Path, promised: list[int]) -> None:
     """`promised` has what was promised, and at its end, negative, what was under way."""
-    checkpoint = Checkpoint(path, clock=FakeClock(), durable=False, write=write_whole)
+    checkpoint = Checkpoint(path, DiskWriter(FakeClock()), journaled=True, durable=False, write=write_whole)
     await checkpoint._fold(prepare=True)
     for milli in LIFE:
         if not milli:
@@ -223,7 +224,7 @@ async def test_a_kill_at_every_byte_leaves_the_last_promise_or_the_one_under_way
     monkeypatch.setattr(asyncio, "to_thread", here)
     monkeypatch.setattr(Journal.__init__, "__kwdefaults__", {"durable": False, "size": SMALL})
     path = tmp_path / "start" / "state"
-    await Checkpoint(path).put({"a": size(100), "b": size(100)})
+    await Checkpoint(path, DiskWriter(FakeClock())).put({"a": size(100), "b": size(100)})
     machine, promised = Machine(monkeypatch), [100]
     await live(_copied(path, tmp_path / "whole"), promised)
     total = machine.written

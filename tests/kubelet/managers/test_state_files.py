@@ -14,6 +14,8 @@ from podfit.kubelet.allocation.form import Damaged
 from podfit.kubelet.managers import state_files
 from podfit.kubelet.managers.config import ManagerError, ManagersConfig, read_reserved_cpus, read_reserved_memory
 from podfit.kubelet.managers.manager import ResourceManagers
+from podfit.kubelet.writer import DiskWriter
+from support.clock import FakeClock
 
 FRESH = CpuState.fresh(flat(4), parse("0"))
 BANKS = {0: Bank(2048, 512)}
@@ -87,23 +89,23 @@ def test_a_change_by_hand_is_damage() -> None:
 
 
 async def test_what_was_kept_is_there_after_a_crash(tmp_path: Path) -> None:
-    managers = ResourceManagers(STATIC, tmp_path)
+    managers = ResourceManagers(STATIC, tmp_path, DiskWriter(FakeClock()))
     await managers.keep(CPUS, MEMORY)
-    again = ResourceManagers(STATIC, tmp_path)
+    again = ResourceManagers(STATIC, tmp_path, DiskWriter(FakeClock()))
     assert (again.cpus, again.memory) == (CPUS, MEMORY)
     assert show(again.cpuset("u1", "c1")) == "1-2"
     assert show(again.cpuset("u2", "c1")) == "0,3"
     assert (again.mems("u1", "c1"), again.mems("u2", "c1")) == ("0", "")
     again.release("u1")
     await again.flush()
-    assert ResourceManagers(STATIC, tmp_path).cpus == FRESH
+    assert ResourceManagers(STATIC, tmp_path, DiskWriter(FakeClock())).cpus == FRESH
 
 
 async def test_what_cannot_be_written_is_not_in_force(tmp_path: Path) -> None:
     def full(path: Path, data: bytes) -> None:
         raise OSError("no space")
 
-    managers = ResourceManagers(STATIC, tmp_path, write=full)
+    managers = ResourceManagers(STATIC, tmp_path, DiskWriter(FakeClock()), write=full)
     with pytest.raises(CheckpointError, match="no space"):
         await managers.keep(CPUS, MEMORY)
     assert managers.cpus == FRESH
@@ -112,17 +114,17 @@ async def test_what_cannot_be_written_is_not_in_force(tmp_path: Path) -> None:
 
 async def test_a_damaged_file_is_set_aside(tmp_path: Path) -> None:
     (tmp_path / "cpu_manager_state").write_bytes(b"{")
-    managers = ResourceManagers(STATIC, tmp_path)
+    managers = ResourceManagers(STATIC, tmp_path, DiskWriter(FakeClock()))
     assert managers.lost
     assert managers.cpus == FRESH
     assert (tmp_path / "cpu_manager_state.damaged").read_bytes() == b"{"
 
 
 async def test_a_file_of_another_policy_or_machine_is_refused(tmp_path: Path) -> None:
-    managers = ResourceManagers(STATIC, tmp_path)
+    managers = ResourceManagers(STATIC, tmp_path, DiskWriter(FakeClock()))
     await managers.keep(CPUS, MEMORY)
     with pytest.raises(ManagerError, match='"none" differs from state checkpoint policy "static"'):
-        ResourceManagers(ManagersConfig(), tmp_path)
+        ResourceManagers(ManagersConfig(), tmp_path, DiskWriter(FakeClock()))
     for config in (
         ManagersConfig(),
         ManagersConfig(memory_policy="Static", banks=BANKS),
@@ -139,12 +141,12 @@ async def test_a_file_of_another_policy_or_machine_is_refused(tmp_path: Path) ->
         ),
     ):
         with pytest.raises(ManagerError, match=r"could not restore state .* drain this node"):
-            ResourceManagers(config, tmp_path)
+            ResourceManagers(config, tmp_path, DiskWriter(FakeClock()))
 
 
 async def test_a_file_that_speaks_of_nobody_does_not_hinder_another_policy(tmp_path: Path) -> None:
-    await ResourceManagers(STATIC, tmp_path).flush()
-    assert ResourceManagers(ManagersConfig(), tmp_path).cpus is None
+    await ResourceManagers(STATIC, tmp_path, DiskWriter(FakeClock())).flush()
+    assert ResourceManagers(ManagersConfig(), tmp_path, DiskWriter(FakeClock())).cpus is None
     assert not (tmp_path / "cpu_manager_state").exists()
 
 
@@ -159,7 +161,7 @@ async def test_a_file_that_speaks_of_nobody_does_not_hinder_another_policy(tmp_p
 )
 def test_options_that_cannot_work_are_refused(config: ManagersConfig, tmp_path: Path) -> None:
     with pytest.raises(ManagerError, match="--reserved"):
-        ResourceManagers(config, tmp_path)
+        ResourceManagers(config, tmp_path, DiskWriter(FakeClock()))
 
 
 def test_reserved_options_are_read() -> None:
@@ -174,6 +176,6 @@ def test_reserved_options_are_read() -> None:
 
 async def test_writes_do_not_overtake_each_other(tmp_path: Path) -> None:
     """A flush that began before a decision must not put the state before it back on disk."""
-    managers = ResourceManagers(STATIC, tmp_path)
+    managers = ResourceManagers(STATIC, tmp_path, DiskWriter(FakeClock()))
     await asyncio.gather(managers.flush(), managers.keep(CPUS, MEMORY), managers.flush())
-    assert ResourceManagers(STATIC, tmp_path).cpus == CPUS
+    assert ResourceManagers(STATIC, tmp_path, DiskWriter(FakeClock())).cpus == CPUS

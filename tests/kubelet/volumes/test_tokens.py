@@ -19,6 +19,7 @@ from podfit.kubelet.volumes.manager import MountError, Volumes
 from podfit.kubelet.volumes.mounter import DirectoryMounter
 from podfit.kubelet.volumes.payloads import Payloads
 from podfit.kubelet.volumes.tokens import TokenSource
+from podfit.kubelet.writer import DiskWriter
 from podfit.net.wire import Request, Response
 from support.access import NODE, pod
 from support.clock import FakeClock
@@ -51,7 +52,7 @@ class Stage:
         client = Client(Local(self._handler, NODE))
         self.tokens = TokenSource(client, self.clock)
         payloads = Payloads(Lookup(client, self.clock), {"cpu": Quantity.of(4)}, self.tokens)
-        self.volumes = Volumes(self.root, payloads, self.mounter, self.clock.now)
+        self.volumes = Volumes(self.root, payloads, self.mounter, DiskWriter(self.clock), self.clock.now)
 
     async def _handler(self, request: Request) -> Response:
         self.asked.append(f"{request.method} {request.path.rpartition('/')[2]}")

@@ -23,6 +23,7 @@ from podfit.kubelet.volumes.manager import MountError, Volumes
 from podfit.kubelet.volumes.mounter import DirectoryMounter, TmpfsMounter
 from podfit.kubelet.volumes.payloads import Payloads
 from podfit.kubelet.volumes.tokens import TokenSource
+from podfit.kubelet.writer import DiskWriter
 from support.clock import FakeClock
 
 
@@ -41,7 +42,7 @@ def volumes(tmp_path: Path, api: NodeApi) -> Volumes:
 
 def made(tmp_path: Path, client: Client, clock: FakeClock) -> Volumes:
     payloads = Payloads(Lookup(client, clock), {"cpu": Quantity.of(4)}, TokenSource(client, clock))
-    return Volumes(tmp_path / "root", payloads, DirectoryMounter(), clock.now)
+    return Volumes(tmp_path / "root", payloads, DirectoryMounter(), DiskWriter(clock), clock.now)
 
 
 def pod_with(source: dict[str, Any], **mount: Any) -> Pod:

@@ -3,18 +3,22 @@
 Writes are grouped: changes that arrive while a write is on its way share the next one, so fifty pods that resize at
 once cost two writes and not fifty. A change becomes visible only when it is durable, and a failed write leaves no trace
 of the changes it carried. Writing happens in a thread, which costs 0.1 ms: a slow disk must not stop the event loop.
-What waits for no disk is written where it stands.
+
+A disk that does not answer fails the changes that wait for it (see `kubelet.writer`). Nobody knows then what the file
+says of these pods, so the next writing is a whole one, and until then they alone cannot be said to be on disk.
 """
 
 import asyncio
 import logging
 from collections.abc import Collection, Mapping, Set
+from functools import partial
 from pathlib import Path
 
-from podfit.core.clock import Clock, Timer
+from podfit.core.clock import Timer
 from podfit.decide.overlay import PodResources
 from podfit.kubelet.allocation.disk import Disk, Write, journal_of
 from podfit.kubelet.allocation.form import Damaged, Texter, Texts
+from podfit.kubelet.writer import DiskWriter, Hung
 from podfit.net.files import write_atomic
 
 log = logging.getLogger(__name__)
@@ -29,27 +33,34 @@ class CheckpointError(Exception):
 class Checkpoint:
     """Resources by pod UID, as durable as the file at `path`. `get` never shows what is not on disk.
 
-    With a clock, changes go into a journal beside the file (see `disk`); `durable` is then about that.
+    `journaled`: changes go into a journal beside the file (see `disk`); `durable` is then about that.
     """
 
     def __init__(
-        self, path: Path, *, write: Write = write_atomic, clock: Clock | None = None, durable: bool = True
+        self,
+        path: Path,
+        writer: DiskWriter,
+        *,
+        write: Write = write_atomic,
+        journaled: bool = False,
+        durable: bool = True,
     ) -> None:
         self.path = path
         self.damage = ""
         """What was wrong with the file that was found; empty when nothing was."""
         self.set_aside: Path | None = None
         """Where the damaged file is now; None when there was none, or it could not be renamed yet."""
-        self._clock = clock
-        self._durable = durable
-        self._disk = Disk(path, write, None if clock is None else journal_of(path, durable=durable))
+        self._writer, self._journaled = writer, journaled
+        self._disk = Disk(path, write, journal_of(path, durable=durable) if journaled else None)
         self._texter = Texter()
         self._entries = self._read()
         self._written: Texts = self._texter.texts(self._entries)
-        self._behind = False
+        self._owes = False  # the next `put` writes, even one that changes nothing
+        self._behind = False  # the next writing is a whole one
         self._waiting: dict[str, PodResources] = {}
-        self._writing: Set[str] = frozenset()  # the pods whose change is on its way to the disk
+        self._writing: Set[str] = frozenset()  # the pods whose change is, or may be, on its way to the disk
         self._next: asyncio.Task[None] | None = None
+        self._flushes: set[asyncio.Task[None]] = set()
         self._busy = asyncio.Lock()
         self._timer: Timer | None = None
         self._folding: asyncio.Task[None] | None = None
@@ -90,17 +101,24 @@ class Checkpoint:
     async def put(self, changes: Mapping[str, PodResources]) -> None:
         """Return when the changes are on disk and visible; CheckpointError when they are neither."""
         same = all(self._entries.get(uid) == resources for uid, resources in changes.items())
-        if same and not self._waiting and not self._behind and self._writing.isdisjoint(changes):
+        if same and not self._owes and changes.keys().isdisjoint(self._waiting.keys() | self._writing):
             return
         self._waiting.update(changes)
         if self._next is None:
-            self._next = asyncio.create_task(self._flush())
+            self._next = asyncio.create_task(self._flush(), name=f"write {self.path.name}")
+            self._flushes.add(self._next)
+            self._next.add_done_callback(self._flushed)
         await asyncio.shield(self._next)
+
+    async def catch_up(self) -> None:
+        """Write the file after it was behind. Raises CheckpointError."""
+        self._owes = self._owes or self._behind
+        await self.put({})
 
     def restore(self, entries: Mapping[str, PodResources]) -> None:
         """Take over what was rebuilt after damage; the next `put`, even one that changes nothing, writes it."""
         self._entries = {**entries, **self._entries}
-        self._behind = True
+        self._owes = self._behind = True
 
     def forget(self, uid: str) -> None:
         """Drop a pod that is gone; the file loses it at its next writing."""
@@ -116,34 +134,42 @@ class Checkpoint:
             self._timer.cancel()
         if self._folding is not None:
             await self._folding
+        await asyncio.gather(*self._flushes, return_exceptions=True)
         await self._fold(prepare=False)
+
+    def _flushed(self, flush: asyncio.Task[None]) -> None:
+        """Those who waited for it may all be gone: then nobody asks how it went."""
+        self._flushes.discard(flush)
+        if not flush.cancelled():
+            flush.exception()
 
     async def _flush(self) -> None:
         async with self._busy:
             changes, self._waiting, self._next = self._waiting, {}, None
             texts = self._texter.texts({**self._entries, **changes})
-            if texts != self._written:
-                self._writing = changes.keys()
-                try:
-                    await self._save(texts)
-                except OSError as error:
-                    reason = error.strerror or str(error)
-                    raise CheckpointError(f"could not write {self.path}: {reason}") from error
-                finally:
-                    self._writing = frozenset()
-            self._written, self._behind = texts, False
+            if texts != self._written or self._behind:
+                await self._write(texts, self._writing | changes.keys())
+            self._written, self._owes, self._behind = texts, False, False
             self._entries.update(changes)
+
+    async def _write(self, texts: Texts, uids: Set[str]) -> None:
+        self._writing = uids
+        try:
+            await self._save(texts)
+        except Hung as error:
+            self._behind = True
+            raise CheckpointError(f"could not write {error}") from error
+        except OSError as error:
+            self._writing = uids if self._behind else frozenset()
+            raise CheckpointError(f"could not write {self.path}: {error.strerror or error}") from error
+        self._writing = frozenset()
 
     async def _save(self, texts: Texts) -> None:
         before = self._written
         put = [uid for uid, text in texts.items() if before.get(uid) != text]
         quick = self._disk.quick and not self._behind and all(uid in before for uid in put)
-        if quick and not self._durable:
-            self._disk.save(texts, put, before.keys() - texts.keys())
-        elif quick:
-            await asyncio.to_thread(self._disk.save, texts, put, before.keys() - texts.keys())
-        else:
-            await asyncio.to_thread(self._replace, texts)
+        save = partial(self._disk.save, texts, put, before.keys() - texts.keys())
+        await self._writer.run(self.path, save if quick else partial(self._replace, texts))
         if any(uid in before for uid in put):
             self._fold_soon()
 
@@ -155,11 +181,11 @@ class Checkpoint:
 
     def _fold_soon(self) -> None:
         """When no change has come for a moment; the first one does not wait for the others to end."""
-        if self._clock is None or not (self._disk.quick or self._timer is None):
+        if not self._journaled or not (self._disk.quick or self._timer is None):
             return
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._clock.call_later(IDLE_SECONDS, self._on_timer)
+        self._timer = self._writer.clock.call_later(IDLE_SECONDS, self._on_timer)
 
     def _on_timer(self) -> None:
         self._timer = None
@@ -172,8 +198,8 @@ class Checkpoint:
                 return
             try:
                 if not self._disk.whole:
-                    await asyncio.to_thread(self._disk.replace, self._written)
+                    await self._writer.run(self.path, partial(self._disk.replace, self._written))
                 if prepare:
-                    await asyncio.to_thread(self._disk.prepare)
+                    await self._writer.run(self.path, self._disk.prepare)
             except OSError as error:
                 log.warning("checkpoint not folded, its journal holds the rest path=%s error=%s", self.path, error)

@@ -8,8 +8,8 @@ the step is taken again without allocating anything.
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TypeAlias
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -122,11 +122,7 @@ class AllocationManager:
                 found = {pod.metadata.uid: read(pod, seen.get(pod.metadata.uid, {}), machine) for pod in pods}
                 checkpoint.restore({uid: resources for uid, resources in found.items() if resources is not None})
         self._state = replace(self._state, allocated=self._allocated.entries)
-        for checkpoint in self.damaged:
-            try:
-                await checkpoint.put({})
-            except CheckpointError as error:
-                log.warning("rebuilt checkpoint not saved, the next change tries again error=%s", error)
+        await self._catch_up(self._allocated.catch_up, self._actuated.catch_up)
 
     async def add(self, pods: Iterable[Pod]) -> tuple[Answer, ...]:
         """Admit pods together, oldest first (R-089, R-172); an answer for each."""
@@ -169,9 +165,16 @@ class AllocationManager:
 
     def retry_soon(self, trigger: str) -> None:
         """The same, without waiting for it."""
-        retry = asyncio.get_running_loop().create_task(self.retry(trigger), name=f"retry resizes: {trigger}")
-        self._retries.add(retry)
-        retry.add_done_callback(self._retried)
+        self._soon(self.retry(trigger), f"retry resizes: {trigger}")
+
+    def disk_answers(self) -> None:
+        """What was given up while the disk did not answer is done, without waiting for it."""
+        self._soon(self._done_again(), "write what the disk did not take")
+
+    async def _done_again(self) -> None:
+        async with self._stepping:
+            await self._catch_up(self._managers.flush, self._allocated.catch_up, self._actuated.catch_up)
+            await self._take(on.Retry("periodic_retry"))
 
     def close(self) -> None:
         if self._timer is not None:
@@ -241,6 +244,18 @@ class AllocationManager:
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._clock.call_later(seconds, lambda: self.retry_soon("periodic_retry"))
+
+    def _soon(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        self._retries.add(task)
+        task.add_done_callback(self._retried)
+
+    async def _catch_up(self, *writings: Callable[[], Awaitable[None]]) -> None:
+        for write in writings:
+            try:
+                await write()
+            except CheckpointError as error:
+                log.warning("not saved, the next change tries again error=%s", error)
 
     def _retried(self, retry: asyncio.Task[None]) -> None:
         self._retries.discard(retry)

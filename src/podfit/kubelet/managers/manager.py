@@ -8,6 +8,7 @@ is no damage: it is refused, because the containers that it speaks of may still 
 import asyncio
 import logging
 from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,6 +22,7 @@ from podfit.kubelet.allocation.disk import Write
 from podfit.kubelet.allocation.form import Damaged
 from podfit.kubelet.managers import state_files
 from podfit.kubelet.managers.config import ManagerError, ManagersConfig
+from podfit.kubelet.writer import DiskWriter, Hung
 from podfit.net.files import write_atomic
 
 log = logging.getLogger(__name__)
@@ -35,9 +37,9 @@ class ResourceManagers:
     Raises ManagerError when the configuration or the files do not fit the machine.
     """
 
-    def __init__(self, config: ManagersConfig, root: Path, *, write: Write = write_atomic) -> None:
+    def __init__(self, config: ManagersConfig, root: Path, writer: DiskWriter, *, write: Write = write_atomic) -> None:
         config.check()
-        self._root, self._write = root, write
+        self._root, self._writer, self._write = root, writer, write
         self._busy = asyncio.Lock()
         self._stored: dict[str, bytes] = {}
         self.lost = False
@@ -111,12 +113,14 @@ class ResourceManagers:
         contents = {} if cpus is None else {CPU_FILE: state_files.dump_cpus(cpus)}
         contents |= {} if memory is None else {MEMORY_FILE: state_files.dump_memory(memory)}
         for name, content in contents.items():
-            if self._stored.get(name) != content:
+            if self._stored.pop(name, None) != content:
                 try:
-                    await asyncio.to_thread(self._write, self._root / name, content)
+                    await self._writer.run(self._root / name, partial(self._write, self._root / name, content))
+                except Hung as error:
+                    raise CheckpointError(f"could not write {error}") from error
                 except OSError as error:
                     raise CheckpointError(f"could not write {self._root / name}: {error}") from error
-                self._stored[name] = content
+            self._stored[name] = content
 
     # ------------------------------------------------------------------ the start
 

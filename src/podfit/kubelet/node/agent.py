@@ -48,13 +48,14 @@ class NodeAgent:
         clock: Clock,
         gates: FeatureGates,
         pressure: Callable[[], tuple[str, ...]],
+        disk: Callable[[], str],
     ) -> None:
         self._client = client
         self._runtime = runtime
         self._config = config
         self._clock = clock
         self._gates = gates
-        self._pressure = pressure
+        self._pressure, self._disk = pressure, disk
         self._look = asyncio.Event()
         self._reported: NodeStatus | None = None
         self._reported_at = 0.0
@@ -197,7 +198,7 @@ class NodeAgent:
         return version, images, self._health(f"container runtime is not ready: {'; '.join(texts)}")
 
     def _health(self, runtime: str = "") -> Health:
-        return Health(runtime=runtime, pressure=self._pressure(), shutting_down=self.shutting_down)
+        return Health(runtime=runtime, pressure=self._pressure(), disk=self._disk(), shutting_down=self.shutting_down)
 
     async def _renew(self) -> None:
         now = format_micro(self._clock.now())

@@ -30,6 +30,9 @@ _CALM = {
     "DiskPressure": ("KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
     "PIDPressure": ("KubeletHasSufficientPID", "kubelet has sufficient PID available"),
 }
+UNRESPONSIVE = "UnresponsiveDisk"
+DISK_HANGS, DISK_ANSWERS = "DiskDoesNotAnswer", "DiskAnswers"
+
 _PRESSED = {
     "MemoryPressure": ("KubeletHasInsufficientMemory", "kubelet has insufficient memory available"),
     "DiskPressure": ("KubeletHasDiskPressure", "kubelet has disk pressure"),
@@ -38,9 +41,12 @@ _PRESSED = {
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
-    """`runtime` is why no container can be started now; empty when they can. `pressure` are the names of conditions."""
+    """`runtime` is why no container can be started now; empty when they can. `pressure` are the names of conditions.
+    `disk` tells which files cannot be written because the disk does not answer; empty when it does.
+    """
 
     runtime: str = ""
+    disk: str = ""
     pressure: tuple[str, ...] = ()
     shutting_down: bool = False
 
@@ -108,6 +114,7 @@ def _conditions(health: Health, now: str, previous: Mapping[str, NodeCondition])
     problem = "; ".join(filter(None, (health.runtime, "node is shutting down" if health.shutting_down else "")))
     ready = ("Ready", "False", "KubeletNotReady", problem)
     rows = [
+        *_disk(health, previous),
         *(
             (kind, "True", *_PRESSED[kind]) if kind in health.pressure else (kind, "False", *_CALM[kind])
             for kind in _CALM
@@ -125,6 +132,14 @@ def _conditions(health: Health, now: str, previous: Mapping[str, NodeCondition])
             last_heartbeat_time=now,
             last_transition_time=since,
         )
+
+
+def _disk(health: Health, previous: Mapping[str, NodeCondition]) -> Iterable[tuple[str, str, str, str]]:
+    """Podfit's own, and only of a node whose disk has hung."""
+    if health.disk:
+        yield UNRESPONSIVE, "True", DISK_HANGS, health.disk
+    elif UNRESPONSIVE in previous:
+        yield UNRESPONSIVE, "False", DISK_ANSWERS, "the disk answers"
 
 
 def _images(images: Iterable[Image]) -> tuple[ContainerImage, ...]:

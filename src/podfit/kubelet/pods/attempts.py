@@ -1,20 +1,21 @@
 """The notes of `decide.attempts` on disk: which pods are being worked on now.
 
 `unfinished_pods` holds a JSON record a line, each the newest word about its pod, and zeros behind them: the file has
-its size before the first record, so making one durable is writing data and no change of the file system. A record
-survives the end of the process at once, and that of the machine when `durable` returns. What cannot be written is
-logged, and pods run all the same.
+its size before the first record, so making one durable is writing data and no change of the file system. What cannot
+be written is logged, and pods run all the same.
 """
 
 import asyncio
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from podfit.decide.attempts import Mark, Note, Verdict, after_crash, after_stop, verdict
+from podfit.kubelet.writer import DiskWriter
 from podfit.net.files import write_atomic
 
 log = logging.getLogger(__name__)
@@ -31,21 +32,22 @@ class _Record(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Attempts:
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, writer: DiskWriter) -> None:
+        self._writer = writer
+        self._file = _File(path)
         self._notes: dict[str, Note] = {}
-        self._file = -1
-        self._at = 0
-        self._size = 0
+        self._unwritten: list[_Record] = []
+        self._stale = False  # records were lost on their way: the file is written whole
+        self._saving: asyncio.Task[None] | None = None
 
-    def recover(self) -> None:
+    async def recover(self) -> None:
         """Read what the last process left."""
-        content = self._content()
+        content = self._file.content()
         self._notes = after_crash(_notes(content))
         if content.strip(b"\0") or len(content) < SIZE:
-            self._rewrite()
+            await self._write(partial(self._file.rewrite, dict(self._notes)))
         else:  # as a kubelet leaves it that was stopped
-            self._open(at=0, size=len(content))
+            self._file.open(at=0, size=len(content))
 
     def of(self, uid: str, form: str) -> Verdict:
         return verdict(self._notes.get(uid), form)
@@ -60,81 +62,111 @@ class Attempts:
         return note is not None and note.mark in (Mark.STARTED, Mark.ALONE)
 
     def begin(self, forms: Iterable[tuple[str, str]], mark: Mark = Mark.STARTED) -> None:
-        """Work on these pods (UID and form) is about to begin. `durable` waits for the disk."""
+        """Work on these pods (UID and form) is about to begin: once `durable` has returned."""
         records = [_Record(uid, form, mark) for uid, form in forms]
         self._notes.update((record.uid, Note(record.form, mark)) for record in records)
-        self._append(records)
+        self._unwritten += records
 
     async def durable(self) -> None:
-        """Returns when what was said survives the machine losing power."""
-        if self._file < 0:
-            return
-        file = os.dup(self._file)  # the file may be written anew meanwhile
-        try:
-            await asyncio.to_thread(os.fdatasync, file)
-        except OSError as error:
-            log.warning("cannot note which pods are being worked on path=%s error=%s", self._path, error)
-        finally:
-            os.close(file)
+        """Returns when what was said survives the machine losing power, or could not be written."""
+        await self._save(durable=True)
 
     def done(self, uid: str) -> None:
         """A turn of the pod is over, or the pod is gone. The disk is not waited for."""
         if self._notes.pop(uid, None) is not None:
-            self._append([_Record(uid)])
+            self._unwritten.append(_Record(uid))
+            if self._saving is None or self._saving.done():
+                self._saving = asyncio.create_task(self._save_all(), name="write unfinished_pods")
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """The kubelet was told to stop."""
-        if self._file >= 0:
+        if self._saving is not None:
+            await self._saving
+        if self._file.is_open:
             self._notes = after_stop(self._notes)
-            self._rewrite()
-            self._release()
+            await self._write(partial(self._file.rewrite, dict(self._notes)))
+            self._file.release()
 
-    def _content(self) -> bytes:
+    async def _save_all(self) -> None:
+        while self._unwritten:
+            await self._save(durable=False)
+
+    async def _save(self, *, durable: bool) -> None:
+        records, self._unwritten = self._unwritten, []
+        notes = dict(self._notes)
+        if self._stale:
+            await self._write(partial(self._file.rewrite, notes))
+        else:
+            await self._write(partial(self._file.append, records, notes, durable=durable))
+
+    async def _write(self, work: Callable[[], None]) -> None:
         try:
-            return self._path.read_bytes()
+            await self._writer.run(self._file.path, work)
+        except OSError as error:
+            self._stale = True
+            log.warning("cannot note which pods are being worked on path=%s error=%s", self._file.path, error)
+        else:
+            self._stale = False
+
+
+class _File:
+    """Each call waits for the disk; but for `content` and `open` they raise OSError."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = -1
+        self._at = 0
+        self._size = 0
+
+    @property
+    def is_open(self) -> bool:
+        return self._file >= 0
+
+    def content(self) -> bytes:
+        try:
+            return self.path.read_bytes()
         except FileNotFoundError:
             return b""
         except OSError as error:
-            log.warning("cannot read which pods were being worked on path=%s error=%s", self._path, error)
+            log.warning("cannot read which pods were being worked on path=%s error=%s", self.path, error)
             return b""
 
-    def _append(self, records: Iterable[_Record]) -> None:
-        data = b"".join(msgspec.json.encode(record) + b"\n" for record in records)
+    def append(self, records: Iterable[_Record], notes: Mapping[str, Note], *, durable: bool) -> None:
+        """`notes` are what the file is to say with these records."""
+        data = _lines(records)
         if self._file < 0:
             return
         if self._at + len(data) > self._size:
-            self._rewrite()
+            self.rewrite(notes)
             return
-        try:
-            os.pwrite(self._file, data, self._at)
-            self._at += len(data)
-        except OSError as error:
-            log.warning("cannot note which pods are being worked on path=%s error=%s", self._path, error)
+        os.pwrite(self._file, data, self._at)
+        self._at += len(data)
+        if durable:
+            os.fdatasync(self._file)
 
-    def _rewrite(self) -> None:
-        """The whole file, from what is known now, with room for as much again."""
-        records = [_Record(uid, note.form, note.mark) for uid, note in self._notes.items()]
-        data = b"".join(msgspec.json.encode(record) + b"\n" for record in records)
-        self._release()
+    def rewrite(self, notes: Mapping[str, Note]) -> None:
+        """The whole file, with room for as much again."""
+        data = _lines(_Record(uid, note.form, note.mark) for uid, note in notes.items())
+        self.release()
         size = max(SIZE, 2 * len(data))
-        try:
-            write_atomic(self._path, data.ljust(size, b"\0"))
-        except OSError as error:
-            log.warning("cannot note which pods are being worked on path=%s error=%s", self._path, error)
-        else:
-            self._open(at=len(data), size=size)
+        write_atomic(self.path, data.ljust(size, b"\0"))
+        self.open(at=len(data), size=size)
 
-    def _open(self, *, at: int, size: int) -> None:
+    def open(self, *, at: int, size: int) -> None:
         try:
-            self._file = os.open(self._path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            self._file = os.open(self.path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError as error:
-            log.warning("cannot note which pods are being worked on path=%s error=%s", self._path, error)
+            log.warning("cannot note which pods are being worked on path=%s error=%s", self.path, error)
         self._at, self._size = at, size
 
-    def _release(self) -> None:
+    def release(self) -> None:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
+
+
+def _lines(records: Iterable[_Record]) -> bytes:
+    return b"".join(msgspec.json.encode(record) + b"\n" for record in records)
 
 
 def _notes(content: bytes) -> dict[str, Note]:

@@ -3,7 +3,8 @@
     informer ──▶ inbox ──▶ one task: allocation first, then the pod's worker
     at the start the whole list is admitted as one batch, so that no pod takes the room of one that runs already
 
-One task takes the news in order; all it waits for is the checkpoint, never a container.
+One task takes the news in order; all it waits for are files of the kubelet, which have a limit of time (see
+`kubelet.writer`), never a container.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from msgspec.structs import replace
 
 from podfit.api.core.pods import Pod
 from podfit.client.informer import Informer
+from podfit.core.clock import Timer
 from podfit.decide.node.effects import Preempting, Rejected, Unsaved
 from podfit.decide.qos import qos_class
 from podfit.kubelet.allocation.checkpoint import Checkpoint
@@ -45,6 +47,7 @@ class PodManager:
         self._workers: dict[str, PodWorker] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._held: dict[str, Pod] = {}  # neither admitted nor rejected: to be added again
+        self._saves: dict[str, Timer] = {}  # of those that are held because nothing could be saved
         self._doomed: set[str] = set()
         self._successors = Successors()
         self._trials = Trials(attempts, begin=lambda uid: self._inbox.put_nowait(Try(uid)))
@@ -81,8 +84,8 @@ class PodManager:
             self._doomed.add(uid)
 
     def wake_all(self) -> None:
-        for worker in self._workers.values():
-            worker.wake()
+        for uid in (*self._workers, *self._held):
+            self.wake(uid)
 
     def known(self) -> set[str]:
         """The pods that have a worker, whatever state they are in."""
@@ -122,7 +125,7 @@ class PodManager:
     async def run(self, tools: Toolbox) -> None:
         try:
             await self._informer.synced.wait()
-            self._trials.recover()
+            await self._trials.recover()
             first_news = self._waiting()
             await self._rebuild(tools, first_news)
             await self._take(tools, first_news)
@@ -134,10 +137,12 @@ class PodManager:
                 first = await self._inbox.get()
                 await self._take(tools, [first, *self._waiting()])
         finally:
-            self._trials.close()
+            for timer in self._saves.values():
+                timer.cancel()
             for task in self._tasks.values():
                 task.cancel()
             await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+            await self._trials.close()
 
     def _waiting(self) -> list[News]:
         found = []
@@ -253,9 +258,11 @@ class PodManager:
         if isinstance(answer, Unsaved):
             log.warning("cannot save allocation, the pod waits pod=%s error=%s", labels.ref(pod), answer.message)
             tools.emit(pod, "Warning", "FailedSaveAllocation", answer.message, "")
-            tools.clock.call_later(SAVE_RETRY_SECONDS, lambda: self._return(uid))
+            self._saves[uid] = tools.clock.call_later(SAVE_RETRY_SECONDS, lambda: self._return(uid))
 
     def _return(self, uid: str) -> None:
+        if timer := self._saves.pop(uid, None):
+            timer.cancel()
         if uid in self._held:
             self._inbox.put_nowait(Again(uid))
 

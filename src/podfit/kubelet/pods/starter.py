@@ -10,6 +10,7 @@ before all CrashLoopBackOff              it keeps ending
 
 import uuid
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -141,7 +142,9 @@ class Starter(msgspec.Struct, frozen=True):
             pod, container, lookup=self.lookup, allocatable=self.allocatable, services=self.services
         )
         mounts = await self.volumes.container_mounts(pod, container, place.volumes, started_with.environment)
-        make_directory(Path(place.sandbox.log_directory), component(container.name))
+        logs, directory = Path(place.sandbox.log_directory), component(container.name)
+        await self.volumes.writer.run(logs, partial(make_directory, logs, directory))
+        message_file = await self._message_file(pod, container)
         return container_config(
             pod,
             container,
@@ -149,14 +152,19 @@ class Starter(msgspec.Struct, frozen=True):
             attempt=attempt,
             words=started_with,
             mounts=mounts,
-            message_file=self._message_file(pod, container),
+            message_file=message_file,
             resources=self.actuator.container(pod, container.name),
             target_id=target_id(facts, target(pod, container.name)),
         )
 
-    def _message_file(self, pod: Pod, container: Container) -> Path:
-        directory = self.volumes.make_directory(pod.metadata.uid, "containers", container.name)
-        return new_file(directory / uuid.uuid4().hex[:8], mode=0o666)
+    async def _message_file(self, pod: Pod, container: Container) -> Path:
+        uid = pod.metadata.uid
+
+        def make() -> Path:
+            directory = self.volumes.make_directory(uid, "containers", container.name)
+            return new_file(directory / uuid.uuid4().hex[:8], mode=0o666)
+
+        return await self.volumes.writer.run(self.volumes.pod_directory(uid) / "containers" / container.name, make)
 
     async def _attempt(self, pod: Pod, container: Container, last: ContainerStatus | None) -> int:
         """The restart count of the instance to be made. One that was created and never started does not count."""
@@ -192,7 +200,7 @@ class Starter(msgspec.Struct, frozen=True):
                 await self.runtime.remove_container(each.id)
                 for path in (each.annotations.get(labels.MESSAGE_PATH), each.log_path):
                     if path:
-                        delete_file(Path(path))
+                        await self.volumes.writer.run(Path(path), partial(delete_file, Path(path)))
 
     def _teller(self, pod: Pod, container: Container) -> Tell:
         path = field_path(pod, container.name)

@@ -10,6 +10,8 @@ that the runtime, the checkpoints or the API could not tell it again, apart from
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
@@ -175,8 +177,7 @@ class PodSync:
         attempt = facts.sandboxes[0].attempt + 1 if facts.sandboxes else 0
         config = self._sandbox_config(pod, attempt)
         logs = log_directory(self._tools.config.log_root, labels.ref(pod))
-        logs.parent.mkdir(parents=True, exist_ok=True)
-        make_directory(logs.parent, component(logs.name))
+        await self._tools.volumes.writer.run(logs, partial(_make_logs, logs))
         try:
             await self._tools.runtime.run_sandbox(config)
         except CRIError as error:
@@ -217,6 +218,11 @@ class PodSync:
             self._volumes = await self._tools.volumes.mount(pod, again=True)
         except MountError as error:
             self._tools.emit(pod, "Warning", "FailedMount", str(error), "")
+
+
+def _make_logs(logs: Path) -> None:
+    logs.parent.mkdir(parents=True, exist_ok=True)
+    make_directory(logs.parent, component(logs.name))
 
 
 def _live(facts: PodFacts) -> LivePod:

@@ -39,9 +39,9 @@ class Trials:
         self._gates: dict[str, asyncio.Event] = {}
         self._started = False
 
-    def recover(self) -> None:
+    async def recover(self) -> None:
         """Read what the last kubelet left; before the first pod."""
-        self._attempts.recover()
+        await self._attempts.recover()
 
     def start(self) -> None:
         """From now on pods are tried: all others have begun."""
@@ -121,12 +121,13 @@ class Trials:
             gate.set()
         self._next()
 
-    def close(self) -> None:
+    async def close(self) -> None:
         for task in self._writers.values():
             task.cancel()
         for timer in self._timers.values():
             timer.cancel()
-        self._attempts.close()
+        await asyncio.gather(*self._writers.values(), return_exceptions=True)
+        await self._attempts.close()
 
     def _next(self) -> None:
         if self._started and self._waiting and not self._attempts.busy:

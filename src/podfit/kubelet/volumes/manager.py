@@ -7,11 +7,9 @@ A source that podfit cannot mount is refused by name. Everything can be repeated
 """
 
 import asyncio
-import os
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import partial
-from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -26,16 +24,16 @@ from podfit.kubelet.beneath import Outside, component, make_directory
 from podfit.kubelet.pods.fields import Unsupported
 from podfit.kubelet.pods.lookup import Missing
 from podfit.kubelet.runtime.types import Mount, Propagation
-from podfit.kubelet.volumes.atomic import Payload, write_payload
+from podfit.kubelet.volumes.atomic import write_payload
 from podfit.kubelet.volumes.host_path import prepare
 from podfit.kubelet.volumes.mounter import Mounter
 from podfit.kubelet.volumes.payloads import Payloads, Room
 from podfit.kubelet.volumes.sub_paths import bind, remove_tree
+from podfit.kubelet.writer import DiskWriter
 
 _PROPAGATION: Mapping[str, Propagation] = {"HostToContainer": "host-to-container", "Bidirectional": "bidirectional"}
 
 POD_BYTES, POD_FILES = 128 << 20, 20_000  # of all volumes whose files the kubelet writes
-FEW_BYTES, FEW_FILES = 256 << 10, 64  # written where the event loop runs
 MOST_MOUNTS = 1000  # of one container
 BREATH = 16  # mounts between two turns of the event loop
 
@@ -51,6 +49,7 @@ class Volumes(msgspec.Struct, frozen=True):
     root: Path
     payloads: Payloads
     mounter: Mounter
+    writer: DiskWriter
     now: Callable[[], datetime]
 
     async def mount(self, pod: Pod, *, again: bool = False) -> Paths:
@@ -62,18 +61,11 @@ class Volumes(msgspec.Struct, frozen=True):
         return paths
 
     async def remove(self, uid: str) -> None:
-        """Unmount and delete everything of a pod, messages of its containers too. Raises OSError.
-
-        Containers fill their volumes with as many files as they like, so only few are deleted in the event loop.
-        """
+        """Unmount and delete everything of a pod, messages of its containers too. Raises OSError."""
         self.payloads.tokens.forget(uid)
         home = self.pod_directory(uid)
-        if not home.exists():
-            return
-        if _holds_few(home):
-            remove_tree(home, self.mounter)
-        else:
-            await asyncio.to_thread(remove_tree, home, self.mounter)
+        if home.exists():
+            await self.writer.run(home, partial(remove_tree, home, self.mounter))
 
     def pod_directory(self, uid: str) -> Path:
         return self.root / "pods" / component(uid)
@@ -107,25 +99,23 @@ class Volumes(msgspec.Struct, frozen=True):
         kind, in_memory, size = _kind(volume)
         payload = await self.payloads.of(pod, volume, recent=again)
         path = self.pod_directory(pod.metadata.uid) / "volumes" / f"kubernetes.io~{kind}" / component(volume.name)
-        new = not path.exists()
-        if new:
-            path = self.make_directory(pod.metadata.uid, "volumes", f"kubernetes.io~{kind}", volume.name)
-        if in_memory:
-            self.mounter.tmpfs(path, size=size)
-        if new:
-            path.chmod(0o777)
-        if payload is not None:
-            for file in payload.values():
-                room.take(file)
-            await self._write(path, payload)
-        return path
+        for file in payload.values() if payload is not None else ():
+            room.take(file)
+        now = self.now()
 
-    async def _write(self, path: Path, payload: Payload) -> None:
-        write = partial(write_payload, path, payload, now=self.now(), own=self.mounter.own)
-        if len(payload) > FEW_FILES or sum(len(file.data) for file in payload.values()) > FEW_BYTES:
-            await asyncio.to_thread(write)
-        else:
-            write()
+        def make() -> None:
+            new = not path.exists()
+            if new:
+                self.make_directory(pod.metadata.uid, "volumes", f"kubernetes.io~{kind}", volume.name)
+            if in_memory:
+                self.mounter.tmpfs(path, size=size)
+            if new:
+                path.chmod(0o777)
+            if payload is not None:
+                write_payload(path, payload, now=now, own=self.mounter.own)
+
+        await self.writer.run(path, make)
+        return path
 
     async def container_mounts(
         self, pod: Pod, container: Container, paths: Paths, environment: Mapping[str, str]
@@ -161,12 +151,6 @@ class Volumes(msgspec.Struct, frozen=True):
             return volume
         home = self.make_directory(pod.metadata.uid)
         return bind(volume, sub_path, home=home, place=place, mounter=self.mounter)
-
-
-def _holds_few(home: Path) -> bool:
-    """Whether there are no more than FEW_FILES files and directories below; no more than those are looked at."""
-    inside = (entry for _, directories, files in os.walk(home) for entry in (*directories, *files))
-    return next(islice(inside, FEW_FILES, None), None) is None
 
 
 def _is_read_only(volume: Volume) -> bool:

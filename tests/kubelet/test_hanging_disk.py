@@ -1,0 +1,158 @@
+"""A disk that does not answer: what needs it is refused with the reason, the node says so, everything else goes on."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubelet.harness import Node
+from kubelet.test_resize import done, sized
+from podfit.decide.overlay import PodResources
+from podfit.kubelet.allocation.checkpoint import Checkpoint, CheckpointError
+from podfit.kubelet.allocation.form import load
+from podfit.kubelet.allocation.journal import SIZE
+from podfit.kubelet.writer import LIMIT_SECONDS, DiskWriter, Threads
+from podfit.testing import clock as virtual
+from support.clock import FakeClock
+from support.hanging import Hanging
+from support.pods import needs
+
+TEXT = "the disk does not answer within 10 s"
+SMALL, LARGE = (PodResources({"c1": needs({"cpu": cpu})}) for cpu in ("1", "2"))
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What hangs here hangs for good, so that nothing is gained by waiting for it."""
+    monkeypatch.setattr(virtual, "THREAD_SECONDS", 0.3)
+
+
+@pytest.fixture
+def hanging(node: Node) -> Iterator["list[Hanging]"]:
+    held: list[Hanging] = []
+    yield held
+    for each in held:
+        each.answer()
+
+
+def pending(node: Node, name: str) -> Any:
+    return node.condition("PodResizePending", name) or {}
+
+
+def disk(node: Node) -> Any:
+    conditions = (node.api.get("nodes", "n1", "") or {})["status"]["conditions"]
+    return next(((each["status"], each["reason"]) for each in conditions if each["type"] == "UnresponsiveDisk"), None)
+
+
+async def hang(node: Node, which: str) -> Hanging:
+    """From the next change of a size on. After the first one, changes go into the journal."""
+    node.api.change("web", containers=[sized("150m", name="web")])
+    await node.until(lambda: done(node, "web"))
+    await node.advance(2)
+    journal = node.config.root / f"{which}.journal"
+    assert journal.stat().st_size == SIZE
+    return Hanging(journal)
+
+
+@pytest.mark.row("R-090", "R-092", "R-096")
+async def test_a_resize_waits_with_the_reason_and_other_pods_go_on(node: Node, hanging: list[Hanging]) -> None:
+    for name in ("web", "other"):
+        node.add(name, containers=[sized("100m", name=name)])
+        await node.runs(name)
+    before = node.state("web", "web")["containerID"]
+    hanging.append(await hang(node, "allocated_pods_state"))
+    assert disk(node) is None
+
+    node.api.change("web", containers=[sized("200m", name="web")])
+    await node.advance(LIMIT_SECONDS)
+    await node.until(lambda: pending(node, "web"), "the resize was not refused")
+    assert pending(node, "web")["reason"] == "Deferred"
+    assert pending(node, "web")["message"].endswith(f"allocated_pods_state: {TEXT}")
+    assert node.state("web", "web")["allocatedResources"]["cpu"] == "150m"
+    await node.until(lambda: disk(node) == ("True", "DiskDoesNotAnswer"), "the node does not say so")
+    assert any(each.startswith("DiskDoesNotAnswer") and each.endswith(TEXT) for each in node.api.events())
+
+    now = node.clock.monotonic()
+    node.api.change("other", containers=[sized("300m", name="other")])
+    await node.until(lambda: pending(node, "other"), "the next resize waits for the disk")
+    assert node.clock.monotonic() == now, "it is refused at once"
+    node.add("new", containers=[sized("100m", name="new")])
+    await node.until(lambda: any(each.startswith("FailedSaveAllocation") for each in node.api.events()))
+    node.runtime.exit("other", 1)
+    await node.advance(1)
+    await node.until(lambda: node.state("other", "other").get("restartCount") == 1, "a container that ended stays so")
+
+    hanging.pop().answer()
+    await node.until(lambda: done(node, "web") and done(node, "other"), "the resizes were not done")
+    await node.runs("new")
+    assert node.state("web", "web")["resources"]["limits"]["cpu"] == "200m"
+    assert node.state("other", "other")["resources"]["limits"]["cpu"] == "300m"
+    assert (node.state("web", "web")["containerID"], node.state("web", "web")["restartCount"]) == (before, 0)
+    await node.until(lambda: disk(node) == ("False", "DiskAnswers"), "the node does not say that it is over")
+    await node.advance(2)
+    assert load((node.config.root / "allocated_pods_state").read_bytes()).keys() == {"web", "other", "new"}
+
+
+@pytest.mark.row("R-170")
+async def test_actuation_that_cannot_be_recorded_is_tried_again_for_that_pod_alone(
+    node: Node, hanging: list[Hanging]
+) -> None:
+    for name in ("web", "other"):
+        node.add(name, containers=[sized("100m", name=name)])
+        await node.runs(name)
+    hanging.append(await hang(node, "actuated_pods_state"))
+    node.api.change("web", containers=[sized("200m", name="web")])
+    await node.advance(LIMIT_SECONDS)
+    await node.until(lambda: disk(node) == ("True", "DiskDoesNotAnswer"), "the node does not say so")
+    assert not done(node, "web")
+    node.runtime.exit("other", 1)
+    await node.advance(1)
+    await node.until(lambda: node.state("other", "other").get("restartCount") == 1, "a container that ended stays so")
+    hanging.pop().answer()
+    await node.until(lambda: done(node, "web"), "the resize was not done")
+    assert node.state("web", "web")["restartCount"] == 0
+
+
+async def test_a_kubelet_whose_disk_hangs_can_be_stopped(node: Node, hanging: list[Hanging]) -> None:
+    node.add("web", containers=[sized("100m", name="web")])
+    await node.runs("web")
+    hanging.append(await hang(node, "allocated_pods_state"))
+    node.api.change("web", containers=[sized("200m", name="web")])
+    await node.rest()
+    stopping = asyncio.create_task(node.kubelet.stop(stop_pods=False))
+    await node.advance(2 * LIMIT_SECONDS)
+    await node.until(stopping.done, "it waits for the disk")
+    await stopping
+
+
+async def test_nobody_knows_what_a_write_that_was_given_up_has_left(tmp_path: Path) -> None:
+    """It reaches the file in the end. The pods that it was about are written again, even as they were before."""
+    answer, clock, hangs = threading.Event(), FakeClock(), False
+
+    def write(to: Path, data: bytes) -> None:
+        if hangs:
+            answer.wait()
+        to.write_bytes(data)
+
+    answered = asyncio.Event()
+    path, writer = tmp_path / "state", DiskWriter(clock, Threads(), answers=answered.set)
+    checkpoint = Checkpoint(path, writer, write=write)
+    await checkpoint.put({"a": SMALL, "b": SMALL})
+    hangs = True
+    given_up = asyncio.create_task(checkpoint.put({"a": LARGE}))
+    await clock.advance(LIMIT_SECONDS)
+    with pytest.raises(CheckpointError, match=TEXT):
+        await given_up
+    assert checkpoint.get("a") == SMALL
+    await checkpoint.put({"b": SMALL})
+    with pytest.raises(CheckpointError, match=TEXT):
+        await checkpoint.put({"a": SMALL})
+    hangs = False
+    answer.set()
+    await answered.wait()
+    assert load(path.read_bytes())["a"] == LARGE, "the write that was given up"
+    await checkpoint.catch_up()
+    assert load(path.read_bytes()) == {"a": SMALL, "b": SMALL}
