@@ -1,0 +1,105 @@
+"""Histograms to and from the objects in which a recommender keeps them across its own restarts (V-014, V-037)."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import numpy as np
+
+from podfit.api.autoscaling_k8s.v1 import (
+    HistogramCheckpoint,
+    VerticalPodAutoscalerCheckpoint,
+    VerticalPodAutoscalerCheckpointSpec,
+    VerticalPodAutoscalerCheckpointStatus,
+)
+from podfit.api.meta import ObjectMeta
+from podfit.core.times import format_time, parse_time
+from podfit.decide.autoscaling.bank import Bank
+from podfit.decide.autoscaling.estimate import Merged
+from podfit.decide.autoscaling.model import Aggregates
+
+VERSION = "v3"
+"""Of the form; others are refused."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Saved(msgspec.Struct, frozen=True):
+    """`weights`: bucket to its share; `reference` in seconds since 1970, minus infinity when there is none."""
+
+    weights: Mapping[int, int]
+    total: float
+    reference: float
+
+
+def time_text(seconds: float) -> str | None:
+    """Whole seconds; what lies before the year 1 is no time."""
+    return None if np.isinf(seconds) else format_time(_EPOCH + timedelta(seconds=int(seconds)))
+
+
+def time_seconds(text: str | None) -> float:
+    """ValueError when it is no time."""
+    return -np.inf if text is None else (parse_time(text) - _EPOCH).total_seconds()
+
+
+def saved(bank: Bank) -> Iterator[HistogramCheckpoint]:
+    """One for each row."""
+    shares = bank.shares()
+    for row in range(bank.size):
+        (filled,) = shares[row].nonzero()
+        yield HistogramCheckpoint(
+            reference_timestamp=time_text(bank.reference[row]),
+            bucket_weights=dict(zip(map(str, filled.tolist()), shares[row, filled].tolist(), strict=True)),
+            total_weight=float(bank.total[row]),
+        )
+
+
+def read(checkpoint: HistogramCheckpoint) -> Saved:
+    """ValueError for what is no bucket, weight or time."""
+    weights: dict[int, int] = {}
+    for index, weight in checkpoint.bucket_weights.items():
+        if not isinstance(weight, int) or isinstance(weight, bool) or weight < 0:
+            raise ValueError(f"bucketWeights[{index}] must be a whole number of at least 0, not {weight!r}")
+        weights[int(index)] = weight
+    return Saved(weights, checkpoint.total_weight, time_seconds(checkpoint.reference_timestamp))
+
+
+def load(bank: Bank, row: int, checkpoint: HistogramCheckpoint) -> None:
+    """Into a row, normally an empty one. ValueError says what is wrong, and the row is as before."""
+    found = read(checkpoint)
+    bank.load(row, found.weights, found.total, found.reference)
+
+
+def checkpoints(known: Merged, now: float) -> Iterator[VerticalPodAutoscalerCheckpointStatus]:
+    """One for each container of which something is known."""
+    for place, (cpu, memory) in enumerate(zip(saved(known.cpu), saved(known.memory), strict=True)):
+        yield VerticalPodAutoscalerCheckpointStatus(
+            last_update_time=time_text(now),
+            version=VERSION,
+            cpu_histogram=cpu,
+            memory_histogram=memory,
+            first_sample_start=time_text(known.first[place]),
+            last_sample_start=time_text(known.last[place]),
+            total_samples_count=int(known.count[place]),
+        )
+
+
+def named(
+    namespace: str, vpa: str, container: str, status: VerticalPodAutoscalerCheckpointStatus
+) -> VerticalPodAutoscalerCheckpoint:
+    return VerticalPodAutoscalerCheckpoint(
+        metadata=ObjectMeta(name=f"{vpa}-{container}", namespace=namespace),
+        spec=VerticalPodAutoscalerCheckpointSpec(vpa_object_name=vpa, container_name=container),
+        status=status,
+    )
+
+
+def restore(aggregates: Aggregates, row: int, status: VerticalPodAutoscalerCheckpointStatus) -> None:
+    """Into an empty aggregate. ValueError says why it cannot be used; the row may then hold a part of it."""
+    if status.version != VERSION:
+        raise ValueError(f"unsupported checkpoint version {status.version!r}: only {VERSION} can be loaded")
+    load(aggregates.cpu, row, status.cpu_histogram)
+    load(aggregates.memory, row, status.memory_histogram)
+    aggregates.count[row] = status.total_samples_count
+    if status.total_samples_count:
+        aggregates.first[row] = time_seconds(status.first_sample_start)
+        aggregates.last[row] = time_seconds(status.last_sample_start)

@@ -1,0 +1,223 @@
+"""The pods and VPAs that a recommender sees, over the arrays of its model; each step is linear in what it touches.
+
+    pod ─ its container ─▶ slot of the model ─▶ aggregate of (namespace, labels, container name)
+    VPA ─ selector ─▶ groups of pods with equal labels ─▶ their aggregates, and those restored from checkpoints
+
+What was restored stays with its VPA as long as that exists, even while no pod of it is found.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from podfit.api.autoscaling_k8s.v1 import PodResourcePolicy, RecommendedPodResources, VerticalPodAutoscalerCheckpoint
+from podfit.core.selectors import Selector
+from podfit.decide.autoscaling import checkpoints
+from podfit.decide.autoscaling.estimate import Estimates, Merged, estimate
+from podfit.decide.autoscaling.flags import DEFAULT_FLAGS, MemoryFlags, OomFlags, RecommenderFlags
+from podfit.decide.autoscaling.gates import NO_GATES, Gates
+from podfit.decide.autoscaling.matching import Matching
+from podfit.decide.autoscaling.model import Model
+from podfit.decide.autoscaling.passes import Members, merge, take_out_open_windows
+from podfit.decide.autoscaling.policies import is_off, policy_of
+from podfit.decide.autoscaling.recommendation import Amounts, Numbers, recommendation
+
+AT_ONCE = 512
+"""Containers whose histograms are merged together: as many as fit a processor's cache."""
+
+
+class PodKey(NamedTuple):
+    namespace: str
+    name: str
+
+
+class VpaKey(NamedTuple):
+    namespace: str
+    name: str
+
+
+class Group(NamedTuple):
+    """All pods of a namespace that bear the same labels."""
+
+    namespace: str
+    labels: frozenset[tuple[str, str]]
+
+
+class _Vpa:
+    def __init__(self, selector: Selector, policy: PodResourcePolicy | None) -> None:
+        self.selector, self.policy = selector, policy
+        self.groups: dict[Group, None] = {}
+        self.restored: dict[str, list[int]] = {}
+
+
+class ClusterState:
+    def __init__(self, flags: RecommenderFlags = DEFAULT_FLAGS, gates: Gates = NO_GATES) -> None:
+        self.flags, self.gates = flags, gates
+        self.model = Model(flags)
+        self._matching: Matching[VpaKey, Group] = Matching()
+        self._rows: dict[Group, dict[str, int]] = {}
+        self._pods: dict[PodKey, tuple[Group, dict[str, int]]] = {}
+        self._living: dict[Group, set[PodKey]] = {}
+        self._vpas: dict[VpaKey, _Vpa] = {}
+
+    # ------------------------------------------------------------ pods
+
+    def set_pod(self, key: PodKey, labels: Mapping[str, str], containers: Iterable[str], now: float) -> None:
+        """A pod that is seen, with the containers that it has now. Past samples stay with the labels it had (V-026)."""
+        group = Group(key.namespace, frozenset(labels.items()))
+        before, slots = self._pods.get(key, (group, {}))
+        names = list(containers)
+        if before == group and slots and slots.keys() == set(names):
+            return
+        rows = self._aggregates(group, names, now)
+        table = self.model.containers
+        gone = [slots[name] for name in slots.keys() - set(names)]
+        table.free(np.array(gone, dtype=np.intp))
+        kept = {name: slots[name] for name in names if name in slots}
+        for name, slot in kept.items():
+            table.aggregate[slot] = rows[name]
+        new = [name for name in names if name not in slots]
+        taken = table.new(np.array([rows[name] for name in new], dtype=np.intp))
+        self._living.get(before, set()).discard(key)
+        self._living.setdefault(group, set()).add(key)
+        self._pods[key] = group, kept | dict(zip(new, taken.tolist(), strict=True))
+
+    def remove_pod(self, key: PodKey) -> None:
+        """KeyError when it is not there."""
+        group, slots = self._pods.pop(key)
+        self._living[group].discard(key)
+        self.model.containers.free(np.array(list(slots.values()), dtype=np.intp))
+
+    def slot(self, key: PodKey, container: str) -> int | None:
+        """Where the model has a container; None when it is not known."""
+        _, slots = self._pods.get(key, (None, {}))
+        return slots.get(container)
+
+    def _aggregates(self, group: Group, names: Sequence[str], now: float) -> dict[str, int]:
+        """The rows of a group's containers, new where there are none."""
+        if group not in self._rows:
+            self._rows[group] = {}
+            self._matching.add_group(group, group.namespace, dict(group.labels))
+            for key in self._matching.selectors_of(group):
+                self._vpas[key].groups[group] = None
+        rows = self._rows[group]
+        new = [name for name in names if name not in rows]
+        rows.update(zip(new, self.model.aggregates.new(len(new), now).tolist(), strict=True))
+        for key in self._matching.selectors_of(group) if new else ():
+            self._configure(self._vpas[key].policy, {name: rows[name] for name in new})
+        return rows
+
+    # ------------------------------------------------------------ VPAs
+
+    def set_vpa(self, key: VpaKey, selector: Selector, policy: PodResourcePolicy | None) -> None:
+        """A VPA as it is now; what was restored for it stays when its selector changes."""
+        vpa = self._vpas.get(key)
+        if vpa is not None and (vpa.selector, vpa.policy) == (selector, policy):
+            return
+        kept = self._forget(key) if vpa is not None else {}
+        self._vpas[key] = vpa = _Vpa(selector, policy)
+        vpa.restored = kept
+        self._matching.add_selector(key, key.namespace, selector)
+        vpa.groups = dict.fromkeys(self._matching.groups_of(key))
+        for group in vpa.groups:
+            self._configure(policy, self._rows[group])
+
+    def remove_vpa(self, key: VpaKey) -> None:
+        """With what was restored for it. KeyError when it is not there."""
+        rows = [row for each in self._forget(key).values() for row in each]
+        self.model.aggregates.free(np.array(rows, dtype=np.intp))
+
+    def _forget(self, key: VpaKey) -> dict[str, list[int]]:
+        """Take a VPA out; its aggregates have the settings of the flags, or of another VPA that is for them."""
+        vpa = self._vpas.pop(key)
+        self._matching.remove_selector(key)
+        for group in vpa.groups:
+            self._configure(None, self._rows[group])
+            for other in self._matching.selectors_of(group):
+                self._configure(self._vpas[other].policy, self._rows[group])
+        return vpa.restored
+
+    def _configure(self, policy: PodResourcePolicy | None, rows: Mapping[str, int]) -> None:
+        """What a policy says of windows and of memory after an OOM, with the gate PerVPAConfig."""
+        if not self.gates.per_vpa_config:
+            return
+        for name, row in rows.items():
+            own = policy_of(policy, name)
+            memory, oom = self.flags.memory, self.flags.oom
+            if own is not None:
+                memory = MemoryFlags(
+                    interval=float(own.memory_aggregation_interval_seconds or memory.interval),
+                    count=own.memory_aggregation_interval_count or memory.count,
+                )
+                ratio, bump = own.oom_bump_up_ratio, own.oom_min_bump_up
+                oom = OomFlags(
+                    bump_up_ratio=oom.bump_up_ratio if ratio is None else ratio.milli() / 1000,
+                    min_bump_up_bytes=oom.min_bump_up_bytes if bump is None else bump.value(),
+                )
+            self.model.aggregates.configure(np.array([row]), memory, oom)
+
+    # ------------------------------------------------------------ passes
+
+    def members(self, keys: Iterable[VpaKey], *, off: bool = False) -> Members:
+        """The containers of these VPAs with the aggregates of each; those of mode Off only when asked for (V-032)."""
+        found = Members()
+        for key in keys:
+            vpa = self._vpas[key]
+            rows: dict[str, list[int]] = {}
+            for group in vpa.groups:
+                for name, row in self._rows[group].items():
+                    rows.setdefault(name, []).append(row)
+            for name, more in vpa.restored.items():
+                rows.setdefault(name, []).extend(more)
+            wanted = (name for name in rows if off or not is_off(policy_of(vpa.policy, name)))
+            found.add(key, {name: rows[name] for name in wanted})
+        return found
+
+    def merged(self, members: Members) -> Iterator[tuple[slice, Merged]]:
+        """What is known of all members, some at a time; the slice says which."""
+        for start in range(0, len(members), AT_ONCE):
+            part = slice(start, min(start + AT_ONCE, len(members)))
+            yield part, merge(self.model.aggregates, members, part)
+
+    def estimates(self, members: Members) -> Iterator[tuple[slice, Estimates]]:
+        for part, known in self.merged(members):
+            yield part, estimate(known, self.flags.estimator)
+
+    def recommend(self, annotations: Mapping[VpaKey, Mapping[str, str]]) -> dict[VpaKey, RecommendedPodResources]:
+        """Of these VPAs, with their annotations; one without containers has an empty recommendation."""
+        members = self.members(annotations)
+        numbers: dict[VpaKey, list[Numbers]] = {key: [] for key in annotations}
+        for part, found in self.estimates(members):
+            amounts = np.array([[found.cpu[bound].floor, found.memory[bound].floor] for bound in found.cpu])
+            for place, (target, lower, upper) in enumerate(amounts.astype(np.int64).transpose(2, 0, 1).tolist()):
+                key, name = members.names[part.start + place]
+                numbers[key].append(Numbers(name, Amounts(*target), Amounts(*lower), Amounts(*upper)))
+        return {
+            key: recommendation(every, self._vpas[key].policy, self.flags.render, annotations[key])
+            for key, every in numbers.items()
+        }
+
+    def checkpoints(
+        self, keys: Iterable[VpaKey], now: float
+    ) -> Iterator[tuple[VpaKey, list[VerticalPodAutoscalerCheckpoint]]]:
+        """What to keep of these VPAs, without the peaks of windows that are not over (V-036)."""
+        members = self.members(keys, off=True)
+        found: dict[VpaKey, list[VerticalPodAutoscalerCheckpoint]] = {}
+        for part, known in self.merged(members):
+            take_out_open_windows(known.memory, self.model.containers, members, part, now)
+            for (key, name), status in zip(members.names[part], checkpoints.checkpoints(known, now), strict=True):
+                found.setdefault(key, []).append(checkpoints.named(key.namespace, key.name, name, status))
+        return iter(found.items())
+
+    def restore(self, checkpoint: VerticalPodAutoscalerCheckpoint, now: float) -> None:
+        """Take what a checkpoint has into its VPA. ValueError says why it cannot be used; KeyError: no such VPA."""
+        vpa = self._vpas[VpaKey(checkpoint.metadata.namespace, checkpoint.spec.vpa_object_name)]
+        (row,) = self.model.aggregates.new(1, now).tolist()
+        try:
+            checkpoints.restore(self.model.aggregates, row, checkpoint.status)
+        except ValueError:
+            self.model.aggregates.free(np.array([row]))
+            raise
+        vpa.restored.setdefault(checkpoint.spec.container_name, []).append(row)
+        self._configure(vpa.policy, {checkpoint.spec.container_name: row})

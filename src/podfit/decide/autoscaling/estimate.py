@@ -1,0 +1,146 @@
+"""From histograms to numbers, for all containers in one pass, every step kept so that it can be told why.
+
+    percentile ──× (1 + margin)──▶ ──× confidence──▶ ──at least the minimum──▶
+
+Target, lower and upper bound go the same way with other percentiles; only bounds are moved by confidence, further away
+from the target the less is known. Amounts are whole millicores and bytes (in doubles, exact up to 2^53), and every step
+cuts fractions off. Confidence comes from CPU samples alone, for memory too.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from podfit.decide.autoscaling.bank import Bank, Floats
+from podfit.decide.autoscaling.flags import EstimatorFlags, ResourceFlags
+from podfit.decide.autoscaling.model import LARGEST
+
+Bound = Literal["target", "lower", "upper"]
+BOUNDS: tuple[Bound, ...] = ("target", "lower", "upper")
+MINUTE = 60.0
+MEGABYTE = 1024 * 1024
+
+
+class Merged(msgspec.Struct, frozen=True):
+    """What is known of some containers, a row each: histograms and the times and number of CPU samples.
+
+    `parts` is how many containers of the VPA share the pod's minimum.
+    """
+
+    cpu: Bank
+    memory: Bank
+    first: Floats
+    last: Floats
+    count: Floats
+    parts: Floats
+
+
+class Chain(msgspec.Struct, frozen=True):
+    """One bound of one resource, [containers] each: after the percentile, the margin, confidence and the minimum."""
+
+    percentile: Floats
+    margin: Floats
+    confidence: Floats
+    floor: Floats
+
+
+class Estimates(msgspec.Struct, frozen=True):
+    """By bound. `confidence_*` is how much is known, 1 after a day of minutes; `minimum_*` the least that each gets."""
+
+    flags: EstimatorFlags
+    cpu: dict[Bound, Chain]
+    memory: dict[Bound, Chain]
+    confidence_cpu: Floats
+    confidence_memory: Floats
+    minimum_cpu: Floats
+    minimum_memory: Floats
+    count: Floats
+
+
+def estimate(known: Merged, flags: EstimatorFlags) -> Estimates:
+    """V-027 to V-031."""
+    least_cpu = np.trunc(np.trunc(flags.min_cpu_millicores * 0.001 * 1000) * (1 / known.parts))
+    least_memory = np.trunc(np.trunc(flags.min_memory_mb * MEGABYTE) * (1 / known.parts))
+    confidence_cpu = confidence(known, flags.cpu.confidence_interval)
+    confidence_memory = confidence(known, flags.memory.confidence_interval)
+    return Estimates(
+        flags,
+        _chains(known.cpu, 1000.0, flags.cpu, flags.margin, confidence_cpu, least_cpu),
+        _chains(known.memory, 1.0, flags.memory, flags.margin, confidence_memory, least_memory),
+        confidence_cpu,
+        confidence_memory,
+        least_cpu,
+        least_memory,
+        known.count,
+    )
+
+
+def confidence(known: Merged, interval: float) -> Floats:
+    """The smaller of the time between samples, in intervals, and of their number beside one each minute."""
+    seen = known.count > 0
+    lasted = np.subtract(known.last, known.first, out=np.zeros(len(known.count)), where=seen)
+    found: Floats = np.minimum(lasted / interval, known.count / (interval / MINUTE))
+    return found
+
+
+def _chains(
+    bank: Bank, unit: float, flags: ResourceFlags, margin: float, known: Floats, least: Floats
+) -> dict[Bound, Chain]:
+    """`unit`: how many of what is counted make one of the histogram's."""
+    percentiles = bank.percentiles([flags.target, flags.lower, flags.upper])
+    return {
+        bound: _chain(bound, whole(percentiles[place] * unit), margin, known, least)
+        for place, bound in enumerate(BOUNDS)
+    }
+
+
+def _chain(bound: Bound, base: Floats, margin: float, known: Floats, least: Floats) -> Chain:
+    wider = base + np.trunc(base * margin)
+    with np.errstate(invalid="ignore"):
+        moved = wider if bound == "target" else whole(wider * multiplier(bound, known))
+    return Chain(base, wider, moved, np.maximum(moved, least))
+
+
+def multiplier(bound: Bound, known: Floats) -> Floats:
+    """By what confidence moves a bound: 0 and infinity when nothing is known."""
+    with np.errstate(divide="ignore"):
+        factor, power = (0.001, -2.0) if bound == "lower" else (1.0, 1.0)
+        found: Floats = np.power(1 + factor / known, power)
+    return found
+
+
+def whole(amounts: Floats) -> Floats:
+    """Without fractions, at most LARGEST; what is no number (nothing times infinity) is nothing."""
+    found: Floats = np.minimum(np.trunc(np.nan_to_num(amounts, nan=0.0, posinf=LARGEST)), LARGEST)
+    return found
+
+
+class Step(msgspec.Struct, frozen=True):
+    """What one step made of a number, and why: whole millicores or bytes."""
+
+    name: str
+    value: int
+    reason: str
+
+
+def steps(found: Estimates, resource: Literal["cpu", "memory"], bound: Bound, row: int) -> Iterator[Step]:
+    """How one number came about, in order."""
+    cpu = resource == "cpu"
+    chain = (found.cpu if cpu else found.memory)[bound]
+    flags, known = (found.flags.cpu, found.confidence_cpu) if cpu else (found.flags.memory, found.confidence_memory)
+    least = (found.minimum_cpu if cpu else found.minimum_memory)[row]
+    share = getattr(flags, bound) * 100
+    samples = f"{int(found.count[row]):,} CPU samples" if cpu else "the peaks of each interval"
+    if not chain.percentile[row]:
+        yield Step("percentile", 0, f"no samples of {resource}")
+    else:
+        yield Step("percentile", int(chain.percentile[row]), f"{share:g} % of {samples} were not above it")
+    yield Step("margin", int(chain.margin[row]), f"{found.flags.margin * 100:g} % on top")
+    if bound != "target":
+        factor = float(multiplier(bound, known[row : row + 1])[0])
+        yield Step("confidence", int(chain.confidence[row]), f"times {factor:.3g} at a confidence of {known[row]:.3g}")
+    raised = chain.floor[row] > chain.confidence[row]
+    reason = "raised to its share of the pod's minimum" if raised else f"its share of the pod's minimum is {int(least)}"
+    yield Step("minimum", int(chain.floor[row]), reason)

@@ -1,0 +1,69 @@
+"""Which VPA is for which pods, found by the labels that selectors ask for instead of by comparing all with all.
+
+Pods of equal labels in a namespace are one group. A selector that asks for a value of a label is looked up by that
+label; one that does not (which hardly anybody writes) is compared with the whole namespace.
+"""
+
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Generic, TypeVar
+
+from podfit.core.selectors import Requirement, Selector
+
+G = TypeVar("G", bound=Hashable)
+S = TypeVar("S", bound=Hashable)
+
+
+class Matching(Generic[S, G]):
+    """Selectors named by S, groups of labels named by G, each in a namespace."""
+
+    def __init__(self) -> None:
+        self._selectors: dict[S, tuple[str, Selector]] = {}
+        self._groups: dict[G, tuple[str, Mapping[str, str]]] = {}
+        self._selectors_at: dict[tuple[str, str, str], dict[S, None]] = {}
+        self._groups_at: dict[tuple[str, str, str], dict[G, None]] = {}
+
+    def add_selector(self, name: S, namespace: str, selector: Selector) -> None:
+        self._selectors[name] = namespace, selector
+        for place in _asked(namespace, selector):
+            self._selectors_at.setdefault(place, {})[name] = None
+
+    def remove_selector(self, name: S) -> None:
+        for place in _asked(*self._selectors.pop(name)):
+            del self._selectors_at[place][name]
+
+    def add_group(self, name: G, namespace: str, labels: Mapping[str, str]) -> None:
+        self._groups[name] = namespace, labels
+        for place in _borne(namespace, labels):
+            self._groups_at.setdefault(place, {})[name] = None
+
+    def remove_group(self, name: G) -> None:
+        for place in _borne(*self._groups.pop(name)):
+            del self._groups_at[place][name]
+
+    def selectors_of(self, name: G) -> Iterator[S]:
+        """Those that select a group, in the order in which they were added to the places where they are found."""
+        namespace, labels = self._groups[name]
+        found = {each: None for place in _borne(namespace, labels) for each in self._selectors_at.get(place, ())}
+        return (each for each in found if self._selectors[each][1].matches(labels))
+
+    def groups_of(self, name: S) -> Iterator[G]:
+        namespace, selector = self._selectors[name]
+        found = {each: None for place in _asked(namespace, selector) for each in self._groups_at.get(place, ())}
+        return (each for each in found if selector.matches(self._groups[each][1]))
+
+
+def _asked(namespace: str, selector: Selector) -> Iterator[tuple[str, str, str]]:
+    """Where the groups of a selector are: under each value of the first label of which it asks for values."""
+    for each in selector.requirements:
+        if _asks_for_values(each):
+            return ((namespace, each.key, value) for value in each.values)
+    return iter(((namespace, "", ""),))
+
+
+def _asks_for_values(requirement: Requirement) -> bool:
+    return requirement.operator == "In"
+
+
+def _borne(namespace: str, labels: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    yield namespace, "", ""
+    yield from ((namespace, key, value) for key, value in labels.items())

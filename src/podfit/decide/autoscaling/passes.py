@@ -1,0 +1,78 @@
+"""Aggregates of many containers merged at once, for recommendations and for checkpoints."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from podfit.decide.autoscaling.bank import Bank, Rows
+from podfit.decide.autoscaling.estimate import Merged
+from podfit.decide.autoscaling.model import MEMORY_WEIGHT, Aggregates, Containers
+
+
+class Members:
+    """Containers of VPAs with the rows of their aggregates: `rows[starts[i]:starts[i+1]]` are those of `names[i]`.
+
+    `parts[i]` is how many containers its VPA has. `names` are pairs of whatever names the VPA and of the container.
+    """
+
+    def __init__(self) -> None:
+        self.names: list[tuple[Any, str]] = []
+        self._rows: list[int] = []
+        self._starts: list[int] = []
+        self._parts: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def add(self, key: Any, rows: Mapping[str, Sequence[int]]) -> None:
+        for name, each in rows.items():
+            self.names.append((key, name))
+            self._starts.append(len(self._rows))
+            self._rows.extend(each)
+            self._parts.append(len(rows))
+
+    @cached_property
+    def rows(self) -> Rows:
+        return np.array(self._rows, dtype=np.intp)
+
+    @cached_property
+    def starts(self) -> Rows:
+        return np.array([*self._starts, len(self._rows)], dtype=np.intp)
+
+    @cached_property
+    def parts(self) -> Rows:
+        return np.array(self._parts, dtype=np.intp)
+
+
+def merge(aggregates: Aggregates, members: Members, part: slice) -> Merged:
+    """What is known of these members, each with all of its aggregates."""
+    starts = members.starts[part.start : part.stop + 1]
+    rows, groups = members.rows[starts[0] : starts[-1]], starts[:-1] - starts[0]
+    return Merged(
+        aggregates.cpu.merged(rows, groups),
+        aggregates.memory.merged(rows, groups),
+        np.minimum.reduceat(aggregates.first[rows], groups),
+        np.maximum.reduceat(aggregates.last[rows], groups),
+        np.add.reduceat(aggregates.count[rows], groups).astype(np.float64),
+        members.parts[part].astype(np.float64),
+    )
+
+
+def take_out_open_windows(memory: Bank, containers: Containers, members: Members, part: slice, now: float) -> None:
+    """Without the peaks of windows that are not over: whoever loads a checkpoint begins new ones (V-036)."""
+    (slots,) = (containers.slots.used & (containers.window_end > now)).nonzero()
+    starts = members.starts[part.start : part.stop + 1]
+    rows = members.rows[starts[0] : starts[-1]]
+    whose = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    order = np.argsort(rows, kind="stable")
+    rows, whose = rows[order], whose[order]
+    wanted = containers.aggregate[slots]
+    begin, end = np.searchsorted(rows, wanted, side="left"), np.searchsorted(rows, wanted, side="right")
+    times = end - begin
+    slots = np.repeat(slots, times)
+    within = np.arange(len(slots)) - np.repeat(np.cumsum(times) - times, times)
+    places = whose[np.repeat(begin, times) + within]
+    peaks = np.maximum(containers.usage_peak[slots], containers.oom_peak[slots])
+    memory.subtract(places, peaks, MEMORY_WEIGHT, containers.window_end[slots])
