@@ -17,6 +17,7 @@ from podfit.api.validation.kinds import validate_create
 from support.rules_of_kinds import made, said_of, said_of_change
 
 KINDS = {(info.kind, info.home.version): info.type for info in resources() if info.stored}
+GROUPED = {(info.kind, info.group): info.type for info in resources() if info.stored}
 CASES = [
     pytest.param(case, id=f"{file.stem}-{number}")
     for file in sorted(Path(__file__).with_name("rules").glob("*.json"))
@@ -26,7 +27,8 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES)
 def test_rules(case: dict[str, Any]) -> None:
-    kind = KINDS[case["kind"], case.get("version", "v1")]
+    grouped = "group" in case
+    kind = GROUPED[case["kind"], case["group"]] if grouped else KINDS[case["kind"], case.get("version", "v1")]
     if "change" in case:
         assert said_of_change(case["object"], case["change"], kind) == case["wrong"]
     else:

@@ -76,6 +76,8 @@ class ResourceInfo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Field selectors beyond metadata.name and metadata.namespace."""
     conversion: Conversion | None = None
     """For a version that is not stored: what it is stored as."""
+    warning: str = ""
+    """What whoever uses the kind in this version is warned of: that it is deprecated."""
     counted: Callable[[Any], Any] | None = None
     """The part of an object whose changes its generation counts; None for a kind without a generation."""
 
@@ -91,6 +93,10 @@ class ResourceInfo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     @property
     def list_kind(self) -> str:
         return f"{self.kind}List"
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return (self.warning,) if self.warning else ()
 
     @property
     def group_version(self) -> str:

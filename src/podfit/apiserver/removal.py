@@ -9,6 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from podfit.api.apiextensions import CLEANUP, TERMINATING, CustomResourceDefinition, CustomResourceDefinitionCondition
+from podfit.api.batch import Job
 from podfit.api.core.namespaces import Namespace
 from podfit.api.core.pods import Pod
 from podfit.api.meta import DeleteOptions
@@ -18,6 +19,10 @@ from podfit.core.errors import conflict
 from podfit.core.times import format_time, later
 from podfit.decide.propagation import wanted_finalizers
 
+_PODS_STAY = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
+    "propagationPolicy=Orphan to suppress this warning"
+)
 TERMINAL = ("Succeeded", "Failed")
 DEFAULT_GRACE = 30
 SHORTEST_GRACE = 1  # seconds, which a negative number stands for
@@ -95,6 +100,12 @@ def propagating(info: ResourceInfo, obj: Any, options: DeleteOptions) -> Any:
     meta = obj.metadata
     wanted = wanted_finalizers(options, meta.finalizers, default=info.propagation)
     return obj if wanted == meta.finalizers else replace(obj, metadata=replace(meta, finalizers=wanted))
+
+
+def left_behind(info: ResourceInfo, options: DeleteOptions) -> tuple[str, ...]:
+    """What is said to who deletes jobs without a word about their pods: those stay."""
+    said = options.propagation_policy or options.orphan_dependents is not None
+    return () if info.type is not Job or said else (_PODS_STAY,)
 
 
 def held(obj: Any) -> bool:

@@ -33,7 +33,7 @@ from podfit.apiserver.media import JSON, YAML
 from podfit.apiserver.pages import discovery
 from podfit.apiserver.pages.paths import not_found_page
 from podfit.apiserver.target import Target
-from podfit.apiserver.verbs.answers import error_response, formed
+from podfit.apiserver.verbs.answers import error_response, formed, told
 from podfit.apiserver.verbs.apply import apply
 from podfit.apiserver.verbs.change import APPLY_PATCH, patch, update
 from podfit.apiserver.verbs.create import create
@@ -95,7 +95,7 @@ class Resources:
             raise method_not_allowed()
         if not target.info.stored:
             return await self._reviews.answer(target, request, identity)
-        return self._customs.warned(target.info, await self._verb(request, target, identity))
+        return await told(target.info.warnings, self._verb(request, target, identity))
 
     async def _subresource(self, request: Request, target: Target, identity: Identity) -> Response:
         sub = target.sub

@@ -1,5 +1,6 @@
 """What makes pods, and from which template."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from podfit.api.apps.daemonsets import DaemonSet
@@ -11,6 +12,8 @@ from podfit.api.core.pods import Pod
 from podfit.api.core.replication import ReplicationController
 from podfit.api.core.templates import PodTemplate, PodTemplateSpec
 from podfit.api.validation.pod_warnings import pod_warnings
+from podfit.api.validation.warnings import of_kind
+from podfit.api.validation.workload_warnings import of_jobs, of_name, of_rest
 
 
 class Placed(NamedTuple):
@@ -45,10 +48,20 @@ def template_of(obj: Object) -> Placed | None:
 
 
 def warnings_of(new: Object, old: Object | None) -> list[str]:
-    """What a client is warned of in a new pod, or in a template that is new or whose object has another spec."""
+    """What a client is warned of in an object that is `new`, or is to replace `old`."""
+    if type(new) in _MAKE_PODS or isinstance(new, Pod):
+        said = [] if old is not None else [*of_name(new)]
+        return [*said, *_of_template(new, old), *of_rest(new, created=old is None)]
+    return list(of_kind(new, old))
+
+
+def _of_template(new: Object, old: Object | None) -> Iterator[str]:
+    """Of a new pod, or of a template that is new or whose object has another spec."""
     if isinstance(new, Pod):
-        return list(pod_warnings(new.metadata, new.spec)) if old is None else []
+        yield from pod_warnings(new.metadata, new.spec) if old is None else ()
+        return
     placed, before = template_of(new), None if old is None else template_of(old)
     if placed is None or (before is not None and before.generation == placed.generation):
-        return []
-    return list(pod_warnings(placed.template.metadata, placed.template.spec, placed.path))
+        return
+    yield from of_jobs(new)
+    yield from pod_warnings(placed.template.metadata, placed.template.spec, placed.path)

@@ -9,6 +9,7 @@ _GROUP = "admissionregistration.k8s.io"
 KINDS: tuple[ResourceInfo, ...] = (
     ResourceInfo(
         type=MutatingWebhookConfiguration,
+        unconditional=False,
         group=_GROUP,
         resource="mutatingwebhookconfigurations",
         singular="mutatingwebhookconfiguration",
@@ -20,6 +21,7 @@ KINDS: tuple[ResourceInfo, ...] = (
     ),
     ResourceInfo(
         type=ValidatingWebhookConfiguration,
+        unconditional=False,
         group=_GROUP,
         resource="validatingwebhookconfigurations",
         singular="validatingwebhookconfiguration",

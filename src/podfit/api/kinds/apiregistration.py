@@ -27,6 +27,7 @@ def _row(registered: APIService, now: str) -> list[Any]:
 KINDS: tuple[ResourceInfo, ...] = (
     ResourceInfo(
         type=APIService,
+        unconditional=False,
         group="apiregistration.k8s.io",
         resource="apiservices",
         singular="apiservice",

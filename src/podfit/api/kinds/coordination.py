@@ -7,6 +7,7 @@ from podfit.api.registry import ResourceInfo
 KINDS: tuple[ResourceInfo, ...] = (
     ResourceInfo(
         type=Lease,
+        unconditional=False,
         created_by_update=True,
         group="coordination.k8s.io",
         resource="leases",

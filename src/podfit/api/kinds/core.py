@@ -172,6 +172,7 @@ KINDS: tuple[ResourceInfo, ...] = (
     ResourceInfo(
         type=Endpoints,
         created_by_update=True,
+        warning="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
         resource="endpoints",
         singular="endpoints",
         short_names=("ep",),

@@ -7,6 +7,8 @@ from podfit.api.storage_columns import RUNTIME, runtime_row
 KINDS: tuple[ResourceInfo, ...] = (
     ResourceInfo(
         type=RuntimeClass,
+        created_by_update=True,
+        unconditional=False,
         group="node.k8s.io",
         resource="runtimeclasses",
         singular="runtimeclass",

@@ -19,6 +19,7 @@ KINDS: tuple[ResourceInfo, ...] = (
     ),
     ResourceInfo(
         type=CSIDriver,
+        unconditional=False,
         group=_GROUP,
         resource="csidrivers",
         singular="csidriver",
@@ -28,6 +29,7 @@ KINDS: tuple[ResourceInfo, ...] = (
     ),
     ResourceInfo(
         type=CSINode,
+        unconditional=False,
         group=_GROUP,
         resource="csinodes",
         singular="csinode",

@@ -25,7 +25,7 @@ def address(text: str, path: str) -> list[FieldError]:
     """An address that every reader takes for the same one."""
     found = parsed(text)
     if found is None:
-        return [invalid(path, text, _LEADING if parsed(_without_zeros(text)) else _NOT_IP)]
+        return [invalid(path, text, _LEADING if parsed(without_zeros(text)) else _NOT_IP)]
     return [invalid(path, text, "must not be an IPv4-mapped IPv6 address")] if _is_mapped(found) else []
 
 
@@ -33,7 +33,7 @@ def _is_mapped(found: IPv4Address | IPv6Address) -> bool:
     return isinstance(found, IPv6Address) and found.ipv4_mapped is not None
 
 
-def _without_zeros(text: str) -> str:
+def without_zeros(text: str) -> str:
     """Numbers between dots without zeros before them, which are read as decimal here and as octal there."""
     return _ZEROS.sub("", text) if "." in text and len(text) <= _LONGEST else text
 
@@ -41,7 +41,7 @@ def _without_zeros(text: str) -> str:
 def network(text: str, path: str) -> list[FieldError]:
     """`a.b.c.d/n`, without bits behind the prefix."""
     start, slash, length = text.partition("/")
-    found = parsed(_without_zeros(start))
+    found = parsed(without_zeros(start))
     if found is None or not slash or not (length.isdecimal() and length.isascii()) or len(length) > 5:
         return [invalid(path, text, _NOT_CIDR)]
     if int(length) > found.max_prefixlen:
@@ -57,7 +57,7 @@ def network(text: str, path: str) -> list[FieldError]:
 
 def ordinary(text: str, path: str) -> list[FieldError]:
     """An address that another machine could answer at."""
-    found = parsed(text)
+    found = parsed(without_zeros(text))
     if found is None:
         return [invalid(path, text, "must be a valid IP address")]
     errors = []

@@ -1,6 +1,6 @@
 """Claims to storage: on their own, and as templates inside of pods and stateful sets."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from podfit.api.core.claims import PersistentVolumeClaimSpec, PersistentVolumeClaimTemplate
 from podfit.api.core.references import TypedLocalObjectReference, TypedObjectReference
@@ -100,3 +100,12 @@ def _source(source: TypedLocalObjectReference | TypedObjectReference, path: str)
         text = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
         errors.append(invalid(path, source.kind, text))
     return errors + class_name(source.api_group, f"{path}.apiGroup")
+
+
+def claim_warnings(spec: PersistentVolumeClaimSpec, path: str) -> Iterator[str]:
+    """What a client is warned of."""
+    for side, amounts in (("requests", spec.resources.requests), ("limits", spec.resources.limits)):
+        size = amounts.get("storage")
+        if size is not None and not size.is_integer():
+            text = f'fractional byte value "{size}" is invalid, must be an integer'
+            yield f"{path}.resources.{side}[storage]: {text}"

@@ -1,9 +1,8 @@
-"""Nodes, namespaces, priority classes, leases and events."""
+"""Nodes, namespaces, priority classes and leases."""
 
 import re
 
 from podfit.api.coordination import Lease
-from podfit.api.core.events import Event
 from podfit.api.core.namespaces import Namespace
 from podfit.api.core.nodes import Node, Taint
 from podfit.api.scheduling import PriorityClass
@@ -16,7 +15,7 @@ from podfit.core.fields import FieldError, duplicate, forbidden, invalid, requir
 
 SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 _LONGEST_FEATURE = 253
-_FEATURE = re.compile(r"([A-Z][a-zA-Z0-9]*)(/[a-zA-Z0-9]+)*")
+_FEATURE = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*")
 _NOT_FEATURE = (
     "must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or "
     "MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
@@ -61,15 +60,16 @@ def _features(features: tuple[str, ...]) -> list[FieldError]:
     errors = []
     for index, feature in enumerate(features):
         path = f"status.declaredFeatures[{index}]"
-        if index and feature == features[index - 1]:
-            errors.append(duplicate(path, feature))
-        elif index and feature < features[index - 1]:
-            errors.append(invalid(path, feature, "list must be sorted alphabetically"))
         if len(feature.encode()) > _LONGEST_FEATURE:
             text = f'invalid feature name "{feature}": must be no more than {_LONGEST_FEATURE} characters'
             errors.append(invalid(path, feature, text))
         elif not _FEATURE.fullmatch(feature):
             errors.append(invalid(path, feature, f'invalid feature name "{feature}": {_NOT_FEATURE}'))
+        after = features[index + 1] if index + 1 < len(features) else None
+        if after is not None and after <= feature:
+            path = f"status.declaredFeatures[{index + 1}]"
+            text = "list must be sorted alphabetically"
+            errors.append(duplicate(path, after) if after == feature else invalid(path, after, text))
     return errors
 
 
@@ -89,19 +89,26 @@ def _taint(taint: Taint, path: str, *, repeated: bool) -> list[FieldError]:
 
 
 def validate_node_update(new: Node, old: Node) -> list[FieldError]:
-    errors = validate_node(new)
+    errors = _amounts(new) + _features(new.status.declared_features)
     seen: set[tuple[str, str]] = set()
     for index, given in enumerate(new.status.addresses):
         if (given.type, given.address) in seen:
             errors.append(duplicate(f"status.addresses[{index}]", {"Type": given.type, "Address": given.address}))
         seen.add((given.type, given.address))
-    if old.spec.pod_cidrs and new.spec.pod_cidrs != old.spec.pod_cidrs:
-        errors.append(forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'))
+    errors += _networks_kept(new.spec.pod_cidrs, old.spec.pod_cidrs)
     if old.spec.provider_id and new.spec.provider_id != old.spec.provider_id:
         errors.append(forbidden("spec.providerID", 'node updates may not change providerID except from "" to valid'))
+    errors += _taints(new.spec.taints)
     if new.spec.external_id != old.spec.external_id:
         errors.append(forbidden("spec.externalID", "may not be updated"))
     return errors
+
+
+def _networks_kept(new: tuple[str, ...], old: tuple[str, ...]) -> list[FieldError]:
+    """Once given they stay; each that changes is told, or once that there are more or fewer."""
+    changed = 1 if len(new) != len(old) else sum(now != was for now, was in zip(new, old, strict=True))
+    error = forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid')
+    return [error] * changed if old else []
 
 
 def validate_namespace(namespace: Namespace) -> list[FieldError]:
@@ -141,9 +148,9 @@ def validate_priority_class(priority: PriorityClass) -> list[FieldError]:
     errors = []
     name = priority.metadata.name
     if name.startswith("system-"):
-        if SYSTEM_CLASSES.get(name) != priority.value or priority.global_default:
+        if why := _not_of_the_system(priority):
             text = "priority class names with 'system-' prefix are reserved for system use only."
-            errors.append(forbidden("metadata.name", f"{text} error: {_unknown(name)}"))
+            errors.append(forbidden("metadata.name", f"{text} error: {why}"))
     elif priority.value > _HIGHEST:
         errors.append(forbidden("value", f"maximum allowed value of a user defined priority is {_HIGHEST}"))
     if priority.preemption_policy not in _PREEMPTION:
@@ -151,10 +158,15 @@ def validate_priority_class(priority: PriorityClass) -> list[FieldError]:
     return errors
 
 
-def _unknown(name: str) -> str:
-    if name not in SYSTEM_CLASSES:
+def _not_of_the_system(priority: PriorityClass) -> str:
+    """Why it is none of the classes that Kubernetes itself makes."""
+    name = priority.metadata.name
+    value = SYSTEM_CLASSES.get(name)
+    if value is None:
         return f"{name} is not a known system priority class"
-    return f"value of {name} PriorityClass must be {SYSTEM_CLASSES[name]}"
+    if value != priority.value:
+        return f"value of {name} PriorityClass must be {value}"
+    return f"globalDefault of {name} PriorityClass must be false" if priority.global_default else ""
 
 
 def validate_priority_class_update(new: PriorityClass, old: PriorityClass) -> list[FieldError]:
@@ -168,12 +180,3 @@ def validate_lease(lease: Lease) -> list[FieldError]:
     if seconds is not None and seconds <= 0:
         errors.append(invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0"))
     return errors + nonnegative(lease.spec.lease_transitions, "spec.leaseTransitions")
-
-
-def validate_event(event: Event) -> list[FieldError]:
-    """An event lives beside its object; those of cluster-scoped objects live in `default`."""
-    namespace = event.involved_object.namespace
-    expected = event.metadata.namespace
-    if namespace == expected or (not namespace and expected == "default"):
-        return []
-    return [invalid("involvedObject.namespace", namespace, "does not match event.namespace")]

@@ -1,13 +1,15 @@
 """ConfigMaps, Secrets, and objects that are little more than a name."""
 
-import json
 from collections.abc import Iterable
+
+import msgspec
 
 from podfit.api.core.config import ConfigMap, Secret
 from podfit.api.meta import ObjectMeta
 from podfit.api.validation import names
 from podfit.api.validation.meta import immutable, validate_meta
 from podfit.core.fields import FieldError, forbidden, invalid, required, too_long
+from podfit.core.go_json import LONGEST, syntax_error
 
 _LIMIT = 1024 * 1024
 _REDACTED = "<secret contents redacted>"
@@ -17,6 +19,8 @@ _NEEDED = {
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
 }
 _JSON = (".dockercfg", ".dockerconfigjson")
+_SORTS = {b"{": "", b"n": "", b"t": "bool", b"f": "bool", b'"': "string", b"[": "array"}
+"""What a JSON value is by its first byte; empty for what a map can be read from."""
 _ACCOUNT = "kubernetes.io/service-account.name"
 
 
@@ -70,18 +74,21 @@ def validate_secret(secret: Secret) -> list[FieldError]:
 
 
 def _json_problem(data: bytes) -> str:
-    """Why these bytes are no JSON, in the words of the language the API server is written in."""
-    text = data.decode(errors="replace")
-    if not text.strip():
-        return "unexpected end of JSON input"
+    """Why these bytes are no JSON object, in the words of the language the API server is written in."""
+    if wrong := syntax_error(data):
+        return wrong
+    if len(data) > LONGEST and not _is_json(data):
+        return "it is not valid JSON"
+    sort = _SORTS.get(data.strip(b" \t\r\n")[:1], "number")
+    return f"json: cannot unmarshal {sort} into Go value of type map[string]interface {{}}" if sort else ""
+
+
+def _is_json(data: bytes) -> bool:
     try:
-        json.loads(text)
-    except json.JSONDecodeError as error:
-        if error.pos >= len(text):
-            return "unexpected end of JSON input"
-        where = "looking for beginning of value" if error.msg == "Expecting value" else "after top-level value"
-        return f"invalid character '{text[error.pos]}' {where}"
-    return ""
+        msgspec.json.decode(data)
+    except msgspec.DecodeError:
+        return False
+    return True
 
 
 def validate_secret_update(new: Secret, old: Secret) -> list[FieldError]:

@@ -44,18 +44,16 @@ def _node_id(node_id: str, path: str) -> list[FieldError]:
 
 
 def _topology(keys: Sequence[str], path: str) -> list[FieldError]:
-    """Each problem with a key quotes all keys, as upstream, so it is told once."""
     errors: list[FieldError] = []
     seen: set[str] = set()
-    problems: dict[str, None] = {}
     for key in keys:
         if not key:
             errors.append(required(path))
         if key in seen:
             errors.append(duplicate(path, key))
         seen.add(key)
-        problems |= dict.fromkeys(names.qualified(key))
-    return errors + [invalid(path, list(keys), text) for text in problems]
+        errors += [invalid(path, key, text) for text in names.qualified(key)]
+    return errors
 
 
 def validate_csi_node_update(new: CSINode, old: CSINode) -> list[FieldError]:

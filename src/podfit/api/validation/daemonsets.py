@@ -12,7 +12,6 @@ from podfit.api.validation.templates import (
     int_or_percent,
     matches,
     number_of,
-    shared_disks,
     unmatched,
     validate_template,
 )
@@ -29,7 +28,6 @@ def validate_daemon_set(daemons: DaemonSet) -> list[FieldError]:
     if spec.selector is not None and is_empty(spec.selector):
         errors.append(invalid("spec.selector", spec.selector, "empty selector is invalid for daemonset"))
     errors += validate_template(spec.template, path)
-    errors += shared_disks(spec.template.spec, f"{path}.spec.volumes")
     errors += always_restarted(spec.template.spec, f"{path}.spec", owner="DaemonSet")
     errors += nonnegative(spec.min_ready_seconds, "spec.minReadySeconds")
     errors += _strategy(spec.update_strategy, "spec.updateStrategy")

@@ -21,7 +21,6 @@ from podfit.api.validation.templates import (
     int_or_percent,
     matches,
     number_of,
-    shared_disks,
     unmatched,
     validate_own_selector,
     validate_template,
@@ -35,14 +34,14 @@ _MORE_AVAILABLE = "cannot be greater than readyReplicas"
 def validate_deployment(deployment: Deployment) -> list[FieldError]:
     spec = deployment.spec
     errors = nonnegative(spec.replicas, "spec.replicas")
-    errors += _pods(spec.selector, spec.template, spec.replicas)
+    errors += _pods(spec.selector, spec.template)
     errors += _strategy(spec.strategy, "spec.strategy")
     errors += nonnegative(spec.min_ready_seconds, "spec.minReadySeconds")
     errors += nonnegative(spec.revision_history_limit, "spec.revisionHistoryLimit")
     return errors + _deadline(spec)
 
 
-def _pods(selector: LabelSelector | None, template: PodTemplateSpec, replicas: int | None) -> list[FieldError]:
+def _pods(selector: LabelSelector | None, template: PodTemplateSpec) -> list[FieldError]:
     path = "spec.selector"
     errors = validate_own_selector(selector, path, owner="deployment")
     if not is_usable(selector):
@@ -51,8 +50,6 @@ def _pods(selector: LabelSelector | None, template: PodTemplateSpec, replicas: i
     if not matches(selector, template):
         errors.append(unmatched(template, path))
     errors += validate_template(template, path)
-    if (replicas or 0) > 1:
-        errors += shared_disks(template.spec, f"{path}.spec.volumes")
     return errors + always_restarted(template.spec, f"{path}.spec", owner="ReplicaSet")
 
 
@@ -108,6 +105,7 @@ def validate_deployment_status(new: Deployment, old: Deployment) -> list[FieldEr
         "ready_replicas",
         "available_replicas",
         "unavailable_replicas",
+        "terminating_replicas",
         "collision_count",
     )
     errors += at_most_replicas(status, "updated_replicas", "ready_replicas", "available_replicas")
@@ -120,7 +118,7 @@ def validate_replica_set(replicas: ReplicaSet) -> list[FieldError]:
     spec: ReplicaSetSpec = replicas.spec
     errors = nonnegative(spec.replicas, "spec.replicas")
     errors += nonnegative(spec.min_ready_seconds, "spec.minReadySeconds")
-    return errors + _pods(spec.selector, spec.template, spec.replicas)
+    return errors + _pods(spec.selector, spec.template)
 
 
 def validate_replica_set_update(new: ReplicaSet, old: ReplicaSet) -> list[FieldError]:
@@ -130,7 +128,13 @@ def validate_replica_set_update(new: ReplicaSet, old: ReplicaSet) -> list[FieldE
 def validate_replica_set_status(new: ReplicaSet, _old: ReplicaSet) -> list[FieldError]:
     status = new.status
     errors = counts(
-        status, "replicas", "fully_labeled_replicas", "ready_replicas", "available_replicas", "observed_generation"
+        status,
+        "replicas",
+        "fully_labeled_replicas",
+        "ready_replicas",
+        "available_replicas",
+        "observed_generation",
+        "terminating_replicas",
     )
     errors += at_most_replicas(status, "fully_labeled_replicas", "ready_replicas", "available_replicas")
     if status.available_replicas > status.ready_replicas:

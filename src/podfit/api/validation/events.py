@@ -3,13 +3,12 @@
 from podfit.api.base import Object
 from podfit.api.core.events import Event as Stored
 from podfit.api.events import Event, to_core
-from podfit.api.validation import names
-from podfit.api.validation.cluster import validate_event
+from podfit.api.validation.core_events import validate_event
 from podfit.api.validation.meta import immutable
 from podfit.api.validation.rules import Rules
 from podfit.core.fields import FieldError, invalid, required
 
-_SHORT, _LONG = 128, 1024
+_CONTROLLER = "reportingController"
 _KEPT = (
     ("involved_object", "involvedObject"),
     ("reason", "reason"),
@@ -29,8 +28,9 @@ _KEPT = (
 
 def validate_new(event: Event) -> list[FieldError]:
     kept = to_core(event)
-    errors = validate_event(kept)
-    errors += _words(kept) if kept.event_time else [required("eventTime")]
+    errors = validate_event(kept, _CONTROLLER) + _series(kept)
+    if not kept.event_time:
+        errors.append(required("eventTime"))
     if kept.type not in ("Normal", "Warning"):
         errors.append(invalid("type", "", f"has invalid value: {kept.type}"))
     old = (
@@ -42,28 +42,20 @@ def validate_new(event: Event) -> list[FieldError]:
     return errors + [invalid(name, "", "needs to be unset") for name, value in old if value]
 
 
-def _words(event: Stored) -> list[FieldError]:
-    controller, path = event.reporting_component, "reportingController"
-    errors = [] if controller else [required(path)]
-    errors += [invalid(path, controller, text) for text in names.qualified(controller)]
-    for name, text in (
-        ("reportingInstance", event.reporting_instance),
-        ("action", event.action),
-        ("reason", event.reason),
-    ):
-        if not text:
-            errors.append(required(name))
-        elif len(text.encode()) > _SHORT:
-            errors.append(invalid(name, "", f"can have at most {_SHORT} characters"))
-    if len(event.message.encode()) > _LONG:
-        errors.append(invalid("message", "", f"can have at most {_LONG} characters"))
-    return errors
+def _series(event: Stored) -> list[FieldError]:
+    """A series is of two or more."""
+    if event.series is None:
+        return []
+    errors = [] if event.series.count >= 2 else [invalid("series.count", "", "should be at least 2")]
+    return errors if event.series.last_observed_time else [*errors, required("series.lastObservedTime")]
 
 
 def validate_update(new: Event, old: Event) -> list[FieldError]:
     """Only the series goes on."""
     after, before = to_core(new), to_core(old)
-    return [
+    errors = validate_event(after, _CONTROLLER)
+    errors += _series(after) if after.series != before.series else []
+    return errors + [
         error
         for attribute, name in _KEPT
         for error in immutable(getattr(after, attribute), getattr(before, attribute), name)

@@ -236,5 +236,5 @@ def _with_resources(before: tuple[Container, ...], after: tuple[Container, ...])
 
 
 RULES: dict[type[Object], Rules] = {
-    Job: Rules(create=validate_job, update=validate_job_update, status=validate_job_status)
+    Job: Rules(create=validate_job, update=validate_job_update, new_first=True, status=validate_job_status)
 }

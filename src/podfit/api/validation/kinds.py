@@ -18,7 +18,7 @@ from podfit.api.meta import ObjectMeta
 from podfit.api.rbac import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 from podfit.api.registry import info_for
 from podfit.api.scheduling import PriorityClass
-from podfit.api.validation import cluster, config, definitions, limits, names, quotas, rbac, webhooks
+from podfit.api.validation import cluster, config, core_events, definitions, limits, names, quotas, rbac, webhooks
 from podfit.api.validation.customs import validate_custom, validate_custom_status, validate_custom_update
 from podfit.api.validation.meta import validate_meta, validate_meta_update
 from podfit.api.validation.pod_updates import validate_pod_update
@@ -34,11 +34,16 @@ _RULES: dict[type[Object], Rules] = {
         cluster.validate_namespace_update,
         cluster.validate_namespace_status,
     ),
-    Node: Rules(create=cluster.validate_node, update=cluster.validate_node_update, status=cluster.validate_node_update),
+    Node: Rules(
+        create=cluster.validate_node,
+        update=cluster.validate_node_update,
+        new_first=True,
+        status=cluster.validate_node_update,
+    ),
     ConfigMap: Rules(create=config.validate_config_map, update=config.validate_config_map_update),
     Secret: Rules(create=config.validate_secret, update=config.validate_secret_update),
     ServiceAccount: Rules(),
-    Event: Rules(create=cluster.validate_event),
+    Event: Rules(create=core_events.validate_event),
     Lease: Rules(create=cluster.validate_lease),
     LimitRange: Rules(create=limits.validate_limit_range),
     ResourceQuota: Rules(
@@ -107,7 +112,8 @@ def validate_update(new: Any, old: Any, gates: FeatureGates = DEFAULT_GATES) -> 
     if isinstance(new, Custom):
         return validate_custom_update(new, old)
     rules = _rules_of(type(new))
-    errors = validate_meta_update(new.metadata, old.metadata)
+    errors = validate_create(new, gates) if rules.new_first else []
+    errors += validate_meta_update(new.metadata, old.metadata)
     if rules.update:
         return errors + rules.update(new, old)
     return errors + (rules.create(new) if rules.create else [])

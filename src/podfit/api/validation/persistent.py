@@ -43,6 +43,22 @@ _SOURCES = (
     ("csi", "csi"),
 )
 """Each source's attribute and its name in JSON, in the order of upstream's errors."""
+MOUNT_OPTIONS = "volume.beta.kubernetes.io/mount-options"
+_WITH_OPTIONS = (
+    "gce_persistent_disk",
+    "aws_elastic_block_store",
+    "glusterfs",
+    "nfs",
+    "rbd",
+    "quobyte",
+    "iscsi",
+    "cinder",
+    "cephfs",
+    "azure_file",
+    "vsphere_volume",
+    "azure_disk",
+    "photon_persistent_disk",
+)
 _SUCCESSORS = {
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
@@ -66,7 +82,16 @@ def validate_volume(volume: PersistentVolume) -> list[FieldError]:
         text = "may not be 'recycle' for a hostPath mount of '/'"
         errors.append(forbidden("spec.persistentVolumeReclaimPolicy", text))
     errors += class_name(spec.storage_class_name, "spec.storageClassName") + volume_mode(spec.volume_mode, "spec")
-    return errors + _attributes_class(spec)
+    return errors + _attributes_class(spec) + _mount_options(volume)
+
+
+def _mount_options(volume: PersistentVolume) -> list[FieldError]:
+    """An annotation of old, which goes with the kinds of volumes that there were."""
+    if MOUNT_OPTIONS not in volume.metadata.annotations:
+        return []
+    if any(getattr(volume.spec, attribute) is not None for attribute in _WITH_OPTIONS):
+        return []
+    return [forbidden(f"metadata.annotations.{MOUNT_OPTIONS}", "may not specify mount options for this volume type")]
 
 
 def _attributes_class(spec: PersistentVolumeSpec) -> list[FieldError]:
@@ -136,6 +161,8 @@ def validate_volume_update(new: PersistentVolume, old: PersistentVolume) -> list
     errors += immutable(new.spec.volume_mode, old.spec.volume_mode, "volumeMode")
     if old.spec.node_affinity is not None:
         errors += _node_affinity_update(new.spec, old.spec)
+    if old.spec.volume_attributes_class_name is not None and new.spec.volume_attributes_class_name is None:
+        errors.append(forbidden("spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden"))
     return errors
 
 

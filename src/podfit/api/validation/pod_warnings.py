@@ -9,19 +9,12 @@ from podfit.api.core.pods import PodSpec
 from podfit.api.meta import ObjectMeta
 from podfit.api.validation import names
 from podfit.api.validation.addresses import parsed
-from podfit.api.validation.deprecations import deprecations
+from podfit.api.validation.deprecations import NODE_LABELS, deprecations
 from podfit.api.validation.overlaps import overlapping_files
 from podfit.api.validation.windows import containers_of
 from podfit.core.quantity import Quantity
 from podfit.core.resources import ResourceList
 
-_LABELS = {
-    "failure-domain.beta.kubernetes.io/zone": 'deprecated since v1.17; use "topology.kubernetes.io/zone" instead',
-    "failure-domain.beta.kubernetes.io/region": 'deprecated since v1.17; use "topology.kubernetes.io/region" instead',
-    "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
-    "beta.kubernetes.io/os": 'deprecated since v1.14; use "kubernetes.io/os" instead',
-    "beta.kubernetes.io/instance-type": 'deprecated since v1.17; use "node.kubernetes.io/instance-type" instead',
-}
 _NO_SELECTOR = "a null labelSelector results in matching no pod"
 _OF_BYTES = ("memory", "ephemeral-storage")
 _COMPARED = 16  # ports of one number and protocol that a further one is compared with
@@ -62,8 +55,8 @@ def pod_warnings(meta: ObjectMeta, spec: PodSpec, path: str = "") -> Iterator[st
 
 def _placing(spec: PodSpec, path: str) -> Iterator[str]:
     for key in sorted(spec.node_selector):
-        if key in _LABELS:
-            yield f"{path}.nodeSelector[{key}]: {_LABELS[key]}"
+        if key in NODE_LABELS:
+            yield f"{path}.nodeSelector[{key}]: {NODE_LABELS[key]}"
     node = spec.affinity.node_affinity if spec.affinity else None
     at = f"{path}.affinity.nodeAffinity"
     if node is not None and (wanted := node.required_during_scheduling_ignored_during_execution) is not None:
@@ -73,8 +66,8 @@ def _placing(spec: PodSpec, path: str) -> Iterator[str]:
         yield from _term(liked.preference, f"{at}.{_PREFERRED}[{index}].preference", values=True)
     for index, constraint in enumerate(spec.topology_spread_constraints):
         at, key = f"{path}.topologySpreadConstraints[{index}]", constraint.topology_key
-        if key in _LABELS:
-            yield f"{at}.topologyKey: {key} is {_LABELS[key]}"
+        if key in NODE_LABELS:
+            yield f"{at}.topologyKey: {key} is {NODE_LABELS[key]}"
         if constraint.label_selector is None:
             yield f"{at}.labelSelector: {_NO_SELECTOR}"
 
@@ -82,8 +75,8 @@ def _placing(spec: PodSpec, path: str) -> Iterator[str]:
 def _term(term: NodeSelectorTerm, path: str, *, values: bool) -> Iterator[str]:
     for index, expression in enumerate(term.match_expressions):
         at = f"{path}.matchExpressions[{index}]"
-        if expression.key in _LABELS:
-            yield f"{at}.key: {expression.key} is {_LABELS[expression.key]}"
+        if expression.key in NODE_LABELS:
+            yield f"{at}.key: {expression.key} is {NODE_LABELS[expression.key]}"
         for position, value in enumerate(expression.values if values else ()):
             for problem in names.label_value(value):
                 yield f"{at}.values[{position}]: {value} is invalid, {problem}"

@@ -96,9 +96,9 @@ def validate_binding_update(
     new: RoleBinding | ClusterRoleBinding, old: RoleBinding | ClusterRoleBinding
 ) -> list[FieldError]:
     """A binding keeps to one role: changing it would hand out rights that nobody was asked about."""
+    errors = validate_role_binding(new) if isinstance(new, RoleBinding) else validate_cluster_role_binding(new)
     if new.role_ref == old.role_ref:
-        return []
+        return errors
     ref = new.role_ref
-    return [
-        invalid("roleRef", {"APIGroup": ref.api_group, "Kind": ref.kind, "Name": ref.name}, "cannot change roleRef")
-    ]
+    shown = {"APIGroup": ref.api_group, "Kind": ref.kind, "Name": ref.name}
+    return [*errors, invalid("roleRef", shown, "cannot change roleRef")]

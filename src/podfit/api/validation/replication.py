@@ -6,7 +6,7 @@ from podfit.api.core.templates import PodTemplate
 from podfit.api.validation.meta import nonnegative
 from podfit.api.validation.rules import Rules
 from podfit.api.validation.statuses import at_most_replicas, counts
-from podfit.api.validation.templates import always_restarted, shared_disks, unmatched, validate_template
+from podfit.api.validation.templates import always_restarted, unmatched, validate_template
 from podfit.core.fields import FieldError, invalid, required
 
 
@@ -21,8 +21,6 @@ def validate_controller(controller: ReplicationController) -> list[FieldError]:
     if not spec.selector.items() <= spec.template.metadata.labels.items():
         errors.append(unmatched(spec.template, path))
     errors += validate_template(spec.template, path)
-    if (spec.replicas or 0) > 1:
-        errors += shared_disks(spec.template.spec, f"{path}.spec.volumes")
     return errors + always_restarted(spec.template.spec, f"{path}.spec", owner="ReplicationController")
 
 

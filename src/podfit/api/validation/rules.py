@@ -20,3 +20,5 @@ class Rules(msgspec.Struct, frozen=True):
     update: Update | None = None
     status: Update | None = None
     """Of a status that is written apart; metadata is looked at anyway."""
+    new_first: bool = False
+    """Whether an update is judged as a creation before it is judged as an update: what is wrong is then told twice."""

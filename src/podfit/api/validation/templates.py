@@ -13,9 +13,6 @@ from podfit.core.fields import FieldError, forbidden, invalid, required, unsuppo
 from podfit.core.numbers import MOST, parse_int
 
 NO_MATCH = "`selector` does not match template `labels`"
-_SHARED_DISK = (
-    "must be read-only for replicated pods > 1; GCE PD can only be mounted on multiple machines if it is read-only"
-)
 _NOT_PERCENT = (
     "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', "
     "regex used for validation is '[0-9]+%')"
@@ -63,15 +60,6 @@ def always_restarted(spec: PodSpec, path: str, *, owner: str) -> list[FieldError
         text = f"activeDeadlineSeconds in {owner} is not Supported"
         errors.append(forbidden(f"{path}.activeDeadlineSeconds", text))
     return errors
-
-
-def shared_disks(spec: PodSpec, path: str) -> list[FieldError]:
-    """Disks that several pods would have to write to at the same time."""
-    return [
-        invalid(f"{path}[{index}].gcePersistentDisk.readOnly", False, _SHARED_DISK)
-        for index, volume in enumerate(spec.volumes)
-        if volume.gce_persistent_disk is not None and not volume.gce_persistent_disk.read_only
-    ]
 
 
 def int_or_percent(value: IntOrString | None, path: str) -> list[FieldError]:

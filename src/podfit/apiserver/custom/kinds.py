@@ -33,7 +33,6 @@ class CustomInfo(ResourceInfo, frozen=True, kw_only=True, eq=False):
 
     type: type[Custom]
     listed_as: str
-    warning: str = ""
 
     @property
     def list_kind(self) -> str:

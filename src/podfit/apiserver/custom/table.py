@@ -22,7 +22,6 @@ from podfit.apiserver.custom.view import VersionedStore
 from podfit.apiserver.following import RETRY, follow
 from podfit.apiserver.stored import Stored
 from podfit.apiserver.target import Target
-from podfit.apiserver.verbs.answers import warning
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 from podfit.net.wire import Response
@@ -81,13 +80,6 @@ class CustomTable:
         if info is self._info:
             await self.refresh()
         return answer
-
-    def warned(self, info: ResourceInfo | None, answer: Response) -> Response:
-        """With a word to clients that use a deprecated version."""
-        if not isinstance(info, CustomInfo) or not info.warning:
-            return answer
-        said = [each for each in (answer.headers.get("warning", ""), warning(info.warning)) if each]
-        return Response(answer.status, {**answer.headers, "warning": ", ".join(said)}, answer.body)
 
     def _view(self, info: CustomInfo) -> VersionedStore:
         if info not in self._views:

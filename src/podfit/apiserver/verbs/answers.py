@@ -1,6 +1,6 @@
 """Responses: whole objects by slicing, Status objects, warnings."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Any
 
 import msgspec
@@ -36,6 +36,19 @@ def _headers(warnings: Sequence[str]) -> dict[str, str]:
             break
         kept.append(entry)
     return JSON | {"warning": ", ".join(kept)}
+
+
+async def told(texts: Sequence[str], answer: Awaitable[Response]) -> Response:
+    """The answer or the refusal with these warnings before its own."""
+    if not texts:
+        return await answer
+    try:
+        found = await answer
+    except ApiError as error:
+        error.warnings = (*texts, *error.warnings)
+        raise
+    said = ", ".join(filter(None, (*map(warning, texts), found.headers.get("warning", ""))))
+    return Response(found.status, {**found.headers, "warning": said}, found.body)
 
 
 def warning(text: str) -> str:

@@ -17,10 +17,10 @@ from podfit.apiserver import stored
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.allocations import allocated
 from podfit.apiserver.context import Attributes, Context
-from podfit.apiserver.removal import check_preconditions, grace_of, held, marked, propagating
+from podfit.apiserver.removal import check_preconditions, grace_of, held, left_behind, marked, propagating
 from podfit.apiserver.stored import Stored
 from podfit.apiserver.target import Target
-from podfit.apiserver.verbs.answers import object_response, record_response, success
+from podfit.apiserver.verbs.answers import object_response, record_response, success, told
 from podfit.apiserver.verbs.options import delete_options, is_dry
 from podfit.apiserver.verbs.read import matching
 from podfit.apiserver.verbs.retry import until_unchanged
@@ -36,7 +36,8 @@ async def delete(context: Context, chain: Chain, target: Target, request: Reques
     info = target.info
     assert info is not None
     options = delete_options(request)
-    return await until_unchanged(partial(_delete_once, context, chain, target, request, identity, options))
+    attempt = partial(_delete_once, context, chain, target, request, identity, options)
+    return await told(left_behind(info, options), until_unchanged(attempt))
 
 
 async def _delete_once(
@@ -105,6 +106,15 @@ async def delete_collection(
     info = target.info
     assert info is not None
     options = delete_options(request)
+    work = _delete_matching(context, chain, target, request, identity, options)
+    return await told(left_behind(info, options), work)
+
+
+async def _delete_matching(
+    context: Context, chain: Chain, target: Target, request: Request, identity: Identity, options: DeleteOptions
+) -> Response:
+    info = target.info
+    assert info is not None
     page = await matching(context, target, request)
 
     async def remove_one(record: Record) -> None:
