@@ -63,7 +63,7 @@ LABEL = "a lowercase RFC 1123 subdomain must consist of"
         ([driver(allocatable={"count": -1})], "allocatable.count: Invalid value: -1: must be greater than or equal"),
         ([driver(), driver()], 'spec.drivers[1].name: Duplicate value: "d.example.com"'),
         ([driver(topologyKeys=["a", "a"])], 'spec.drivers[0]: Duplicate value: "a"'),
-        ([driver(topologyKeys=["a b"])], 'spec.drivers[0]: Invalid value: ["a b"]: name part must consist of'),
+        ([driver(topologyKeys=["a b"])], 'spec.drivers[0]: Invalid value: "a b": name part must consist of'),
         ([driver(topologyKeys=[""])], "spec.drivers[0]: Required value"),
     ],
 )
@@ -91,4 +91,4 @@ async def test_many_bad_keys_are_told_in_an_answer_of_their_size(server: Server)
     keys = [f"bad key {index}" for index in range(14_000)]
     answer = await server.ask("POST", NODES, json.dumps(csi_node(driver(topologyKeys=keys))).encode())
     assert answer.status == 422
-    assert len(await answer.read()) < 20 * len(json.dumps(keys))
+    assert len(await answer.read()) < 700 * len(keys)  # the rule, twice for each: as text and as a cause

@@ -187,3 +187,47 @@ async def test_the_page_of_keys_has_one_scheme(server: Server) -> None:
     server.api.address = "https://127.0.0.1:6443"
     answer = await asked(server, "GET", "/.well-known/openid-configuration")
     assert answer.body["jwks_uri"] == "https://127.0.0.1:6443/openid/v1/jwks"
+
+
+CLASSES = "/apis/node.k8s.io/v1/runtimeclasses"
+DRIVERS = "/apis/storage.k8s.io/v1/csidrivers"
+LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
+HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+MUTATING = HOOKS.replace("validating", "mutating")
+CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
+BUDGETS = f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets"
+STORAGE = "/apis/storage.k8s.io/v1/storageclasses"
+
+
+@pytest.mark.parametrize(
+    ("path", "rest", "code"),
+    [
+        (CLASSES, {"handler": "h"}, 422),
+        (DRIVERS, {"spec": {}}, 422),
+        (LEASES, {"spec": {}}, 422),
+        (HOOKS, {"webhooks": []}, 422),
+        (MUTATING, {"webhooks": []}, 422),
+        (CSI_NODES, {"spec": {"drivers": []}}, 422),
+        (BUDGETS, {"spec": {}}, 422),
+        (STORAGE, {"provisioner": "p"}, 200),
+        (CONFIGMAPS, {}, 200),
+    ],
+)
+async def test_what_is_replaced_without_a_version(server: Server, path: str, rest: dict[str, Any], code: int) -> None:
+    await server.namespace(NAMESPACE)
+    body = {"metadata": {"name": "u"}} | rest
+    (stored,) = await made(server, path, body)
+    answer = await asked(server, "PUT", f"{path}/u", body)
+    wanted = ["metadata.resourceVersion"] if code == 422 else []
+    assert (answer.code, answer.fields) == (code, wanted), answer.message
+    body["metadata"]["resourceVersion"] = answer.body["metadata"].get("resourceVersion") or _version(stored)
+    assert (await asked(server, "PUT", f"{path}/u", body)).code == 200
+
+
+def _version(stored: dict[str, Any]) -> str:
+    return str(stored["metadata"]["resourceVersion"])
+
+
+async def test_a_runtime_class_is_created_by_its_name(server: Server) -> None:
+    body = {"metadata": {"name": "u"}, "handler": "h"}
+    assert (await asked(server, "PUT", f"{CLASSES}/u", body)).code == 201

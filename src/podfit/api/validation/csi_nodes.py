@@ -30,9 +30,9 @@ def validate_csi_node(node: CSINode) -> list[FieldError]:
 
 
 def _name(name: str, path: str) -> list[FieldError]:
-    errors = [] if name else [required(path)]
-    if len(name) > LONGEST_NAME:
-        errors.append(too_long(path, LONGEST_NAME))
+    if not name:
+        return [required(path)]
+    errors = [too_long(path, LONGEST_NAME)] if len(name) > LONGEST_NAME else []
     return errors + [invalid(path, name, text) for text in names.dns_subdomain(name.lower())]
 
 
