@@ -36,7 +36,7 @@ from podfit.net.wire import Request
 
 T = TypeVar("T", bound=Struct)
 
-IGNORE = "Ignore"
+IGNORE, STRICT = "Ignore", "Strict"
 
 
 class Strictness(msgspec.Struct, frozen=True):
@@ -52,7 +52,7 @@ class Strictness(msgspec.Struct, frozen=True):
     def check(self, problems: Iterable[str], refuse: Callable[[str], ApiError]) -> list[str]:
         """Warnings for the client. When strict, raises what `refuse` makes of the text."""
         found = list(dict.fromkeys(problems)) if self.level != IGNORE else []
-        if found and self.level == "Strict":
+        if found and self.level == STRICT:
             raise refuse(f"strict decoding error: {', '.join(found)}")
         return found
 

@@ -141,7 +141,7 @@ def _claim(new: PersistentVolumeClaim, old: PersistentVolumeClaim, _gates: Featu
 
 
 def _finalize(new: Namespace, old: Namespace, _gates: FeatureGates) -> Namespace:
-    return replace(old, spec=replace(old.spec, finalizers=new.spec.finalizers))
+    return replace(new, status=old.status)
 
 
 def _definition(new: Any, old: Any, _gates: FeatureGates) -> Any:

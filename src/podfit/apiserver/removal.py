@@ -12,7 +12,7 @@ from podfit.api.apiextensions import CLEANUP, TERMINATING, CustomResourceDefinit
 from podfit.api.batch import Job
 from podfit.api.core.namespaces import Namespace
 from podfit.api.core.pods import Pod
-from podfit.api.meta import DeleteOptions
+from podfit.api.meta import DeleteOptions, ObjectMeta, Preconditions
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver.context import Context
 from podfit.core.errors import conflict
@@ -33,6 +33,8 @@ def check_preconditions(info: ResourceInfo, obj: Any, options: DeleteOptions) ->
     wanted, meta = options.preconditions, obj.metadata
     if wanted is None:
         return
+    if isinstance(obj, Namespace | CustomResourceDefinition):
+        _check_before_contents(info, meta, wanted)
     if wanted.uid is not None and wanted.uid != meta.uid:
         text = (
             f"the UID in the precondition ({wanted.uid}) does not match the UID in record ({meta.uid}). "
@@ -45,6 +47,17 @@ def check_preconditions(info: ResourceInfo, obj: Any, options: DeleteOptions) ->
             f"in record ({meta.resource_version}). The object might have been modified"
         )
         raise conflict(info.kind, meta.name, text, group=info.group)
+
+
+def _check_before_contents(info: ResourceInfo, meta: ObjectMeta, wanted: Preconditions) -> None:
+    """What takes its contents along is looked at by rules of its own, with other words."""
+    for name, asked, known in (
+        ("UID", wanted.uid, meta.uid),
+        ("ResourceVersion", wanted.resource_version, meta.resource_version),
+    ):
+        if asked is not None and asked != known:
+            text = f"Precondition failed: {name} in precondition: {asked}, {name} in object meta: {known}"
+            raise conflict(info.resource, meta.name, text, group=info.group)
 
 
 def grace_of(obj: Any, options: DeleteOptions) -> int:

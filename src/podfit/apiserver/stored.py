@@ -150,7 +150,15 @@ class Stored(Generic[T]):
     async def check_free(self, namespace: str, name: str) -> None:
         """Raises what a creation under this name would."""
         if await self._store.get(key(self._info, namespace, name)) is not None:
-            raise already_exists(self._info.resource, name, group=self._info.group)
+            raise await self._taken(namespace, name)
+
+    async def _taken(self, namespace: str, name: str) -> ApiError:
+        """What is said of a name that an object has; when that one is going, this is said first."""
+        refusal = already_exists(self._info.resource, name, group=self._info.group)
+        record = await self._store.get(key(self._info, namespace, name))
+        if record is None or not decoded(self._info, record).metadata.deletion_timestamp:
+            return refusal
+        return ApiError(refusal.code, refusal.reason, f"object is being deleted: {refusal.message}", refusal.details)
 
     def companion(self, obj: T, *, expected: int) -> Companion:
         """The update of the object, to be made along with another write."""
@@ -166,7 +174,7 @@ class Stored(Generic[T]):
         except CompanionConflict:
             raise _superseded() from None
         except KeyExists:
-            raise already_exists(self._info.resource, meta.name, group=self._info.group) from None
+            raise await self._taken(meta.namespace, meta.name) from None
 
     async def update(self, obj: T, *, expected: int, freeing: bool = False, along: Sequence[Companion] = ()) -> Record:
         """Replace the object whose revision is `expected`. Raises Changed when it is not the current one any more,

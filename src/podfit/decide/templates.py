@@ -11,6 +11,8 @@ from podfit.api.batch import CronJob, Job
 from podfit.api.core.pods import Pod
 from podfit.api.core.replication import ReplicationController
 from podfit.api.core.templates import PodTemplate, PodTemplateSpec
+from podfit.api.custom import Custom
+from podfit.api.validation.customs import finalizer_warnings
 from podfit.api.validation.pod_warnings import pod_warnings
 from podfit.api.validation.warnings import of_kind
 from podfit.api.validation.workload_warnings import of_jobs, of_name, of_rest
@@ -52,6 +54,8 @@ def warnings_of(new: Object, old: Object | None) -> list[str]:
     if type(new) in _MAKE_PODS or isinstance(new, Pod):
         said = [] if old is not None else [*of_name(new)]
         return [*said, *_of_template(new, old), *of_rest(new, created=old is None)]
+    if isinstance(new, Custom):
+        return finalizer_warnings(new, old if isinstance(old, Custom) else None)
     return list(of_kind(new, old))
 
 

@@ -75,4 +75,6 @@ def _conditions(conditions: tuple[Condition, ...], path: str) -> list[FieldError
     return errors
 
 
-RULES: dict[type[Object], Rules] = {PodDisruptionBudget: Rules(create=validate_budget, status=validate_budget_status)}
+RULES: dict[type[Object], Rules] = {
+    PodDisruptionBudget: Rules(names.path_segment, validate_budget, status=validate_budget_status)
+}

@@ -164,6 +164,6 @@ def _issued(new: CertificateSigningRequest, old: CertificateSigningRequest, *, m
 
 RULES: dict[type[Object], Rules] = {
     CertificateSigningRequest: Rules(
-        name=lambda _: [], create=validate_request, update=validate_update, status=validate_status
+        name=lambda _: [], create=validate_request, update=validate_update, status=validate_status, metadata="both"
     )
 }

@@ -11,7 +11,7 @@ from podfit.api.structural.lists import embedded_errors, list_errors
 from podfit.api.structural.rules import NOWHERE, has_rules, rule_errors
 from podfit.api.structural.values import value_errors
 from podfit.api.validation import names
-from podfit.api.validation.meta import validate_meta, validate_meta_update
+from podfit.api.validation.meta import standard_finalizer, validate_any_meta, validate_successor
 from podfit.core.fields import FieldError, invalid
 
 _BLOCKING = ("Required value", "Unsupported value", "Too long", "Too many")
@@ -23,16 +23,27 @@ _MOST_REPLICAS = 2**31 - 1
 
 
 def validate_custom(obj: Custom) -> list[FieldError]:
-    errors = validate_meta(obj.metadata, namespaced=obj.declared.namespaced, name_rule=names.dns_subdomain)
+    errors = validate_any_meta(obj.metadata, namespaced=obj.declared.namespaced, name_rule=names.dns_subdomain)
     return errors + _contents(obj, None, scale=True)
 
 
 def validate_custom_update(new: Custom, old: Custom) -> list[FieldError]:
-    return validate_meta_update(new.metadata, old.metadata) + _contents(new, old, scale=True)
+    return validate_successor(new.metadata, old.metadata) + _contents(new, old, scale=True)
 
 
 def validate_custom_status(new: Custom, old: Custom) -> list[FieldError]:
-    return validate_meta_update(new.metadata, old.metadata) + _contents(new, old, scale=False)
+    return validate_successor(new.metadata, old.metadata) + _contents(new, old, scale=False)
+
+
+def finalizer_warnings(new: Custom, old: Custom | None) -> list[str]:
+    """Of finalizers that come new; those of other kinds have to have a domain."""
+    known = old.metadata.finalizers if old is not None else ()
+    added = sorted({name for name in new.metadata.finalizers if name not in known})
+    advice = (
+        "prefer a domain-qualified finalizer name including a path (/) "
+        "to avoid accidental conflicts with other finalizer writers"
+    )
+    return [f'metadata.finalizers: "{name}": {advice}' for name in added if standard_finalizer(name, "")]
 
 
 def _contents(obj: Custom, old: Custom | None, *, scale: bool) -> list[FieldError]:

@@ -152,6 +152,6 @@ def validate_slice_update(new: EndpointSlice, old: EndpointSlice) -> list[FieldE
 
 
 RULES: dict[type[Object], Rules] = {
-    Endpoints: Rules(create=validate_endpoints, update=validate_endpoints_update),
-    EndpointSlice: Rules(create=validate_slice, update=validate_slice_update),
+    Endpoints: Rules(create=validate_endpoints, update=validate_endpoints_update, metadata="both"),
+    EndpointSlice: Rules(create=validate_slice, update=validate_slice_update, metadata="new"),
 }

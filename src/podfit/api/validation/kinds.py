@@ -33,6 +33,7 @@ _RULES: dict[type[Object], Rules] = {
         cluster.validate_namespace,
         cluster.validate_namespace_update,
         cluster.validate_namespace_status,
+        metadata="both",
     ),
     Node: Rules(
         create=cluster.validate_node,
@@ -42,23 +43,25 @@ _RULES: dict[type[Object], Rules] = {
     ),
     ConfigMap: Rules(create=config.validate_config_map, update=config.validate_config_map_update),
     Secret: Rules(create=config.validate_secret, update=config.validate_secret_update),
-    ServiceAccount: Rules(),
+    ServiceAccount: Rules(metadata="both"),
     Event: Rules(create=core_events.validate_event),
     Lease: Rules(create=cluster.validate_lease),
-    LimitRange: Rules(create=limits.validate_limit_range),
+    LimitRange: Rules(create=limits.validate_limit_range, metadata="new"),
     ResourceQuota: Rules(
         create=quotas.validate_quota, update=quotas.validate_quota_update, status=quotas.validate_quota_status
     ),
     PriorityClass: Rules(create=cluster.validate_priority_class, update=cluster.validate_priority_class_update),
-    Role: Rules(names.path_segment, rbac.validate_role),
-    ClusterRole: Rules(names.path_segment, rbac.validate_cluster_role),
-    RoleBinding: Rules(names.path_segment, rbac.validate_role_binding, rbac.validate_binding_update),
-    MutatingWebhookConfiguration: Rules(create=webhooks.validate_configuration),
-    ValidatingWebhookConfiguration: Rules(create=webhooks.validate_configuration),
+    Role: Rules(names.path_segment, rbac.validate_role, metadata="both"),
+    ClusterRole: Rules(names.path_segment, rbac.validate_cluster_role, metadata="both"),
+    RoleBinding: Rules(names.path_segment, rbac.validate_role_binding, rbac.validate_binding_update, metadata="both"),
+    MutatingWebhookConfiguration: Rules(create=webhooks.validate_configuration, metadata="new"),
+    ValidatingWebhookConfiguration: Rules(create=webhooks.validate_configuration, metadata="new"),
     CustomResourceDefinition: Rules(
         create=definitions.validate_definition, update=definitions.validate_definition_update
     ),
-    ClusterRoleBinding: Rules(names.path_segment, rbac.validate_cluster_role_binding, rbac.validate_binding_update),
+    ClusterRoleBinding: Rules(
+        names.path_segment, rbac.validate_cluster_role_binding, rbac.validate_binding_update, metadata="both"
+    ),
 }
 
 _ON_DEMAND: dict[str, tuple[str, ...]] = {
@@ -100,9 +103,12 @@ def validate_create(obj: Any, gates: FeatureGates = DEFAULT_GATES) -> list[Field
     if isinstance(obj, Custom):
         return validate_custom(obj)
     rules = _rules_of(type(obj))
+    return _new_meta(obj, rules) + (rules.create(obj) if rules.create else [])
+
+
+def _new_meta(obj: Any, rules: Rules) -> list[FieldError]:
     meta: ObjectMeta = obj.metadata
-    errors = validate_meta(meta, namespaced=info_for(type(obj)).namespaced, name_rule=rules.name)
-    return errors + (rules.create(obj) if rules.create else [])
+    return validate_meta(meta, namespaced=info_for(type(obj)).namespaced, name_rule=rules.name)
 
 
 def validate_update(new: Any, old: Any, gates: FeatureGates = DEFAULT_GATES) -> list[FieldError]:
@@ -113,7 +119,10 @@ def validate_update(new: Any, old: Any, gates: FeatureGates = DEFAULT_GATES) -> 
         return validate_custom_update(new, old)
     rules = _rules_of(type(new))
     errors = validate_create(new, gates) if rules.new_first else []
-    errors += validate_meta_update(new.metadata, old.metadata)
+    if rules.metadata != "new":
+        errors += validate_meta_update(new.metadata, old.metadata)
+    if rules.metadata != "successor":
+        errors += _new_meta(new, rules)
     if rules.update:
         return errors + rules.update(new, old)
     return errors + (rules.create(new) if rules.create else [])

@@ -15,6 +15,19 @@ NameRule = Callable[[str], list[str]]
 
 
 def validate_meta(meta: ObjectMeta, *, namespaced: bool, name_rule: NameRule) -> list[FieldError]:
+    """What is wrong with the metadata of a new object."""
+    errors = validate_any_meta(meta, namespaced=namespaced, name_rule=name_rule)
+    return errors + _standard_finalizers(meta.finalizers, "metadata.finalizers")
+
+
+def validate_any_update(new: ObjectMeta, old: ObjectMeta, *, namespaced: bool) -> list[FieldError]:
+    """What upstream asks of the metadata in every update, before a kind's own rules: it is checked as that of a new
+    object, and as the successor of the old one."""
+    return validate_any_meta(new, namespaced=namespaced, name_rule=names.path_segment) + validate_successor(new, old)
+
+
+def validate_any_meta(meta: ObjectMeta, *, namespaced: bool, name_rule: NameRule) -> list[FieldError]:
+    """The rules of new metadata that hold for custom resources, too."""
     path = "metadata"
     errors: list[FieldError] = []
     if meta.generate_name:
@@ -38,8 +51,7 @@ def _accessories(meta: ObjectMeta, path: str) -> list[FieldError]:
     errors += validate_labels(meta.labels, f"{path}.labels")
     errors += validate_annotations(meta.annotations, f"{path}.annotations")
     errors += _owners(meta, f"{path}.ownerReferences")
-    errors += _finalizers(meta.finalizers, f"{path}.finalizers")
-    return errors + _standard_finalizers(meta.finalizers, f"{path}.finalizers")
+    return errors + _finalizers(meta.finalizers, f"{path}.finalizers")
 
 
 def nonnegative(number: int | None, path: str) -> list[FieldError]:
@@ -117,6 +129,11 @@ def _standard_finalizers(finalizers: tuple[str, ...], path: str) -> list[FieldEr
 
 def validate_meta_update(new: ObjectMeta, old: ObjectMeta) -> list[FieldError]:
     """Identity never changes, and finalizers are only taken away once an object is going."""
+    return validate_successor(new, old) + _standard_finalizers(new.finalizers, "metadata.finalizers")
+
+
+def validate_successor(new: ObjectMeta, old: ObjectMeta) -> list[FieldError]:
+    """The rules of changed metadata that hold for custom resources, too."""
     path = "metadata"
     errors = []
     if old.deletion_timestamp and (added := [name for name in new.finalizers if name not in old.finalizers]):
@@ -135,8 +152,7 @@ def validate_meta_update(new: ObjectMeta, old: ObjectMeta) -> list[FieldError]:
         errors += immutable(getattr(new, attribute), getattr(old, attribute), f"{path}.{name}")
     errors += validate_labels(new.labels, f"{path}.labels")
     errors += validate_annotations(new.annotations, f"{path}.annotations")
-    errors += _owners(new, f"{path}.ownerReferences")
-    return errors + _standard_finalizers(new.finalizers, f"{path}.finalizers")
+    return errors + _owners(new, f"{path}.ownerReferences")
 
 
 def _go_list(items: list[str]) -> str:

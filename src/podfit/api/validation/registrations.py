@@ -59,4 +59,4 @@ def _reference(service: ServiceReference) -> list[FieldError]:
     return errors + [invalid("spec.service.port", port, f"port is not valid: {text}") for text in wrong]
 
 
-RULES: dict[type[Object], Rules] = {APIService: Rules(names.path_segment, validate_registration)}
+RULES: dict[type[Object], Rules] = {APIService: Rules(names.path_segment, validate_registration, metadata="both")}

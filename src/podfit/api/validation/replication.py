@@ -41,6 +41,6 @@ def validate_pod_template(template: PodTemplate) -> list[FieldError]:
 
 
 RULES: dict[type[Object], Rules] = {
-    ReplicationController: Rules(create=validate_controller, status=validate_controller_status),
+    ReplicationController: Rules(create=validate_controller, status=validate_controller_status, metadata="both"),
     PodTemplate: Rules(create=validate_pod_template),
 }

@@ -233,5 +233,5 @@ def _ingress(point: LoadBalancerIngress, path: str, known: Collection[str]) -> l
 
 
 RULES: dict[type[Object], Rules] = {
-    Service: Rules(names.dns_label, validate_service, validate_service_update, validate_service_status)
+    Service: Rules(names.dns_label, validate_service, validate_service_update, validate_service_status, metadata="both")
 }

@@ -209,8 +209,10 @@ def validate_runtime_class_update(new: RuntimeClass, old: RuntimeClass) -> list[
 
 
 RULES: dict[type[Object], Rules] = {
-    PersistentVolumeClaim: Rules(create=validate_claim, update=validate_claim_update, status=validate_claim_status),
-    PersistentVolume: Rules(create=validate_volume, update=validate_volume_update),
+    PersistentVolumeClaim: Rules(
+        create=validate_claim, update=validate_claim_update, status=validate_claim_status, metadata="both"
+    ),
+    PersistentVolume: Rules(create=validate_volume, update=validate_volume_update, metadata="new"),
     StorageClass: Rules(create=validate_class, update=validate_class_update, new_first=True),
     CSIDriver: Rules(create=validate_driver, update=validate_driver_update),
     CSINode: Rules(create=validate_csi_node, update=validate_csi_node_update, new_first=True),

@@ -19,7 +19,8 @@ from podfit.api.custom import Custom, is_custom
 from podfit.api.kinds.scale import SCALE_INFO
 from podfit.api.meta import ManagedFieldsEntry, ObjectMeta
 from podfit.api.registry import ResourceInfo
-from podfit.api.validation.meta import nonnegative
+from podfit.api.validation import names
+from podfit.api.validation.meta import nonnegative, validate_meta
 from podfit.api.workload_columns import pairs
 from podfit.apiserver import stored
 from podfit.apiserver.admission.chain import Chain
@@ -33,8 +34,9 @@ from podfit.apiserver.stored import Stored
 from podfit.apiserver.target import Target
 from podfit.apiserver.verbs.answers import formed, object_response
 from podfit.apiserver.verbs.apply import application_of
-from podfit.apiserver.verbs.change import APPLY_PATCH, Make, Wanted, change, patcher
+from podfit.apiserver.verbs.change import APPLY_PATCH, Make, Wanted, change, check_place, check_uid, patcher
 from podfit.apiserver.verbs.retry import until_unchanged
+from podfit.core.errors import conflict
 from podfit.core.fields import refusal
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.protocol import Record
@@ -92,18 +94,21 @@ def _maker(context: Context, info: ResourceInfo, target: Target, request: Reques
             made = application.to(SCALE_INFO, codec.to_dict(scale_of(old)), _seen(info, old.metadata.managed_fields))
             wanted = typed_object(made.document, Scale)
             entries = _translated(info, old.metadata.managed_fields, made.entries)
-            return _rescaled(old, wanted, Wanted(wanted, application.warnings, entries=entries))
+            return _rescaled(info, old, wanted, Wanted(wanted, application.warnings, entries=entries))
 
         return applied
     if request.method == "PATCH":
         make = patcher(context, SCALE_INFO, request, lambda record: _document(info, record))
     else:
         given = Wanted(*read_object(request, SCALE_INFO, context.gates))
+        check_place(target, given.obj.metadata)
         make = lambda _: given  # noqa: E731  (the other branch names it likewise)
 
     def changed(record: Record) -> Wanted:
-        wanted = make(record)
-        return _rescaled(stored.decoded(info, record), wanted.obj, wanted)
+        wanted, old = make(record), stored.decoded(info, record)
+        if request.method == "PUT":
+            check_uid(info, target, wanted.obj.metadata, old.metadata)
+        return _rescaled(info, old, wanted.obj, wanted)
 
     return changed
 
@@ -112,11 +117,17 @@ def _document(info: ResourceInfo, record: Record) -> Any:
     return msgspec.json.decode(codec.encode(scale_of(stored.decoded(info, record))))
 
 
-def _rescaled(old: Any, scale: Scale, wanted: Wanted) -> Wanted:
-    """The controller with the scale's number, and what the client says of its identity. Raises 422."""
-    if errors := nonnegative(scale.spec.replicas, "spec.replicas"):
-        raise refusal("Scale", old.metadata.name, errors, group="autoscaling")
+def _rescaled(info: ResourceInfo, old: Any, scale: Scale, wanted: Wanted) -> Wanted:
+    """The controller with the scale's number, and what the client says of its identity. Raises 422, and 409 for the
+    scale of another object."""
     seen = scale.metadata
+    placed = replace(seen, namespace=seen.namespace or old.metadata.namespace)
+    errors = validate_meta(placed, namespaced=True, name_rule=names.dns_subdomain)
+    if errors := errors + nonnegative(scale.spec.replicas, "spec.replicas"):
+        raise refusal("Scale", old.metadata.name, errors, group="autoscaling")
+    if seen.uid and seen.uid != old.metadata.uid:
+        text = f"Precondition failed: UID in precondition: {seen.uid}, UID in object meta: {old.metadata.uid}"
+        raise conflict(f"{info.resource}/scale", old.metadata.name, text, group=info.group)
     meta = replace(
         old.metadata, name=seen.name, namespace=seen.namespace, resource_version=seen.resource_version, uid=seen.uid
     )

@@ -57,6 +57,8 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     force: bool
     now: str
     warnings: tuple[str, ...] = ()
+    refused: str = ""
+    """Why a strict reader refuses the document; upstream says so only when nothing else is wrong."""
 
     def to(self, info: ResourceInfo, live: dict[str, Any] | None, entries: Entries) -> Applied:
         """Onto the live document, None for a new object. Raises 400 for what cannot be applied, 409 for conflicts."""
@@ -79,6 +81,8 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
             free = own_fields(info, before) if self.manager == KUBECTL else {}
             if conflicts := list(_conflicts(others, without(taken, free))):
                 raise _refusal(conflicts)
+        if self.refused:
+            raise bad_request(self.refused)
         kept = list(_left(others, taken, after, info, gone=gone))
         if fields := tracked_part(wanted):
             time = self.now if before != after else last.time if last else None
@@ -90,7 +94,7 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _check(info: ResourceInfo, document: Any) -> None:
-    given = document.get("apiVersion") or "", document.get("kind") or ""
+    given = tuple(value if isinstance(value := document.get(name), str) else "" for name in ("apiVersion", "kind"))
     if given != (info.group_version, info.kind):
         group, _, version = str(given[0]).rpartition("/")
         raise bad_request(f"invalid object type: {group}/{version}, Kind={given[1]}")

@@ -51,19 +51,19 @@ def manager_of(request: Request) -> str:
     name = request.param("fieldManager") or request.headers.get("user-agent", "").partition("/")[0]
     if not name.isprintable():
         name = "".join(letter for letter in name if letter.isprintable())
-    return name[:LONGEST_NAME] or "unknown"
+    return name.encode()[:LONGEST_NAME].decode(errors="ignore") or "unknown"
 
 
 def tracked(info: ResourceInfo, new: Any, old: Any, *, manager: str, subresource: str, now: str) -> Any:
     """The object with the managers of its fields; `old` is what was stored, None for a new object.
 
-    An object whose managers were forgotten has none until someone applies it.
+    A new object has the managers that its client names, and the client. One whose managers were forgotten has none
+    until someone applies it.
     """
     writer = entry_of(info, manager, UPDATE, subresource, time=now)
-    if old is None:
-        created = _fields_of_new(info, new)
-        return _managed_by(new, (replace(writer, fields_v1=created),) if created else ())
     entries: Entries = new.metadata.managed_fields
+    if old is None:
+        return _managed_by(new, in_order(_settled(given(entries) or (), _fields_of_new(info, new), writer)))
     if not entries:
         return new
     before, after = _apart(old, new)

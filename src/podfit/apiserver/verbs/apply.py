@@ -4,8 +4,6 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-from msgspec.structs import replace
-
 from podfit.api import codec
 from podfit.api.certificates import CertificateSigningRequest
 from podfit.api.core.pods import Pod
@@ -13,14 +11,14 @@ from podfit.api.defaults import apply_defaults
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver import stored
 from podfit.apiserver.admission.chain import Chain
-from podfit.apiserver.bodies import Strictness, most_values, todays, typed_object
+from podfit.apiserver.bodies import STRICT, Strictness, most_values, todays, typed_object
 from podfit.apiserver.context import Context
 from podfit.apiserver.documents import check_size, parse_json
 from podfit.apiserver.fields.apply import Application, Applied
 from podfit.apiserver.fields.managed import manager_of
 from podfit.apiserver.fields.sets import Tree
 from podfit.apiserver.target import Target
-from podfit.apiserver.verbs.change import Wanted, change
+from podfit.apiserver.verbs.change import Wanted, change, check_place
 from podfit.apiserver.verbs.create import create_object
 from podfit.apiserver.verbs.retry import ATTEMPTS, until_unchanged
 from podfit.apiserver.verbs.turns import give_turn, is_large
@@ -81,10 +79,14 @@ def application_of(context: Context, info: ResourceInfo, target: Target, request
     document, problems = _document(request.body)
     if len(request.body) > 2 * (most := most_values(info.type)):
         check_size(document, most)
-    refused = f"error strict decoding YAML: {', '.join(problems)}"
-    warnings = Strictness.of(request).check(problems, lambda _: bad_request(refused))
+    strict = Strictness.of(request)
+    refused = f"error strict decoding YAML: {', '.join(problems)}" if problems and strict.level == STRICT else ""
+    warnings = [] if refused else strict.check(problems, bad_request)
+    document = {} if document is None else document
     if not isinstance(document, dict):
-        raise bad_request(f"error decoding YAML: an object is applied, not {type(document).__name__}")
+        what = {list: "array", str: "string", bool: "bool"}.get(type(document), "number")
+        why = f"cannot unmarshal {what} into Go value of type map[string]interface {{}}"
+        raise bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: json: {why}")
     force = request.query.get("force", ())
     return Application(
         document=todays(document, info.type, context.legacy),
@@ -94,6 +96,7 @@ def application_of(context: Context, info: ResourceInfo, target: Target, request
         force=bool(force) and force[0].lower() not in _FALSE,
         now=format_time(context.clock.now()),
         warnings=tuple(warnings),
+        refused=refused,
     )
 
 
@@ -111,7 +114,12 @@ def _document(body: bytes) -> tuple[Any, list[str]]:
             # braces may begin YAML just as well
     from podfit.apiserver.yaml_documents import parse_yaml_strictly
 
-    value, problems = parse_yaml_strictly(body)
+    try:
+        value, problems = parse_yaml_strictly(body)
+    except ApiError as error:
+        if error.code != 400:
+            raise
+        raise bad_request(f"error decoding YAML: {error.message}") from error
     return value, [f"error converting YAML to JSON: {problem}" for problem in problems]
 
 
@@ -137,13 +145,10 @@ def _typed(context: Context, info: ResourceInfo, made: Applied) -> Any:
 
 
 def _new(obj: Any, info: ResourceInfo, target: Target) -> Any:
-    """The object under the name of the URL, which it may leave out."""
+    """The object, which has to be the one of the URL; who names a uid means one that was there before."""
     meta = obj.metadata
-    if meta.name and meta.name != target.name:
-        raise bad_request(f"the name of the object ({meta.name}) does not match the name on the URL ({target.name})")
     if meta.uid:
         text = f"uid mismatch: the provided object specified uid {meta.uid}, and no existing object was found"
         raise conflict(info.resource, target.name, text, group=info.group)
-    if meta.resource_version:
-        raise conflict(info.resource, target.name, group=info.group)
-    return replace(obj, metadata=replace(meta, name=target.name))
+    check_place(target, meta)
+    return obj

@@ -16,9 +16,10 @@ from msgspec.structs import replace
 
 from podfit.api.custom import is_custom
 from podfit.api.defaults import apply_defaults
+from podfit.api.meta import ObjectMeta
 from podfit.api.registry import ResourceInfo
 from podfit.api.schema import unknown_fields
-from podfit.api.validation.meta import validate_meta_update
+from podfit.api.validation.meta import validate_any_update
 from podfit.apiserver import bodies, stored
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.allocations import allocated
@@ -32,6 +33,7 @@ from podfit.apiserver.fields.managed import NO_MANAGERS, Entries, given, manager
 from podfit.apiserver.judging import judged
 from podfit.apiserver.legacy.mode import door_of, without_echo
 from podfit.apiserver.legacy.options import DRAFT_POLICIES
+from podfit.apiserver.owners import ADMITTED, SENT, with_owners_once
 from podfit.apiserver.patch import jsonpatch, mergepatch, strategic
 from podfit.apiserver.patch.decoding import decoded
 from podfit.apiserver.patch.touched import document_of, retyped
@@ -84,10 +86,13 @@ async def update(
     """Replace an object. Some kinds may be created so; `may_create` raises 403 for who may only change."""
     info = _info(target)
     wanted = Wanted(*read_object(request, info, context.gates, legacy=context.legacy))
-    _check_place(target, wanted.obj.metadata)
+    check_place(target, wanted.obj.metadata)
+    once, repeated = with_owners_once(wanted.obj, SENT)
+    wanted = Wanted(once, [*wanted.warnings, *repeated])
     if info.created_by_update and not target.subresource:
         meta, where = wanted.obj.metadata, stored.key(info, target.namespace, target.name)
-        if not meta.resource_version and not meta.uid and await context.store.get(where) is None:
+        if await context.store.get(where) is None:
+            check_uid(info, target, meta, ObjectMeta())
             await may_create()
             named = replace(wanted.obj, metadata=replace(meta, name=target.name))
             return await create_object(context, chain, target, request, identity, named, [*wanted.warnings])
@@ -217,9 +222,11 @@ async def change(
     )
     through = door(info, subresource)
     with Warned(attributes, warnings):
-        new = through.prepare(await chain.mutate(attributes, asked), old, context.gates)
-        # Upstream asks about metadata in every update, and again among a kind's own rules: such causes come twice.
-        errors = validate_meta_update(new.metadata, old.metadata)
+        admitted, repeated = with_owners_once(await chain.mutate(attributes, asked), ADMITTED)
+        attributes.rounds.warnings += repeated
+        new = through.prepare(admitted, old, context.gates)
+        # Upstream asks about metadata in every update, and again among a kind's own rules: such causes repeat.
+        errors = validate_any_update(new.metadata, old.metadata, namespaced=info.namespaced)
         if errors := errors + await judged(partial(through.validate, new, old, context.gates)):
             raise refusal(info.kind, target.name, errors, group=info.home.group)
         if not subresource:
@@ -257,29 +264,44 @@ def _check_identity(info: ResourceInfo, target: Target, wanted: Any, old: Any, *
     """The object has to be the one of the URL, and the version that the client saw. `exact`: with the uid that was
     sent; in a patch another uid is a change, which validation refuses."""
     meta = wanted.metadata
-    _check_place(target, meta)
-    if exact and meta.uid and meta.uid != old.metadata.uid:
-        where = stored.key(info, target.namespace, target.name)
-        text = (
-            f"StorageError: invalid object, Code: 4, Key: {where}, ResourceVersion: 0, AdditionalErrorMsg: "
-            f"Precondition failed: UID in precondition: {meta.uid}, UID in object meta: {old.metadata.uid}"
-        )
-        raise conflict(info.resource, target.name, text, group=info.group)
-    if exact and not meta.resource_version and not info.unconditional:
+    check_place(target, meta)
+    if exact:
+        check_uid(info, target, meta, old.metadata)
+    version = asked_version(meta)
+    if not version and not info.unconditional:
         errors = [invalid("metadata.resourceVersion", 0, "must be specified for an update")]
         raise refusal(info.resource, target.name, errors, group=info.group)
-    if meta.resource_version and meta.resource_version != old.metadata.resource_version:
+    if version and version != old.metadata.resource_version:
         raise conflict(info.resource, target.name, group=info.group)
 
 
-def _check_place(target: Target, meta: Any) -> None:
+def check_uid(info: ResourceInfo, target: Target, meta: Any, old: Any) -> None:
+    """Who replaces an object and says which one means no other of its name. Raises 409."""
+    if meta.uid and meta.uid != old.uid:
+        where = stored.key(info, target.namespace, target.name)
+        text = (
+            f"StorageError: invalid object, Code: 4, Key: {where}, ResourceVersion: 0, AdditionalErrorMsg: "
+            f"Precondition failed: UID in precondition: {meta.uid}, UID in object meta: {old.uid}"
+        )
+        raise conflict(info.resource, target.name, text, group=info.group)
+
+
+def asked_version(meta: Any) -> str:
+    """The resource version that a write depends on, empty when on none, as zero says, too."""
+    version: str = meta.resource_version
+    digits = version.isascii() and version.isdigit()
+    return (version.lstrip("0") if digits else version) if version else ""
+
+
+def check_place(target: Target, meta: Any) -> None:
+    """The object has to be in the namespace and have the name of the URL. Raises 400."""
+    if meta.namespace and target.namespace and meta.namespace != target.namespace:
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
     if not meta.name:
         where = f"{target.name} based on URL"
         raise bad_request(f"the name of the object ({where}) was undeterminable: name must be provided")
     if meta.name != target.name:
         raise bad_request(f"the name of the object ({meta.name}) does not match the name on the URL ({target.name})")
-    if meta.namespace and target.namespace and meta.namespace != target.namespace:
-        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
 
 
 def same(new: Any, old: Any) -> bool:
@@ -304,7 +326,8 @@ def _managers(made: Wanted, target: Target, old: Any) -> Entries:
 
 
 def _kept(meta: Any, old: Any, managers: Entries) -> Any:
-    """What the server gave to the object stays, unless the client wrote something else, which validation will name."""
+    """What the server gave to the object stays: silently for times, generation and link; another uid, grace period or a
+    deletion that nobody asked for is named by validation."""
     return replace(
         meta,
         resource_version=old.resource_version,
@@ -314,8 +337,8 @@ def _kept(meta: Any, old: Any, managers: Entries) -> Any:
         generation=old.generation,
         self_link=old.self_link,
         managed_fields=managers,
-        creation_timestamp=meta.creation_timestamp or old.creation_timestamp,
-        deletion_timestamp=meta.deletion_timestamp or old.deletion_timestamp,
+        creation_timestamp=old.creation_timestamp,
+        deletion_timestamp=old.deletion_timestamp or meta.deletion_timestamp,
         deletion_grace_period_seconds=_first(meta.deletion_grace_period_seconds, old.deletion_grace_period_seconds),
     )
 

@@ -18,6 +18,7 @@ from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.doors import check_create, prepare_create
 from podfit.apiserver.fields.managed import Entries, manager_of, tracked
 from podfit.apiserver.judging import judged
+from podfit.apiserver.owners import ADMITTED, SENT, with_owners_once
 from podfit.apiserver.stored import Stored
 from podfit.apiserver.target import Target
 from podfit.apiserver.unattended import unattended
@@ -43,7 +44,11 @@ async def create(context: Context, chain: Chain, target: Target, request: Reques
     obj, warnings = read_object(request, target.info, context.gates, legacy=context.legacy)
     if is_large(request):
         await give_turn()
-    return await create_object(context, chain, target, request, identity, obj, warnings)
+    _placed(obj, target)
+    if (version := obj.metadata.resource_version).isdecimal() and version.strip("0"):
+        raise bad_request("resourceVersion should not be set on objects to be created")
+    obj, repeated = with_owners_once(obj, SENT)
+    return await create_object(context, chain, target, request, identity, obj, [*warnings, *repeated])
 
 
 async def create_object(
@@ -83,6 +88,8 @@ async def create_object(
             await give_turn()
         with Warned(attributes, warnings):
             admitted = await chain.mutate(attributes, prepare_create(info, owned, context.gates))
+            admitted, repeated = with_owners_once(admitted, ADMITTED)
+            attributes.rounds.warnings += repeated
             # Prepared again: what follows from the spec, such as the QoS class, follows from what admission made of it.
             admitted = prepare_create(info, replace(admitted, metadata=_placed(admitted, target)), context.gates)
             admitted = _asked(admitted, identity)

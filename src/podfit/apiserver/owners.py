@@ -1,0 +1,29 @@
+"""Owners that an object names twice: the same reference counts once, which a warning says."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from podfit.api.meta import OwnerReference
+
+_ADVICE = (
+    "API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; "
+    "please fix your requests; duplicate UID(s) observed: "
+)
+SENT = f".metadata.ownerReferences contains duplicate entries; {_ADVICE}"
+ADMITTED = f".metadata.ownerReferences contains duplicate entries after mutating admission happens; {_ADVICE}"
+
+
+def with_owners_once(obj: Any, text: str) -> tuple[Any, list[str]]:
+    """The object with each reference once, and the warning `text` with the uids of those that were dropped."""
+    owners: tuple[OwnerReference, ...] = obj.metadata.owner_references
+    kept: list[OwnerReference] = []
+    dropped: list[str] = []
+    for owner in owners:
+        if owner in kept:
+            dropped.append(owner.uid)
+        else:
+            kept.append(owner)
+    if not dropped:
+        return obj, []
+    return replace(obj, metadata=replace(obj.metadata, owner_references=tuple(kept))), [text + ", ".join(dropped)]
