@@ -1,0 +1,127 @@
+"""The JSON patches that give pods their resources: of a pod that is made (8.2), and of one that is resized (10.4).
+
+`add` of a member of a map replaces it where it exists; maps that are absent are added first.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
+from podfit.api.base import ResourceList
+from podfit.api.core.containers import ResourceRequirements
+from podfit.api.core.limits import LimitRange
+from podfit.api.core.pods import Pod
+from podfit.core.quantity import Quantity
+from podfit.core.resources import CPU
+from podfit.decide.autoscaling import boost
+from podfit.decide.autoscaling.container_view import every_container
+from podfit.decide.autoscaling.gates import Gates
+from podfit.decide.autoscaling.limit_ranges import NOTHING, effective, proportional_limits
+from podfit.decide.autoscaling.pod_level import for_pod
+from podfit.decide.autoscaling.policies import OFF, boost_of, is_off, policy_of, recommended, scales_limits, update_mode
+
+OBSERVED, UPDATES = "vpaObservedContainers", "vpaUpdates"
+Operation = dict[str, Any]
+
+
+class Resources(msgspec.Struct, frozen=True):
+    """What a container is to have, and what was said on the way; both maps are empty when nothing is recommended."""
+
+    requests: ResourceList = NOTHING
+    limits: ResourceList = NOTHING
+    notes: tuple[str, ...] = ()
+
+
+def recommended_resources(
+    pod: Pod, vpa: VerticalPodAutoscaler, limit_ranges: Iterable[LimitRange]
+) -> Mapping[str, Resources]:
+    """By container; those without a recommendation are left out."""
+    limit_ranges, policy = tuple(limit_ranges), vpa.spec.resource_policy
+    processed = for_pod(pod, vpa.status.recommendation, policy, limit_ranges)
+    item, found = effective(limit_ranges, "Container"), {}
+    for container, own in every_container(pod):
+        each = recommended(processed.recommendation, container.name)
+        if each is None:
+            continue
+        requests = {name: amount for name, amount in each.target.items() if name}
+        notes, limits = processed.notes.get(container.name, ()), NOTHING
+        if scales_limits(policy_of(policy, container.name)):
+            scaled = proportional_limits(own, requests, item.default if item else NOTHING)
+            limits, notes = scaled.amounts, (*notes, *scaled.notes)
+        found[container.name] = Resources(requests, limits, notes)
+    return found
+
+
+def admission_patches(
+    pod: Pod,
+    vpa: VerticalPodAutoscaler,
+    limit_ranges: Iterable[LimitRange],
+    gates: Gates,
+    most_boost: Quantity | None = None,
+) -> tuple[Operation, ...]:
+    """For a pod that is made, under the VPA that controls it (V-064, V-065). BoostError: nothing is to be changed."""
+    operations: list[Operation] = []
+    if not pod.metadata.annotations:
+        operations.append(_add("/metadata/annotations", {}))
+    wanted = {} if update_mode(vpa) == OFF else recommended_resources(pod, vpa, limit_ranges)
+    updates: list[str] = []
+    for index, (container, own) in enumerate(every_container(pod)):
+        policy = policy_of(vpa.spec.resource_policy, container.name)
+        if gates.cpu_startup_boost and is_off(policy):
+            continue
+        resources, more = wanted.get(container.name, Resources()), boost_of(vpa, container.name)
+        if gates.cpu_startup_boost and more is not None:
+            operations.append(_annotate(boost.ANNOTATION + container.name, boost.annotation(container.resources)))
+            request = resources.requests.get(CPU)
+            found = boost.boosted(more, own, request, limits=scales_limits(policy), most=most_boost)
+            resources = _with_boost(resources, found)
+        changes = tuple(resource_patches(index, own, resources))
+        operations += changes
+        if changes:
+            written = [
+                *resources.notes,
+                *(f"{name} request" for name in resources.requests),
+                *(f"{name} limit" for name in resources.limits),
+            ]
+            updates.append(f"container {index}: {', '.join(written)}")
+    if updates:
+        text = f"Pod resources updated by {vpa.metadata.name}: {'; '.join(updates)}"
+        operations.append(_annotate(UPDATES, text))
+    operations.append(_annotate(OBSERVED, ", ".join(each.name for each in pod.spec.containers)))
+    return tuple(operations)
+
+
+def _with_boost(resources: Resources, found: boost.Boosted) -> Resources:
+    """A limit that is not scaled from the container's own is kept, but not below the request, which the API refuses."""
+    limit = found.limit
+    if limit is None and CPU in resources.limits:
+        limit = max(resources.limits[CPU], found.request)
+    limits = {name: amount for name, amount in resources.limits.items() if name != CPU}
+    if limit is not None:
+        limits[CPU] = limit
+    return Resources({**resources.requests, CPU: found.request}, limits, resources.notes)
+
+
+def resource_patches(index: int, own: ResourceRequirements, wanted: Resources) -> Iterator[Operation]:
+    """Of the container at `index`, which has `own`."""
+    path = f"/spec/containers/{index}/resources"
+    if not own.requests and not own.limits:
+        yield _add(path, {})
+    for kind, has, amounts in (("requests", own.requests, wanted.requests), ("limits", own.limits, wanted.limits)):
+        if amounts and not has:
+            yield _add(f"{path}/{kind}", {})
+        yield from (_add(f"{path}/{kind}/{_escaped(name)}", str(amount)) for name, amount in amounts.items())
+
+
+def _add(path: str, value: Any) -> Operation:
+    return {"op": "add", "path": path, "value": value}
+
+
+def _annotate(name: str, text: str) -> Operation:
+    return _add(f"/metadata/annotations/{_escaped(name)}", text)
+
+
+def _escaped(segment: str) -> str:
+    return segment.replace("~", "~0").replace("/", "~1")

@@ -1,0 +1,145 @@
+"""A VPA's recommendation as it may be given to one pod: within LimitRanges, its policy and, sometimes, its limits.
+
+    recommendation ─▶ LimitRange of the pod ─▶ for each container: LimitRange, policy, current limit
+
+A step that has no value to work on leaves it absent (upstream ends there, or writes 0 or -1), and bounds stay around
+the target (upstream scales the three apart, so that a pod is changed again and again).
+"""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from podfit.api.autoscaling_k8s.v1 import PodResourcePolicy, RecommendedContainerResources, RecommendedPodResources
+from podfit.api.base import ResourceList
+from podfit.api.core.containers import ResourceRequirements
+from podfit.api.core.limits import LimitRange, LimitRangeItem
+from podfit.api.core.pods import Pod
+from podfit.core.quantity import ZERO, Quantity
+from podfit.decide.autoscaling.capping import at_least, at_most
+from podfit.decide.autoscaling.container_view import amount_of, every_container, units
+from podfit.decide.autoscaling.limit_ranges import effective, proportional_limit, request_bounds
+from podfit.decide.autoscaling.policies import RESOURCES, policy_of, recommended, scales_limits
+
+_LISTS = ("upper_bound", "target", "lower_bound")
+
+
+class Processed(msgspec.Struct, frozen=True):
+    """`notes` by container say what moved its target."""
+
+    recommendation: RecommendedPodResources | None
+    notes: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+
+
+def for_pod(
+    pod: Pod,
+    recommendation: RecommendedPodResources | None,
+    policy: PodResourcePolicy | None,
+    limit_ranges: Iterable[LimitRange],
+) -> Processed:
+    """V-061, V-062. Containers that the pod does not have are dropped."""
+    if recommendation is None:
+        return Processed(None if policy is None else RecommendedPodResources())
+    limit_ranges = tuple(limit_ranges)
+    whole, each_one = effective(limit_ranges, "Pod"), effective(limit_ranges, "Container")
+    if whole is not None:
+        recommendation = _within_pod(pod, recommendation, whole)
+    found, notes = [], {}
+    containers = {container.name: own for container, own in every_container(pod)}
+    for each in recommendation.container_recommendations:
+        own = containers.get(each.container_name)
+        if own is not None:
+            capped, said = _within_container(each, own, policy, each_one)
+            found.append(capped)
+            if said:
+                notes[each.container_name] = said
+    return Processed(RecommendedPodResources(container_recommendations=tuple(found)), notes)
+
+
+def _within_container(
+    found: RecommendedContainerResources,
+    own: ResourceRequirements,
+    policy: PodResourcePolicy | None,
+    item: LimitRangeItem | None,
+) -> tuple[RecommendedContainerResources, tuple[str, ...]]:
+    mine = policy_of(policy, found.container_name)
+    least, most = request_bounds(own, item) if item else ({}, {})
+    steps = [(at_least, least, "fit Min in container LimitRange"), (at_most, most, "fit Max in container LimitRange")]
+    if mine is not None:
+        steps += [(at_least, mine.min_allowed, "minAllowed"), (at_most, mine.max_allowed, "maxAllowed")]
+    if not scales_limits(mine):
+        steps.append((at_most, own.limits, "container limit"))
+    notes: list[str] = []
+    for cap, bounds, reason in steps:
+        capped = cap(found.target, bounds)
+        notes += [f"{name} capped to {reason}" for name in capped if capped[name] != found.target[name]]
+        found = replace(
+            found, target=capped, lower_bound=cap(found.lower_bound, bounds), upper_bound=cap(found.upper_bound, bounds)
+        )
+    return found, tuple(notes)
+
+
+def _within_pod(pod: Pod, recommendation: RecommendedPodResources, item: LimitRangeItem) -> RecommendedPodResources:
+    """Scale all containers so that the sum of their limits is within the LimitRange of the pod."""
+    every = list(recommendation.container_recommendations)
+    for container, own in every_container(pod):
+        if own.requests and recommended(recommendation, container.name) is None:
+            every.append(RecommendedContainerResources(container_name=container.name, target=own.requests))
+    containers = {container.name: own for container, own in every_container(pod)}
+    for name in RESOURCES:
+        for bound in _LISTS:
+            every = _scaled(every, containers, item, name, bound)
+    return RecommendedPodResources(container_recommendations=tuple(map(_ordered, every)))
+
+
+def _scaled(
+    every: list[RecommendedContainerResources],
+    containers: Mapping[str, ResourceRequirements],
+    item: LimitRangeItem,
+    name: str,
+    bound: str,
+) -> list[RecommendedContainerResources]:
+    amounts: list[ResourceList] = [getattr(each, bound) for each in every]
+    inside = [each.container_name in containers for each in every]
+    total = limits = 0
+    for each, listed, counts in zip(every, amounts, inside, strict=True):
+        if counts:
+            own, amount = containers[each.container_name], listed.get(name)
+            total += units(name, amount)
+            limits += units(name, proportional_limit(name, own, amount, item.default.get(name)))
+    scale = _scale(total, limits, units(name, item.min.get(name)), units(name, item.max.get(name)))
+    if scale is None:
+        return every
+    return [
+        replace(each, **{bound: {**listed, name: _times(name, listed[name], *scale)}})
+        if counts and name in listed
+        else each
+        for each, listed, counts in zip(every, amounts, inside, strict=True)
+    ]
+
+
+def _scale(total: int, limits: int, least: int, most: int) -> tuple[int, int, bool] | None:
+    """By which fraction to multiply, and whether to round up; None leaves all as it is."""
+    if least <= limits and least <= total and (not most or most >= limits):
+        return None
+    if least > total and limits:
+        return (least, total, True) if total else None
+    if not limits:
+        return None
+    return (most if most and most < limits else least), limits, False
+
+
+def _times(name: str, amount: Quantity, factor: int, divisor: int, up: bool) -> Quantity:
+    number = units(name, amount) * factor
+    return amount_of(name, -(-number // divisor) if up else number // divisor, amount)
+
+
+def _ordered(found: RecommendedContainerResources) -> RecommendedContainerResources:
+    """With bounds that are around the target."""
+    target = found.target
+    return replace(
+        found,
+        lower_bound={name: min(amount, target.get(name, amount)) for name, amount in found.lower_bound.items()},
+        upper_bound={name: max(amount, target.get(name, ZERO)) for name, amount in found.upper_bound.items()},
+    )

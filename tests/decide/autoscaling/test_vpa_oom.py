@@ -1,0 +1,31 @@
+"""Which containers ran out of memory, as recorded."""
+
+import pytest
+
+from podfit.api.codec import convert
+from podfit.api.core.events import Event
+from podfit.api.core.pods import Pod
+from podfit.core.times import format_time
+from podfit.decide.autoscaling.oom import evicted, ran_out
+from support.golden import Case
+from support.vpa_golden import replay
+
+
+@pytest.mark.row("V-042", "V-043")
+@replay("oom_observer")
+def test_vpa_out_of_memory_is_observed_as_recorded(case: Case) -> None:
+    if "event" in case:
+        found = list(evicted(convert(case["event"], Event)))
+    else:
+        found = list(ran_out(convert(case["old_pod"], Pod), convert(case["new_pod"], Pod)))
+    told = [
+        {
+            "namespace": each.namespace,
+            "pod": each.pod,
+            "container": each.container,
+            "memory_bytes": each.memory,
+            "timestamp": format_time(each.time),
+        }
+        for each in found
+    ]
+    assert told == case["observed"]
