@@ -74,7 +74,7 @@ def _zone(zone: str | None, path: str) -> list[FieldError]:
 
 
 def _is_known(zone: str) -> bool:
-    """Python's own table of zones, which is the machine's."""
+    """The machine's table of zones, or that of the package `tzdata`."""
     try:
         zoneinfo.ZoneInfo(zone)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
