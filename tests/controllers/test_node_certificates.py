@@ -222,3 +222,21 @@ async def test_a_certificate_is_good_again_when_the_time_of_day_was_set(tmp_path
             assert clock.now() < life.ends or jump == DECADE
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_an_authority_that_ended_signs_nothing_and_says_so_in_a_line(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = FakeClock()
+    async with cluster(tmp_path, clock) as server:
+        clock.jump(DECADE)
+        asking = asyncio.create_task(
+            obtain(server.as_identity(NODE), clock, signer=NODE_CLIENT, use="client", names=CLIENT_NAMES)
+        )
+        await _asked(server, 1)
+        await clock.advance(60)
+        told = [record for record in caplog.records if record.levelname == "ERROR"]
+        assert [record.getMessage().partition(" request=")[0] for record in told] == ["certificate is not signed"]
+        assert told[0].exc_info is None
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)

@@ -82,6 +82,11 @@ class CertificateController(Controller[str]):
         if is_undecided(request):
             await self._approve(request)
         elif is_to_be_signed(request):
+            if (ended := self._signing.ends()) <= self._clock.now():
+                log.error(
+                    "certificate is not signed request=%s reason=the authority ended %s", request.metadata.name, ended
+                )
+                return LOOK_AGAIN  # the time of day may be set back
             await self._client.update(self._signed(request), subresource="status")
             return None
         return await self._clear(request)
