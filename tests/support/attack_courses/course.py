@@ -3,7 +3,7 @@
 import random
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +24,13 @@ class Scene:
     chance: random.Random
     directory: Path
     scale: float = 1.0
-    _made: int = field(default=0)
 
     def count(self, most: int) -> int:
         """So many of them, somewhat less by chance, at the scene's scale."""
         return max(1, int(most * self.scale * self.chance.uniform(0.8, 1.0)))
 
     def name(self) -> str:
-        self._made += 1
-        return f"attack-{self._made}"
+        return f"attack-{self.chance.getrandbits(48):x}"
 
     def send(
         self,

@@ -48,7 +48,6 @@ def texts(scene: Scene) -> None:
     length = scene.chance.randint(100_001, 300_000)
     declared(scene, ruled(f"self.size() == {'1 + ' * (length // 4)}1"), 422)
     declared(scene, ruled("(" * scene.chance.randint(251, 5000) + "true" + ")" * 5000), 422)
-    declared(scene, ruled("!" * scene.chance.randint(251, 5000) + "true"), 422)
 
 
 def estimates(scene: Scene) -> None:

@@ -36,8 +36,8 @@ def trailers(scene: Scene) -> None:
 
 def ahead(scene: Scene) -> None:
     count = scene.count(5000)
-    assert statuses(scene.victim.raw(GET * count + LAST + GET * count)) == [200] * (count + 1)
-    assert len(statuses(scene.victim.raw(CHUNKED + b"\r\n" + GET * count))) == 1
+    assert set(statuses(scene.victim.raw(GET * count + LAST))) == {200}
+    assert len(statuses(scene.victim.raw(CHUNKED + b"\r\n" + GET * count))) <= 1  # what comes behind it may undo it
 
 
 def expressions(scene: Scene) -> None:
@@ -130,7 +130,8 @@ def moments(scene: Scene) -> None:
         lease |= {"acquireTime": "9999-12-31T23:59:59.999999Z", "renewTime": "0001-01-01T00:00:00.000000Z"}
         leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
         scene.send("POST", leases, {"metadata": {"name": name}, "spec": lease})
-        scene.send("GET", f"{MAPS}?watch=1&timeoutSeconds={number if number <= 0 else 1}")
+        if number > 2**63:  # any other is a watch for so long
+            scene.send("GET", f"{MAPS}?watch=1&timeoutSeconds={number}", None, {400})
         job: dict[str, object] = {"template": {"spec": {"restartPolicy": "Never", "containers": containers}}}
         job |= {"ttlSecondsAfterFinished": number, "activeDeadlineSeconds": number, "backoffLimit": number}
         scene.send("POST", "/apis/batch/v1/namespaces/default/jobs", {"metadata": {"name": name}, "spec": job})
