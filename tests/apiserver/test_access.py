@@ -470,6 +470,7 @@ async def test_a_put_that_would_create_needs_the_right_to_create(server: Server)
     code, refused = await send(server, "PUT", path, lease, who=JANE)
     assert (code, "cannot create resource" in refused["message"]) == (403, True)
     assert (await send(server, "PUT", path, {**lease, "metadata": {"name": "other"}}))[0] == 400
-    assert (await send(server, "PUT", path, lease))[0] == 201
-    assert (await send(server, "PUT", path, lease, who=JANE))[0] == 200
+    code, made = await send(server, "PUT", path, lease)
+    assert code == 201
+    assert (await send(server, "PUT", path, made, who=JANE))[0] == 200
     assert (await send(server, "PUT", f"{MAPS}/a", {"metadata": {"name": "a"}}))[0] == 404
