@@ -28,12 +28,27 @@ from podfit.process.node_runtime import cgroup_layout
 from support.up import Up, manifest, resources, running, settled
 
 RESIZES = 4  # of each pod by each of two writers, so 20 and more are in flight
+PATIENCE = 90.0  # seconds for one resize while the API server is away
 LATEST = 60  # of the 80 resizes: the disturbance comes when so many or fewer were acknowledged
 
 
 class Storm:
-    def __init__(self, up: Up, *, seed: int, pods: int = 10) -> None:
+    """`node` is the kubelet's directory where that is not the cluster's. `stubborn` writers try each resize until the
+    API server, which may be away, has acknowledged it.
+    """
+
+    def __init__(
+        self,
+        up: Up,
+        *,
+        seed: int,
+        pods: int = 10,
+        each: int = RESIZES,
+        node: Path | None = None,
+        stubborn: bool = False,
+    ) -> None:
         self.up = up
+        self._node, self._each, self._stubborn = node or up.root, each, stubborn
         self.names = [f"p{number}" for number in range(pods)]
         self.resizes = 0
         self._random = random.Random(seed)
@@ -62,7 +77,7 @@ class Storm:
         return int(self.up.state()["pid"])
 
     def _containerd_pid(self) -> int:
-        return containerd_pid(self.up)
+        return containerd_pid(self._node)
 
     def check(self, when: str, *, seconds: float = 60) -> None:
         began = time.monotonic()
@@ -84,7 +99,7 @@ class Storm:
 
     def _kernel(self, pod: dict[str, Any]) -> tuple[int, int]:
         """Quota in microseconds and memory limit in bytes of the container's own cgroup and no other."""
-        layout = cgroup_layout(DataDir(self.up.root))
+        layout = cgroup_layout(DataDir(self._node))
         container = pod["status"]["containerStatuses"][0]["containerID"].rpartition("/")[2]
         path = layout.container(pod["metadata"]["uid"], "Guaranteed", container)
         values = detect(layout).cgroups.read_container(path)
@@ -105,14 +120,23 @@ class Storm:
         await client.close()
 
     async def _writer(self, client: Client, name: str) -> None:
-        for _ in range(RESIZES):
+        for _ in range(self._each):
             size = resources(f"{self._random.randrange(20, 60)}m", f"{self._random.randrange(16, 48)}Mi")
-            patch = {"spec": {"containers": [{"name": "app", "resources": size}]}}
-            pod = await client.patch(Pod, name, "default", patch, subresource="resize")
+            pod = await self._patch(client, name, {"spec": {"containers": [{"name": "app", "resources": size}]}})
             self.resizes += 1
             if self.resizes > self._enough:
                 self._reached.set()
             self._acknowledged[name] = max(self._acknowledged.get(name, 0), pod.metadata.generation)
+
+    async def _patch(self, client: Client, name: str, patch: dict[str, Any]) -> Pod:
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return await client.patch(Pod, name, "default", patch, subresource="resize")
+            except (ConnectionError, ApiError):
+                if not self._stubborn or time.monotonic() > end:
+                    raise
+            await asyncio.sleep(0.05)
 
 
 def wanted(desired: dict[str, Any]) -> tuple[int, int]:
@@ -125,9 +149,9 @@ def identity(pod: dict[str, Any]) -> tuple[str, str, int]:
     return pod["metadata"]["uid"], status["containerID"], status["restartCount"]
 
 
-def containerd_pid(up: Up) -> int:
+def containerd_pid(root: Path) -> int:
     """Of the containerd that runs on this data directory now; `up.json` may name one that was killed."""
-    config = str(up.root / "containerd" / "config.toml").encode()
+    config = str(root / "containerd" / "config.toml").encode()
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             program, *arguments = path.read_bytes().split(b"\0")
@@ -135,4 +159,4 @@ def containerd_pid(up: Up) -> int:
             continue
         if program.endswith(b"containerd") and config in arguments:
             return int(path.parent.name)
-    raise AssertionError(f"no containerd runs on {up.root}")
+    raise AssertionError(f"no containerd runs on {root}")

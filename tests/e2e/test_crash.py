@@ -91,7 +91,7 @@ def test_containerd_stands_still(cluster_dir: Up, figure: Figure) -> None:
 
 
 def _stand_still(up: Up, seconds: float) -> None:
-    pid = containerd_pid(up)
+    pid = containerd_pid(up.root)
     os.kill(pid, signal.SIGSTOP)
     try:
         time.sleep(seconds)
