@@ -110,8 +110,12 @@ def _pack(path: Path, members: list[tarfile.TarInfo]) -> None:
         tar.addfile(_member("index.json", size=len(index)), io.BytesIO(index))
         for member in members:
             assert tar.fileobj is not None
-            tar.fileobj.write(member.tobuf(tarfile.USTAR_FORMAT if len(member.linkname) < 90 else tarfile.GNU_FORMAT))
-            for _ in range(min(member.size, 512 * MIB) // MIB):
+            tar.fileobj.write(
+                member.tobuf(
+                    tarfile.USTAR_FORMAT if len(member.linkname) < 90 and member.size < 1 << 33 else tarfile.GNU_FORMAT
+                )
+            )
+            for _ in range(min(member.size, 256 * MIB) // MIB):
                 tar.fileobj.write(bytes(MIB))
 
 
