@@ -155,9 +155,7 @@ async def test_a_full_disk_stops_nobody_and_is_said(
         monkeypatch.setattr(made.log, "_append", full)
         for _ in range(3):
             assert b"gitVersion" in await made.ask("GET", "/version")
-            writing = made.log._writing
-            if writing is not None:
-                await writing
+            await made.log.supervisor.finish()
         said = [each.getMessage() for each in caplog.records if each.levelno >= logging.ERROR]
         assert len(said) == 1
         assert "No space left on device" in said[0]

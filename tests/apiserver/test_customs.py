@@ -13,6 +13,7 @@ from podfit.apiserver.custom.ending import release, remove_all
 from podfit.apiserver.custom.kinds import kept_as
 from podfit.apiserver.custom.table import CustomTable
 from podfit.apiserver.following import RETRY
+from podfit.net.supervisor import Supervisor
 from podfit.store.protocol import SlowWatcher, Store, Watch
 from support.clock import FakeClock
 from support.server import Server, document, running_server
@@ -112,11 +113,12 @@ async def test_looks_at_the_same_time_await_the_end_of_a_kind_once(server: Serve
     await send(server, "POST", DEFINITIONS, definition(), 201)
     await send(server, "POST", FOOS, HELD, 201)
     await send(server, "DELETE", f"{DEFINITIONS}/foos.example.com")
-    other = CustomTable(server.context)  # as another server has it
+    tasks = Supervisor("another server")
+    other = CustomTable(replace(server.context, supervisor=tasks))
     await asyncio.gather(other.refresh(), other.refresh(), other.refresh())
     ends = [each for each in asyncio.all_tasks() if each.get_name() == "end of foos.example.com"]
     assert len(ends) == 2, "one of each server"
-    await other.stop()
+    await tasks.stop()
     assert sum(each.done() for each in ends) == 1
 
 
@@ -158,7 +160,6 @@ async def test_the_end_of_a_kind_is_awaited_anew_when_the_store_fails(tmp_path: 
         assert store.watched == 1
         await clock.advance(RETRY)
         assert store.watched == 2
-        await other.stop()
 
 
 class Failing:

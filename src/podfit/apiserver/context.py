@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -17,6 +18,7 @@ from podfit.apiserver.listed import Lists
 from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
 from podfit.decide.services import ServiceRanges
+from podfit.net.supervisor import Supervisor
 from podfit.net.wire import Handler, Identity, Request, Response
 from podfit.store.protocol import Store
 
@@ -47,6 +49,8 @@ class Context:
     lists: Lists = field(default_factory=Lists)
     ranges: ServiceRanges = ServiceRanges()  # noqa: RUF009  (frozen)
     in_flight: InFlight = field(default_factory=InFlight)
+    supervisor: Supervisor = field(default_factory=partial(Supervisor, "API server"))
+    """Owns what runs beside the requests; whoever composes the server watches it."""
     _derived: dict[Any, tuple[tuple[int, ...], Any]] = field(default_factory=dict, init=False, compare=False)
 
     async def find(self, kind: type[T], name: str, namespace: str = "") -> T | None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from podfit.net.inline import InlineExecutor
+from podfit.net.supervisor import Supervisor
 from podfit.store.encrypted import ENCRYPTED, EncryptedStore, Rule
 from podfit.store.etcd.options import PREFIX, EtcdOptions
 from podfit.store.memory import memory_store
@@ -37,10 +38,16 @@ def passing_store() -> Store:
     return memory_store(InlineExecutor)
 
 
-async def etcd_store(options: EtcdOptions, rules: Sequence[Rule] = ()) -> Store:
-    """Open the store on etcd, with upstream's prefix unless the options say another. Raises StoreError."""
+async def etcd_store(options: EtcdOptions, rules: Sequence[Rule] = (), *, watcher: Supervisor | None = None) -> Store:
+    """Open the store on etcd, with upstream's prefix unless the options say another. Raises StoreError.
+
+    `watcher` hears when the store breaks.
+    """
     try:
         from podfit.store.etcd.opening import etcd_store as open_etcd
     except ImportError as error:
         raise StoreError(f"etcd needs gRPC: pip install 'podfit[node]' ({error})") from error
-    return EncryptedStore(await open_etcd(options, root=f"{PREFIX}/"), rules)
+    store = await open_etcd(options, root=f"{PREFIX}/")
+    if watcher is not None:
+        watcher.watch(store.supervisor)
+    return EncryptedStore(store, rules)

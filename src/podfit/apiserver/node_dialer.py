@@ -22,6 +22,7 @@ from podfit.decide.certificates import NODE, NODE_SERVING, is_undecided
 from podfit.decide.node_addresses import is_reachable
 from podfit.net.http_client import HttpsClient
 from podfit.net.reach import READ_SECONDS
+from podfit.net.supervisor import Supervisor
 from podfit.net.wire import Handler, Request, Response
 
 PREFERRED = ("InternalIP", "ExternalIP")
@@ -43,14 +44,15 @@ class NodeDialer:
         self._context = context
         self._tls = tls_of(Trusted(bundle), proof)
         self._clients: dict[str, _Connected] = {}
-        self._closing: set[asyncio.Task[None]] = set()
+        self._closing = Supervisor("connections to nodes")
+        context.supervisor.watch(self._closing)
 
     def __call__(self, name: str) -> Handler:
         return partial(self._ask, name)
 
     async def close(self) -> None:
         clients, self._clients = list(self._clients.values()), {}
-        await asyncio.gather(*(each.client.close() for each in clients), *self._closing)
+        await asyncio.gather(*(each.client.close() for each in clients), self._closing.finish())
 
     async def _ask(self, name: str, request: Request) -> Response:
         """Raises ApiError 503 with the reason when the node does not answer."""
@@ -82,9 +84,7 @@ class NodeDialer:
         return known.client
 
     def _let_go(self, connected: _Connected) -> None:
-        task = asyncio.create_task(connected.client.close())
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
+        self._closing.begin(connected.client.close(), name=f"close connections to {connected.server}")
 
     async def _waiting(self, name: str) -> str:
         """That the kubelet's serving certificate waits for approval, when it does."""

@@ -6,7 +6,6 @@ It knows nothing of sockets: `cluster` puts an HTTPS server in front of it, and 
 handler directly.
 """
 
-import asyncio
 import logging
 from itertools import chain
 from pathlib import Path
@@ -68,6 +67,8 @@ class ApiServer:
     ) -> None:
         self.address = address
         self._audit = audit
+        if audit is not None:
+            context.supervisor.watch(audit.supervisor)
         self._context = context
         self._tokens = ServiceAccountTokens(context, signing_key)
         self._readers = TokenReaders((self._tokens, BootstrapTokens(context)))
@@ -79,9 +80,16 @@ class ApiServer:
         self._front_proxy, self._shared = front_proxy, shared
         self._servers: Servers | None = None
         self._aggregation = Aggregation(context, lambda: self._customs.all, self._backends, front_proxy)
-        self._cleaning: asyncio.Task[None] | None = None
         self.metrics = metrics or Metrics()
-        self._pages = Pages(context.store, self._tokens, self._customs, self._aggregation, self.metrics, context.clock)
+        self._pages = Pages(
+            context.store,
+            self._tokens,
+            self._customs,
+            self._aggregation,
+            self.metrics,
+            context.clock,
+            context.supervisor,
+        )
         self._seats = Seats(context.clock)
         self._requests = RequestMetrics()
         self.ready = False
@@ -97,7 +105,7 @@ class ApiServer:
         await self._customs.start()
         await self._aggregation.start()
         self._requests.declare(self.metrics, self._seats)
-        self._cleaning = asyncio.create_task(self._janitor.run())
+        self._context.supervisor.run(self._janitor.run(), name="janitor")
         self.ready = True
 
     async def publish(self, address: str) -> None:
@@ -124,11 +132,7 @@ class ApiServer:
     async def stop(self) -> None:
         self.ready = False
         await self.withdraw()
-        if self._cleaning is not None:
-            self._cleaning.cancel()
-            await asyncio.gather(self._cleaning, return_exceptions=True)
-        await self._aggregation.stop()
-        await self._customs.stop()
+        await self._context.supervisor.stop()
         if self._loaded is not None:
             await self._loaded.close()
         if self._reached is not None:

@@ -58,6 +58,7 @@ async def obtain(
     finally:
         timer.cancel()
         waited.cancel()
+        await asyncio.gather(waited, return_exceptions=True)
 
 
 def _cancel(task: asyncio.Future[bytes]) -> None:

@@ -22,6 +22,7 @@ from podfit.controllers.base import Controller
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.decide.volumes import PROTECTION, claim_in_use, volume_in_use
+from podfit.net.supervisor import Supervisor
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +38,7 @@ class VolumeProtection(Controller[Key]):
         self._client, self._clock = client, clock
         self._finalizer = PROTECTION[kind]
         self._objects: Informer[Any] = Informer(client, kind, clock=clock)
+        self._supervisor = Supervisor("users of claims")
         self._following: dict[Key, asyncio.Task[None]] = {}
         super().__init__(clock, self._objects)
         self._objects.add_handler(
@@ -44,13 +46,13 @@ class VolumeProtection(Controller[Key]):
         )
 
     async def run(self) -> None:
+        """Work until cancelled."""
         try:
-            await super().run()
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._supervisor.failure())
+                await super().run()
         finally:
-            tasks = list(self._following.values())
-            for each in tasks:
-                each.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await self._supervisor.stop()
 
     def _seen(self, obj: Any) -> None:
         meta = obj.metadata
@@ -81,7 +83,7 @@ class VolumeProtection(Controller[Key]):
         self._leave(_key(obj))
         if users:
             following = self._follow(obj, users, pods.resource_version)
-            self._following[_key(obj)] = asyncio.create_task(following, name=f"users of {obj.metadata.name}")
+            self._following[_key(obj)] = self._supervisor.begin(following, name=f"users of {obj.metadata.name}")
         return bool(users)
 
     async def _follow(self, claim: PersistentVolumeClaim, users: set[str], version: str) -> None:

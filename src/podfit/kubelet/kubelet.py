@@ -62,6 +62,7 @@ from podfit.kubelet.volumes.tokens import TokenSource
 from podfit.kubelet.writer import DiskWriter, Threads
 from podfit.net.files import write_whole
 from podfit.net.metrics import Metrics
+from podfit.net.supervisor import Supervisor
 
 log = logging.getLogger(__name__)
 
@@ -89,6 +90,7 @@ class Kubelet:
         observe: Observe = observe_nothing,
     ) -> None:
         self._config, self._clock, self._machine = config, clock, machine
+        self._supervisor = Supervisor(f"kubelet {config.name}")
         self._runtime = runtime
         precedence = Precedence(clock)
         self._recorder = EventRecorder(
@@ -197,17 +199,17 @@ class Kubelet:
             pods=self._shown,
             metrics=self.metrics,
             clock=clock,
-            healthy=lambda: self._watch.healthy and not self._broken,
+            healthy=lambda: self._watch.healthy and self._supervisor.broken is None,
             usage=UsageMetrics(runtime, cgroups, pods=self._pods.pods, clock=clock, simulated=config.simulated),
             configuration=lambda: configuration(config, machine),
         )
-        self._tasks: list[asyncio.Task[None]] = []
-        self._broken = False
 
     async def start(self) -> None:
         """Returns when the node is registered and every pod that was placed on it before has its worker."""
         self._config.root.mkdir(parents=True, exist_ok=True)
         self._config.root.chmod(0o750)
+        for component in (self._pods, self._allocation, *self._checkpoints):
+            self._supervisor.watch(component.supervisor)
         self._guard.recover()
         self._actuator.refresh_tiers(())
         await self._pool.recover()
@@ -235,10 +237,8 @@ class Kubelet:
         if stop_pods:
             await self.shut_down()
         await asyncio.sleep(0)  # a job that has not begun yet could not be ended
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._allocation.close()
+        await self._supervisor.stop()
+        await self._allocation.close()
         for checkpoint in self._checkpoints:
             await checkpoint.close()
         await self._puller.close()
@@ -285,15 +285,9 @@ class Kubelet:
         self._pods.wake_all()
 
     def _run(self, **jobs: Coroutine[Any, Any, None]) -> None:
-        self._tasks += [asyncio.create_task(self._kept(name, job), name=name) for name, job in jobs.items()]
-
-    async def _kept(self, name: str, job: Coroutine[Any, Any, None]) -> None:
         """A job ends with the kubelet. One that fails takes the node's health with it."""
-        try:
-            await job
-        except Exception:
-            self._broken = True
-            log.exception("kubelet job failed node=%s job=%s", self._config.name, name)
+        for name, job in jobs.items():
+            self._supervisor.run(job, name=name)
 
     async def _housekeeping(self) -> None:
         while True:

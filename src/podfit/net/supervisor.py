@@ -20,35 +20,48 @@ class EndedUnexpectedly(RuntimeError):
 
 
 class Supervisor:
+    """The owner of the tasks of one object; `name` is for messages."""
+
     def __init__(self, name: str) -> None:
         self.name = name
+        self.broken: BaseException | None = None
+        """What failed first."""
         self._tasks: dict[asyncio.Task[Any], bool] = {}  # whether it may end by itself
-        self._broken: BaseException | None = None
+        self._watchers: list[Supervisor] = []
         self._waiting: set[asyncio.Future[None]] = set()
 
     def run(self, work: Coroutine[Any, Any, object], *, name: str = "") -> asyncio.Task[object]:
         """Run what lasts until `stop`; that it ends, or raises, is a failure. Without a name it has the function's."""
-        return self._make(work, name or getattr(work, "__qualname__", ""), may_end=False)
+        return self._watched(work, name or getattr(work, "__qualname__", ""), may_end=False)
 
     def begin(self, work: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:
         """Run what may end; that it raises is a failure. Whoever cancels the task has ended it."""
-        return self._make(work, name, may_end=True)
+        return self._watched(work, name, may_end=True)
+
+    def hold(self, work: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:
+        """Run what callers wait for: what it returns or raises is theirs to hear."""
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        self._tasks[task] = True
+        task.add_done_callback(self._forget)
+        return task
 
     def watch(self, component: "Supervisor") -> None:
         """A failure of the component is one of ours. Its tasks stay its own."""
-        self.run(component.failure(), name=component.name)
+        component._watchers.append(self)
+        if component.broken is not None:
+            self._fail(component.broken)
 
     async def failure(self) -> None:
         """Waits; raises what broke first."""
-        if self._broken is None:
+        if self.broken is None:
             told = asyncio.get_running_loop().create_future()
             self._waiting.add(told)
             try:
                 await told
             finally:
                 self._waiting.discard(told)
-        assert self._broken is not None
-        raise self._broken
+        assert self.broken is not None
+        raise self.broken
 
     async def stop(self) -> None:
         """Cancel everything, and return when it has ended. What fails from now on is no failure."""
@@ -56,14 +69,26 @@ class Supervisor:
             for task in tasks:
                 del self._tasks[task]
                 task.remove_done_callback(self._ended)
+                task.remove_done_callback(self._forget)
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _make(self, work: Coroutine[Any, Any, T], name: str, *, may_end: bool) -> asyncio.Task[T]:
+    async def finish(self) -> None:
+        """Return when all that may end has ended."""
+        while tasks := [task for task, may_end in self._tasks.items() if may_end and not task.done()]:
+            await asyncio.wait(tasks)
+
+    def _watched(self, work: Coroutine[Any, Any, T], name: str, *, may_end: bool) -> asyncio.Task[T]:
         task = asyncio.get_running_loop().create_task(work, name=name)
         self._tasks[task] = may_end
         task.add_done_callback(self._ended)
         return task
+
+    def _forget(self, task: asyncio.Task[Any]) -> None:
+        """Those who waited for it may all be gone: then nobody asks how it went."""
+        del self._tasks[task]
+        if not task.cancelled():
+            task.exception()
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         may_end = self._tasks.pop(task)
@@ -73,9 +98,15 @@ class Supervisor:
         if error is None and may_end:
             return
         error = error or EndedUnexpectedly(f"{task.get_name()} ended by itself")
-        log.error("failed task=%s of=%s error=%s", task.get_name(), self.name, error)
-        if self._broken is None:
-            self._broken = error
-            for told in self._waiting:
-                if not told.done():
-                    told.set_result(None)
+        log.error("task failed task=%s owner=%s error=%s", task.get_name(), self.name, error, exc_info=error)
+        self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        if self.broken is not None:
+            return
+        self.broken = error
+        for told in self._waiting:
+            if not told.done():
+                told.set_result(None)
+        for watcher in self._watchers:
+            watcher._fail(error)

@@ -105,7 +105,15 @@ class ApiServerComponent:
         self._closing.push_async_callback(store.close)
         remains.complete(options.data, setup)
         api = ApiServer(
-            Context(store, clock, options.gates, self._nodes(store, authority), options.legacy, ranges=options.ranges),
+            Context(
+                store,
+                clock,
+                options.gates,
+                self._nodes(store, authority),
+                options.legacy,
+                ranges=options.ranges,
+                supervisor=self.supervisor,
+            ),
             signing_key=signing_key,
             metrics=self.metrics,
             audit=open_audit(options.audit, clock),
@@ -136,7 +144,7 @@ class ApiServerComponent:
         await self._closing.aclose()
 
     def _nodes(self, store: Store, authority: Authority) -> NodeConnection:
-        context = Context(store, self._clock, self._options.gates, unreached)
+        context = Context(store, self._clock, self._options.gates, unreached, supervisor=self.supervisor)
         nodes = NodeConnections(context, authority, local=self._local_node)
         self._closing.push_async_callback(nodes.close)
         return nodes
@@ -156,7 +164,7 @@ class ApiServerComponent:
         try:
             if options.etcd is None:
                 return embedded_store(options.data.store, rules, make=make)
-            return await etcd_store(options.etcd, rules)
+            return await etcd_store(options.etcd, rules, watcher=self.supervisor)
         except StoreError as error:
             if options.etcd is None:
                 raise remains.unopened(options.data, error) from error

@@ -96,8 +96,8 @@ class Cluster:
         self._record(ready=False)
         announce(f"podfit {__version__}: Kubernetes API 1.36")
         prepared = _prepared(choice, options, clock)
-        run = self._supervisor.begin
-        self._backends = run(self._made(choice, prepared), name="runtime of the nodes")
+        hold = self._supervisor.hold
+        self._backends = hold(self._made(choice, prepared), name="runtime of the nodes")
         access = await self._api.start()
         self._supervisor.watch(self._api.supervisor)
         keep(options.data, access)
@@ -107,8 +107,8 @@ class Cluster:
             announce(f"            for others {self._api.advertised}, listening on {listens}")
         self._serving.set()
         await asyncio.sleep(0)  # the nodes' imports come first
-        loops = run(self._control_loops(), name="start of the controllers")
-        published = run(asyncio.to_thread(publish, access, options.api.kubeconfig), name="kubeconfig")
+        loops = hold(self._control_loops(), name="start of the controllers")
+        published = hold(asyncio.to_thread(publish, access, options.api.kubeconfig), name="kubeconfig")
         try:
             await self._nodes(choice, await asyncio.shield(self._backends), announce)
             await loops

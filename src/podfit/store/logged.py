@@ -17,6 +17,7 @@ from typing import ParamSpec, Protocol, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from podfit.net.supervisor import Supervisor
 from podfit.store.batch import Batch, Write, decide
 from podfit.store.hub import Hub, HubWatch
 from podfit.store.index import Index
@@ -102,6 +103,7 @@ class LoggedStore:
         self._idle = asyncio.Event()  # no batch under way or about to be
         self._idle.set()
         self._closed = False
+        self._tasks = Supervisor("store")
         self._retrying: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
         self._writer = executor(1, "store-write")
@@ -127,7 +129,7 @@ class LoggedStore:
         if not self.problem or self._closed:
             return
         if self._retrying is None or self._retrying.done():
-            self._retrying = asyncio.create_task(self._retry())
+            self._retrying = self._tasks.hold(self._retry(), name="try to write")
         await asyncio.shield(self._retrying)
 
     async def _retry(self) -> None:
@@ -257,7 +259,7 @@ class LoggedStore:
         self._check_open()
         if self._log.full and not freeing:
             if self._log.room() and (self._retrying is None or self._retrying.done()):
-                self._retrying = asyncio.create_task(self._retry())
+                self._retrying = self._tasks.hold(self._retry(), name="try to write")
             raise StoreUnavailable(f"not stored: {self.problem}")
         key.encode()  # a lone surrogate would fail the whole batch that it joins
         write = Write(key, value, expected, freeing, self._loop.create_future(), along)

@@ -107,7 +107,7 @@ async def _play(folder: Path, steps: list[tuple[str, int, int | None]]) -> None:
     if free := CAPACITY - taken:
         await world.add(free, None)
         assert world.promised() == CAPACITY, "nobody keeps room any more"
-    world.node.manager.close()
+    await world.node.manager.close()
 
 
 @given(STEPS)

@@ -84,7 +84,8 @@ async def test_after_a_gap_watchers_are_told_and_begin_anew(etcd_url: str, monke
     gate = asyncio.Event()
 
     async def held(member: StoreMember) -> str:
-        if asyncio.current_task() is store._tasks[0]:
+        task = asyncio.current_task()
+        if task is not None and task.get_name() == "events of etcd":
             await gate.wait()
         return await connect(member)
 

@@ -18,11 +18,11 @@ KINDS = (Service, EndpointSlice, Endpoints, Pod)
 
 
 class Neighbours:
-    """`moved` is called with a namespace in which something was written; `stop` ends it."""
+    """`moved` is called with a namespace in which something was written."""
 
     def __init__(self, context: Context, moved: Callable[[str], Awaitable[None]]) -> None:
         self._context, self._moved = context, moved
-        self._tasks: dict[str, list[asyncio.Task[None]]] = {}
+        self._tasks: dict[str, list[asyncio.Task[object]]] = {}
 
     def follow(self, namespaces: set[str]) -> None:
         """These, and no others, from now on."""
@@ -31,13 +31,6 @@ class Neighbours:
                 task.cancel()
         for new in namespaces - self._tasks.keys():
             after, look = self._context.store.revision, partial(self._moved, new)
-            self._tasks[new] = [
-                asyncio.create_task(follow(self._context, info_for(kind), look, after=after, namespace=new))
-                for kind in KINDS
-            ]
-
-    async def stop(self) -> None:
-        tasks = [task for each in self._tasks.values() for task in each]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+            following = (follow(self._context, info_for(kind), look, after=after, namespace=new) for kind in KINDS)
+            run = self._context.supervisor.run
+            self._tasks[new] = [run(each, name=f"neighbours in {new}") for each in following]

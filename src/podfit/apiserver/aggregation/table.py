@@ -54,21 +54,14 @@ class Aggregation:
         self._remote: dict[str, APIService] = {}
         self._lists: dict[str, pages.Listed] = {}
         self._places: dict[str, Reached | Unreached | None] = {}
-        self._tasks: list[asyncio.Task[None]] = []
         self._lock = asyncio.Lock()
 
     async def start(self) -> None:
         revision = self._context.store.revision
         await self.refresh()
         following = follow(self._context, self._info, self.refresh, after=revision)
-        self._tasks = [asyncio.create_task(following), asyncio.create_task(self._repeat())]
-
-    async def stop(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        if "_neighbours" in vars(self):
-            await self._neighbours.stop()
+        self._context.supervisor.run(following, name="table of APIServices")
+        self._context.supervisor.run(self._repeat(), name="availability of APIServices")
 
     @cached_property
     def _remotes(self) -> "Remotes":

@@ -16,6 +16,7 @@ import msgspec
 
 from podfit.api.audit import AuditPolicy
 from podfit.core.clock import Clock
+from podfit.net.supervisor import Supervisor
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +35,8 @@ class AuditLog:
         self._size = 0
         self._failing = False
         self._writer = ThreadPoolExecutor(1, "audit-log")
-        self._writing: asyncio.Future[None] | None = None
+        self.supervisor = Supervisor("audit log")
+        self._writing = False
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._append([])
 
@@ -45,13 +47,13 @@ class AuditLog:
             return
         self._waiting.append(line)
         self._size += len(line)
-        if self._writing is None:
-            self._writing = asyncio.ensure_future(self._write())
+        if not self._writing:
+            self._writing = True
+            self.supervisor.begin(self._write(), name="audit log")
 
     async def close(self) -> None:
         """Write what waits."""
-        if self._writing is not None:
-            await self._writing
+        await self.supervisor.finish()
         self._writer.shutdown()
 
     async def _write(self) -> None:
@@ -63,7 +65,7 @@ class AuditLog:
                 self._failed(len(lines), error)
             else:
                 self._recovered()
-        self._writing = None
+        self._writing = False
 
     def _append(self, lines: list[bytes]) -> None:
         handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, MODE)

@@ -33,7 +33,7 @@ Infos = tuple[ResourceInfo, ...]
 
 
 class CustomTable:
-    """`start` before the first request, `stop` after the last."""
+    """`start` before the first request; what it started ends with the supervisor of the context."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -43,7 +43,6 @@ class CustomTable:
         self._views: dict[CustomInfo, VersionedStore] = {}
         self._going: set[tuple[str, str]] = set()  # group and resource of definitions that are being deleted
         self._lock, self._ending = asyncio.Lock(), asyncio.Lock()
-        self._following: asyncio.Task[None] | None = None
         self._leaving: dict[str, asyncio.Task[None]] = {}
         self.all: Infos = resources()
         """Every kind that is served, built-in ones first."""
@@ -51,13 +50,8 @@ class CustomTable:
     async def start(self) -> None:
         revision = self._context.store.revision
         await self.refresh()
-        self._following = asyncio.create_task(follow(self._context, self._info, self.refresh, after=revision))
-
-    async def stop(self) -> None:
-        tasks = [*self._leaving.values(), *([self._following] if self._following else [])]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        following = follow(self._context, self._info, self.refresh, after=revision)
+        self._context.supervisor.run(following, name="table of custom resources")
 
     def find(self, group: str, version: str, resource: str) -> CustomInfo | None:
         return self._served.get((group, version, resource))
@@ -112,7 +106,7 @@ class CustomTable:
                 return
             if info is not None and await remove_all(self._context, definition, info):
                 waiting = self._wait(definition, info)
-                self._leaving[name] = asyncio.create_task(waiting, name=f"end of {name}")
+                self._leaving[name] = self._context.supervisor.begin(waiting, name=f"end of {name}")
             else:
                 await self._release(definition)
 

@@ -31,12 +31,12 @@ class Servers:
         self._beats = 0
         self._renewed = 0.0
         self._sightings: dict[str, Sighting] = {}
-        self._task: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[object] | None = None
 
     async def begin(self) -> None:
         await self._renew()
         await self._look()
-        self._task = asyncio.create_task(self._run())
+        self._task = self._context.supervisor.run(self._run(), name="the other servers")
 
     async def end(self) -> None:
         """This server leaves at once."""

@@ -18,6 +18,7 @@ from podfit.apiserver.pages.writes import Writes
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError, method_not_allowed
 from podfit.net.metrics import CONTENT_TYPE, Metrics
+from podfit.net.supervisor import Supervisor
 from podfit.net.wire import Request, Response
 from podfit.store.protocol import Store
 
@@ -33,8 +34,9 @@ class Pages:
         aggregation: Aggregation,
         metrics: Metrics,
         clock: Clock,
+        supervisor: Supervisor,
     ) -> None:
-        self._writes = Writes(store, clock)
+        self._writes = Writes(store, clock, supervisor)
         self._store, self._tokens, self._metrics = store, tokens, metrics
         self._customs, self._aggregation = customs, aggregation
 

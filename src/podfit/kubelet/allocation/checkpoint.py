@@ -20,6 +20,7 @@ from podfit.kubelet.allocation.disk import Disk, Write, journal_of
 from podfit.kubelet.allocation.form import Damaged, Texter, Texts
 from podfit.kubelet.writer import DiskWriter, Hung
 from podfit.net.files import write_atomic
+from podfit.net.supervisor import Supervisor
 
 log = logging.getLogger(__name__)
 
@@ -60,10 +61,9 @@ class Checkpoint:
         self._waiting: dict[str, PodResources] = {}
         self._writing: Set[str] = frozenset()  # the pods whose change is, or may be, on its way to the disk
         self._next: asyncio.Task[None] | None = None
-        self._flushes: set[asyncio.Task[None]] = set()
         self._busy = asyncio.Lock()
         self._timer: Timer | None = None
-        self._folding: asyncio.Task[None] | None = None
+        self.supervisor = Supervisor(path.name)
 
     def _read(self) -> dict[str, PodResources]:
         """A missing file is an empty one. A damaged one is put aside under a new name and is never a reason to stop."""
@@ -105,9 +105,7 @@ class Checkpoint:
             return
         self._waiting.update(changes)
         if self._next is None:
-            self._next = asyncio.create_task(self._flush(), name=f"write {self.path.name}")
-            self._flushes.add(self._next)
-            self._next.add_done_callback(self._flushed)
+            self._next = self.supervisor.hold(self._flush(), name=f"write {self.path.name}")
         await asyncio.shield(self._next)
 
     async def catch_up(self) -> None:
@@ -132,16 +130,8 @@ class Checkpoint:
         """Leave a file that holds everything by itself, if that can be written."""
         if self._timer is not None:
             self._timer.cancel()
-        if self._folding is not None:
-            await self._folding
-        await asyncio.gather(*self._flushes, return_exceptions=True)
+        await self.supervisor.finish()
         await self._fold(prepare=False)
-
-    def _flushed(self, flush: asyncio.Task[None]) -> None:
-        """Those who waited for it may all be gone: then nobody asks how it went."""
-        self._flushes.discard(flush)
-        if not flush.cancelled():
-            flush.exception()
 
     async def _flush(self) -> None:
         async with self._busy:
@@ -190,7 +180,7 @@ class Checkpoint:
     def _on_timer(self) -> None:
         self._timer = None
         folding = self._fold(prepare=True)
-        self._folding = asyncio.get_running_loop().create_task(folding, name=f"fold {self.path.name}")
+        self.supervisor.begin(folding, name=f"fold {self.path.name}")
 
     async def _fold(self, *, prepare: bool) -> None:
         async with self._busy:

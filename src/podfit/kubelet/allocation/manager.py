@@ -8,8 +8,8 @@ the step is taken again without allocating anything.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from typing import TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -30,6 +30,7 @@ from podfit.kubelet.allocation.checkpoint import Checkpoint, CheckpointError
 from podfit.kubelet.allocation.metrics import ResizeMetrics, SizeMetrics
 from podfit.kubelet.managers.manager import ResourceManagers
 from podfit.net.metrics import Metrics
+from podfit.net.supervisor import Supervisor
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +73,7 @@ class AllocationManager:
         self._incoming: dict[str, Pod] = {}
         self._stepping = asyncio.Lock()
         self._timer: Timer | None = None
-        self._retries: set[asyncio.Task[None]] = set()
+        self.supervisor = Supervisor("allocation")
 
     # ------------------------------------------------------------------ what workers ask
 
@@ -165,22 +166,21 @@ class AllocationManager:
 
     def retry_soon(self, trigger: str) -> None:
         """The same, without waiting for it."""
-        self._soon(self.retry(trigger), f"retry resizes: {trigger}")
+        self.supervisor.begin(self.retry(trigger), name=f"retry resizes: {trigger}")
 
     def disk_answers(self) -> None:
         """What was given up while the disk did not answer is done, without waiting for it."""
-        self._soon(self._done_again(), "write what the disk did not take")
+        self.supervisor.begin(self._done_again(), name="write what the disk did not take")
 
     async def _done_again(self) -> None:
         async with self._stepping:
             await self._catch_up(self._managers.flush, self._allocated.catch_up, self._actuated.catch_up)
             await self._take(on.Retry("periodic_retry"))
 
-    def close(self) -> None:
+    async def close(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        for task in self._retries:
-            task.cancel()
+        await self.supervisor.stop()
 
     # ------------------------------------------------------------------ inside
 
@@ -245,19 +245,9 @@ class AllocationManager:
             self._timer.cancel()
         self._timer = self._clock.call_later(seconds, lambda: self.retry_soon("periodic_retry"))
 
-    def _soon(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        task = asyncio.get_running_loop().create_task(work, name=name)
-        self._retries.add(task)
-        task.add_done_callback(self._retried)
-
     async def _catch_up(self, *writings: Callable[[], Awaitable[None]]) -> None:
         for write in writings:
             try:
                 await write()
             except CheckpointError as error:
                 log.warning("not saved, the next change tries again error=%s", error)
-
-    def _retried(self, retry: asyncio.Task[None]) -> None:
-        self._retries.discard(retry)
-        if not retry.cancelled() and (error := retry.exception()) is not None:
-            log.error("%s failed", retry.get_name(), exc_info=error)

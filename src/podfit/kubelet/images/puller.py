@@ -19,6 +19,7 @@ from podfit.kubelet.pods.backoff import CrashBackoff
 from podfit.kubelet.pods.labels import PodRef
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Images
+from podfit.net.supervisor import Supervisor
 
 Tell = Callable[[str, str, str], None]
 """Type, reason and message of an event about the container."""
@@ -46,6 +47,7 @@ class Puller:
         self._retry = retry
         self._backoff = CrashBackoff()
         self._failures: dict[tuple[str, str], _Failure] = {}
+        self._supervisor = Supervisor("image pulls")
         self._pulls: dict[str, asyncio.Task[str]] = {}
 
     async def ensure(self, pod: PodRef, container: Container, tell: Tell) -> str:
@@ -103,15 +105,13 @@ class Puller:
         """One pull of an image at a time, which outlives a pod that no longer wants it."""
         task = self._pulls.get(image)
         if task is None:
-            task = asyncio.create_task(self._images.pull_image(image), name=f"pull {image}")
+            task = self._supervisor.hold(self._images.pull_image(image), name=f"pull {image}")
             self._pulls[image] = task
             task.add_done_callback(lambda done: self._pulls.pop(image, None))
         return await asyncio.shield(task)
 
     async def close(self) -> None:
-        for task in tuple(self._pulls.values()):
-            task.cancel()
-        await asyncio.gather(*self._pulls.values(), return_exceptions=True)
+        await self._supervisor.stop()
 
     def _refusal(self, reason: str, text: str, tell: Tell) -> ImageError:
         tell("Warning", "Failed", f"Error: {reason}")

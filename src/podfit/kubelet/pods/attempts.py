@@ -17,6 +17,7 @@ import msgspec
 from podfit.decide.attempts import Mark, Note, Verdict, after_crash, after_stop, verdict
 from podfit.kubelet.writer import DiskWriter
 from podfit.net.files import write_atomic
+from podfit.net.supervisor import Supervisor
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +39,7 @@ class Attempts:
         self._notes: dict[str, Note] = {}
         self._unwritten: list[_Record] = []
         self._stale = False  # records were lost on their way: the file is written whole
+        self.supervisor = Supervisor("unfinished pods")
         self._saving: asyncio.Task[None] | None = None
 
     async def recover(self) -> None:
@@ -76,12 +78,11 @@ class Attempts:
         if self._notes.pop(uid, None) is not None:
             self._unwritten.append(_Record(uid))
             if self._saving is None or self._saving.done():
-                self._saving = asyncio.create_task(self._save_all(), name="write unfinished_pods")
+                self._saving = self.supervisor.begin(self._save_all(), name="write unfinished_pods")
 
     async def close(self) -> None:
         """The kubelet was told to stop."""
-        if self._saving is not None:
-            await self._saving
+        await self.supervisor.finish()
         if self._file.is_open:
             self._notes = after_stop(self._notes)
             await self._write(partial(self._file.rewrite, dict(self._notes)))

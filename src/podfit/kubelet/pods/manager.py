@@ -32,6 +32,7 @@ from podfit.kubelet.pods.worker import PodWorker
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.static.annotations import from_api, is_mirror
 from podfit.kubelet.static.successors import Successors
+from podfit.net.supervisor import Supervisor
 
 log = logging.getLogger(__name__)
 
@@ -45,12 +46,13 @@ class PodManager:
         self._informer = informer
         self._inbox: asyncio.Queue[News] = asyncio.Queue()
         self._workers: dict[str, PodWorker] = {}
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self.supervisor = Supervisor("pod workers")
+        self.supervisor.watch(attempts.supervisor)
         self._held: dict[str, Pod] = {}  # neither admitted nor rejected: to be added again
         self._saves: dict[str, Timer] = {}  # of those that are held because nothing could be saved
         self._doomed: set[str] = set()
         self._successors = Successors()
-        self._trials = Trials(attempts, begin=lambda uid: self._inbox.put_nowait(Try(uid)))
+        self._trials = Trials(attempts, begin=lambda uid: self._inbox.put_nowait(Try(uid)), supervisor=self.supervisor)
         self._mirrors: dict[str, Pod] = {}
         self.ready = asyncio.Event()
         informer.add_handler(
@@ -139,9 +141,7 @@ class PodManager:
         finally:
             for timer in self._saves.values():
                 timer.cancel()
-            for task in self._tasks.values():
-                task.cancel()
-            await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+            await self.supervisor.stop()
             await self._trials.close()
 
     def _waiting(self) -> list[News]:
@@ -247,7 +247,8 @@ class PodManager:
                 self._doomed.discard(uid)
                 worker.preempt()
             self._workers[uid] = worker
-            self._tasks[uid] = asyncio.create_task(self._live(tools, uid, worker, gate), name=f"worker {uid}")
+            self.supervisor.watch(worker.supervisor)
+            self.supervisor.begin(self._live(tools, uid, worker, gate), name=f"worker {uid}")
 
     def _hold(self, tools: Toolbox, pod: Pod, answer: Unsaved | Preempting) -> None:
         """The pod waits, and nobody else waits for it. Allocation wakes it when others have ended for it; nobody tells
@@ -284,7 +285,7 @@ class PodManager:
         await self.ready.wait()
         await gate.wait()
         await worker.run()
-        del self._workers[uid], self._tasks[uid]
+        del self._workers[uid]
         self._doomed.discard(uid)
         self._trials.forget(uid)
         await tools.allocation.remove([uid])

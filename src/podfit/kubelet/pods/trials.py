@@ -18,6 +18,7 @@ from podfit.kubelet.pods.attempts import Attempts
 from podfit.kubelet.pods.status_writer import StatusWriter
 from podfit.kubelet.pods.toolbox import Toolbox
 from podfit.kubelet.static.annotations import is_static
+from podfit.net.supervisor import Supervisor
 
 REASON = "SetAside"
 MESSAGE = (
@@ -30,8 +31,8 @@ TRIAL_SECONDS = 30.0  # who has not ended the kubelet by then is not what ends i
 class Trials:
     """`begin(uid)` is called when it is a pod's turn to be tried: the owner then calls `alone` and lets it go."""
 
-    def __init__(self, attempts: Attempts, begin: Callable[[str], None]) -> None:
-        self._attempts, self._begin = attempts, begin
+    def __init__(self, attempts: Attempts, begin: Callable[[str], None], supervisor: Supervisor) -> None:
+        self._attempts, self._begin, self._supervisor = attempts, begin, supervisor
         self._waiting: dict[str, str] = {}  # forms by uid, in the order in which they are tried
         self._aside: dict[str, str] = {}
         self._writers: dict[str, asyncio.Task[None]] = {}
@@ -122,11 +123,8 @@ class Trials:
         self._next()
 
     async def close(self) -> None:
-        for task in self._writers.values():
-            task.cancel()
         for timer in self._timers.values():
             timer.cancel()
-        await asyncio.gather(*self._writers.values(), return_exceptions=True)
         await self._attempts.close()
 
     def _next(self) -> None:
@@ -148,7 +146,7 @@ class Trials:
             return
         writer = StatusWriter(tools.client, pod, clock=tools.clock)
         writer.set(_status(pod))
-        self._writers[pod.metadata.uid] = asyncio.create_task(writer.run(), name=f"set aside {pod.metadata.uid}")
+        self._writers[pod.metadata.uid] = self._supervisor.begin(writer.run(), name=f"set aside {pod.metadata.uid}")
 
 
 def _status(pod: Pod) -> PodStatus:

@@ -31,6 +31,7 @@ from podfit.kubelet.static.annotations import is_static
 from podfit.kubelet.static.writer import MirrorWriter
 from podfit.kubelet.status.conditions import keeping_foreign
 from podfit.kubelet.status.inputs import Failure
+from podfit.net.supervisor import Supervisor
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +59,7 @@ class PodWorker:
         self._resized = False  # a resize was decided that no turn has begun with yet
         self._dirty.set()
         self._turn: asyncio.Task[float | None] | None = None
+        self.supervisor = Supervisor(f"pod {pod.metadata.name}")
         self._early: asyncio.Task[PodFacts] | None = None
         self._timer: Timer | None = None
         self._failures = Backoff(1.0, RETRY_SECONDS)
@@ -114,7 +116,7 @@ class PodWorker:
         """A turn will follow in a moment: ask the runtime already, if nobody is changing anything there."""
         if (self._turn is None or self._turn.done()) and not self._dirty.is_set() and not self._ending:
             self._forget_early()
-            self._early = asyncio.create_task(self._sync.look(self.pod), name=f"look {self.pod.metadata.name}")
+            self._early = self.supervisor.hold(self._sync.look(self.pod), name=f"look {self.pod.metadata.name}")
             self._early.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     def go_first(self) -> None:
@@ -127,7 +129,8 @@ class PodWorker:
         self._dirty.set()
 
     async def run(self) -> None:
-        writing = asyncio.create_task(self._writer.run(), name=f"status {self.pod.metadata.name}")
+        tasks = self.supervisor
+        tasks.run(self._writer.run(), name=f"status {self.pod.metadata.name}")
         try:
             while not (self._deleted and self._gone):
                 await self._dirty.wait()
@@ -138,15 +141,12 @@ class PodWorker:
             self._tools.precedence.end(self.pod.metadata.uid)
             self._forget_early()
             self._cancel_timer()
-            for task in (writing, self._turn):
-                if task is not None:
-                    task.cancel()
-            await asyncio.gather(writing, *([self._turn] if self._turn else []), return_exceptions=True)
+            await tasks.stop()
 
     async def _one_turn(self) -> None:
         self._cancel_timer()
         began = self._tools.clock.monotonic()
-        self._turn = asyncio.create_task(self._guarded(), name=f"pod {self.pod.metadata.name}")
+        self._turn = self.supervisor.hold(self._guarded(), name=f"pod {self.pod.metadata.name}")
         await asyncio.wait({self._turn})
         self._tried()
         if not self._resized:

@@ -15,6 +15,7 @@ from typing import Any
 import grpc
 import grpc.aio
 
+from podfit.net.supervisor import Supervisor
 from podfit.store.etcd import etcd_v3_pb2 as pb
 from podfit.store.etcd.feed import Feed
 from podfit.store.etcd.history import compacted_revision, history
@@ -57,8 +58,9 @@ class EtcdStore:
         self._compacting = asyncio.Lock()
         self._closed = False
         self._problem = ""
-        self._begun: set[asyncio.Task[Any]] = set()
-        self._tasks = [asyncio.create_task(self._feed.run()), asyncio.create_task(self._keep_up())]
+        self.supervisor = Supervisor("etcd")
+        self.supervisor.run(self._feed.run(), name="events of etcd")
+        self.supervisor.run(self._keep_up(), name="newest revision of etcd")
 
     @property
     def revision(self) -> int:
@@ -147,11 +149,9 @@ class EtcdStore:
         if self._closed:
             return
         self._closed = True
-        await asyncio.gather(*self._begun, return_exceptions=True)
+        await self.supervisor.finish()
         self._hub.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.supervisor.stop()
         await self._members.close()
 
     def _check_open(self) -> None:
@@ -184,10 +184,9 @@ class EtcdStore:
     ) -> Record:
         """Goes on when the caller is cancelled: what was sent cannot be called back."""
         self._check_open()
-        task = asyncio.create_task(self._written(key, value, expected, along))
-        self._begun.add(task)
-        task.add_done_callback(self._begun.discard)
-        return await asyncio.shield(task)
+        return await asyncio.shield(
+            self.supervisor.hold(self._written(key, value, expected, along), name=f"write {key}")
+        )
 
     async def _written(self, key: str, value: bytes | None, expected: int | None, along: Sequence[Companion]) -> Record:
         try:
