@@ -13,6 +13,7 @@ from podfit.api.registry import ResourceInfo, info_for
 from podfit.apiserver import stored
 from podfit.apiserver.admission.rounds import Rounds
 from podfit.apiserver.in_flight import InFlight
+from podfit.apiserver.judging import Judging
 from podfit.apiserver.legacy.options import OFF, Legacy
 from podfit.apiserver.listed import Lists
 from podfit.core.clock import Clock
@@ -21,6 +22,7 @@ from podfit.decide.services import ServiceRanges
 from podfit.net.supervisor import Supervisor
 from podfit.net.wire import Handler, Identity, Request, Response
 from podfit.store.protocol import Store
+from podfit.store.remembered import Remembered
 
 T = TypeVar("T", bound=Object)
 R = TypeVar("R")
@@ -49,6 +51,9 @@ class Context:
     lists: Lists = field(default_factory=Lists)
     ranges: ServiceRanges = ServiceRanges()  # noqa: RUF009  (frozen)
     in_flight: InFlight = field(default_factory=InFlight)
+    converted: Remembered = field(default_factory=Remembered)
+    """Stored values in the versions in which they were asked for."""
+    judging: Judging = field(default_factory=Judging)
     supervisor: Supervisor = field(default_factory=partial(Supervisor, "API server"))
     """Owns what runs beside the requests; whoever composes the server watches it."""
     _derived: dict[Any, tuple[tuple[int, ...], Any]] = field(default_factory=dict, init=False, compare=False)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from functools import cache
+from functools import cached_property
 from typing import TypeVar
 
 from podfit.core.errors import ApiError
@@ -15,19 +15,26 @@ MOST = 20_000_000
 """Units (`core.turns`) of one check: twice what the rules for an object may cost."""
 
 
-@cache
-def _beside() -> ThreadPoolExecutor:
-    """One at a time: what runs here takes turns with the loop, and every check of it ends by its own budget."""
-    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="judging")
+class Judging:
+    """Of one API server. Its thread takes turns with the loop, one check at a time, and every check ends by its own
+    budget."""
 
+    @cached_property
+    def _beside(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(max_workers=1, thread_name_prefix="judging")
 
-async def judged(check: Callable[[], T]) -> T:
-    """`check` changes nothing, so it can be done twice. Raises 413 for what takes too long there, too."""
-    try:
-        with Allowance():
-            return check()
-    except TooLong:
-        return await asyncio.get_running_loop().run_in_executor(_beside(), copy_context().run, _unhurried, check)
+    async def judged(self, check: Callable[[], T]) -> T:
+        """`check` changes nothing, so it can be done twice. Raises 413 for what takes too long there, too."""
+        try:
+            with Allowance():
+                return check()
+        except TooLong:
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._beside, copy_context().run, _unhurried, check)
+
+    def close(self) -> None:
+        if "_beside" in vars(self):
+            self._beside.shutdown(wait=False)
 
 
 def _unhurried(check: Callable[[], T]) -> T:

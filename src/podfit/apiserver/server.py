@@ -133,6 +133,7 @@ class ApiServer:
         self.ready = False
         await self.withdraw()
         await self._context.supervisor.stop()
+        self._context.judging.close()
         if self._loaded is not None:
             await self._loaded.close()
         if self._reached is not None:

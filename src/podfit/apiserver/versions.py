@@ -9,22 +9,20 @@ from podfit.apiserver.context import Context
 from podfit.apiserver.converting import ConvertingStore
 from podfit.store.remembered import Remembered
 
-_CONVERTED = Remembered()
-
 
 def in_version(context: Context, info: ResourceInfo | None) -> Context:
     """The context in which all objects of the kind are of this version."""
     if info is None or info.conversion is None:
         return context
-    shown, kept = partial(_shown, info.conversion), partial(_kept, info, info.conversion)
+    shown, kept = partial(_shown, context.converted, info.conversion), partial(_kept, info, info.conversion)
     return replace(context, store=ConvertingStore(context.store, shown=shown, kept=kept))
 
 
-def _shown(conversion: Conversion, value: bytes) -> bytes:
+def _shown(converted: Remembered, conversion: Conversion, value: bytes) -> bytes:
     def convert() -> bytes:
         return codec.encode(conversion.shown(codec.decode(value, conversion.stored.type)))
 
-    return _CONVERTED.get((conversion, value), convert)
+    return converted.get((conversion, value), convert)
 
 
 def _kept(info: ResourceInfo, conversion: Conversion, value: bytes) -> bytes:

@@ -41,7 +41,6 @@ from podfit.apiserver.admission.webhook_review import (
 from podfit.apiserver.bodies import typed_object
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.documents import check_depth
-from podfit.apiserver.judging import judged
 from podfit.apiserver.patch import jsonpatch
 from podfit.core.errors import ApiError, forbidden, not_found
 from podfit.decide.webhook_rules import Write, has_rule, is_exempt, is_selected
@@ -69,7 +68,7 @@ class Webhooks(Passive):
             return False
         if not webhook.match_conditions:
             return True
-        found = await judged(partial(matched, webhook, values_of(webhook, attributes, obj)))
+        found = await self.context.judging.judged(partial(matched, webhook, values_of(webhook, attributes, obj)))
         if found.error:
             raise forbidden(attributes.info.resource, attributes.name, found.error, group=attributes.info.group)
         return found.called

@@ -21,7 +21,7 @@ async def remove_all(context: Context, definition: CustomResourceDefinition, inf
     The definition is looked at after the objects are listed: while it stands no new ones are made, so all that were
     listed are its own. Where it is gone, another server has ended it, and a later one of its name may have objects.
     """
-    view = VersionedStore(context.store, info)
+    view = VersionedStore(context, info)
     objects = Stored[Custom](view, info)
     records = (await view.list(stored.prefix(info))).records
     if await _record(context, definition) is None:

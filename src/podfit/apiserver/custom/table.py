@@ -77,7 +77,7 @@ class CustomTable:
 
     def _view(self, info: CustomInfo) -> VersionedStore:
         if info not in self._views:
-            self._views[info] = VersionedStore(self._context.store, info)
+            self._views[info] = VersionedStore(self._context, info)
         return self._views[info]
 
     async def refresh(self) -> None:

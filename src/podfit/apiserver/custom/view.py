@@ -15,20 +15,19 @@ import msgspec
 from podfit.api.structural.fill import TooMuch, fill
 from podfit.api.structural.prune import prune
 from podfit.apiserver import stored
+from podfit.apiserver.context import Context
 from podfit.apiserver.converting import ConvertingStore
 from podfit.apiserver.custom.kinds import CustomInfo
-from podfit.store.protocol import Store
 from podfit.store.remembered import Remembered
 
 log = logging.getLogger(__name__)
-_CONVERTED = Remembered()
 
 
 class VersionedStore(ConvertingStore):
     """A Store whose records are all in one version of a declared kind."""
 
-    def __init__(self, store: Store, info: CustomInfo) -> None:
-        super().__init__(store, shown=partial(_converted, info), kept=partial(_kept, info))
+    def __init__(self, context: Context, info: CustomInfo) -> None:
+        super().__init__(context.store, shown=partial(_converted, context.converted, info), kept=partial(_kept, info))
 
 
 def _kept(info: CustomInfo, value: bytes) -> bytes:
@@ -41,9 +40,9 @@ def _head(info: CustomInfo, version: str) -> bytes:
     return f'{{"kind":"{info.kind}","apiVersion":"{info.group}/{version}","metadata":{{'.encode()
 
 
-def _converted(info: CustomInfo, value: bytes) -> bytes:
+def _converted(known: Remembered, info: CustomInfo, value: bytes) -> bytes:
     """Stored values never change, so one conversion serves every reader."""
-    return _CONVERTED.get((info, value), lambda: _convert(info, value))
+    return known.get((info, value), lambda: _convert(info, value))
 
 
 def _convert(info: CustomInfo, value: bytes) -> bytes:

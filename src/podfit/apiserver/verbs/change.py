@@ -30,7 +30,6 @@ from podfit.apiserver.decoder_words import misfit
 from podfit.apiserver.documents import check_depth, check_size
 from podfit.apiserver.doors import door
 from podfit.apiserver.fields.managed import NO_MANAGERS, Entries, given, manager_of, tracked, without_times
-from podfit.apiserver.judging import judged
 from podfit.apiserver.legacy.mode import door_of, without_echo
 from podfit.apiserver.legacy.options import DRAFT_POLICIES
 from podfit.apiserver.owners import ADMITTED, SENT, with_owners_once
@@ -227,7 +226,7 @@ async def change(
         new = through.prepare(admitted, old, context.gates)
         # Upstream asks about metadata in every update, and again among a kind's own rules: such causes repeat.
         errors = validate_any_update(new.metadata, old.metadata, namespaced=info.namespaced)
-        if errors := errors + await judged(partial(through.validate, new, old, context.gates)):
+        if errors := errors + await context.judging.judged(partial(through.validate, new, old, context.gates)):
             raise refusal(info.kind, target.name, errors, group=info.home.group)
         if not subresource:
             attributes.rounds.warnings += warnings_of(new, old)

@@ -17,7 +17,6 @@ from podfit.apiserver.bodies import read_object
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.doors import check_create, prepare_create
 from podfit.apiserver.fields.managed import Entries, manager_of, tracked
-from podfit.apiserver.judging import judged
 from podfit.apiserver.owners import ADMITTED, SENT, with_owners_once
 from podfit.apiserver.stored import Stored
 from podfit.apiserver.target import Target
@@ -98,7 +97,7 @@ async def create_object(
             if isinstance(admitted, Pod):
                 admitted, deprecated = with_app_armor(without_disabled(admitted))
                 attributes.rounds.warnings += deprecated
-            if errors := await judged(partial(check_create, admitted, context.gates)):
+            if errors := await context.judging.judged(partial(check_create, admitted, context.gates)):
                 raise refusal(info.kind, named.metadata.name, errors, group=info.home.group)
             if large:
                 await give_turn()
