@@ -221,13 +221,12 @@ class Kubelet:
         await self._pods.ready.wait()
         self._run(
             look=self._watch.look(),
-            listen=self._watch.listen(),
             housekeeping=self._housekeeping(),
-            pool=self._pool.run(),
             pressure=self._pressure.run(),
-            manifests=self._manifests.run(),
             mirrors=self._mirrors.run(),
         )
+        for job in (self._watch.listen(), self._pool.run(), self._manifests.run()):  # end where there is none of it
+            self._supervisor.begin(job)
         log.info("kubelet started node=%s pods=%d", self._config.name, len(self._pods.known()))
 
     async def stop(self, *, stop_pods: bool) -> None:

@@ -32,9 +32,9 @@ class Supervisor:
 
     def run(self, work: Coroutine[Any, Any, object], *, name: str = "") -> asyncio.Task[object]:
         """Run what lasts until `stop`; that it ends, or raises, is a failure. Without a name it has the function's."""
-        return self._watched(work, name or getattr(work, "__qualname__", ""), may_end=False)
+        return self._watched(work, name, may_end=False)
 
-    def begin(self, work: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:
+    def begin(self, work: Coroutine[Any, Any, T], *, name: str = "") -> asyncio.Task[T]:
         """Run what may end; that it raises is a failure. Whoever cancels the task has ended it."""
         return self._watched(work, name, may_end=True)
 
@@ -79,6 +79,7 @@ class Supervisor:
             await asyncio.wait(tasks)
 
     def _watched(self, work: Coroutine[Any, Any, T], name: str, *, may_end: bool) -> asyncio.Task[T]:
+        name = name or getattr(work, "__qualname__", "")
         task = asyncio.get_running_loop().create_task(work, name=name)
         self._tasks[task] = may_end
         task.add_done_callback(self._ended)

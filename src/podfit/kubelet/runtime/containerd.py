@@ -124,7 +124,11 @@ class Containerd:
         while True:
             await self._clock.sleep(RESTART_SECONDS)
             before = self.pid
-            await self.revive()
+            try:
+                await self.revive()
+            except (ContainerdFailed, OSError) as error:  # the node is unhealthy for as long as it does not answer
+                log.warning("containerd does not start, trying again error=%s", error)
+                continue
             if self.pid != before:
                 restarted()
 
