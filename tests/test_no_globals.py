@@ -9,11 +9,7 @@ CHANGEABLE = {
     "WeakValueDictionary", "Remembered", "Metrics", "CollectorRegistry", "ThreadPoolExecutor", "Supervisor", "Lock",
     "Event", "Queue",
 }  # fmt: skip
-PURE = {
-    ("api/structural/compiled.py", "_KNOWN"): "what a schema's rules mean, by the schema itself; bounded",
-    ("kubelet/pods/environment.py", "NONE"): "empty, and read only",
-    ("kubelet/server/exposition.py", "NO_LABELS"): "empty, and read only",
-}
+PURE = {("api/structural/compiled.py", "_KNOWN"): "what a schema's rules mean, by the schema itself; bounded"}
 
 
 def kept(path: Path) -> set[tuple[str, str]]:
@@ -23,7 +19,10 @@ def kept(path: Path) -> set[tuple[str, str]]:
         if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
             continue
         value, target = node.value, node.targets[0] if isinstance(node, ast.Assign) else node.target
-        empty = isinstance(value, ast.Dict | ast.List | ast.Set) and not ast.unparse(value).strip("{}[]")
+        read_only = isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation).startswith("Mapping[")
+        empty = (
+            not read_only and isinstance(value, ast.Dict | ast.List | ast.Set) and not ast.unparse(value).strip("{}[]")
+        )
         called = isinstance(value, ast.Call) and ast.unparse(value.func).rpartition(".")[2] in CHANGEABLE
         if empty or (called and isinstance(value, ast.Call) and not value.args):
             found.add((str(path.relative_to(SOURCE)), ast.unparse(target)))

@@ -52,8 +52,7 @@ async def ready(path: Path, clock: FakeClock, entries: Mapping[str, PodResources
 
 async def idle(checkpoint: Checkpoint, clock: FakeClock) -> None:
     await clock.advance(IDLE_SECONDS)
-    if checkpoint._folding is not None:
-        await checkpoint._folding
+    await checkpoint.supervisor.finish()
 
 
 @pytest.mark.row("R-090", "R-092")
