@@ -16,6 +16,7 @@ from podfit.api.apps.daemonsets import DaemonSet
 from podfit.api.apps.deployments import Deployment
 from podfit.api.batch import Job
 from podfit.api.certificates import CertificateSigningRequest
+from podfit.api.coordination import Lease
 from podfit.api.core.claims import PersistentVolumeClaim, PersistentVolumeClaimStatus
 from podfit.api.core.namespaces import Namespace, NamespaceStatus
 from podfit.api.core.persistent import PersistentVolume, PersistentVolumeStatus
@@ -62,6 +63,8 @@ def prepare_create(info: ResourceInfo, obj: Any, gates: FeatureGates) -> Any:
             finalizers = tuple(dict.fromkeys((*obj.spec.finalizers, NAMESPACE_FINALIZER)))
             spec = replace(obj.spec, finalizers=finalizers)
             return replace(obj, spec=spec, status=NamespaceStatus(phase="Active"))
+        case Lease():
+            return _uncoordinated(obj)
         case Service():
             return created(obj)
         case PersistentVolumeClaim():
@@ -82,6 +85,11 @@ def prepare_create(info: ResourceInfo, obj: Any, gates: FeatureGates) -> Any:
     if info.counted is not None:
         obj = replace(obj, metadata=replace(obj.metadata, generation=1))
     return replace(obj, status=type(obj.status)()) if info.has_status else obj
+
+
+def _uncoordinated(lease: Lease) -> Lease:
+    """Without coordinated leader election, which is off by default, nobody has its fields."""
+    return replace(lease, spec=replace(lease.spec, strategy="", preferred_holder=""))
 
 
 def _held_back(pod: Pod) -> tuple[PodCondition, ...]:
@@ -217,6 +225,7 @@ _DOORS: dict[tuple[type, str], Door] = {
     (CertificateSigningRequest, ""): Door(lambda new, old, _: certificates.unchanged(new, old), validate_update),
     (CertificateSigningRequest, "status"): Door(lambda new, old, _: certificates.answered(new, old), _answered),
     (CertificateSigningRequest, "approval"): Door(lambda new, old, _: certificates.judged(new, old), _judged),
+    (Lease, ""): Door(lambda new, _old, _: _uncoordinated(new), validate_update),
     (Namespace, ""): Door(_namespace, validate_update),
     (Namespace, "finalize"): Door(_finalize, lambda new, old, _: validate_namespace_finalizers(new, old)),
 }

@@ -76,5 +76,5 @@ def _conditions(conditions: tuple[Condition, ...], path: str) -> list[FieldError
 
 
 RULES: dict[type[Object], Rules] = {
-    PodDisruptionBudget: Rules(names.path_segment, validate_budget, status=validate_budget_status)
+    PodDisruptionBudget: Rules(names.path_segment, validate_budget, status=validate_budget_status, metadata="any")
 }

@@ -44,7 +44,7 @@ _RULES: dict[type[Object], Rules] = {
     ConfigMap: Rules(create=config.validate_config_map, update=config.validate_config_map_update),
     Secret: Rules(create=config.validate_secret, update=config.validate_secret_update),
     ServiceAccount: Rules(metadata="both"),
-    Event: Rules(create=core_events.validate_event),
+    Event: Rules(names.path_segment, core_events.validate_event, metadata="any"),
     Lease: Rules(create=cluster.validate_lease),
     LimitRange: Rules(create=limits.validate_limit_range, metadata="new"),
     ResourceQuota: Rules(
@@ -119,9 +119,9 @@ def validate_update(new: Any, old: Any, gates: FeatureGates = DEFAULT_GATES) -> 
         return validate_custom_update(new, old)
     rules = _rules_of(type(new))
     errors = validate_create(new, gates) if rules.new_first else []
-    if rules.metadata != "new":
+    if rules.metadata in ("successor", "both"):
         errors += validate_meta_update(new.metadata, old.metadata)
-    if rules.metadata != "successor":
+    if rules.metadata in ("new", "both"):
         errors += _new_meta(new, rules)
     if rules.update:
         return errors + rules.update(new, old)

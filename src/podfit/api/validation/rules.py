@@ -22,5 +22,6 @@ class Rules(msgspec.Struct, frozen=True):
     """Of a status that is written apart; metadata is looked at anyway."""
     new_first: bool = False
     """Whether an update is judged as a creation before it is judged as an update: what is wrong is then told twice."""
-    metadata: Literal["successor", "both", "new"] = "successor"
-    """How an update looks at metadata: as that of the successor, as that of a new object, or both."""
+    metadata: Literal["successor", "both", "new", "any"] = "successor"
+    """How an update looks at metadata: as that of the successor, as that of a new object, both, or no more than
+    every update of any kind does."""
