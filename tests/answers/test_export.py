@@ -75,6 +75,9 @@ def test_helm_values_are_by_container_when_there_are_several() -> None:
     assert values["log"] == {"resources": {"requests": {"cpu": "10m"}}}
     assert values["app"]["resources"]["limits"]["cpu"] == "1"
     assert values["podResources"] == {"requests": {"cpu": "2"}}
+    two["spec"]["containers"][1]["resources"] = {}
+    values = document(export(Target(POD, "web"), snapshot(two, template=None)), Form.HELM)
+    assert sorted(values) == ["app", "podResources"], "one container of two has sizes, and they are its own"
 
 
 def test_what_waits_is_not_exported_but_told() -> None:

@@ -131,6 +131,17 @@ def test_a_kubeconfig_that_is_none(file: str, files: Path, capsys: pytest.Captur
     assert "Traceback" not in said
 
 
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(("file", "said"), [("/dev/zero", "not a regular file"), ("large", "larger than 8 mib")])
+def test_a_kubeconfig_without_an_end(file: str, said: str, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with (files / "large").open("wb") as large:
+        large.truncate(1 << 33)
+    assert run(["top", "--kubeconfig", str(files / file)]) == exits.MACHINE
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == f"error: the kubeconfig {files / file} cannot be read ({said})"
+    assert second == "  correct it, or name another kubeconfig with --kubeconfig or KUBECONFIG"
+
+
 @pytest.mark.parametrize(("verb", "flag", "file", "said", "beside"), CASES)
 def test_a_file_that_is_not_what_it_should_be(
     verb: str,

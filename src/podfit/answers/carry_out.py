@@ -92,17 +92,41 @@ def may_begin(planned: PodPlan, *, guarded: bool) -> bool:
     return planned.good or planned.verdict == DEFERRED
 
 
+class Course:
+    """How far it has come, for whoever asks in the middle.
+
+    `pod` is the one whose turn it is. Its resize has been sent when the API server has answered; `seen` is what became
+    of it so far, when it is waited for.
+    """
+
+    def __init__(self) -> None:
+        self.deeds: list[Deed] = []
+        self.pod = ""
+        self.sending = self.sent = False
+        self.seen: PodWhy | None = None
+
+    def turn(self, pod: str) -> None:
+        self.pod, self.sending, self.sent, self.seen = pod, False, False, None
+
+    def ended(self, deed: Deed) -> None:
+        self.deeds.append(deed)
+        self.turn("")
+
+
 async def carry_out(
-    client: Client, snapshot: Snapshot, wish: Wish, plan: Plan, how: How, clock: Clock
+    client: Client, snapshot: Snapshot, wish: Wish, plan: Plan, how: How, clock: Clock, course: Course | None = None
 ) -> AsyncIterator[Deed]:
     """One deed a pod, as they are done. Raises ConnectionError when the server goes away."""
+    course = course or Course()
     wish = with_template(wish, snapshot.template or snapshot.owner_template, snapshot.limit_ranges)
     budgets = await budgets_of(client, snapshot.namespace)
     pods = {pod.metadata.name: pod for pod in snapshot.pods}
     for index, planned in enumerate(plan.pods):
         needed = planned.gives and any(later.node == planned.node for later in plan.pods[index + 1 :])
         waits = replace(how, wait=True, timeout=how.timeout if how.wait else GIVING_SECONDS) if needed else how
-        deed = await _one(client, snapshot, wish, pods[planned.pod], planned, waits, clock, budgets)
+        course.turn(planned.pod)
+        deed = await _one(client, snapshot, wish, pods[planned.pod], planned, waits, clock, budgets, course)
+        course.ended(deed)
         yield deed
         if deed.ends:
             return
@@ -117,6 +141,7 @@ async def _one(
     how: How,
     clock: Clock,
     budgets: tuple[Budget, ...],
+    course: Course,
 ) -> Deed:
     name, namespace = pod.metadata.name, pod.metadata.namespace
     if planned.verdict == UNCHANGED:
@@ -130,6 +155,7 @@ async def _one(
     started = clock.monotonic()
     if planned.repeated and not how.wait and not how.guarded:
         return Deed(pod=name, state="waits", text=f"asked for already: {planned.text}")
+    course.sending = not how.dry_run
     try:
         if not how.dry_run:
             await _annotate(client, pod, wish, snapshot.age, guarded=how.guarded)
@@ -146,7 +172,8 @@ async def _one(
         return Deed(pod=name, state="refused", text=error.message)
     if how.dry_run or not how.wait:
         return Deed(pod=name, state="accepted", seconds=clock.monotonic() - started)
-    state, text = await _watched(client, sent, snapshot, how.timeout, clock, repeated=planned.repeated)
+    course.sent = True
+    state, text = await _watched(client, sent, snapshot, how.timeout, clock, course, repeated=planned.repeated)
     return Deed(pod=name, state=state, text=text, seconds=round(clock.monotonic() - started, 3))
 
 
@@ -177,13 +204,13 @@ async def _annotate(client: Client, pod: Pod, wish: Wish, age: Age, *, guarded: 
 
 
 async def _watched(
-    client: Client, pod: Pod, snapshot: Snapshot, timeout: float, clock: Clock, *, repeated: bool
+    client: Client, pod: Pod, snapshot: Snapshot, timeout: float, clock: Clock, course: Course, *, repeated: bool
 ) -> tuple[str, str]:
     """Follow the pod until its resize is over; one that only waits is waited for as long as there is time.
 
     `repeated`: nothing was sent, so it may be over already.
     """
-    seen = why_pod(pod, snapshot, clock.now())
+    course.seen = seen = why_pod(pod, snapshot, clock.now())
     if repeated and (over := _over(seen)):
         return over
     loop, scope = asyncio.get_running_loop(), asyncio.timeout(None)
@@ -203,7 +230,7 @@ async def _watched(
                         continue
                     if event.type == "DELETED":
                         return "failed", "the pod was deleted"
-                    seen = why_pod(event.object, snapshot, clock.now())
+                    course.seen = seen = why_pod(event.object, snapshot, clock.now())
                     if over := _over(seen):
                         return over
     except TimeoutError:

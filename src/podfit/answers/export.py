@@ -61,10 +61,13 @@ class Sized(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Export(msgspec.Struct, frozen=True, kw_only=True):
-    """`pods` are those it was read from, `notes` what has to be known before it is deployed."""
+    """`pods` are those it was read from, `containers` how many the template has, sized or not; `notes` what has to be
+    known before it is deployed.
+    """
 
     target: Target
     pods: tuple[str, ...]
+    containers: int
     sizes: tuple[Sized, ...]
     notes: tuple[str, ...]
 
@@ -78,6 +81,7 @@ def export(target: Target, snapshot: Snapshot) -> Export:
     return Export(
         target=target,
         pods=tuple(pod.metadata.name for pod in pods),
+        containers=len(template.init_containers) + len(template.containers),
         sizes=sizes,
         notes=(
             *_gifts(pods),
@@ -206,7 +210,7 @@ def _foreign(names: Sequence[str]) -> Iterator[str]:
 def document(found: Export, form: Form) -> dict[str, Any]:
     """As it is to be written to a file."""
     if form is Form.HELM:
-        return _values(found.sizes)
+        return _values(found)
     target, spec = found.target, _spec(found.sizes)
     patch: dict[str, Any] = {"spec": {"template": {"spec": spec}} if target.is_workload else spec}
     if form is Form.PATCH:
@@ -224,11 +228,11 @@ def _spec(sizes: Sequence[Sized]) -> dict[str, Any]:
     return spec
 
 
-def _values(sizes: Sequence[Sized]) -> dict[str, Any]:
+def _values(found: Export) -> dict[str, Any]:
     """`resources` for a chart with one container, as `helm create` makes it; by container name for several."""
-    named = [each for each in sizes if each.container]
-    values: dict[str, Any] = {each.container: {"resources": each.resources} for each in named}
-    if len(named) == 1:
+    named = [each for each in found.sizes if each.container]
+    values: dict[str, Any] = {each.container: {"resources": each.resources} for each in named if each.resources}
+    if found.containers == 1 and named:
         values = {"resources": named[0].resources}
-    level = [each.resources for each in sizes if not each.container]
+    level = [each.resources for each in found.sizes if not each.container]
     return values | ({"podResources": level[0]} if level else {})

@@ -16,7 +16,7 @@ import msgspec
 
 from podfit.api.registry import resources
 from podfit.apiserver.stored import ROOT, prefix
-from podfit.net.files import misread
+from podfit.net.files import misread, read_given
 from podfit.store.encrypted import PLAIN, AesCbc, AesGcm, Cipher, Rule
 from podfit.store.protocol import StoreError
 
@@ -54,7 +54,7 @@ def read_rules(path: Path) -> tuple[Rule, ...]:
     import yaml
 
     try:
-        document = yaml.safe_load(path.read_bytes())
+        document = yaml.safe_load(read_given(path))
         found = msgspec.convert(document, _Configuration)
         if (found.kind, found.api_version) != (KIND, VERSION):
             raise EncryptionConfigError(f"it is {found.kind} of {found.api_version}, not {KIND} of {VERSION}")

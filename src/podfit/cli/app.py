@@ -64,6 +64,7 @@ def main() -> None:
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     gc.set_threshold(*COLLECT)
+    open_streams()
     for stream in (sys.stdout, sys.stderr):  # a locale without arrows shows `?`
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -73,6 +74,14 @@ def main() -> None:
         code = exits.INTERRUPTED
     gc.freeze()  # the end of the process is no moment to look through all of it either
     sys.exit(code)
+
+
+def open_streams() -> None:
+    """Streams that a caller has closed (`>&-`) lead to nobody: else the next file or socket would take their number."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            nobody = os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+            setattr(sys, name, os.fdopen(nobody, "w" if number else "r"))
 
 
 def run(arguments: list[str]) -> int:

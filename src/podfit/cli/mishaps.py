@@ -5,7 +5,7 @@ import ssl
 
 from podfit.cli import exits, render
 from podfit.cli.asking import NoAnswer, commands
-from podfit.client.kubeconfig import KubeconfigError, NoKubeconfig
+from podfit.client.kubeconfig import KubeconfigError, NoContext, NoKubeconfig
 from podfit.core.errors import ApiError
 
 _CANNOT = re.compile(
@@ -15,9 +15,14 @@ _CANNOT = re.compile(
 
 
 def kubeconfig(error: KubeconfigError) -> int:
-    absent = ("name a file that exists with --kubeconfig or KUBECONFIG", "or start a cluster:  podfit up --detach")
-    contexts = (f"see what there is:  {commands().kubectl_config('get-contexts')}",)
-    render.error(str(error), fix=absent if isinstance(error, NoKubeconfig) else contexts)
+    match error:
+        case NoKubeconfig():
+            fix = ["name a file that exists with --kubeconfig or KUBECONFIG", "or start a cluster:  podfit up --detach"]
+        case NoContext():
+            fix = [f"see what there is:  {commands().kubectl_config('get-contexts')}"]
+        case _:
+            fix = ["correct it, or name another kubeconfig with --kubeconfig or KUBECONFIG"]
+    render.error(str(error), fix=fix)
     return exits.MACHINE
 
 

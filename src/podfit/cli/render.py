@@ -71,15 +71,40 @@ def coloured(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def line(text: str = "") -> None:
-    """A line on stdout as it is, such as a command to copy.
+_LEFT: list[TextIO] = []
+"""Streams whose reader has left."""
 
-    A reader that has left (`podfit up | head -3`) is no reason to stop what is being told about.
+
+def line(text: str = "") -> None:
+    """A line on stdout as it is, such as a command to copy."""
+    _put(f"{text}\n", sys.stdout)
+
+
+def reader_left() -> bool:
+    """Whether nobody reads stdout any more: a reason to end what would go on for ever."""
+    return sys.stdout in _LEFT
+
+
+def _put(text: str, stream: TextIO) -> None:
+    """A reader that has left (`podfit up | head -3`) is no reason to stop what is being told about.
+
+    Raises OSError with the stream's name when it cannot be written to, as on a full disk.
     """
     try:
-        print(text, flush=True)
+        print(text, end="", file=stream, flush=True)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _to_nobody(stream)
+    except OSError as error:
+        _to_nobody(stream)
+        raise OSError(error.errno, error.strerror, stream.name) from error
+
+
+def _to_nobody(stream: TextIO) -> None:
+    """What the stream still holds would fail again when the process ends."""
+    _LEFT.append(stream)
+    nobody = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nobody, stream.fileno())
+    os.close(nobody)
 
 
 def say(text: str) -> None:
@@ -127,12 +152,12 @@ def entry(name: str, text: str, label: int) -> None:
 def progress(text: str) -> None:
     """On stderr: what is not the answer itself."""
     for each in folded(text, width=width_of(sys.stderr), hanging="  "):
-        print(each, file=sys.stderr, flush=True)
+        _put(f"{each}\n", sys.stderr)
 
 
 def advice(text: str) -> None:
     """On stderr, never folded: it ends with a command to copy."""
-    print(text, file=sys.stderr, flush=True)
+    _put(f"{text}\n", sys.stderr)
 
 
 def error(message: str, *, evidence: Iterable[str] = (), fix: Iterable[str] = ()) -> None:
@@ -140,12 +165,11 @@ def error(message: str, *, evidence: Iterable[str] = (), fix: Iterable[str] = ()
     width = width_of(sys.stderr)
     first, *rest = folded(f"error: {message}", width=width, hanging="  ")
     label = _painted([Cell("error:", BAD)], coloured(sys.stderr))
-    print(first.replace("error:", label, 1), *rest, sep="\n", file=sys.stderr)
+    lines = [first.replace("error:", label, 1), *rest]
     for each in evidence:
-        print(*folded(f"  {each}", width=width, hanging="  "), sep="\n", file=sys.stderr)
-    for each in fix:
-        print(f"  {each}", file=sys.stderr)
-    sys.stderr.flush()
+        lines += folded(f"  {each}", width=width, hanging="  ")
+    lines += (f"  {each}" for each in fix)
+    _put("".join(f"{each}\n" for each in lines), sys.stderr)
 
 
 def cluster_error(failure: "ClusterError") -> None:
@@ -160,9 +184,9 @@ def document(value: Any, form: str) -> None:
     if form == "yaml":
         import yaml
 
-        print(yaml.safe_dump(plain, sort_keys=False), end="", flush=True)
+        _put(yaml.safe_dump(plain, sort_keys=False), sys.stdout)
     else:
-        print(msgspec.json.format(msgspec.json.encode(plain), indent=2).decode(), flush=True)
+        _put(f"{msgspec.json.format(msgspec.json.encode(plain), indent=2).decode()}\n", sys.stdout)
 
 
 def table(header: Sequence[str], rows: Iterable[Row], *, indent: str = "", keys: int = 1) -> None:

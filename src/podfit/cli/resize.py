@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 from cyclopts import Parameter
 
-from podfit.answers.carry_out import Deed, How, carry_out, may_begin, objection
+from podfit.answers.carry_out import Course, Deed, How, carry_out, may_begin, objection
 from podfit.answers.effects import RESOURCES, Resizing
 from podfit.answers.plan import DEFERRED, Plan, PodPlan
 from podfit.answers.plan import plan as planned
@@ -22,6 +22,7 @@ from podfit.cli import exits, render
 from podfit.cli.asking import ContextName, Kubeconfig, Name, Namespace, asked, commands
 from podfit.cli.output import Output, OutputOption
 from podfit.cli.plan import column, no_pods, show
+from podfit.cli.underway import watched
 from podfit.cli.wishing import AlsoTemplate, ContainerName, Cpu, Filename, Memory, Undo, check_template, wish_of
 from podfit.client.rest import Client
 from podfit.net.system import SystemClock
@@ -101,16 +102,14 @@ def resize(
             return Done(plan, against=(f"the template of {about} would be refused: {text}", ""))
         if undo and output.for_people:
             show(plan)
-        deeds = []
-        async for deed in carry_out(client, snapshot, wish, plan, how, SystemClock()):
-            deeds.append(deed)
-            if output.for_people:
-                _progress(
-                    _foretold(deed, plan.pods[len(deeds) - 1]),
-                    f"{len(deeds)}/{len(plan.pods)}",
-                    plan.pods[len(deeds) - 1].sizes,
-                    dry_run=dry_run,
-                )
+        course, clock = Course(), SystemClock()
+        deeds = course.deeds
+        async with watched(course, plan, about, clock):
+            async for deed in carry_out(client, snapshot, wish, plan, how, clock, course):
+                if output.for_people:
+                    planned_pod = plan.pods[len(deeds) - 1]
+                    which = f"{len(deeds)}/{len(plan.pods)}"
+                    _progress(_foretold(deed, planned_pod), which, planned_pod.sizes, dry_run=dry_run)
         if not workload or not plan.template:
             return Done(plan, deeds)
         if any(each.ends for each in deeds):

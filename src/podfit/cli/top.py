@@ -63,7 +63,7 @@ def top(
             found = arranged(await reader.read(about), sort)
             if not found.rows and not everywhere and (missing := await missing_namespace(client, where)):
                 raise missing
-            if not watch:
+            if not watch or render.reader_left():
                 return found
             last = _frame(found, output, last, everywhere=everywhere)
             await clock.sleep(interval)

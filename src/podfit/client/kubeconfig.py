@@ -15,6 +15,7 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
+from podfit.net.files import misread, read_given
 from podfit.net.reach import DIRECT, Reach
 
 if TYPE_CHECKING:
@@ -29,6 +30,10 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 class KubeconfigError(ValueError):
     """A kubeconfig that cannot be used; the message says which and why."""
+
+
+class NoContext(KubeconfigError):
+    """The files name no context, or not the one that was asked for."""
 
 
 class NoKubeconfig(KubeconfigError):
@@ -135,7 +140,7 @@ def load(paths: list[Path], *, context: str = "") -> Access:
     if not any(path.exists() for path in paths):
         raise NoKubeconfig(f"{shown}: no such file")
     if not current:
-        raise KubeconfigError(f"{shown}: no current context; name one with --context")
+        raise NoContext(f"{shown}: no current context; name one with --context")
     chosen = _named(found, "contexts", current, shown)[0]
     return _access(
         chosen,
@@ -214,7 +219,7 @@ def _content(entry: Document, directory: Path, field: str) -> bytes | None:
     try:
         if data := entry.get(f"{field}-data"):
             return base64.b64decode(data, validate=True)
-        return (directory / entry[field]).read_bytes() if entry.get(field) else None
+        return read_given(directory / entry[field]) if entry.get(field) else None
     except (binascii.Error, TypeError) as error:
         raise KubeconfigError(f"{field}-data is not base64") from error
     except OSError as error:
@@ -225,7 +230,8 @@ def _named(
     found: dict[str, dict[str, tuple[Document, Path]]], section: str, name: str, shown: str
 ) -> tuple[Document, Path]:
     if name not in found[section]:
-        raise KubeconfigError(f"{shown}: there is no {section[:-1]} named {name!r}")
+        unknown = NoContext if section == "contexts" else KubeconfigError
+        raise unknown(f"{shown}: there is no {section[:-1]} named {name!r}")
     return found[section][name]
 
 
@@ -234,12 +240,10 @@ def read_document(path: Path) -> Document:
     import yaml  # 30 ms that a cluster without kubeconfig does not need
 
     try:
-        document = yaml.load(path.read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        document = yaml.load(read_given(path), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except FileNotFoundError:
         return {}
     except (OSError, yaml.YAMLError) as error:
-        from podfit.net.files import misread
-
         raise KubeconfigError(f"the kubeconfig {path} {misread(error)}") from error
     if document is None:
         return {}

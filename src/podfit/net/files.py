@@ -7,8 +7,12 @@ write_whole     survives the process that wrote it; a fifth of the time, and a d
 
 import errno
 import os
+import stat
 import tempfile
 from pathlib import Path
+
+LARGEST_GIVEN = 8 << 20
+"""Bytes of a kubeconfig, a certificate or a configuration: real ones have a few KiB, so this one is none."""
 
 
 def write_atomic(path: Path, data: bytes, *, mode: int = 0o600) -> None:
@@ -59,6 +63,18 @@ def sync_directory(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def read_given(path: Path) -> bytes:
+    """A file that a user names. Raises OSError, also for one that has no end, such as a device, or is too large."""
+    with path.open("rb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):  # a shell's `<(...)` is a FIFO
+            raise OSError(errno.EINVAL, "Not a regular file", str(path))
+        data = file.read(LARGEST_GIVEN + 1)
+    if len(data) > LARGEST_GIVEN:
+        raise OSError(errno.EFBIG, f"larger than {LARGEST_GIVEN >> 20} MiB", str(path))
+    return data
 
 
 def misread(error: Exception) -> str:

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podfit.net.files import misread
+from podfit.net.files import misread, read_given
 from podfit.process.errors import MachineError, UsageError
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def _private_key(flag: str, path: Path, wanted: str) -> "PrivateKeyTypes":
 def _pem(flag: str, path: Path, wanted: str) -> tuple[bytes, list[str]]:
     """The content, and the kinds of its PEM blocks."""
     try:
-        content = path.read_bytes()
+        content = read_given(path)
     except OSError as error:
         raise _wrong(flag, path, misread(error), wanted) from None
     labels = [label.decode() for label in _LABEL.findall(content)]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from podfit.core.clock import Clock
-from podfit.net.files import misread
+from podfit.net.files import misread, read_given
 
 if TYPE_CHECKING:
     from podfit.api.audit import AuditPolicy
@@ -38,7 +38,7 @@ class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
         if self.policy is None:
             return EVERYTHING
         try:
-            document = yaml.safe_load(self.policy.read_bytes())
+            document = yaml.safe_load(read_given(self.policy))
             policy = codec.convert(document, AuditPolicy)
         except (OSError, yaml.YAMLError, msgspec.ValidationError, ValueError) as error:
             raise BadPolicy(f"{self.policy} {misread(error)}; {_WANTED}") from None

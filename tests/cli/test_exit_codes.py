@@ -1,0 +1,94 @@
+"""The table of exit codes in docs/answers.md is the one of --help, and each outcome of each verb has its code.
+
+On failure stdout is empty or a whole document.
+"""
+
+import asyncio
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from answers.conversation import METRICS, PODS, Conversation, pod
+from answers.test_top import metrics
+from cli.test_questions import kubeconfig
+from podfit.cli.app import run
+from podfit.cli.examples import EXIT_CODES
+
+PAGE = (Path(__file__).parents[2] / "docs/answers.md").read_text()
+VERBS = ("plan", "resize", "why", "top", "export")
+SIZED = ["pod/web", "--cpu", "700m"]
+DRIFTED = """
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec: {containers: [{name: app, image: i, resources: {requests: {cpu: 1m}}}]}
+"""
+OUTCOMES: dict[tuple[str, int], list[str]] = {
+    ("plan", 0): SIZED,
+    ("plan", 1): ["pod/web", "--cpu", "9"],
+    ("resize", 0): ["pod/web", "--cpu", "500m"],
+    ("resize", 1): ["pod/web", "--cpu", "9"],
+    ("why", 0): ["pod/web"],
+    ("why", 1): ["pod/late"],
+    ("top", 0): ["pod/web"],
+    ("export", 0): ["pod/web"],
+    ("export", 1): ["pod/web", "--drift", "-f", "drifted.yaml"],
+} | {
+    (verb, code): [about, *(["--cpu", "700m"] if verb in ("plan", "resize") else [])]
+    for verb in VERBS
+    for code, about in ((2, "gizmo/web"), (4, "pod/none"))
+}
+
+
+def rows() -> dict[str, list[str]]:
+    section = PAGE.partition("## Exit codes\n")[2].partition("\n## ")[0]
+    found = re.findall(r"^\| (\w+) \| (.*) \|$", section, re.MULTILINE)
+    return {verb: cells.split(" | ") for verb, cells in found}
+
+
+def test_the_page_and_the_help_agree() -> None:
+    told = {verb: {each[0]: each[2:] for each in EXIT_CODES[verb]} for verb in VERBS}
+    assert rows() == {verb: [codes.get(code, "-") for code in "01234"] for verb, codes in told.items()}
+
+
+def test_every_code_of_the_table_but_that_of_a_missing_kubeconfig_is_tried() -> None:
+    told = {(verb, code) for verb, cells in rows().items() for code, cell in enumerate(cells) if cell != "-"}
+    assert told - {(verb, 3) for verb in VERBS} == set(OUTCOMES)
+
+
+def conversation() -> Conversation:
+    waits = [{"type": "PodResizePending", "status": "True", "reason": "Deferred", "message": "no room"}]
+    late = pod("late", cpu="3", allocated="500m", conditions=waits)
+    made = Conversation(36, pod(), late)
+    made.documents |= {PODS: {"items": [pod(), late]}, METRICS: {"items": [metrics()]}}
+    return made
+
+
+@pytest.mark.parametrize("form", ["text", "json", "yaml"])
+@pytest.mark.parametrize(("verb", "code"), list(OUTCOMES), ids=str)
+async def test_each_outcome_has_its_code_and_a_whole_answer_or_none(
+    verb: str, code: int, form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "drifted.yaml").write_text(DRIFTED)
+    monkeypatch.chdir(tmp_path)
+    async with kubeconfig(tmp_path, conversation()) as path:
+        asked = [verb, *OUTCOMES[verb, code], "-o", form, "--kubeconfig", path]
+        assert await asyncio.to_thread(run, asked) == code
+    told = capsys.readouterr()
+    assert "Traceback" not in told.err
+    if code in (2, 4):
+        assert (told.out, told.err.count("error: ")) == ("", 1)
+    elif form != "text":
+        read: Any = json.loads if form == "json" else yaml.safe_load
+        assert isinstance(read(told.out), dict)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_no_kubeconfig_is_3(verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = [verb, *OUTCOMES[verb, 0], "-o", "json", "--kubeconfig", str(tmp_path / "none")]
+    assert run(asked) == 3
+    assert capsys.readouterr().out == ""
