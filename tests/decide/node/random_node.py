@@ -32,6 +32,7 @@ PICK = st.integers(0, 9)
 Command = tuple[str, int, int | None]
 COMMANDS: st.SearchStrategy[Command] = st.one_of(
     st.tuples(st.sampled_from(["add", "add guaranteed"]), SIZES, PRIORITIES),
+    st.tuples(st.just("add"), SIZES, st.just(SYSTEM_CRITICAL)),
     *[st.tuples(st.sampled_from(["update", "update", "update three"]), SIZES, PICK)] * 6,
     *(st.tuples(st.just(name), st.just(0), PICK) for name in ("actuated", "actuated", "failed", "retry", "restart")),
     st.tuples(st.sampled_from(["disk full", "disk free"]), st.just(0), PICK),
@@ -71,8 +72,9 @@ class Node:
         self._now, self._full, self._made = BEGIN, False, 0
 
     def play(self, commands: Sequence[Command]) -> None:
-        for size, priority in ((1000, None), (1000, 10), (1000, None), (500, None)):
-            self._command("add", size, priority)
+        for kind, size, priority in (("add", 1000, None), ("add guaranteed", 1000, 10), ("add", 1000, None)):
+            self._command(kind, size, priority)
+        self._command("add guaranteed", 500, None)
         for number in range(4):
             self._command("actuated", 0, number)
         for name, size, which in commands:
