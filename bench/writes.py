@@ -1,4 +1,4 @@
-"""CPU of the API server for each kind of write, without sockets: the handler in process, on a store in memory.
+"""CPU of the API server for each kind of request, without sockets: the handler in process, on a store in memory.
 
     python bench/writes.py [--requests 500] [--rounds 5] [--only create,resize] [--profile resize]
 
@@ -16,7 +16,8 @@ import pstats
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,9 +48,9 @@ def request(method: str, path: str, body: bytes, kind: str = "application/json",
     return Request(method, path, {name: (value,) for name, value in query.items()}, headers, body)
 
 
-def creates(prefix: str, count: int) -> Requests:
+def creates(prefix: str, count: int, *, node: str = "n1") -> Requests:
     for number in range(count):
-        yield ADMIN, request("POST", PODS, pod(f"{prefix}-{number}"))
+        yield ADMIN, request("POST", PODS, pod(f"{prefix}-{number}", node=node))
 
 
 def resizes(seed: int, count: int) -> Requests:
@@ -145,17 +146,48 @@ def puts(seed: int, count: int) -> Requests:
         yield ADMIN, request("PUT", f"{PODS}/{name}/status", json.dumps(whole).encode())
 
 
+def labels(seed: int, count: int) -> Requests:
+    for number in range(count):
+        body = json.dumps({"metadata": {"labels": {"example.org/round": str(seed + number // EXISTING)}}}).encode()
+        yield ADMIN, request("PATCH", f"{PODS}/pod-{number % EXISTING}", body, STRATEGIC)
+
+
+def bindings(prefix: str, count: int) -> Requests:
+    """Of pods that `unbound` made."""
+    target = {"apiVersion": "v1", "kind": "Node", "name": "n1"}
+    for number in range(count):
+        body = {"metadata": {"name": f"{prefix}-{number}"}, "target": target}
+        yield ADMIN, request("POST", f"{PODS}/{prefix}-{number}/binding", json.dumps(body).encode())
+
+
+def gets(count: int) -> Requests:
+    for number in range(count):
+        yield ADMIN, request("GET", f"{PODS}/pod-{number % EXISTING}", b"")
+
+
+def lists(count: int) -> Requests:
+    for _ in range(max(1, count // 20)):
+        yield ADMIN, request("GET", PODS, b"", limit=str(EXISTING))
+
+
 KINDS: dict[str, Callable[[int, int], Requests]] = {
     "create": lambda seed, count: creates(f"c{seed}", count),
+    "unbound create": lambda seed, count: creates(f"u{seed}", count, node=""),
+    "binding": lambda seed, count: bindings(f"u{seed}", count),
     "resize": resizes,
+    "labels patch": labels,
     "status patch": statuses,
     "status put": puts,
     "event": lambda seed, count: events(f"e{seed}", count),
     "apply": applies,
+    "get": lambda _, count: gets(count),
+    "list of 200": lambda _, count: lists(count),
 }
 
 
-async def run(options: argparse.Namespace) -> None:
+@asynccontextmanager
+async def server() -> AsyncIterator[ApiServer]:
+    """With a node that has room, and the pods that are read and changed."""
     with tempfile.TemporaryDirectory(prefix="podfit-bench-") as made:
         store = memory_store(InlineExecutor)
         api = ApiServer(Context(store, SystemClock(), FeatureGates(), lambda _: None), signing_key=Path(made) / "sa")
@@ -170,12 +202,16 @@ async def run(options: argparse.Namespace) -> None:
         await send(api, creates("pod", EXISTING))
         await send(api, statuses(0, EXISTING))
         await send(api, applies(0, EXISTING))
-        for name, make in KINDS.items():
-            if options.only and name not in options.only.split(","):
-                continue
-            await measure(api, name, make, options)
+        yield api
         await api.stop()
         await store.close()
+
+
+async def run(options: argparse.Namespace) -> None:
+    async with server() as api:
+        for name, make in KINDS.items():
+            if not options.only or name in options.only.split(","):
+                await measure(api, name, make, options)
 
 
 async def measure(api: ApiServer, name: str, make: Callable[[int, int], Requests], options: argparse.Namespace) -> None:
@@ -210,8 +246,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--requests", type=int, default=EXISTING)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", default="", help="kinds of writes, with commas between them")
-    parser.add_argument("--profile", default="", help="the kind of write that is looked at by function")
+    parser.add_argument("--only", default="", help="kinds of requests, with commas between them")
+    parser.add_argument("--profile", default="", help="the kind of request that is looked at by function")
     parser.add_argument("--sort", default="tottime")
     parser.add_argument("--lines", type=int, default=60)
     asyncio.run(run(parser.parse_args()))

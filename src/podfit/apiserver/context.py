@@ -68,7 +68,7 @@ class Context:
         info = info_for(kind)
         key = kind, make, namespace
         known = self._derived.get(key)
-        stamp = self.store.stamp(stored.prefix(info))
+        stamp = self.store.stamp(stored.of_kind(info))
         if known is not None and stamp is not None and known[0] == (stamp,):
             return cast(R, known[1])
         page = await self.store.list(stored.prefix(info, namespace))

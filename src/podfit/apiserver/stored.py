@@ -33,8 +33,6 @@ from podfit.store.protocol import (
 
 T = TypeVar("T", bound=Object)
 ROOT = "/registry"
-LONGEST_KEPT = 512
-"""Letters of a namespace; the key of a longer one, which no object has, is made every time."""
 MOST_STORED, MOST_STORED_POD = 2 * MOST_VALUES, 4 * MOST_OF_POD  # with what the server adds, such as fields' managers
 
 
@@ -45,25 +43,21 @@ def head(info: ResourceInfo) -> bytes:
     return start.encode()
 
 
-def prefix(info: ResourceInfo, namespace: str = "") -> str:
-    """Keys of a kind, or of it in one namespace, begin with this."""
-    return _prefix(info, namespace) if len(namespace) <= LONGEST_KEPT else _made(info, namespace)
-
-
-@lru_cache(4096)
-def _prefix(info: ResourceInfo, namespace: str) -> str:
-    return _made(info, namespace)
-
-
-def _made(info: ResourceInfo, namespace: str) -> str:
+@lru_cache(maxsize=1024)
+def of_kind(info: ResourceInfo) -> str:
+    """Keys of a kind begin with this."""
     info = info.home
     group = f"{info.group}/" if info.group else ""
-    base = f"{ROOT}/{group}{info.resource}/"
-    return f"{base}{namespace}/" if info.namespaced and namespace else base
+    return f"{ROOT}/{group}{info.resource}/"
+
+
+def prefix(info: ResourceInfo, namespace: str = "") -> str:
+    """Keys of a kind, or of it in one namespace, begin with this."""
+    return f"{of_kind(info)}{namespace}/" if namespace and info.namespaced else of_kind(info)
 
 
 def key(info: ResourceInfo, namespace: str, name: str) -> str:
-    return prefix(info, namespace) + name
+    return f"{of_kind(info)}{namespace}/{name}" if namespace and info.namespaced else of_kind(info) + name
 
 
 def pieces(info: ResourceInfo, record: Record) -> tuple[bytes, bytes, bytes]:

@@ -40,7 +40,8 @@ def decide(queue: Sequence[Write], index: Index, revision: int) -> Batch:
         except StoreError as refusal:
             outcomes.append((write, refusal))
         else:
-            head.update({change.record.key: None if change.deleted else change.record for change in made})
+            for change in made:
+                head[change.record.key] = None if change.deleted else change.record
             changes += made
             outcomes.append((write, made[0].record))
     return Batch(changes, outcomes)

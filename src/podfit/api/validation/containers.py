@@ -128,7 +128,8 @@ def validate_ephemeral_containers(spec: PodSpec, around: Surroundings, path: str
     seen = set(hosts)
     for index, container in enumerate(spec.ephemeral_containers):
         where = f"{path}[{index}]"
-        errors += _common(container, around, where) + _trimmed(container, where)
+        errors += _common(container, around, where)
+        errors += [_untrimmed(container, where)] if container.image != container.image.strip() else []
         if container.name in seen:
             errors.append(duplicate(f"{where}.name", container.name))
         seen.add(container.name)
@@ -174,13 +175,15 @@ def _common(container: Container | EphemeralContainer, around: Surroundings, pat
 
 def validate_images(containers: Sequence[Container], path: str) -> list[FieldError]:
     """What is asked of images in pods, though not in templates."""
-    return [error for index, container in enumerate(containers) for error in _trimmed(container, f"{path}[{index}]")]
+    return [
+        _untrimmed(container, f"{path}[{index}]")
+        for index, container in enumerate(containers)
+        if container.image != container.image.strip()
+    ]
 
 
-def _trimmed(container: Container | EphemeralContainer, path: str) -> list[FieldError]:
-    if container.image == container.image.strip():
-        return []
-    return [invalid(f"{path}.image", container.image, "must not have leading or trailing whitespace")]
+def _untrimmed(container: Container | EphemeralContainer, path: str) -> FieldError:
+    return invalid(f"{path}.image", container.image, "must not have leading or trailing whitespace")
 
 
 def choice(value: str, supported: tuple[str, ...], path: str) -> list[FieldError]:

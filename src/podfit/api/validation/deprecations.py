@@ -20,6 +20,7 @@ NODE_LABELS = {
     "beta.kubernetes.io/os": 'deprecated since v1.14; use "kubernetes.io/os" instead',
     "beta.kubernetes.io/instance-type": 'deprecated since v1.17; use "node.kubernetes.io/instance-type" instead',
 }
+_OF_CONTAINERS = (SECCOMP_CONTAINER, APP_ARMOR)
 _NO_FUNCTION = {
     "scheduler.alpha.kubernetes.io/critical-pod": 'non-functional in v1.16+; use the "priorityClassName" field instead',
     "security.alpha.kubernetes.io/sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
@@ -45,9 +46,10 @@ _APP_ARMOR_TEXT = 'deprecated since v1.30; use the "appArmorProfile" field inste
 def deprecations(meta: ObjectMeta, spec: PodSpec, path: str = "") -> Iterator[str]:
     """`path` is that of the template, with a dot at its end; a pod has none."""
     annotations = meta.annotations
-    for key, text in _NO_FUNCTION.items() if annotations else ():
-        if key in annotations:
-            yield _of_annotation(path, key, text)
+    if not _NO_FUNCTION.keys().isdisjoint(annotations):
+        for key, text in _NO_FUNCTION.items():
+            if key in annotations:
+                yield _of_annotation(path, key, text)
     for index, volume in enumerate(spec.volumes):
         if _deprecated_sources(volume) == _NO_SOURCES:
             continue
@@ -59,6 +61,8 @@ def deprecations(meta: ObjectMeta, spec: PodSpec, path: str = "") -> Iterator[st
     own = spec.security_context
     if (own is None or own.seccomp_profile is None) and SECCOMP_POD in annotations:
         yield _of_annotation(path, SECCOMP_POD, _SECCOMP_TEXT)
+    if not any([key.startswith(_OF_CONTAINERS) for key in annotations]):
+        return
     for container in (*spec.init_containers, *spec.containers, *spec.ephemeral_containers):
         context = container.security_context or SecurityContext()
         key = SECCOMP_CONTAINER + container.name

@@ -36,7 +36,7 @@ def overlapping_files(volumes: Sequence[Volume]) -> Iterator[str]:
             yield from _told(volume.name, f'(Secret "{secret.secret_name}")', _files(secret.items))
         if downward is not None and downward.items:
             yield from _told(volume.name, "(DownwardAPI)", _files(downward.items))
-        if volume.projected is not None:
+        if volume.projected is not None and not _plain(volume.projected):
             yield from _projected(volume.name, volume.projected)
 
 
@@ -45,8 +45,6 @@ def _files(items: Iterable[_Placed], source: str = "") -> list[_File]:
 
 
 def _projected(name: str, source: ProjectedVolumeSource) -> Iterator[str]:
-    if _plain(source):
-        return
     files: list[_File] = []
     for projection in source.sources:
         if projection == _NO_SOURCE:

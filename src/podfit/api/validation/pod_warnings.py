@@ -12,7 +12,6 @@ from podfit.api.validation.addresses import parsed
 from podfit.api.validation.deprecations import NODE_LABELS, deprecations
 from podfit.api.validation.overlaps import overlapping_files
 from podfit.api.validation.windows import containers_of
-from podfit.core.quantity import Quantity
 from podfit.core.resources import ResourceList
 
 _NO_SELECTOR = "a null labelSelector results in matching no pod"
@@ -33,16 +32,17 @@ def pod_warnings(meta: ObjectMeta, spec: PodSpec, path: str = "") -> Iterator[st
     yield from overlapping_files(spec.volumes)
     if spec.host_aliases or spec.image_pull_secrets:
         yield from _repeated(spec, where)
-    if spec.overhead:
+    if _has_fractions(spec.overhead):
         yield from _fractions(spec.overhead, f"{where}.overhead")
-    for container, at in containers_of(spec, where):
+    containers = list(containers_of(spec, where))
+    for container, at in containers:
         for side, amounts in (("limits", container.resources.limits), ("requests", container.resources.requests)):
-            if amounts:
+            if _has_fractions(amounts):
                 yield from _fractions(amounts, f"{at}.resources.{side}")
-        if len(container.env) > 1:
+        if len({variable.name for variable in container.env}) < len(container.env):
             yield from _hidden(container.env, f"{at}.env")
-    if any(container.ports for container in (*spec.init_containers, *spec.containers, *spec.ephemeral_containers)):
-        yield from _ports(list(containers_of(spec, where)))
+    if any([container.ports for container, _ in containers]):
+        yield from _ports(containers)
     grace = spec.termination_grace_period_seconds
     if grace is not None and grace < 0:
         text = "must be >= 0; negative values are invalid and will be treated as 1"
@@ -98,11 +98,17 @@ def _repeated(spec: PodSpec, path: str) -> Iterator[str]:
             yield f'{path}.imagePullSecrets[{index}].name: invalid empty name ""'
 
 
+def _has_fractions(resources: ResourceList) -> bool:
+    for name in _OF_BYTES:
+        if name in resources and not resources[name].is_integer():
+            return True
+    return False
+
+
 def _fractions(resources: ResourceList, path: str) -> Iterator[str]:
     for name in _OF_BYTES:
-        amount: Quantity | None = resources.get(name)
-        if amount is not None and not amount.is_integer():
-            yield f'{path}[{name}]: fractional byte value "{amount}" is invalid, must be an integer'
+        if name in resources and not resources[name].is_integer():
+            yield f'{path}[{name}]: fractional byte value "{resources[name]}" is invalid, must be an integer'
 
 
 def _hidden(variables: Sequence[EnvVar], path: str) -> Iterator[str]:

@@ -6,6 +6,8 @@ from typing import Any
 from podfit.apiserver.patch.words import shown_map
 from podfit.core.errors import bad_request
 
+_NESTED = (dict, list)
+
 
 def key_of(item: Any, merge_key: str) -> Any:
     """What tells an item apart: its merge key's value, or a scalar itself. Raises 400 for an item without one."""
@@ -22,7 +24,7 @@ def key_of(item: Any, merge_key: str) -> Any:
 def keys_of(items: list[Any], merge_key: str) -> list[Any]:
     """As `key_of` for each of them; quick where every item has a plain one."""
     keys = [item.get(merge_key, items) if isinstance(item, dict) else items for item in items] if merge_key else items
-    if any(isinstance(key, dict | list) for key in keys):
+    if any([isinstance(key, _NESTED) for key in keys]):
         return [key_of(item, merge_key) for item in items]
     return keys
 
@@ -44,30 +46,29 @@ def check_order(given: list[Any], order: list[Any], merge_key: str, directive: s
 def ordered(items: list[Any], order: list[Any], live: list[Any], merge_key: str) -> list[Any]:
     """The items that are named in their order; each other one before the first of those that came after it in the live
     list."""
-    keys = keys_of(items, merge_key)
-    if keys == keys_of(order, merge_key):
+    keys, named = keys_of(items, merge_key), keys_of(order, merge_key)
+    if keys == named:
         return items
-    wanted = places_of(order, merge_key)
+    wanted = places_of(named)
     if keys == sorted(wanted, key=wanted.__getitem__):
         return items
-    before = places_of(live, merge_key)
+    before = places_of(keys_of(live, merge_key))
     placed = sorted(
         ((wanted[key], before.get(key, -1), item) for key, item in zip(keys, items, strict=True) if key in wanted),
         key=lambda each: each[0],
     )
-    named = deque((place, item) for _, place, item in placed)
+    waiting = deque((place, item) for _, place, item in placed)
     result: list[Any] = []
     for key, item in zip(keys, items, strict=True):
         if key in wanted:
             continue
         place = before.get(key, -1)
-        while named and not 0 <= place < named[0][0]:
-            result.append(named.popleft()[1])
+        while waiting and not 0 <= place < waiting[0][0]:
+            result.append(waiting.popleft()[1])
         result.append(item)
-    return [*result, *(item for _, item in named)]
+    return [*result, *(item for _, item in waiting)]
 
 
-def places_of(items: list[Any], merge_key: str) -> dict[Any, int]:
+def places_of(keys: list[Any]) -> dict[Any, int]:
     """Where each key comes first."""
-    keys = keys_of(items, merge_key)
     return dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))

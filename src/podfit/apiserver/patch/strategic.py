@@ -25,6 +25,7 @@ DIRECTIVE, RETAIN = "$patch", "$retainKeys"
 DELETE_PREFIX, ORDER_PREFIX = "$deleteFromPrimitiveList", "$setElementOrder"
 REPLACE, DELETE, MERGE = "replace", "delete", "merge"
 _ABSENT = object()
+_NESTED = (dict, list)
 
 
 def apply(document: Any, patch: Any, kind: Kind) -> Any:
@@ -43,11 +44,15 @@ def _merge_map(document: dict[str, Any], patch: dict[str, Any], kind: Kind | Non
     known = members(kind) if kind else {}
     done = [_ordered_member(merged, patch, name, known) for name in patch if name.startswith(ORDER_PREFIX)]
     for name, value in patch.items():
-        if name == RETAIN or name.startswith(ORDER_PREFIX) or name in done:
+        taking_out = False
+        if name in done:
             continue
-        taking_out = name.startswith(DELETE_PREFIX)
-        if taking_out:
-            name = _target(name, DELETE_PREFIX, "primitive list")
+        if name.startswith("$"):
+            if name == RETAIN or name.startswith(ORDER_PREFIX):
+                continue
+            taking_out = name.startswith(DELETE_PREFIX)
+            if taking_out:
+                name = _target(name, DELETE_PREFIX, "primitive list")
         if value is None:
             merged.pop(name, None)
         else:
@@ -120,22 +125,18 @@ def _ordered_member(merged: dict[str, Any], patch: dict[str, Any], directive: st
 
 def _merge_member(merged: dict[str, Any], name: str, value: Any, member: Member | None, *, taking_out: bool) -> None:
     current = merged.get(name, _ABSENT)
-    if _shape(current) is not _shape(value):
+    if not isinstance(value, _NESTED):
+        if not (taking_out and isinstance(current, _NESTED)):
+            merged[name] = _scalar(value)
+    elif not isinstance(current, dict if isinstance(value, dict) else list):
         if not taking_out and not _is_directed(value):
             merged[name] = _taken(value)
-        return
-    if isinstance(value, dict):
+    elif isinstance(value, dict):
         replaced = member is not None and member.listing.replaced
         item = member.item if member and member.shape == "struct" else None
         merged[name] = value if replaced else _merge_map(current, value, item)
-    elif isinstance(value, list):
-        merged[name] = _without(current, value) if taking_out else _merge_list(current, value, member)
     else:
-        merged[name] = _scalar(value)
-
-
-def _shape(value: Any) -> type:
-    return type(value) if isinstance(value, dict | list) else object
+        merged[name] = _without(current, value) if taking_out else _merge_list(current, value, member)
 
 
 def _taken(value: Any) -> Any:
@@ -176,7 +177,7 @@ def _merge_list(current: list[Any], patch: list[Any], member: Member | None) -> 
             return patch  # which is of a wrong type, as its conversion will say
         return ordered([*dict.fromkeys([*current, *patch])], patch, current, "")
     assert member is not None
-    if not all(isinstance(item, dict) for item in patch):
+    if patch and not isinstance(patch[0], dict):  # and so are the others
         raise bad_request("list element types are not identical")
     return _merge_items(current, patch, listing.merge_key, member.item)
 
@@ -189,9 +190,11 @@ def _check_alike(current: list[Any], patch: list[Any]) -> None:
 
 
 def _merge_items(current: list[Any], patch: list[Any], merge_key: str, kind: Kind | None) -> list[Any]:
-    plain = [given for given in patch if not _is_directed(given)]
+    plain = [given for given in patch if DIRECTIVE not in given]
     gone, replaced = set(), False
-    for directed in filter(_is_directed, patch):
+    for directed in patch if len(plain) < len(patch) else ():
+        if DIRECTIVE not in directed:
+            continue
         match directed[DIRECTIVE]:
             case "delete":
                 gone.add(key_of(directed, merge_key))
@@ -205,14 +208,15 @@ def _merge_items(current: list[Any], patch: list[Any], merge_key: str, kind: Kin
         return plain
     merged = [item for item in current if key_of(item, merge_key) not in gone] if gone else list(current)
     live = list(merged)
-    places = places_of(merged, merge_key)
-    for given, key in zip(plain, keys_of(plain, merge_key), strict=True):
+    known, keys = keys_of(merged, merge_key), keys_of(plain, merge_key)
+    places = places_of(known)
+    for given, key in zip(plain, keys, strict=True):
         if key in places:
             merged[places[key]] = _merge_map(merged[places[key]], given, kind)
         else:
             places[key] = len(merged)
             merged.append(_new_item(given))
-    return ordered(merged, plain, live, merge_key)
+    return merged if keys == known else ordered(merged, plain, live, merge_key)
 
 
 def _new_item(value: Any) -> Any:
