@@ -94,6 +94,8 @@ def _uncoordinated(lease: Lease) -> Lease:
 
 def _held_back(pod: Pod) -> tuple[PodCondition, ...]:
     """A pod with gates says from the start that nobody will schedule it yet."""
+    if not pod.spec.scheduling_gates:
+        return ()
     condition = PodCondition(
         type="PodScheduled",
         status="False",
@@ -101,7 +103,7 @@ def _held_back(pod: Pod) -> tuple[PodCondition, ...]:
         reason="SchedulingGated",
         message=GATED,
     )
-    return (condition,) if pod.spec.scheduling_gates else ()
+    return (condition,)
 
 
 def check_create(obj: Any, gates: FeatureGates) -> list[FieldError]:

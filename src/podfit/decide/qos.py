@@ -8,7 +8,6 @@ from typing import Literal
 from podfit.api.base import ResourceList
 from podfit.api.core.pods import Pod
 from podfit.core.features import DEFAULT_GATES, FeatureGates
-from podfit.core.quantity import ZERO
 from podfit.core.resources import CPU, MEMORY, add
 
 QOSClass = Literal["Guaranteed", "Burstable", "BestEffort"]
@@ -36,4 +35,4 @@ def qos_class(pod: Pod, gates: FeatureGates = DEFAULT_GATES) -> QOSClass:
 
 
 def _counted(resources: ResourceList) -> ResourceList:
-    return {name: resources[name] for name in _COUNTED if name in resources and resources[name] > ZERO}
+    return {name: resources[name] for name in _COUNTED if name in resources and resources[name].nano > 0}

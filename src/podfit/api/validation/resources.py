@@ -228,4 +228,4 @@ def _one_of(value: str, supported: tuple[str, ...], path: str) -> list[FieldErro
 
 def validate_overhead(overhead: ResourceList, path: str) -> list[FieldError]:
     """An overhead is what limits are, and looked at as such."""
-    return _of_container(ResourceRequirements(limits=overhead), path)
+    return _of_container(ResourceRequirements(limits=overhead), path) if overhead else []

@@ -25,6 +25,7 @@ class NamespaceLifecycle(Passive):
         namespace = await self.context.find(Namespace, attributes.namespace)
         if namespace is None:
             raise not_found("namespaces", attributes.namespace)
+        attributes.rounds.namespace = namespace
         if namespace.metadata.deletion_timestamp:
             name = attributes.namespace
             text = f"unable to create new content in namespace {name} because it is being terminated"

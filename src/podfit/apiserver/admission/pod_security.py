@@ -68,7 +68,7 @@ class PodSecurity(Passive):
             await self._check(attributes, placed.template, enforce=False)
 
     async def _check(self, attributes: Attributes, pod: Pod | PodTemplateSpec, *, enforce: bool) -> None:
-        namespace = await self.context.find(Namespace, attributes.namespace)
+        namespace = attributes.rounds.namespace or await self.context.find(Namespace, attributes.namespace)
         if namespace is None:
             raise not_found("namespaces", attributes.namespace)
         policy, errors = policy_of(namespace.metadata.labels)

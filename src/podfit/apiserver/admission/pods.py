@@ -13,6 +13,9 @@ from podfit.core.errors import forbidden
 
 AWAY_SECONDS = 300
 AWAY = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_PATIENCE = [
+    Toleration(key=key, operator="Exists", effect="NoExecute", toleration_seconds=AWAY_SECONDS) for key in AWAY
+]
 
 
 def _new_pod(attributes: Attributes) -> bool:
@@ -63,11 +66,8 @@ class DefaultTolerations(Passive):
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
         if not _written_pod(attributes):
             return obj
-        missing = tuple(
-            Toleration(key=key, operator="Exists", effect="NoExecute", toleration_seconds=AWAY_SECONDS)
-            for key in AWAY
-            if not any(_covers(each, key) for each in obj.spec.tolerations)
-        )
+        given = obj.spec.tolerations
+        missing = tuple([each for each in _PATIENCE if not given or not any(_covers(own, each.key) for own in given)])
         if not missing:
             return obj
         return replace(obj, spec=replace(obj.spec, tolerations=(*obj.spec.tolerations, *missing)))

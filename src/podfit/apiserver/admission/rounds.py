@@ -13,6 +13,7 @@ class Rounds(msgspec.Struct):
     second: bool = False
     changed: bool = False
     warnings: list[str] = msgspec.field(default_factory=list)
+    namespace: Any = None  # that of a new object, once it was looked up
     _willing: set[str] = msgspec.field(default_factory=set)  # asked, and to be asked again if something changes
     _due: set[str] = msgspec.field(default_factory=set)
     _left: Any = None

@@ -64,10 +64,11 @@ async def create_object(
     """Store a new object; `entries` are the managers of its fields where they are known already."""
     info = target.info
     assert info is not None
-    obj = replace(obj, metadata=_placed(obj, target))
+    obj = _placed(obj, target)
     dry, large = dry_run(request), is_large(request)
     for attempt in range(ATTEMPTS):
-        named = _completed(context, obj)
+        now = format_time(context.clock.now())
+        named = _completed(obj, now)
         attributes = Attributes(
             operation="CREATE",
             info=info,
@@ -80,7 +81,7 @@ async def create_object(
             generated=not obj.metadata.name,
         )
         if entries is None:
-            owned = tracked(info, named, None, manager=manager_of(request), subresource="", now=_now(context))
+            owned = tracked(info, named, None, manager=manager_of(request), subresource="", now=now)
         else:
             owned = replace(named, metadata=replace(named.metadata, managed_fields=entries))
         if large:
@@ -90,7 +91,7 @@ async def create_object(
             admitted, repeated = with_owners_once(admitted, ADMITTED)
             attributes.rounds.warnings += repeated
             # Prepared again: what follows from the spec, such as the QoS class, follows from what admission made of it.
-            admitted = prepare_create(info, replace(admitted, metadata=_placed(admitted, target)), context.gates)
+            admitted = prepare_create(info, _placed(admitted, target), context.gates)
             admitted = _asked(admitted, identity)
             if large:
                 await give_turn()
@@ -140,14 +141,16 @@ def _asked(obj: Any, who: Identity) -> Any:
 
 
 def _placed(obj: Any, target: Target) -> Any:
-    """Metadata in the namespace of the URL; what is of the whole cluster has none, whatever was sent."""
+    """The object in the namespace of the URL; what is of the whole cluster has none, whatever was sent."""
     meta = obj.metadata
+    if meta.namespace == target.namespace:
+        return obj
     if meta.namespace and target.namespace and meta.namespace != target.namespace:
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
-    return replace(meta, namespace=target.namespace)
+    return replace(obj, metadata=replace(meta, namespace=target.namespace))
 
 
-def _completed(context: Context, obj: Any) -> Any:
+def _completed(obj: Any, now: str) -> Any:
     """What the server gives to a new object; a client cannot choose it."""
     meta = obj.metadata
     if not meta.name and meta.generate_name:
@@ -155,7 +158,7 @@ def _completed(context: Context, obj: Any) -> Any:
     meta = replace(
         meta,
         uid=str(uuid.uuid4()),
-        creation_timestamp=_now(context),
+        creation_timestamp=now,
         resource_version="",
         deletion_timestamp=None,
         deletion_grace_period_seconds=None,
@@ -163,7 +166,3 @@ def _completed(context: Context, obj: Any) -> Any:
         self_link="",
     )
     return replace(obj, metadata=meta)
-
-
-def _now(context: Context) -> str:
-    return format_time(context.clock.now())
