@@ -61,7 +61,7 @@ def deprecations(meta: ObjectMeta, spec: PodSpec, path: str = "") -> Iterator[st
     own = spec.security_context
     if (own is None or own.seccomp_profile is None) and SECCOMP_POD in annotations:
         yield _of_annotation(path, SECCOMP_POD, _SECCOMP_TEXT)
-    if not any([key.startswith(_OF_CONTAINERS) for key in annotations]):
+    if not any(key.startswith(_OF_CONTAINERS) for key in annotations):
         return
     for container in (*spec.init_containers, *spec.containers, *spec.ephemeral_containers):
         context = container.security_context or SecurityContext()

@@ -12,6 +12,7 @@ from podfit.api.validation.addresses import parsed
 from podfit.api.validation.deprecations import NODE_LABELS, deprecations
 from podfit.api.validation.overlaps import overlapping_files
 from podfit.api.validation.windows import containers_of
+from podfit.core.quantity import Quantity
 from podfit.core.resources import ResourceList
 
 _NO_SELECTOR = "a null labelSelector results in matching no pod"
@@ -32,16 +33,16 @@ def pod_warnings(meta: ObjectMeta, spec: PodSpec, path: str = "") -> Iterator[st
     yield from overlapping_files(spec.volumes)
     if spec.host_aliases or spec.image_pull_secrets:
         yield from _repeated(spec, where)
-    if _has_fractions(spec.overhead):
-        yield from _fractions(spec.overhead, f"{where}.overhead")
+    for name in _fractional(spec.overhead):
+        yield _of_fraction(f"{where}.overhead[{name}]", spec.overhead[name])
     containers = list(containers_of(spec, where))
     for container, at in containers:
         for side, amounts in (("limits", container.resources.limits), ("requests", container.resources.requests)):
-            if _has_fractions(amounts):
-                yield from _fractions(amounts, f"{at}.resources.{side}")
+            for name in _fractional(amounts):
+                yield _of_fraction(f"{at}.resources.{side}[{name}]", amounts[name])
         if len({variable.name for variable in container.env}) < len(container.env):
             yield from _hidden(container.env, f"{at}.env")
-    if any([container.ports for container, _ in containers]):
+    if any(container.ports for container, _ in containers):
         yield from _ports(containers)
     grace = spec.termination_grace_period_seconds
     if grace is not None and grace < 0:
@@ -98,17 +99,13 @@ def _repeated(spec: PodSpec, path: str) -> Iterator[str]:
             yield f'{path}.imagePullSecrets[{index}].name: invalid empty name ""'
 
 
-def _has_fractions(resources: ResourceList) -> bool:
-    for name in _OF_BYTES:
-        if name in resources and not resources[name].is_integer():
-            return True
-    return False
+def _fractional(resources: ResourceList) -> list[str]:
+    """The amounts of bytes that are no whole number."""
+    return [name for name in _OF_BYTES if name in resources and not resources[name].is_integer()]
 
 
-def _fractions(resources: ResourceList, path: str) -> Iterator[str]:
-    for name in _OF_BYTES:
-        if name in resources and not resources[name].is_integer():
-            yield f'{path}[{name}]: fractional byte value "{resources[name]}" is invalid, must be an integer'
+def _of_fraction(path: str, amount: Quantity) -> str:
+    return f'{path}: fractional byte value "{amount}" is invalid, must be an integer'
 
 
 def _hidden(variables: Sequence[EnvVar], path: str) -> Iterator[str]:

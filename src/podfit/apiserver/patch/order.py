@@ -24,7 +24,7 @@ def key_of(item: Any, merge_key: str) -> Any:
 def keys_of(items: list[Any], merge_key: str) -> list[Any]:
     """As `key_of` for each of them; quick where every item has a plain one."""
     keys = [item.get(merge_key, items) if isinstance(item, dict) else items for item in items] if merge_key else items
-    if any([isinstance(key, _NESTED) for key in keys]):
+    if any(isinstance(key, _NESTED) for key in keys):
         return [key_of(item, merge_key) for item in items]
     return keys
 
