@@ -125,18 +125,17 @@ def _ordered_member(merged: dict[str, Any], patch: dict[str, Any], directive: st
 
 def _merge_member(merged: dict[str, Any], name: str, value: Any, member: Member | None, *, taking_out: bool) -> None:
     current = merged.get(name, _ABSENT)
-    if not isinstance(value, _NESTED):
-        if not (taking_out and isinstance(current, _NESTED)):
-            merged[name] = _scalar(value)
-    elif not isinstance(current, dict if isinstance(value, dict) else list):
-        if not taking_out and not _is_directed(value):
-            merged[name] = _taken(value)
-    elif isinstance(value, dict):
+    if isinstance(value, dict) and isinstance(current, dict):
         replaced = member is not None and member.listing.replaced
         item = member.item if member and member.shape == "struct" else None
         merged[name] = value if replaced else _merge_map(current, value, item)
-    else:
+    elif isinstance(value, list) and isinstance(current, list):
         merged[name] = _without(current, value) if taking_out else _merge_list(current, value, member)
+    elif isinstance(value, _NESTED):
+        if not taking_out and not _is_directed(value):
+            merged[name] = _taken(value)
+    elif not (taking_out and isinstance(current, _NESTED)):
+        merged[name] = _scalar(value)
 
 
 def _taken(value: Any) -> Any:
