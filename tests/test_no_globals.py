@@ -9,6 +9,7 @@ CHANGEABLE = {
     "WeakValueDictionary", "Remembered", "Metrics", "CollectorRegistry", "ThreadPoolExecutor", "Supervisor", "Lock",
     "Event", "Queue",
 }  # fmt: skip
+READ_ONLY = ("Mapping[", "ResourceList")  # annotations of what mypy lets nobody change; the second names the first
 PURE = {("api/structural/compiled.py", "_KNOWN"): "what a schema's rules mean, by the schema itself; bounded"}
 
 
@@ -19,7 +20,7 @@ def kept(path: Path) -> set[tuple[str, str]]:
         if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
             continue
         value, target = node.value, node.targets[0] if isinstance(node, ast.Assign) else node.target
-        read_only = isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation).startswith("Mapping[")
+        read_only = isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation).startswith(READ_ONLY)
         empty = (
             not read_only and isinstance(value, ast.Dict | ast.List | ast.Set) and not ast.unparse(value).strip("{}[]")
         )
