@@ -77,8 +77,8 @@ def _proportional(
     number = units(name, limit) * units(name, request) // units(name, before)
     if number > LARGEST:
         note = f"{name}: failed to keep limit to request ratio; capping limit to int64"
-        return amount_of(name, LARGEST, limit), note
-    return amount_of(name, number, limit), ""
+        return amount_of(name, LARGEST, request), note
+    return amount_of(name, number, request), ""
 
 
 def request_bounds(own: ResourceRequirements, item: LimitRangeItem) -> tuple[ResourceList, ResourceList]:

@@ -1,0 +1,66 @@
+"""How many pods of one controller may be disrupted at once (V-085, V-086, V-088).
+
+disruptable   what runs, without those disrupted in this run, is above what has to stay: configured - tolerance
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from podfit.api.core.pods import Pod
+from podfit.decide.autoscaling.boost import boosted_containers
+
+
+class Owner(NamedTuple):
+    kind: str
+    name: str
+
+
+class Group:
+    """The pods of one controller; the counts of what was disrupted grow during a run."""
+
+    def __init__(self, configured: int, tolerance: int, live: int, pending: int, *, below_minimum: bool) -> None:
+        self.configured, self.tolerance = configured, tolerance
+        self.running = live - pending
+        self.below_minimum = below_minimum
+        self.evicted = self.resized = 0
+
+    @property
+    def disruptable(self) -> bool:
+        left = self.running - self.evicted - self.resized
+        untouched = not self.evicted and not self.resized
+        alone = self.configured == self.running and self.tolerance == 0 and untouched
+        return left > self.configured - self.tolerance or alone
+
+
+def owner_of(pod: Pod) -> Owner | None:
+    """The controller that made a pod, not what made that."""
+    found = next((each for each in pod.metadata.owner_references if each.controller), None)
+    return Owner(found.kind, found.name) if found else None
+
+
+def groups(
+    pods: tuple[Pod, ...],
+    configured: Mapping[Owner, int],
+    *,
+    min_replicas: int,
+    tolerance: float,
+    in_place_below_minimum: bool,
+) -> dict[Owner, Group]:
+    """By owner. `configured` has what controllers want: 0 leaves a group out; of one not named it is what lives.
+
+    Groups below `min_replicas` are left out too, unless a pod of it is boosted, or, with `in_place_below_minimum`, for
+    what disturbs nobody.
+    """
+    every: dict[Owner, list[Pod]] = {}
+    for pod in pods:
+        if (owner := owner_of(pod)) is not None:
+            every.setdefault(owner, []).append(pod)
+    result = {}
+    for owner, mine in every.items():
+        small = len(mine) < min_replicas and not any(any(boosted_containers(pod)) for pod in mine)
+        wanted = configured.get(owner, len(mine))
+        if not wanted or (small and not in_place_below_minimum):
+            continue
+        pending = sum(pod.status.phase == "Pending" for pod in mine)
+        result[owner] = Group(wanted, int(wanted * tolerance), len(mine), pending, below_minimum=small)
+    return result

@@ -1,0 +1,97 @@
+"""Where a resize in place stands, and what an updater does about it (V-100 to V-106)."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from enum import Enum
+
+from podfit.api.autoscaling_k8s.v1 import RecommendedPodResources
+from podfit.api.core.pods import Pod
+from podfit.decide.autoscaling.groups import Group
+from podfit.decide.autoscaling.policies import IN_PLACE
+from podfit.decide.autoscaling.priority import any_lower
+
+PENDING, IN_PROGRESS = "PodResizePending", "PodResizeInProgress"
+LONGEST = {"Deferred": timedelta(minutes=5), "InProgress": timedelta(hours=1)}
+"""How long a resize may stand there before the pod may be evicted."""
+
+
+class State(Enum):
+    NONE = "None"
+    DEFERRED = "Deferred"
+    INFEASIBLE = "Infeasible"
+    IN_PROGRESS = "InProgress"
+    ERROR = "Error"
+    UNKNOWN = "Unknown"
+
+
+class Decision(Enum):
+    APPROVED = "Approved"
+    DEFERRED = "Deferred"
+    EVICT = "Evict"
+    INFEASIBLE = "Infeasible"
+    INFEASIBLE_CACHED = "InfeasibleCached"
+
+
+def state_of(pod: Pod) -> State:
+    conditions = [each for each in pod.status.conditions if each.type in (PENDING, IN_PROGRESS)]
+    if not conditions or conditions[0].status != "True":
+        return State.NONE
+    pending = next((each for each in conditions if each.type == PENDING), None)
+    if pending is not None:
+        return {"Deferred": State.DEFERRED, "Infeasible": State.INFEASIBLE}.get(pending.reason, State.UNKNOWN)
+    progress = conditions[0]
+    if not progress.reason and not progress.message:
+        return State.IN_PROGRESS
+    return State.ERROR if progress.reason == "Error" else State.UNKNOWN
+
+
+def stalled(state: State, since: datetime | None, now: datetime) -> bool:
+    """Whether a resize has not come to an end for so long, since it was first seen, that the pod may be evicted."""
+    if state is State.NONE:
+        return False
+    longest = LONGEST.get(state.value)
+    return longest is None or (since is not None and now - since > longest)
+
+
+def evictable(pod: Pod, group: Group | None, since: datetime | None, now: datetime) -> bool:
+    """Whether a pod may be evicted now (9.3); pending ones do not count as a disruption."""
+    if group is None:
+        return False
+    if pod.status.phase == "Pending":
+        return True
+    state = state_of(pod)
+    waits = state is not State.NONE and not stalled(state, since, now)
+    return not group.below_minimum and not waits and group.disruptable
+
+
+def restarts_nothing(pod: Pod) -> bool:
+    """Whether no container is restarted by a resize."""
+    return not any(each.restart_policy == "RestartContainer" for c in pod.spec.containers for each in c.resize_policy)
+
+
+def decide(
+    pod: Pod,
+    mode: str,
+    group: Group | None,
+    recommendation: RecommendedPodResources | None,
+    infeasible: Mapping[str, RecommendedPodResources],
+    since: datetime | None,
+    now: datetime,
+    *,
+    skip_disruption_budget: bool,
+) -> Decision:
+    """10.3. `infeasible` has, by UID, what a node could never give."""
+    if group is None or pod.status.phase == "Pending" or recommendation is None:
+        return Decision.DEFERRED
+    before = infeasible.get(pod.metadata.uid)
+    if mode == IN_PLACE and before is not None and not any_lower(recommendation, before):
+        return Decision.INFEASIBLE_CACHED
+    state = state_of(pod)
+    if state is not State.NONE:
+        if mode == IN_PLACE:
+            return Decision.INFEASIBLE if state is State.INFEASIBLE else Decision.DEFERRED
+        evict = stalled(state, since, now) and group.disruptable and not group.below_minimum
+        return Decision.EVICT if evict else Decision.DEFERRED
+    if skip_disruption_budget and restarts_nothing(pod):
+        return Decision.APPROVED
+    return Decision.APPROVED if group.disruptable else Decision.DEFERRED

@@ -1,0 +1,161 @@
+"""Which pods are to be changed, and in which order (V-081 to V-084)."""
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+
+import msgspec
+
+from podfit.api.autoscaling_k8s.v1 import (
+    EvictionRequirement,
+    RecommendedContainerResources,
+    RecommendedPodResources,
+    VerticalPodAutoscaler,
+)
+from podfit.api.core.container_status import ContainerStatus
+from podfit.api.core.containers import ResourceRequirements
+from podfit.api.core.pods import Pod
+from podfit.core.quantity import ZERO, Quantity
+from podfit.core.resources import CPU, MEMORY
+from podfit.core.times import parse_time
+from podfit.decide.autoscaling.container_view import every_container
+from podfit.decide.autoscaling.gates import Gates
+from podfit.decide.autoscaling.oom import KILLED
+from podfit.decide.autoscaling.patches import OBSERVED
+from podfit.decide.autoscaling.policies import is_off, policy_of, recommended
+
+HIGHER = "TargetHigherThanRequests"
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
+    """`update` is the share by which a pod within its bounds has to differ, after `lifetime`."""
+
+    update: float = 0.1
+    lifetime: timedelta = timedelta(hours=12)
+    quick_oom: timedelta = timedelta(minutes=10)
+
+
+class Priority(msgspec.Struct, frozen=True, kw_only=True):
+    """`difference` is the sum over resources of how far, as a share, the target is from what the pod requests."""
+
+    outside_range: bool = False
+    scale_up: bool = False
+    difference: float = 0.0
+    quick_oom: bool = False
+
+    @property
+    def order(self) -> tuple[bool, float]:
+        """Sort key: pods that need more come first, then those that differ more."""
+        return not self.scale_up, -self.difference
+
+
+def priority(
+    pod: Pod, vpa: VerticalPodAutoscaler, found: RecommendedPodResources | None, gates: Gates, by: Thresholds
+) -> Priority:
+    """Of a pod with the recommendation that was processed for it."""
+    outside = up = False
+    wanted, asked = dict[str, int](), dict[str, int]()
+    for own, each in _seen(pod, found):
+        for resource, target in each.target.items():
+            request = own.requests.get(resource)
+            wanted[resource] = wanted.get(resource, 0) + target.milli()
+            asked[resource] = asked.get(resource, 0) + (request or ZERO).milli()
+            if not request:
+                outside = up = True
+                continue
+            up = up or target.milli() > request.milli()
+            lower, upper = each.lower_bound.get(resource), each.upper_bound.get(resource)
+            outside = outside or (lower is not None and request < lower) or (upper is not None and request > upper)
+    difference = sum(abs(max(asked[name], 1) - wanted[name]) / max(asked[name], 1) for name in wanted)
+    quick = any(_quick_oom(status, vpa, gates, by) for status in _observed_statuses(pod))
+    return Priority(outside_range=outside, scale_up=up, difference=difference, quick_oom=quick)
+
+
+def accepted(pod: Pod, found: Priority, now: datetime, by: Thresholds, *, upstream_compatible: bool = False) -> bool:
+    """Whether to change the pod now; not when nothing would change, which upstream forgets outside of bounds."""
+    if not found.difference and (found.quick_oom or not upstream_compatible):
+        return False
+    if found.outside_range or found.quick_oom:
+        return True
+    started = pod.status.start_time
+    old = started is not None and now - parse_time(started) >= by.lifetime
+    return old and found.difference >= by.update
+
+
+def admitted(pod: Pod, vpa: VerticalPodAutoscaler, found: RecommendedPodResources | None) -> bool:
+    """Whether a container fulfils all eviction requirements of the VPA."""
+    policy = vpa.spec.update_policy
+    if policy is None:
+        return True
+    for container, own in every_container(pod):
+        each = recommended(found, container.name)
+        if each is None:
+            continue
+        if not own.requests.get(CPU) or not own.requests.get(MEMORY):
+            return True
+        if all(_holds(requirement, each, own) for requirement in policy.eviction_requirements):
+            return True
+    return False
+
+
+def _holds(requirement: EvictionRequirement, found: RecommendedContainerResources, own: ResourceRequirements) -> bool:
+    for name in requirement.resources:
+        target, request = found.target.get(name, ZERO), own.requests.get(name, ZERO)
+        if target > request if requirement.change_requirement == HIGHER else target < request:
+            return True
+    return False
+
+
+def observed(pod: Pod) -> frozenset[str] | None:
+    """The containers that there were when the pod was admitted; None when that is not known."""
+    text = pod.metadata.annotations.get(OBSERVED)
+    if text is None:
+        return None
+    names = text.split(", ") if text else []
+    return frozenset(names) if all(_LABEL.fullmatch(each) for each in names) else None
+
+
+def _counts(names: frozenset[str] | None, container: str) -> bool:
+    return names is None or container in names
+
+
+def _seen(
+    pod: Pod, found: RecommendedPodResources | None
+) -> Iterator[tuple[ResourceRequirements, RecommendedContainerResources]]:
+    names = observed(pod)
+    for container, own in every_container(pod):
+        each = recommended(found, container.name)
+        if each is not None and _counts(names, container.name):
+            yield own, each
+
+
+def _observed_statuses(pod: Pod) -> Iterable[ContainerStatus]:
+    names = observed(pod)
+    return (status for status in pod.status.container_statuses if _counts(names, status.name))
+
+
+def _quick_oom(status: ContainerStatus, vpa: VerticalPodAutoscaler, gates: Gates, by: Thresholds) -> bool:
+    """Whether a container last ran out of memory soon after it started."""
+    end, update = status.last_state.terminated, vpa.spec.update_policy
+    if end is None or end.reason != KILLED or end.started_at is None or end.finished_at is None:
+        return False
+    if is_off(policy_of(vpa.spec.resource_policy, status.name)):
+        return False
+    threshold = by.quick_oom
+    if gates.per_vpa_config and update is not None and update.evict_after_oom_seconds is not None:
+        threshold = timedelta(seconds=update.evict_after_oom_seconds)
+    return parse_time(end.finished_at) - parse_time(end.started_at) < threshold
+
+
+def any_lower(found: RecommendedPodResources | None, before: RecommendedPodResources) -> bool:
+    """Whether a target is lower than it was."""
+    for each in found.container_recommendations if found else ():
+        other = recommended(before, each.container_name)
+        if other and any(_below(target, other.target.get(name)) for name, target in each.target.items()):
+            return True
+    return False
+
+
+def _below(amount: Quantity, other: Quantity | None) -> bool:
+    return other is not None and amount < other
