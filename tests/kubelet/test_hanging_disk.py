@@ -15,19 +15,12 @@ from podfit.kubelet.allocation.checkpoint import Checkpoint, CheckpointError
 from podfit.kubelet.allocation.form import load
 from podfit.kubelet.allocation.journal import SIZE
 from podfit.kubelet.writer import LIMIT_SECONDS, DiskWriter, Threads
-from podfit.testing import clock as virtual
 from support.clock import FakeClock
 from support.hanging import Hanging
 from support.pods import needs
 
 TEXT = "the disk does not answer within 10 s"
 SMALL, LARGE = (PodResources({"c1": needs({"cpu": cpu})}) for cpu in ("1", "2"))
-
-
-@pytest.fixture(autouse=True)
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What hangs here hangs for good, so that nothing is gained by waiting for it."""
-    monkeypatch.setattr(virtual, "THREAD_SECONDS", 0.3)
 
 
 @pytest.fixture
