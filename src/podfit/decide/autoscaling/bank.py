@@ -13,6 +13,7 @@ Times are seconds since 1970, values are in the units of the buckets. A row may 
 """
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -35,12 +36,11 @@ class Bank:
     def __init__(self, buckets: Buckets, half_life: float, rows: int = 0) -> None:
         self.buckets, self.half_life = buckets, half_life
         self.size = rows
-        self._lowest, self._ends = np.array(lowest(buckets)), np.array(buckets.ends)
-        self._columns = np.arange(buckets.count, dtype=np.int16)
-        self.weights: Floats = np.zeros((rows, buckets.count))
+        self._lowest, self._ends, self._columns = _tables(buckets)
+        self.weights: Floats = np.zeros((rows, len(self._columns)))
         self.total: Floats = np.zeros(rows)
         self.reference: Floats = np.full(rows, -np.inf)
-        self.least = np.full(rows, buckets.count - 1, dtype=np.int16)
+        self.least = np.full(rows, len(self._columns) - 1, dtype=np.int16)
         self.most = np.zeros(rows, dtype=np.int16)
 
     @property
@@ -63,7 +63,7 @@ class Bank:
     def add(self, rows: Rows, values: Floats, weight: float, times: Floats) -> None:
         """A sample for each of `rows`."""
         scaled, columns = weight * self._factors(rows, times), self._index(values)
-        flat = rows * self.buckets.count + columns
+        flat = rows * len(self._columns) + columns
         np.add.at(self.weights.reshape(-1), flat, scaled)
         np.add.at(self.total, rows, scaled)
         counts = self.weights.reshape(-1)[flat] >= self.buckets.epsilon
@@ -75,7 +75,7 @@ class Bank:
     def subtract(self, rows: Rows, values: Floats, weight: float, times: Floats) -> None:
         """Take samples back; what is left below epsilon is nothing (V-015)."""
         scaled = weight * self._factors(rows, times)
-        flat = rows * self.buckets.count + self._index(values)
+        flat = rows * len(self._columns) + self._index(values)
         for array, places in ((self.weights.reshape(-1), flat), (self.total, rows)):
             np.subtract.at(array, places, scaled)
             array[places] = np.where(array[places] < self.buckets.epsilon, 0.0, array[places])
@@ -91,7 +91,8 @@ class Bank:
         Shape [shares, rows].
         """
         inside = (self._columns >= self.least[:, None]) & (self._columns <= self.most[:, None])
-        sums = np.cumsum(np.where(inside, self.weights, 0.0), axis=1)
+        sums: Floats = np.where(inside, self.weights, 0.0)
+        np.cumsum(sums, axis=1, out=sums)
         empty = self.is_empty()
         found = np.empty((len(shares), self.size))
         for place, share in enumerate(shares):
@@ -190,7 +191,7 @@ class Bank:
 
     def _tighten(self, rows: Rows) -> None:
         """Move `least` and `most` of these rows inwards to buckets that count."""
-        epsilon, last = self.buckets.epsilon, self.buckets.count - 1
+        epsilon, last = self.buckets.epsilon, len(self._columns) - 1
         light = (self.weights[rows, self.least[rows]] < epsilon) | (self.weights[rows, self.most[rows]] < epsilon)
         if not light.any():
             return
@@ -208,6 +209,12 @@ class Bank:
         for name in ("weights", "total", "reference", "least", "most"):
             setattr(part, name, getattr(self, name)[rows])
         return part
+
+
+@lru_cache(maxsize=8)
+def _tables(buckets: Buckets) -> tuple[Floats, Floats, NDArray[np.int16]]:
+    """The smallest value of each bucket, what stands for it, and its number."""
+    return np.array(lowest(buckets)), np.array(buckets.ends), np.arange(buckets.count, dtype=np.int16)
 
 
 def _changed(before: Floats, after: Floats) -> tuple[Rows, Floats]:

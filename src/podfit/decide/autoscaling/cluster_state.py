@@ -23,7 +23,7 @@ from podfit.decide.autoscaling.passes import Members, merge, take_out_open_windo
 from podfit.decide.autoscaling.policies import is_off, policy_of
 from podfit.decide.autoscaling.recommendation import Amounts, Numbers, recommendation
 
-AT_ONCE = 512
+AT_ONCE = 256
 """Containers whose histograms are merged together: as many as fit a processor's cache."""
 
 
