@@ -63,7 +63,10 @@ def tracked(info: ResourceInfo, new: Any, old: Any, *, manager: str, subresource
     writer = entry_of(info, manager, UPDATE, subresource, time=now)
     entries: Entries = new.metadata.managed_fields
     if old is None:
-        return _managed_by(new, in_order(_settled(given(entries) or (), _fields_of_new(info, new), writer)))
+        created = _fields_of_new(info, new)
+        if not entries:
+            return _managed_by(new, (replace(writer, fields_v1=created),) if created else ())
+        return _managed_by(new, in_order(_settled(given(entries) or (), created, writer)))
     if not entries:
         return new
     before, after = _apart(old, new)
