@@ -84,8 +84,8 @@ def resize(number: int) -> bytes:
 
 async def serve(directory: Path, profile: bool) -> None:
     """Until SIGTERM; says its port on standard output."""
-    from podfit.api.core.config import ServiceAccount
-    from podfit.api.meta import ObjectMeta
+    from podfit.api.core.v1.config.types import ServiceAccount
+    from podfit.api.meta.v1.types import ObjectMeta
     from podfit.apiserver.context import Context
     from podfit.apiserver.embedded import embedded_store
     from podfit.apiserver.server import ApiServer

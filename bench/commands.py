@@ -18,8 +18,8 @@ from pathlib import Path
 
 from measure import PODFIT, data_directory, judge, machine, percentile, table, up
 
-from podfit.api.codec import convert
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert
 from podfit.client.kubeconfig import load
 
 POD = {

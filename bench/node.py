@@ -22,7 +22,7 @@ import msgspec
 from measure import data_directory, judge, machine, percentile, up
 from resize import PEER, Target, start_pod
 
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.client.kubeconfig import load
 from podfit.client.rest import Client
 from podfit.kubelet.cgroup.detect import detect

@@ -17,8 +17,8 @@ from typing import Any
 import msgspec
 from measure import data_directory, judge, machine, percentile, table, up
 
-from podfit.api.codec import convert
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert
 from podfit.client.kubeconfig import load
 from podfit.client.rest import Client
 from podfit.kubelet.cgroup.detect import detect

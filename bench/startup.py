@@ -16,9 +16,9 @@ from pathlib import Path
 
 from measure import PODFIT, data_directory, judge, machine, percentile, table
 
-from podfit.api.codec import convert
-from podfit.api.core.nodes import Node
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert
 from podfit.client.kubeconfig import KubeconfigError, load
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError

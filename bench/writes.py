@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from api import PODS, STRATEGIC, pod, resize
-from podfit.api.core.config import ServiceAccount
-from podfit.api.meta import ObjectMeta
+from podfit.api.core.v1.config.types import ServiceAccount
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.apiserver.context import Context
 from podfit.apiserver.server import ApiServer
 from podfit.client.rest import Client

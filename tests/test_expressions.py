@@ -26,9 +26,9 @@ METHODS = ("match", "fullmatch", "search", "split", "sub", "findall", "finditer"
 PUMPED = 4000
 MOST_MS = 20.0  # linear ones take less than a millisecond, quadratic ones 100 and more
 ENDS = ("\0", "\n\0")
-GIVEN = {("podfit.api.validation.names", "form"), ("podfit.api.validation.names", "f'({part}[./])*{part}'")}
+GIVEN = {("podfit.api.meta.validation.names", "form"), ("podfit.api.meta.validation.names", "f'({part}[./])*{part}'")}
 """Those that a function is given; the constants that it is given are found by their names, `_…FORM`, or below."""
-OTHERS = {"podfit.api.validation.names": r"([a-z0-9]([-a-z0-9]*[a-z0-9])?[./])*[a-z0-9]([-a-z0-9]*[a-z0-9])?"}
+OTHERS = {"podfit.api.meta.validation.names": r"([a-z0-9]([-a-z0-9]*[a-z0-9])?[./])*[a-z0-9]([-a-z0-9]*[a-z0-9])?"}
 
 
 class Expression(msgspec.Struct, frozen=True):

@@ -14,12 +14,12 @@ from podfit.answers.several import merged
 from podfit.answers.snapshot import Reader, Snapshot
 from podfit.answers.target import POD, Target
 from podfit.answers.wish import Amount, Wish, apply
-from podfit.api.codec import convert
-from podfit.api.core.events import Event
-from podfit.api.core.limits import ResourceQuota
-from podfit.api.core.namespaces import Namespace
-from podfit.api.core.pods import Pod
-from podfit.api.scheduling import PriorityClass
+from podfit.api.core.v1.events.types import Event
+from podfit.api.core.v1.limits.types import ResourceQuota
+from podfit.api.core.v1.namespaces.types import Namespace
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert
+from podfit.api.scheduling.v1.types import PriorityClass
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 from podfit.core.quantity import Quantity

@@ -22,16 +22,16 @@ from podfit.answers.plan import (
 from podfit.answers.snapshot import ENDED as OVER
 from podfit.answers.snapshot import Snapshot
 from podfit.answers.wish import Amount, Wish, WishError, apply
-from podfit.api.codec import convert
-from podfit.api.core.container_status import ContainerStatus
-from podfit.api.core.events import Event
-from podfit.api.core.limits import LimitRange, ResourceQuota
-from podfit.api.core.namespaces import Namespace
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.events.types import Event
+from podfit.api.core.v1.limits.types import LimitRange, ResourceQuota
+from podfit.api.core.v1.namespaces.types import Namespace
+from podfit.api.core.v1.pods.container_status import ContainerStatus
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 from podfit.core.quantity import Quantity
-from podfit.decide.minimum import MINIMUM
+from podfit.decide.node.room.minimum import MINIMUM
 
 LESS = "cannot decrease memory limits"
 KILLED = ("OOMKilled", "StartError")

@@ -16,8 +16,8 @@ from podfit.answers.plan import ERROR, FITS, UNCHANGED, plan
 from podfit.answers.snapshot import Reader, Snapshot
 from podfit.answers.target import POD, Target
 from podfit.answers.wish import BEFORE, Amount, Wish, WishError, apply
-from podfit.api.codec import convert
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.quantity import Quantity

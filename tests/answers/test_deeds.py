@@ -16,8 +16,8 @@ from podfit.answers.plan import DEFERRED, INFEASIBLE, Plan, plan
 from podfit.answers.snapshot import Reader
 from podfit.answers.target import POD, Target
 from podfit.answers.wish import Wish, apply, parse_amount
-from podfit.api.codec import convert
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.errors import ApiError

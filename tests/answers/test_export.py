@@ -13,9 +13,9 @@ from podfit.answers.export import Form, document, export
 from podfit.answers.snapshot import Snapshot
 from podfit.answers.target import POD, WORKLOADS, Target
 from podfit.answers.wish import WishError
-from podfit.api.codec import convert
-from podfit.api.core.limits import LimitRange
-from podfit.api.core.pods import Pod, PodSpec
+from podfit.api.core.v1.limits.types import LimitRange
+from podfit.api.core.v1.pods.types import Pod, PodSpec
+from podfit.api.meta.codec import convert
 from support.up import run
 
 DEPLOYMENT = Target(WORKLOADS[0], "web")

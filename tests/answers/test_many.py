@@ -9,8 +9,8 @@ import pytest
 from answers.shop import Shop, classes, play
 from podfit.answers.plan import DEFERRED, FITS, INFEASIBLE, REFUSED, UNCHANGED, Request, plan_requests
 from podfit.answers.wish import Amount, Wish
-from podfit.api.codec import convert
-from podfit.api.core.namespaces import Namespace
+from podfit.api.core.v1.namespaces.types import Namespace
+from podfit.api.meta.codec import convert
 from podfit.client.rest import Client
 from podfit.core.quantity import Quantity
 from podfit.testing.cluster import Cluster

@@ -16,9 +16,9 @@ from kubelet.harness import IDENTITY, Node
 from podfit.answers.plan import CRASH, DEFERRED, ENDED, ERROR, FITS, REFUSED, UNCHANGED, UNSCHEDULABLE
 from podfit.answers.snapshot import Reader, Snapshot
 from podfit.answers.target import POD, Target
-from podfit.api.codec import convert
-from podfit.api.core.pods import Pod
-from podfit.api.scheduling import PriorityClass
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert
+from podfit.api.scheduling.v1.types import PriorityClass
 from podfit.client.events import EventRecorder
 from podfit.client.rest import Client
 from podfit.client.transport import Local

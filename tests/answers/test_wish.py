@@ -4,10 +4,10 @@ import msgspec
 import pytest
 
 from podfit.answers.wish import BEFORE, Wish, WishError, apply, from_template, parse_amount, remembered, with_template
-from podfit.api.codec import convert
-from podfit.api.core.limits import LimitRange
-from podfit.api.core.pods import Pod, PodSpec
-from podfit.api.meta import ObjectMeta
+from podfit.api.core.v1.limits.types import LimitRange
+from podfit.api.core.v1.pods.types import Pod, PodSpec
+from podfit.api.meta.codec import convert
+from podfit.api.meta.v1.types import ObjectMeta
 
 
 def pod(*containers: dict, **spec: object) -> Pod:  # type: ignore[type-arg]

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podfit.api.base import json_name
-from podfit.api.codec import LARGE, convert, decode, decode_shared, encode, to_dict
-from podfit.api.core.events import Event
-from podfit.api.core.nodes import Node
-from podfit.api.core.pods import Pod
-from podfit.api.meta import ObjectMeta
+from podfit.api.core.v1.events.types import Event
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.base import json_name
+from podfit.api.meta.codec import LARGE, convert, decode, decode_shared, encode, to_dict
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.core.quantity import Quantity
 
 

@@ -6,20 +6,20 @@ import msgspec
 import pytest
 
 from podfit.api.columns import binding_row, event_row, node_row, quota_row, since
-from podfit.api.core.container_status import (
+from podfit.api.core.v1.events.types import Event, EventSeries, EventSource
+from podfit.api.core.v1.limits.types import ResourceQuota, ResourceQuotaStatus
+from podfit.api.core.v1.nodes.types import Node, NodeAddress, NodeCondition, NodeSpec, NodeStatus, NodeSystemInfo
+from podfit.api.core.v1.pods.columns import pod_row, pod_status
+from podfit.api.core.v1.pods.container_status import (
     ContainerState,
     ContainerStateTerminated,
     ContainerStateWaiting,
     ContainerStatus,
 )
-from podfit.api.core.events import Event, EventSeries, EventSource
-from podfit.api.core.limits import ResourceQuota, ResourceQuotaStatus
-from podfit.api.core.nodes import Node, NodeAddress, NodeCondition, NodeSpec, NodeStatus, NodeSystemInfo
-from podfit.api.core.pods import Pod, PodCondition, PodIP, PodReadinessGate
-from podfit.api.core.references import ObjectReference
-from podfit.api.meta import ObjectMeta
-from podfit.api.pod_columns import pod_row, pod_status
-from podfit.api.rbac import RoleBinding, RoleRef, Subject
+from podfit.api.core.v1.pods.types import Pod, PodCondition, PodIP, PodReadinessGate
+from podfit.api.core.v1.references import ObjectReference
+from podfit.api.meta.v1.types import ObjectMeta
+from podfit.api.rbac.v1.types import RoleBinding, RoleRef, Subject
 from podfit.api.registry import resources
 from support.pods import RUNNING, amounts, container, pod, sidecar, with_status
 

@@ -4,14 +4,14 @@ from typing import Any
 
 import msgspec
 
-from podfit.api.base import Object
-from podfit.api.batch import Job
-from podfit.api.codec import convert, to_dict
-from podfit.api.core.disabled import without_disabled
-from podfit.api.core.pods import Pod
+from podfit.api.batch.v1.types import Job
+from podfit.api.core.v1.pods.disabled import without_disabled
+from podfit.api.core.v1.pods.types import Pod
 from podfit.api.defaults import apply_defaults
+from podfit.api.meta.base import Object
+from podfit.api.meta.codec import convert, to_dict
 from podfit.api.registry import resources
-from podfit.decide.workloads import new_job
+from podfit.decide.workload.workloads import new_job
 from support import golden
 
 COMPLETED = ("services", "persistentvolumeclaims")

@@ -5,23 +5,23 @@ from typing import Any
 import msgspec
 import pytest
 
-from podfit.api.base import Object
-from podfit.api.batch import Job
-from podfit.api.codec import convert, to_dict
-from podfit.api.core.pods import Pod
-from podfit.api.defaults import apply_defaults
-from podfit.api.registry import info_for, resources
-from podfit.api.validation.kinds import validate_create, validate_update
-from podfit.api.validation.pod_status import validate_status_update
-from podfit.api.validation.pod_updates import (
+from podfit.api.batch.v1.types import Job
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.pods.validation.status import validate_status_update
+from podfit.api.core.v1.pods.validation.updates import (
     prepare_ephemeral_update,
     prepare_pod_update,
     prepare_status_update,
     validate_ephemeral_update,
 )
+from podfit.api.defaults import apply_defaults
+from podfit.api.meta.base import Object
+from podfit.api.meta.codec import convert, to_dict
+from podfit.api.registry import info_for, resources
+from podfit.api.validation import validate_create, validate_update
 from podfit.core.features import DEFAULT_GATES
 from podfit.core.fields import FieldError, refusal
-from podfit.decide.workloads import new_job
+from podfit.decide.workload.workloads import new_job
 from support import golden
 from support.patches import STRATEGIC, patched
 

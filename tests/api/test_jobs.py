@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from podfit.api.batch import CronJob, Job
-from podfit.api.codec import convert
+from podfit.api.batch.v1.types import CronJob, Job
 from podfit.api.defaults import apply_defaults
-from podfit.api.validation.kinds import validate_create, validate_status, validate_update
-from podfit.decide.workloads import new_job
+from podfit.api.meta.codec import convert
+from podfit.api.validation import validate_create, validate_status, validate_update
+from podfit.decide.workload.workloads import new_job
 
 UID = "0c3a5f0e-1d1b-4c9e-9a53-5e1d3f0b7c11"
 

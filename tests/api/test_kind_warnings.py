@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from podfit.api.registry import resources
-from podfit.decide.templates import warnings_of
+from podfit.decide.workload.templates import warnings_of
 from support.rules_of_kinds import made, merged
 
 KINDS = {info.kind: info.type for info in resources() if info.stored and info.version == "v1"}

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from podfit.api.core.pods import Pod
-from podfit.api.validation.pod_warnings import pod_warnings
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.pods.validation.warnings import pod_warnings
 from support.rules_of_kinds import made
 
 BETA = "failure-domain.beta.kubernetes.io/zone"

@@ -3,15 +3,15 @@
 import pytest
 from msgspec.structs import replace
 
-from podfit.api import remembered
-from podfit.api.core.containers import ResourceClaim, ResourceRequirements
-from podfit.api.core.pod_defaults import default_template_spec
-from podfit.api.core.pods import PodSpec
-from podfit.api.core.volumes import ProjectedVolumeSource, Volume
-from podfit.api.meta import LabelSelector
-from podfit.api.remembered import passed, settled
-from podfit.api.validation.resources import validate_container_resources
-from podfit.api.validation.volumes import validate_volumes
+from podfit.api.core.v1.pods.containers import ResourceClaim, ResourceRequirements
+from podfit.api.core.v1.pods.defaults import default_template_spec
+from podfit.api.core.v1.pods.types import PodSpec
+from podfit.api.core.v1.pods.validation.resources import validate_container_resources
+from podfit.api.core.v1.pods.validation.volumes import validate_volumes
+from podfit.api.core.v1.pods.volumes import ProjectedVolumeSource, Volume
+from podfit.api.meta import remembered
+from podfit.api.meta.remembered import passed, settled
+from podfit.api.meta.v1.types import LabelSelector
 from podfit.core.fields import FieldError, invalid
 from podfit.core.quantity import Quantity
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from podfit.api import codec
-from podfit.api.apiextensions import JSONSchemaProps
+from podfit.api.apiextensions.v1.schema_validation import schema_errors
+from podfit.api.apiextensions.v1.types import JSONSchemaProps
+from podfit.api.meta import codec
 from podfit.api.structural.cel.check import Checked, check
 from podfit.api.structural.cel.evaluate import Outcome, Program
 from podfit.api.structural.cel.types import Declared, declared
 from podfit.api.structural.cel.values import shown
 from podfit.api.structural.rules import rule_errors
-from podfit.api.validation.schemas import schema_errors
 
 TEXT: dict[str, Any] = {"type": "string"}
 NUMBER: dict[str, Any] = {"type": "integer"}

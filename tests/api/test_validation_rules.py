@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.api.registry import resources
-from podfit.api.validation.kinds import validate_create
+from podfit.api.validation import validate_create
 from support.rules_of_kinds import made, said_of, said_of_change
 
 KINDS = {(info.kind, info.home.version): info.type for info in resources() if info.stored}

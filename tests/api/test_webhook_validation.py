@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from podfit.api.admissionregistration import MutatingWebhookConfiguration
-from podfit.api.codec import convert
+from podfit.api.admissionregistration.v1.types import MutatingWebhookConfiguration
 from podfit.api.defaults import apply_defaults
-from podfit.api.validation.kinds import validate_create
+from podfit.api.meta.codec import convert
+from podfit.api.validation import validate_create
 
 RULE = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
 GOOD = {

@@ -12,12 +12,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from podfit.api.registry import ResourceInfo
-from podfit.apiserver import stored
 from podfit.apiserver.authn.tokens import ISSUER
 from podfit.apiserver.authz.node_authorizer import NodeAuthorizer
 from podfit.apiserver.authz.question import Question
+from podfit.apiserver.handlers.change import MERGE_PATCH, STRATEGIC_PATCH
 from podfit.apiserver.housekeeping.bootstrap import bootstrap
-from podfit.apiserver.verbs.change import MERGE_PATCH, STRATEGIC_PATCH
+from podfit.apiserver.registry import stored
 from podfit.net.guard import answer
 from podfit.net.wire import Identity, Request
 from podfit.store.protocol import Record

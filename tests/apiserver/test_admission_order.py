@@ -3,12 +3,12 @@
 import re
 from pathlib import Path
 
-from podfit.apiserver.admission.default import BUILT_IN, LAST
 from podfit.apiserver.admission.limits import LimitRanger
 from podfit.apiserver.admission.node import NodeChecks
 from podfit.apiserver.admission.quota import QuotaAdmission
-from podfit.apiserver.admission.webhooks import MutatingWebhooks, ValidatingWebhooks
-from podfit.decide.resize_checks import NODE_CHECKS, RESIZE_CHECKS, VALIDATING_WEBHOOKS
+from podfit.apiserver.admission_chain import BUILT_IN, LAST
+from podfit.apiserver.extensions.webhooks.admission import MutatingWebhooks, ValidatingWebhooks
+from podfit.decide.resize.checks import NODE_CHECKS, RESIZE_CHECKS, VALIDATING_WEBHOOKS
 
 DOCS = Path(__file__).parents[2] / "docs" / "apiserver.md"
 OURS = {  # where a class is not called as upstream's plugin

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from podfit.api.admissionregistration import ServiceReference
-from podfit.api.apiregistration import APIService
-from podfit.api.codec import convert, to_dict
+from podfit.api.admissionregistration.v1.types import ServiceReference
+from podfit.api.apiregistration.v1.types import APIService
+from podfit.api.meta.codec import convert, to_dict
 from podfit.api.registry import info_for
-from podfit.apiserver.aggregation.table import CHECK_SECONDS
+from podfit.apiserver.extensions.aggregation.table import CHECK_SECONDS
 from podfit.core.errors import ApiError
 from podfit.net.wire import Handler, Identity, Request, Response
 from support.clock import TURNS, FakeClock

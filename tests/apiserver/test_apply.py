@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from podfit.api.codec import convert, to_dict
-from podfit.api.core.config import ConfigMap
-from podfit.api.core.pods import Pod
-from podfit.api.meta import ObjectMeta
-from podfit.api.rbac import PolicyRule, Role, RoleBinding, RoleRef, Subject
+from podfit.api.core.v1.config.types import ConfigMap
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert, to_dict
+from podfit.api.meta.v1.types import ObjectMeta
+from podfit.api.rbac.v1.types import PolicyRule, Role, RoleBinding, RoleRef, Subject
 from podfit.api.registry import info_for
-from podfit.apiserver.fields.apply import Application, Applied
-from podfit.apiserver.fields.sets import Tree, common, paths, union, well_formed, without
+from podfit.apiserver.registry.apply.apply import Application, Applied
+from podfit.apiserver.registry.apply.sets import Tree, common, paths, union, well_formed, without
 from podfit.core.errors import ApiError
 from podfit.net.wire import Identity
 from support.server import Server, document

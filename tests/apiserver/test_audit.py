@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from podfit.api.audit import AuditPolicy
-from podfit.api.codec import convert
-from podfit.apiserver.audit.log import AuditLog
-from podfit.apiserver.audit.options import AuditOptions, BadPolicy
+from podfit.api.audit.v1.types import AuditPolicy
+from podfit.api.meta.codec import convert
+from podfit.apiserver.extensions.audit.log import AuditLog
+from podfit.apiserver.extensions.audit.options import AuditOptions, BadPolicy
+from podfit.apiserver.extensions.audit.policy import EVERYTHING, Asked, recorded
 from podfit.apiserver.server import ApiServer
-from podfit.decide.audit import EVERYTHING, Asked, recorded
 from podfit.net.guard import answer
 from podfit.net.wire import Identity, Request
 from support.server import Server, running_server

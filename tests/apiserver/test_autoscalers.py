@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from podfit.api.autoscaling import v1, v2
 from podfit.api.autoscaling.conversion import to_v1, to_v2
-from podfit.api.codec import convert, to_dict
+from podfit.api.autoscaling.v1 import types as v1
+from podfit.api.autoscaling.v2 import types as v2
 from podfit.api.defaults import apply_defaults
+from podfit.api.meta.codec import convert, to_dict
 from support.golden import cases
 from support.replay import Replay, comparable, differences
 from support.server import Server, document

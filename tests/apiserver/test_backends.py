@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from podfit.api.apiregistration import APIService
-from podfit.apiserver.aggregation.remote import REDIRECTED
+from podfit.api.apiregistration.v1.types import APIService
+from podfit.apiserver.extensions.aggregation.remote import REDIRECTED
 from podfit.net.authority import Authority
 from podfit.net.system import SystemClock
 from podfit.net.wire import Identity, Request, Response

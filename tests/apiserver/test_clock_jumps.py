@@ -8,21 +8,21 @@ import msgspec
 import pytest
 
 from podfit.answers.room_notice import LEASE, NAMESPACE, Room, read_room
-from podfit.api.codec import convert
-from podfit.api.coordination import Lease
-from podfit.api.core.config import ConfigMap
-from podfit.api.core.events import Event
-from podfit.api.core.pods import Pod
-from podfit.api.core.services import Service
-from podfit.api.meta import ObjectMeta
-from podfit.apiserver import allocations, in_flight
+from podfit.api.coordination.v1.types import Lease
+from podfit.api.core.v1.config.types import ConfigMap
+from podfit.api.core.v1.events.types import Event
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.services.types import Service
+from podfit.api.meta.codec import convert
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.apiserver.housekeeping.janitor import EVERY, LIFE, Ages
+from podfit.apiserver.registry import allocations, in_flight
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.controllers.room_notice import RENEW, keep_notice
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
-from podfit.decide.unattended import attended
+from podfit.decide.workload.unattended import attended
 from podfit.net.wire import Request, Response
 from support.access import pod
 from support.candidate import Candidate

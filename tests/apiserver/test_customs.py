@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import pytest
 
-from podfit.api.apiextensions import CustomResourceDefinition
-from podfit.apiserver.custom.ending import release, remove_all
-from podfit.apiserver.custom.kinds import kept_as
-from podfit.apiserver.custom.table import CustomTable
-from podfit.apiserver.following import RETRY
+from podfit.api.apiextensions.v1.types import CustomResourceDefinition
+from podfit.apiserver.extensions.customresources.ending import release, remove_all
+from podfit.apiserver.extensions.customresources.kinds import kept_as
+from podfit.apiserver.extensions.customresources.table import CustomTable
+from podfit.apiserver.registry.following import RETRY
 from podfit.net.supervisor import Supervisor
 from podfit.store.protocol import SlowWatcher, Store, Watch
 from support.clock import FakeClock

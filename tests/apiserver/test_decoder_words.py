@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from podfit.api.apps.deployments import Deployment
-from podfit.api.core.pods import Pod
-from podfit.apiserver.bodies import typed
-from podfit.apiserver.decoder_words import unrecognized
+from podfit.api.apps.v1.deployments import Deployment
+from podfit.api.core.v1.pods.types import Pod
+from podfit.apiserver.request.bodies import typed
+from podfit.apiserver.request.decoder_words import unrecognized
 from podfit.core.errors import ApiError
 
 START = "json: cannot unmarshal "

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from podfit.api.core.config import ConfigMap
-from podfit.api.meta import ObjectMeta
-from podfit.apiserver.verbs.delete import WORKERS
+from podfit.api.core.v1.config.types import ConfigMap
+from podfit.api.meta.v1.types import ObjectMeta
+from podfit.apiserver.handlers.delete import WORKERS
 from podfit.store.logged import LoggedStore
 from podfit.store.memory import memory_store
 from podfit.store.protocol import Record, StoreUnavailable

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from podfit.apiserver.verbs.change import MERGE_PATCH
-from podfit.apiserver.verbs.retry import ATTEMPTS
+from podfit.apiserver.handlers.change import MERGE_PATCH
+from podfit.apiserver.handlers.retry import ATTEMPTS
 from podfit.store import hub
 from podfit.store.protocol import StoreUnavailable
 from support.server import Server, document

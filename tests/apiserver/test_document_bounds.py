@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from podfit.apiserver import stored
-from podfit.apiserver.documents import (
+from podfit.apiserver.registry import stored
+from podfit.apiserver.request.documents import (
     MOST_BUILT_IN,
     MOST_CUSTOM,
     MOST_OF_POD,
@@ -17,7 +17,7 @@ from podfit.apiserver.documents import (
     check_size,
     parse_json,
 )
-from podfit.apiserver.yaml_documents import parse_yaml
+from podfit.apiserver.request.yaml_documents import parse_yaml
 from podfit.core.errors import ApiError
 from support.server import running_server
 from support.turns import TURN_MS, cpu_ms, turns

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podfit.api.core.config import ConfigMap, Secret
-from podfit.api.meta import ObjectMeta
-from podfit.apiserver.encryption import EncryptionConfigError, read_rules
+from podfit.api.core.v1.config.types import ConfigMap, Secret
+from podfit.api.meta.v1.types import ObjectMeta
+from podfit.apiserver.registry.encryption import EncryptionConfigError, read_rules
 from podfit.core.errors import ApiError
 from podfit.store.encrypted import PLAIN, AesCbc, AesGcm, Cipher, EncryptedStore
 from podfit.store.logged import LoggedStore

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from podfit.api.codec import convert
-from podfit.api.core.events import Event as CoreEvent
-from podfit.api.core.references import ObjectReference
-from podfit.api.events import Event, from_core, to_core
-from podfit.api.meta import ObjectMeta
+from podfit.api.core.v1.events.types import Event as CoreEvent
+from podfit.api.core.v1.references import ObjectReference
+from podfit.api.events.v1.types import Event, from_core, to_core
+from podfit.api.meta.codec import convert
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.core.errors import ApiError
 from support.server import Server, document
 

@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from podfit.api.codec import convert
-from podfit.api.core.config import ConfigMap
-from podfit.api.core.nodes import Node
-from podfit.api.core.pods import Pod
-from podfit.api.meta import ObjectMeta
-from podfit.api.rbac import ClusterRole, ClusterRoleBinding
-from podfit.apiserver.seats import Seats
+from podfit.api.core.v1.config.types import ConfigMap
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert
+from podfit.api.meta.v1.types import ObjectMeta
+from podfit.api.rbac.v1.types import ClusterRole, ClusterRoleBinding
+from podfit.apiserver.http.fairness import CATCH_ALL, GLOBAL_DEFAULT, LONGEST_WAIT
+from podfit.apiserver.http.flow_control import Seats
 from podfit.client.kubeconfig import Access
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
-from podfit.decide.fairness import CATCH_ALL, GLOBAL_DEFAULT, LONGEST_WAIT
 from podfit.net.authority import Authority
 from podfit.net.client_certificates import Trust
 from podfit.net.http_server import HttpsServer

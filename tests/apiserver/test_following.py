@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from podfit.api.core.config import ConfigMap
-from podfit.api.meta import ObjectMeta
+from podfit.api.core.v1.config.types import ConfigMap
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.registry import info_for
-from podfit.apiserver.following import RETRY, follow
+from podfit.apiserver.registry.following import RETRY, follow
 from podfit.core.errors import ApiError
 from podfit.store.protocol import Change, Store, StoreUnavailable
 from support.clock import FakeClock

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from podfit.api.core.config import ConfigMap
-from podfit.apiserver.aggregation.remote import remote_headers
+from podfit.api.core.v1.config.types import ConfigMap
+from podfit.apiserver.extensions.aggregation.remote import remote_headers
 from podfit.apiserver.housekeeping.extension import NAME, NAMESPACE, FrontProxy, Proof, publish, told
 from podfit.net.authority import Authority
 from podfit.net.system import SystemClock

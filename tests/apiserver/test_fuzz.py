@@ -13,8 +13,8 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from podfit.api.core.nodes import Node
-from podfit.api.meta import ObjectMeta
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.meta.v1.types import ObjectMeta
 from support.fuzzing import Fuzz, check_stored, checked, encoded, populate
 from support.server import Server, running_server
 

@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any
 
-from podfit.apiserver.yaml_documents import parse_yaml
+from podfit.apiserver.request.yaml_documents import parse_yaml
 from podfit.net.wire import Response
 from support.clock import TURNS, FakeClock
 from support.garbage import collecting

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from podfit.decide.services import ServiceRanges
+from podfit.apiserver.registry.service_allocation import ServiceRanges
 from support.golden import Case, parametrize
 from support.replay import Replay, comparable, differences, served
 from support.server import Server, running_server

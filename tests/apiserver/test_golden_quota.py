@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from apiserver.test_golden_api import compare
-from podfit.api.core.limits import ResourceQuota
+from podfit.api.core.v1.limits.types import ResourceQuota
 from podfit.controllers.quotas import QuotaController
 from podfit.net.wire import Response
 from support.golden import Case, parametrize

@@ -7,10 +7,10 @@ Where a message quotes Go's JSON decoder or Go's print of an object, its code, r
 import json
 from typing import Any
 
-from podfit.api.codec import convert, to_dict
-from podfit.api.core.limits import ResourceQuota
-from podfit.api.core.nodes import Node
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.limits.types import ResourceQuota
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert, to_dict
 from podfit.controllers.quotas import QuotaController
 from support.golden import Case, parametrize
 from support.server import Server, document

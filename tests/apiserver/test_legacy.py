@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from podfit.apiserver.legacy.options import Legacy
-from podfit.apiserver.verbs.change import MERGE_PATCH, STRATEGIC_PATCH
+from podfit.apiserver.handlers.change import MERGE_PATCH, STRATEGIC_PATCH
+from podfit.apiserver.request.legacy_options import Legacy
 from podfit.net.wire import Identity
 from support.resizing import (
     BURSTABLE,

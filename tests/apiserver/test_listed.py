@@ -3,10 +3,10 @@
 import json
 from typing import Any
 
-from podfit.api.core.config import ConfigMap
+from podfit.api.core.v1.config.types import ConfigMap
 from podfit.api.registry import info_for
-from podfit.apiserver import listed
-from podfit.apiserver.listed import FEW, Lists
+from podfit.apiserver.registry import listed
+from podfit.apiserver.registry.listed import FEW, Lists
 from podfit.store.protocol import Record
 from support.server import Server, document
 

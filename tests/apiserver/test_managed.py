@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from podfit.apiserver.verbs.change import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
+from podfit.apiserver.handlers.change import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from support.clock import FakeClock
 from support.server import Server, document
 

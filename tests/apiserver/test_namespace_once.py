@@ -3,7 +3,7 @@
 import json
 from unittest.mock import patch
 
-from podfit.api.core.namespaces import Namespace
+from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.apiserver.context import Context
 from support.server import Server
 

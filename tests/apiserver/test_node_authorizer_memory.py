@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.api.registry import ResourceInfo
-from podfit.apiserver import stored
+from podfit.apiserver.registry import stored
 from podfit.net.wire import Identity
 from podfit.store.protocol import Record
 from support.server import Server

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from podfit.api.registry import resources
-from podfit.apiserver.openapi import v2, v3
-from podfit.apiserver.protobuf.wire import fields_of
+from podfit.apiserver.http.openapi import v2, v3
+from podfit.apiserver.request.protobuf.wire import fields_of
 from support.golden import cases
 from support.server import Server, document
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podfit.api.core.pods import Pod
-from podfit.apiserver.patch import jsonpatch, strategic
+from podfit.api.core.v1.pods.types import Pod
+from podfit.apiserver.registry.patch import jsonpatch, strategic
 from podfit.core.errors import ApiError
 from support.turns import cpu_ms
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podfit.api.core.config import ConfigMap, ServiceAccount
-from podfit.api.core.nodes import Node
-from podfit.api.core.pods import Pod
-from podfit.apiserver.bodies import typed_object
-from podfit.apiserver.patch import decoding, jsonpatch, mergepatch, strategic
-from podfit.apiserver.patch.words import unfit
+from podfit.api.core.v1.config.types import ConfigMap, ServiceAccount
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.types import Pod
+from podfit.apiserver.registry.patch import decoding, jsonpatch, mergepatch, strategic
+from podfit.apiserver.request.bodies import typed_object
+from podfit.apiserver.request.patch_words import unfit
 from podfit.core.errors import ApiError
 
 Json = Any

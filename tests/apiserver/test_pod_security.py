@@ -9,17 +9,17 @@ from typing import Any, TypeVar
 import pytest
 
 from apiserver.test_audit import audited
-from podfit.api import codec
-from podfit.api.core.namespaces import Namespace
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.namespaces.types import Namespace
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta import codec
 from podfit.api.registry import info_for
-from podfit.apiserver import stored
 from podfit.apiserver.admission.pod_security import PodSecurity
+from podfit.apiserver.admission.pod_security_standards.existing import MOST_PODS
 from podfit.apiserver.context import Attributes, Context
-from podfit.apiserver.verbs.answers import LONGEST_WARNINGS
-from podfit.apiserver.verbs.change import MERGE_PATCH, STRATEGIC_PATCH
+from podfit.apiserver.handlers.answers import LONGEST_WARNINGS
+from podfit.apiserver.handlers.change import MERGE_PATCH, STRATEGIC_PATCH
+from podfit.apiserver.registry import stored
 from podfit.core.errors import ApiError
-from podfit.decide.pod_security.existing import MOST_PODS
 from support.clock import FakeClock
 from support.server import ADMIN, Server, document
 from support.webhooks import Hooks, register, setting

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from podfit.apiserver.verbs import watch as watching
-from podfit.apiserver.verbs.watch import BOOKMARK_SECONDS
+from podfit.apiserver.handlers import watch as watching
+from podfit.apiserver.handlers.watch import BOOKMARK_SECONDS
 from podfit.net.streams import close
 from podfit.net.wire import Poured
 from podfit.store import hub

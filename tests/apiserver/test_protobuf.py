@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podfit.api import codec
-from podfit.api.batch import JobSpec
-from podfit.apiserver import protobuf
-from podfit.apiserver.bodies import document
+from podfit.api.batch.v1.types import JobSpec
+from podfit.api.meta import codec
+from podfit.apiserver.request import protobuf
+from podfit.apiserver.request.bodies import document
 from podfit.core.errors import ApiError
 from podfit.net.wire import Request
 from support.captured import CAPTURED, RBAC

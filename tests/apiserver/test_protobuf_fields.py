@@ -7,11 +7,11 @@ from typing import Any, get_args, get_type_hints
 import msgspec
 import pytest
 
-from podfit.api.base import Struct
-from podfit.api.meta import DeleteOptions
-from podfit.apiserver import protobuf
-from podfit.apiserver.protobuf.layouts import bodies, section_of
-from podfit.apiserver.protobuf.numbers import published
+from podfit.api.meta.base import Struct
+from podfit.api.meta.v1.types import DeleteOptions
+from podfit.apiserver.request import protobuf
+from podfit.apiserver.request.protobuf.layouts import bodies, section_of
+from podfit.apiserver.request.protobuf.numbers import published
 from podfit.core.errors import ApiError
 from support.protobuf import enveloped, part, varint
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from podfit.api.schema import unknown_fields
-from podfit.apiserver import protobuf
-from podfit.apiserver.bodies import typed
-from podfit.apiserver.protobuf.layouts import bodies
+from podfit.api.meta.schema import unknown_fields
+from podfit.apiserver.request import protobuf
+from podfit.apiserver.request.bodies import typed
+from podfit.apiserver.request.protobuf.layouts import bodies
 from support.messages import descriptor, empty, full
 from support.protobuf import enveloped
 

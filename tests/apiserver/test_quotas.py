@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from podfit.api.core.limits import ResourceQuota
+from podfit.api.core.v1.limits.types import ResourceQuota
 from podfit.controllers.quotas import QuotaController
 from podfit.store.layer import StoreLayer
 from podfit.store.memory import memory_store

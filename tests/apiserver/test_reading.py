@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from podfit.apiserver.verbs.change import MERGE_PATCH
-from podfit.apiserver.verbs.watch import BOOKMARK_SECONDS, INITIAL_END
+from podfit.apiserver.handlers.change import MERGE_PATCH
+from podfit.apiserver.handlers.watch import BOOKMARK_SECONDS, INITIAL_END
 from support.clock import FakeClock
 from support.server import Server, document
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from podfit.api.codec import convert
-from podfit.api.core.limits import ResourceQuota
-from podfit.api.core.nodes import Node
-from podfit.apiserver.verbs.change import MERGE_PATCH
+from podfit.api.core.v1.limits.types import ResourceQuota
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.meta.codec import convert
+from podfit.apiserver.handlers.change import MERGE_PATCH
 from podfit.controllers.quotas import QuotaController
 from support.resizing import NAMESPACE, POD, RESIZE, asking, container, cpu, read, refusal, resize, send, spec, stored
 from support.server import Server

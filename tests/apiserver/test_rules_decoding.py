@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from podfit.apiserver.yaml_documents import parse_yaml_strictly
+from podfit.apiserver.request.yaml_documents import parse_yaml_strictly
 from podfit.core.errors import ApiError
 from support.rules import CONFIGMAPS, DEPLOYMENTS, NAMESPACE, asked, configmap, made
 from support.server import Server

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from podfit.api.core.services import Endpoints
-from podfit.api.discovery import EndpointSlice
+from podfit.api.core.v1.services.types import Endpoints
+from podfit.api.discovery.v1.types import EndpointSlice
 from podfit.apiserver.context import Context
 from podfit.apiserver.embedded import Store, passing_store
+from podfit.apiserver.housekeeping.alive import DEAD_SECONDS
 from podfit.apiserver.housekeeping.servers import LOOK_SECONDS, PREFIX, Servers
 from podfit.apiserver.server import ApiServer
 from podfit.core.features import FeatureGates
-from podfit.decide.servers import DEAD_SECONDS
 from podfit.store.protocol import Page, StoreUnavailable
 from support.clock import FakeClock
 

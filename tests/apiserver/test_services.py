@@ -9,17 +9,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from podfit.api.codec import convert
-from podfit.api.core.services import Endpoints, Service
-from podfit.api.discovery import EndpointSlice
-from podfit.apiserver import allocations, in_flight
+from podfit.api.core.v1.services.types import Endpoints, Service
+from podfit.api.discovery.v1.types import EndpointSlice
+from podfit.api.meta.codec import convert
 from podfit.apiserver.housekeeping import own_service
+from podfit.apiserver.registry import allocations, in_flight
+from podfit.apiserver.registry.service_allocation import ServiceRanges
 from podfit.apiserver.server import ApiServer
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
-from podfit.decide.services import ServiceRanges
 from support.clock import FakeClock
 from support.server import ADMIN, Server, document, running_server
 

@@ -9,19 +9,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from podfit.api import codec
-from podfit.api.core.containers import Container, EnvVar, EnvVarSource, ResourceRequirements
-from podfit.api.core.pods import Pod, PodSpec
-from podfit.api.core.references import ResourceFieldSelector
-from podfit.api.core.volumes import DownwardAPIVolumeFile, DownwardAPIVolumeSource, Volume
-from podfit.api.meta import ObjectMeta
-from podfit.api.validation.volumes import validate_volumes
-from podfit.apiserver.documents import parse_json
-from podfit.apiserver.fields.compare import compared, lost
-from podfit.apiserver.fields.differing import differing
-from podfit.apiserver.fields.sets import contains, meets, union, without
-from podfit.apiserver.patch import strategic
-from podfit.apiserver.patch.touched import document_of, retyped
+from podfit.api.core.v1.pods.containers import Container, EnvVar, EnvVarSource, ResourceRequirements
+from podfit.api.core.v1.pods.types import Pod, PodSpec
+from podfit.api.core.v1.pods.validation.volumes import validate_volumes
+from podfit.api.core.v1.pods.volumes import DownwardAPIVolumeFile, DownwardAPIVolumeSource, Volume
+from podfit.api.core.v1.references import ResourceFieldSelector
+from podfit.api.meta import codec
+from podfit.api.meta.v1.types import ObjectMeta
+from podfit.apiserver.registry.apply.compare import compared, lost
+from podfit.apiserver.registry.apply.differing import differing
+from podfit.apiserver.registry.apply.sets import contains, meets, union, without
+from podfit.apiserver.registry.patch import strategic
+from podfit.apiserver.registry.patch.touched import document_of, retyped
+from podfit.apiserver.request.documents import parse_json
 from podfit.core.quantity import Quantity
 
 AMOUNTS = st.sampled_from(("100m", "0.1", "1Gi", "1073741824", "2"))

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from podfit.api.codec import convert
-from podfit.api.core.claims import PersistentVolumeClaim
-from podfit.api.core.persistent import PersistentVolume
-from podfit.api.core.pods import Pod
-from podfit.api.node import RuntimeClass
-from podfit.api.storage import StorageClass
+from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
+from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert
+from podfit.api.node.v1.types import RuntimeClass
+from podfit.api.storage.v1.types import StorageClass
 from podfit.core.errors import ApiError
 from support.server import Server, document
 

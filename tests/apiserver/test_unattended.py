@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from podfit.api.codec import convert
-from podfit.api.coordination import Lease
+from podfit.api.coordination.v1.types import Lease
+from podfit.api.meta.codec import convert
 from podfit.core.times import format_micro
 from support.clock import FakeClock
 from support.server import Server

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from podfit.api.admissionregistration import ServiceReference
-from podfit.apiserver.verbs.change import MERGE_PATCH, STRATEGIC_PATCH
+from podfit.api.admissionregistration.v1.types import ServiceReference
+from podfit.apiserver.handlers.change import MERGE_PATCH, STRATEGIC_PATCH
 from podfit.net.wire import Handler, Identity, Request, Response
 from support.resizing import (
     BURSTABLE,

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from podfit.api.authentication import SelfSubjectReview
-from podfit.api.core.config import ServiceAccount
+from podfit.api.authentication.v1.types import SelfSubjectReview
+from podfit.api.core.v1.config.types import ServiceAccount
 from podfit.client.accounts import RENEW_AFTER, SECONDS, AccountTokens, AsAccount
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError

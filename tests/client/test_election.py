@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from podfit.api.coordination import Lease
+from podfit.api.coordination.v1.types import Lease
 from podfit.client.election import Election, LostLease
 from podfit.client.rest import Client
 from podfit.client.transport import Local

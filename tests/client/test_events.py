@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
-from podfit.api.core.nodes import Node
-from podfit.api.core.pods import Pod
-from podfit.api.meta import ObjectMeta
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.events import QUEUE_SIZE, EventRecorder
 from podfit.client.rest import Client
 from support.clock import FakeClock

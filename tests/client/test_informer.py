@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podfit.api.core.config import ConfigMap
+from podfit.api.core.v1.config.types import ConfigMap
 from podfit.client.backoff import Backoff
 from podfit.client.informer import Informer
 from podfit.client.resource import dynamic

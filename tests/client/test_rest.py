@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from podfit.api.core.config import ConfigMap
-from podfit.api.meta import ObjectMeta
+from podfit.api.core.v1.config.types import ConfigMap
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.resource import dynamic
 from podfit.client.rest import MERGE_PATCH, Client, Unreadable, WatchEvent
 from podfit.client.transport import Https, Local, Transport

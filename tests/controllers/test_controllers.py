@@ -8,22 +8,22 @@ from typing import Any, TypeVar
 import pytest
 from msgspec.structs import replace
 
-from podfit.api.apiextensions import CustomResourceDefinition
-from podfit.api.apiregistration import APIService
-from podfit.api.authorization import SubjectAccessReview
-from podfit.api.codec import convert
-from podfit.api.coordination import Lease
-from podfit.api.core.claims import PersistentVolumeClaim
-from podfit.api.core.config import ConfigMap, Secret, ServiceAccount
-from podfit.api.core.limits import ResourceQuota
-from podfit.api.core.namespaces import Namespace
-from podfit.api.core.persistent import PersistentVolume
-from podfit.api.core.pods import Pod
-from podfit.api.meta import ObjectMeta
-from podfit.api.rbac import ClusterRole, ClusterRoleBinding, PolicyRule
+from podfit.api.apiextensions.v1.types import CustomResourceDefinition
+from podfit.api.apiregistration.v1.types import APIService
+from podfit.api.authorization.v1.types import SubjectAccessReview
+from podfit.api.coordination.v1.types import Lease
+from podfit.api.core.v1.config.types import ConfigMap, Secret, ServiceAccount
+from podfit.api.core.v1.limits.types import ResourceQuota
+from podfit.api.core.v1.namespaces.types import Namespace
+from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
+from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert
+from podfit.api.meta.v1.types import ObjectMeta
+from podfit.api.rbac.v1.types import ClusterRole, ClusterRoleBinding, PolicyRule
 from podfit.api.registry import info_for
 from podfit.apiserver.housekeeping.bootstrap import RETIRED, bootstrap
-from podfit.apiserver.stored import Stored
+from podfit.apiserver.registry.stored import Stored
 from podfit.client.resource import dynamic
 from podfit.controllers.certificates import Signing
 from podfit.controllers.garbage.graph import Item

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from podfit.api.apiregistration import APIService
-from podfit.api.codec import convert
-from podfit.api.core.config import ConfigMap
-from podfit.api.core.events import Event
-from podfit.api.core.namespaces import Namespace
-from podfit.api.core.nodes import Node
-from podfit.api.core.pods import Pod
-from podfit.api.meta import ObjectMeta, OwnerReference
+from podfit.api.apiregistration.v1.types import APIService
+from podfit.api.core.v1.config.types import ConfigMap
+from podfit.api.core.v1.events.types import Event
+from podfit.api.core.v1.namespaces.types import Namespace
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert
+from podfit.api.meta.v1.types import ObjectMeta, OwnerReference
 from podfit.controllers.served import served
 from podfit.core.errors import ApiError
 from support.clock import FakeClock

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from podfit.api.certificates import DENIED, CertificateSigningRequest
-from podfit.api.codec import convert
-from podfit.api.core.nodes import Node
+from podfit.api.certificates.v1.types import DENIED, CertificateSigningRequest
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.meta.codec import convert
 from podfit.client.certificates import LONGEST_SLEEP, WAIT_SECONDS, CertificateManager, Declined, obtain
 from podfit.client.rest import STRATEGIC_PATCH, Client
 from podfit.controllers.certificates import CertificateController, Signing

@@ -18,19 +18,19 @@ from podfit.answers.snapshot import Reader, Snapshot
 from podfit.answers.target import POD, Target
 from podfit.answers.why import PodWhy, why_pod
 from podfit.answers.wish import Wish, parse_amount
-from podfit.api.codec import convert, to_dict
-from podfit.api.core.events import Event
-from podfit.api.core.limits import LimitRange
-from podfit.api.core.pods import Pod
-from podfit.api.policy import PodDisruptionBudget
-from podfit.api.scheduling import PriorityClass
+from podfit.api.core.v1.events.types import Event
+from podfit.api.core.v1.limits.types import LimitRange
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert, to_dict
+from podfit.api.policy.v1.types import PodDisruptionBudget
+from podfit.api.scheduling.v1.types import PriorityClass
 from podfit.client.events import EventRecorder
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.controllers.room import ACCOUNT, BUDGET_SECONDS, COMPONENT, EVICTING_ACCOUNT, RoomController
 from podfit.controllers.room_notice import keep_notice
 from podfit.core.errors import ApiError
-from podfit.decide.minimum import MINIMUM
+from podfit.decide.node.room.minimum import MINIMUM
 from podfit.process.identities import controller as account
 from support.server import Server, running_server
 

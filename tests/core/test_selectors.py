@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podfit.api.selector_text import parse_fields, parse_labels
+from podfit.api.meta.selector_text import parse_fields, parse_labels
 from podfit.core.selectors import Requirement, SelectorError, from_map
 
 LABELS = {"app": "web", "tier": "front", "n": "5"}

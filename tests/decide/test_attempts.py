@@ -2,7 +2,7 @@
 
 import pytest
 
-from podfit.decide.attempts import Mark, Note, Verdict, after_crash, after_stop, verdict
+from podfit.decide.pod.attempts import Mark, Note, Verdict, after_crash, after_stop, verdict
 
 STARTED, SUSPECT, ALONE, ASIDE = Mark.STARTED, Mark.SUSPECT, Mark.ALONE, Mark.ASIDE
 

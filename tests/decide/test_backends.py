@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from podfit.api.codec import convert
-from podfit.api.core.pods import Pod
-from podfit.api.core.services import Endpoints, Service
-from podfit.api.discovery import EndpointSlice
-from podfit.decide.backends import Behind, Reached, Unreached, backends
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.services.types import Endpoints, Service
+from podfit.api.discovery.v1.types import EndpointSlice
+from podfit.api.meta.codec import convert
+from podfit.apiserver.extensions.backend_addresses import Behind, Reached, Unreached, backends
 
 WHERE = 'service/s in "n"'
 NOBODY = 'no endpoints available for service "s"'

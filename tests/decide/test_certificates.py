@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podfit.api.certificates import CertificateSigningRequest
-from podfit.api.codec import convert
+from podfit.api.certificates.v1.types import CertificateSigningRequest
+from podfit.api.meta.codec import convert
 from podfit.decide.certificates import (
     ANY_NODE,
     CLIENT,

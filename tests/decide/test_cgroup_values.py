@@ -2,9 +2,9 @@
 
 import pytest
 
-from podfit.api.core.pods import Pod
-from podfit.decide.container_resources import Machine, container_resources, oom_score_adj
-from podfit.decide.pod_cgroup import PodConfig, pod_config, sandbox_resources, sandbox_update, tier_shares
+from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.cgroup.container_resources import Machine, container_resources, oom_score_adj
+from podfit.decide.cgroup.pod_cgroup import PodConfig, pod_config, sandbox_resources, sandbox_update, tier_shares
 from support.placed import placed
 from support.pods import amounts, container, needs, pod, sidecar
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podfit.decide import cgroups
+from podfit.decide.cgroup import conversion as cgroups
 
 TABLE = [  # millicores, shares, linear weight, weight by the curve, millicores read back from the linear weight
     (0, 2, 1, 1, 2),

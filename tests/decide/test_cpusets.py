@@ -4,12 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.core.features import DEFAULT_GATES, FeatureGates
-from podfit.decide import cpusets, fit
-from podfit.decide.container_resources import Machine, container_resources
-from podfit.decide.cpusets import BadCpuSet, CpuState, Place, TooFew, assign, flat, parse, release, show, take
-from podfit.decide.pod_cgroup import PodValues, pod_config
+from podfit.decide.cgroup.container_resources import Machine, container_resources
+from podfit.decide.cgroup.pod_cgroup import PodValues, pod_config
+from podfit.decide.managers import cpu as cpusets
+from podfit.decide.managers.cpu import BadCpuSet, CpuState, Place, TooFew, assign, flat, parse, release, show, take
+from podfit.decide.resize import verdict as fit
 from support.placed import placed, resized
 from support.pods import amounts, container, needs, pod, sidecar
 

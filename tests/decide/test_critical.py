@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podfit.api.core.pods import Pod
-from podfit.decide import fit
-from podfit.decide.container_resources import SYSTEM_CRITICAL, Machine
-from podfit.decide.critical import Occupant, Preempts, preemption
-from podfit.decide.fit import Deferred, NodeView
+from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.cgroup.container_resources import SYSTEM_CRITICAL, Machine
+from podfit.decide.node.critical import Occupant, Preempts, preemption
+from podfit.decide.resize import verdict as fit
+from podfit.decide.resize.verdict import Deferred, NodeView
 from support.placed import placed
 from support.pods import amounts, container
 from support.pods import pod as made

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from podfit.api.codec import convert
-from podfit.api.core.pods import Pod
-from podfit.api.policy import PodDisruptionBudget
-from podfit.decide.evicting import MOST_NOTED, Evict, Refuse, Wait, evict
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert
+from podfit.api.policy.v1.types import PodDisruptionBudget
+from podfit.decide.workload.disruption import MOST_NOTED, Evict, Refuse, Wait, evict
 
 NOW = "2026-01-02T03:04:05Z"
 PROCESSED = "The disruption budget b is still being processed by the server."

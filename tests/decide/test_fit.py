@@ -2,12 +2,12 @@
 
 import pytest
 
-from podfit.api.core.affinity import Toleration
-from podfit.api.core.containers import ResourceRequirements
+from podfit.api.core.v1.pods.affinity import Toleration
+from podfit.api.core.v1.pods.containers import ResourceRequirements
 from podfit.core.features import FeatureGates
-from podfit.decide import fit
-from podfit.decide.container_resources import Machine
-from podfit.decide.fit import Deferred, Fits, Infeasible, Neighbour, NodeView
+from podfit.decide.cgroup.container_resources import Machine
+from podfit.decide.resize import verdict as fit
+from podfit.decide.resize.verdict import Deferred, Fits, Infeasible, Neighbour, NodeView
 from support.placed import RESTART_MEMORY, placed, resized
 from support.pods import amounts, container, needs, pod
 

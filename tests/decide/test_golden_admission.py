@@ -4,16 +4,16 @@ from typing import Any
 
 import msgspec
 
-from podfit.api.codec import convert, to_dict
-from podfit.api.core.limits import LimitRange, ResourceQuota
-from podfit.api.core.pods import Pod, PodStatus
+from podfit.api.core.v1.limits.types import LimitRange, ResourceQuota
+from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.api.defaults import apply_defaults
+from podfit.api.meta.codec import convert, to_dict
 from podfit.core.features import DEFAULT_GATES
-from podfit.decide.limits import add_defaults, check_limits
-from podfit.decide.qos import qos_class
-from podfit.decide.quota import charge, recount
+from podfit.decide.limits.limit_range import add_defaults, check_limits
+from podfit.decide.limits.quota import charge, recount
+from podfit.decide.pod.qos import qos_class
 from podfit.decide.refused import Refused
-from podfit.decide.resize_rules import prepare_resize
+from podfit.decide.resize.validation import prepare_resize
 from support import golden
 from support.patches import STRATEGIC, patched
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import msgspec
 
-from podfit.api.codec import convert, to_dict
-from podfit.api.core.pods import Pod, PodStatus
+from podfit.api.core.v1.pods.types import Pod, PodStatus
+from podfit.api.core.v1.pods.validation.pod import validate_pod_create
 from podfit.api.defaults import apply_defaults
-from podfit.api.validation.pods import validate_pod_create
+from podfit.api.meta.codec import convert, to_dict
 from podfit.core.features import DEFAULT_GATES
 from podfit.core.fields import FieldError, refusal
-from podfit.decide.qos import qos_class
-from podfit.decide.resize_rules import prepare_resize, validate_resize
+from podfit.decide.pod.qos import qos_class
+from podfit.decide.resize.validation import prepare_resize, validate_resize
 from support import golden
 from support.patches import JSON, MERGE, STRATEGIC, NotApplicable, patched
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podfit.decide import guarded
-from podfit.decide.guarded import Action, Lower, Seen, Shrink, Step, Stop, margin
+from podfit.decide.resize import guarded_shrink as guarded
+from podfit.decide.resize.guarded_shrink import Action, Lower, Seen, Shrink, Step, Stop, margin
 
 MI = 1 << 20
 LIMIT = 64 * MI

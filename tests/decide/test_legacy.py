@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from podfit.api.core.pods import Pod, PodCondition
-from podfit.decide.legacy import is_only_a_resize, legacy_conditions, legacy_resize, modern_policies
+from podfit.api.core.v1.pods.types import Pod, PodCondition
+from podfit.apiserver.request.legacy_rules import is_only_a_resize, legacy_conditions, legacy_resize, modern_policies
 from support.pods import amounts, container, needs, pod, running, with_status
 
 RESTART = "RestartContainer"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from podfit.api.core.limits import LimitRange, LimitRangeItem, LimitRangeSpec
-from podfit.api.core.pods import Pod
-from podfit.decide.limits import ANNOTATION, add_defaults, check_limits
+from podfit.api.core.v1.limits.types import LimitRange, LimitRangeItem, LimitRangeSpec
+from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.limits.limit_range import ANNOTATION, add_defaults, check_limits
 from support.pods import Amounts, amounts, container, needs, pod
 
 

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.core.features import DEFAULT_GATES
-from podfit.decide import fit
-from podfit.decide.container_resources import Machine
-from podfit.decide.memory_blocks import Bank, Block, MemoryState, NoNode, assign, release
+from podfit.decide.cgroup.container_resources import Machine
+from podfit.decide.managers.memory import Bank, Block, MemoryState, NoNode, assign, release
+from podfit.decide.resize import verdict as fit
 from support.placed import placed
 from support.pods import amounts, container, pod, sidecar
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podfit.decide.container_resources import Machine, container_resources
-from podfit.decide.memory_qos import PAGE, Kept, MemoryQoS
-from podfit.decide.pod_cgroup import pod_config, pod_kept
+from podfit.decide.cgroup.container_resources import Machine, container_resources
+from podfit.decide.cgroup.memory_qos import PAGE, Kept, MemoryQoS
+from podfit.decide.cgroup.pod_cgroup import pod_config, pod_kept
 from support.placed import placed
 from support.pods import container, pod
 

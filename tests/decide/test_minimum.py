@@ -2,8 +2,8 @@
 
 import pytest
 
-from podfit.api.core.pods import Pod
-from podfit.decide.minimum import MINIMUM, BadMinimum, Target, minimums
+from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.node.room.minimum import MINIMUM, BadMinimum, Target, minimums
 from support.pods import amounts, container, pod
 
 

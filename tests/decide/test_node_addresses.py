@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from podfit.api.certificates import CertificateSigningRequest, CertificateSigningRequestSpec
-from podfit.api.core.nodes import DaemonEndpoint, Node, NodeAddress, NodeDaemonEndpoints, NodeStatus
-from podfit.api.meta import ObjectMeta
+from podfit.api.certificates.v1.types import CertificateSigningRequest, CertificateSigningRequestSpec
+from podfit.api.core.v1.nodes.types import DaemonEndpoint, Node, NodeAddress, NodeDaemonEndpoints, NodeStatus
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.decide.certificates import NODE_SERVING, Asked
-from podfit.decide.node_addresses import Taken, is_reachable, serving_objection, taken
+from podfit.decide.node.addresses import Taken, is_reachable, serving_objection, taken
 
 USES = ("digital signature", "server auth")
 ADDRESSES = (("InternalIP", "10.0.0.1"), ("InternalIP", "fd00::1"), ("Hostname", "n1"), ("InternalDNS", "N1.Lan"))

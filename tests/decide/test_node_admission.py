@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
-from podfit.api.core.nodes import Node, NodeStatus
-from podfit.api.core.pods import Pod
-from podfit.api.meta import ObjectMeta
+from podfit.api.core.v1.nodes.types import Node, NodeStatus
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.core.features import DEFAULT_GATES
-from podfit.decide.node_admission import INIT_FEATURE, LEVEL_FEATURE, check_capacity, check_features
+from podfit.decide.resize.node_support import INIT_FEATURE, LEVEL_FEATURE, check_capacity, check_features
 from support.pods import Amounts, amounts, container, needs, pod, sidecar
 
 

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podfit.api.codec import convert
-from podfit.api.core.containers import Container
-from podfit.api.core.nodes import Node
-from podfit.api.core.persistent import PersistentVolume
-from podfit.api.core.pods import MIRROR, Pod, PodSpec
-from podfit.api.core.volumes import Volume
-from podfit.api.meta import ObjectMeta, OwnerReference
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
+from podfit.api.core.v1.pods.containers import Container
+from podfit.api.core.v1.pods.types import MIRROR, Pod, PodSpec
+from podfit.api.core.v1.pods.volumes import Volume
+from podfit.api.meta.codec import convert
+from podfit.api.meta.v1.types import ObjectMeta, OwnerReference
 from podfit.decide.node_rights import nodes, pods
 from podfit.decide.node_rights.references import readable_by_node, referred_by, secrets_of, volume_secrets
 from podfit.decide.node_rights.requests import Decision, Denied, judged

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podfit.decide.order import QueueKey, queue_key
+from podfit.decide.resize.queue_order import QueueKey, queue_key
 from support.placed import placed, resized
 from support.pods import container, needs, pod
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from podfit.api.meta import DeleteOptions, ObjectMeta, OwnerReference
-from podfit.decide.ownership import Delete, Forget, Keep, Owner, Verdict, blocks, judge, without
-from podfit.decide.propagation import wanted_finalizers
+from podfit.api.meta.v1.types import DeleteOptions, ObjectMeta, OwnerReference
+from podfit.decide.workload.ownership import Delete, Forget, Keep, Owner, Verdict, blocks, judge, without
+from podfit.decide.workload.propagation import wanted_finalizers
 
 SOLID, GONE, WAITING, UNKNOWN = Owner.SOLID, Owner.DANGLING, Owner.WAITING, Owner.UNKNOWN
 

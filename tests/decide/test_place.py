@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from podfit.decide.place import Placed, Unschedulable, place
-from podfit.decide.placing.view import NodeView, Resident
+from podfit.decide.placement.place import Placed, Unschedulable, place
+from podfit.decide.placement.view import NodeView, Resident
 from support.placing import a_node, a_pod
 
 TAINT = {"key": "k", "value": "v", "effect": "NoSchedule"}

@@ -4,12 +4,19 @@ from typing import Any
 
 import pytest
 
-from podfit.api.codec import convert
-from podfit.api.core.pods import Pod
-from podfit.decide.pod_security.evaluate import AUDITED, ENFORCED, Verdict, evaluate, is_significant, levels_of
-from podfit.decide.pod_security.existing import Tally, has_to_look, in_turn
-from podfit.decide.pod_security.policy import PRIVILEGED, LevelVersion, Policy, policy_of
-from podfit.decide.pod_security.registry import NEWEST, violations
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert
+from podfit.apiserver.admission.pod_security_standards.evaluate import (
+    AUDITED,
+    ENFORCED,
+    Verdict,
+    evaluate,
+    is_significant,
+    levels_of,
+)
+from podfit.apiserver.admission.pod_security_standards.existing import Tally, has_to_look, in_turn
+from podfit.apiserver.admission.pod_security_standards.policy import PRIVILEGED, LevelVersion, Policy, policy_of
+from podfit.apiserver.admission.pod_security_standards.registry import NEWEST, violations
 
 GOOD: dict[str, Any] = {
     "allowPrivilegeEscalation": False,

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podfit.api.meta import LabelSelector
-from podfit.decide.place import Placed, Unschedulable, place
-from podfit.decide.placing.view import NodeView, Resident
-from podfit.decide.preempt import Budget, Eviction, Hopeless, preempt
+from podfit.api.meta.v1.types import LabelSelector
+from podfit.decide.placement.place import Placed, Unschedulable, place
+from podfit.decide.placement.preempt import Budget, Eviction, Hopeless, preempt
+from podfit.decide.placement.view import NodeView, Resident
 from support.placing import HOSTNAME, a_node, a_pod, affinity
 
 URGENT = a_pod("urgent", cpu="2", priority=100)

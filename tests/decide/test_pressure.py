@@ -2,7 +2,7 @@
 
 import pytest
 
-from podfit.decide.pressure import CALM, DEFAULT, BadThreshold, Observation, Threshold, parse
+from podfit.decide.node.pressure import CALM, DEFAULT, BadThreshold, Observation, Threshold, parse
 
 MI = 1 << 20
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from podfit.api.codec import convert
-from podfit.api.core.limits import LimitRange
+from podfit.api.core.v1.limits.types import LimitRange
+from podfit.api.meta.codec import convert
 from podfit.core.quantity import Quantity
-from podfit.decide.proportion import largest_ratio, limit_for
+from podfit.decide.resize.proportion import largest_ratio, limit_for
 
 ONE = Quantity.of(1).nano
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.core.features import FeatureGates
 from podfit.core.quantity import ZERO
-from podfit.decide.qos import qos_class
+from podfit.decide.pod.qos import qos_class
 from support.pods import Amounts, container, needs, pod
 
 BOTH = {"cpu": "1", "memory": "1Gi"}

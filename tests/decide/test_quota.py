@@ -5,17 +5,17 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from podfit.api.core.limits import (
+from podfit.api.core.v1.limits.types import (
     ResourceQuota,
     ResourceQuotaSpec,
     ResourceQuotaStatus,
     ScopedResourceSelectorRequirement,
     ScopeSelector,
 )
-from podfit.api.core.pods import Pod, PodStatus
-from podfit.api.meta import ObjectMeta
+from podfit.api.core.v1.pods.types import Pod, PodStatus
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.core.quantity import Quantity
-from podfit.decide.quota import Charged, charge, matches, pod_usage, recount
+from podfit.decide.limits.quota import Charged, charge, matches, pod_usage, recount
 from podfit.decide.refused import Refused
 from support.pods import Amounts, amounts, container, infeasible, needs, pod, running, with_status
 

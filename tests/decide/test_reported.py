@@ -2,11 +2,11 @@
 
 import pytest
 
-from podfit.api.core.pods import Pod
-from podfit.decide.container_resources import Machine
-from podfit.decide.overlay import PodResources
-from podfit.decide.pod_cgroup import PodValues, pod_config
-from podfit.decide.reported import Enforced, container_resources, enforced, pod_allocated, pod_resources
+from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.cgroup.container_resources import Machine
+from podfit.decide.cgroup.pod_cgroup import PodValues, pod_config
+from podfit.decide.pod.allocated import PodResources
+from podfit.decide.resize.reported_status import Enforced, container_resources, enforced, pod_allocated, pod_resources
 from support.placed import placed, resized
 from support.pods import container, needs, pod
 

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podfit.api.core.containers import Container
-from podfit.api.core.pods import Pod, PodCondition, PodStatus
+from podfit.api.core.v1.pods.containers import Container
+from podfit.api.core.v1.pods.types import Pod, PodCondition, PodStatus
 from podfit.core.features import FeatureGates
 from podfit.core.quantity import Quantity
-from podfit.decide.requests import pod_limits, pod_requests
+from podfit.decide.pod.requests import pod_limits, pod_requests
 from support.pods import amounts, container, infeasible, needs, pod, running, sidecar, with_status
 
 CPU_100 = {"cpu": "100m"}

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from podfit.decide.place import Unschedulable, place
-from podfit.decide.placing.view import NodeView, Resident
-from podfit.decide.requeue import (
+from podfit.decide.placement.place import Unschedulable, place
+from podfit.decide.placement.requeue import (
     Change,
     NodeChanged,
     NodeGone,
@@ -18,6 +17,7 @@ from podfit.decide.requeue import (
     own_change_helps,
     worth_retrying,
 )
+from podfit.decide.placement.view import NodeView, Resident
 from support.placing import ZONE, a_node, a_pod, affinity, spreading
 
 WEB = {"app": "web"}

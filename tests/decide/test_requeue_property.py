@@ -7,11 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from podfit.api.codec import convert
-from podfit.api.core.pods import PodSpec
-from podfit.decide.place import Placed, Unschedulable, place
-from podfit.decide.placing.view import NodeView, Resident
-from podfit.decide.requeue import (
+from podfit.api.core.v1.pods.types import PodSpec
+from podfit.api.meta.codec import convert
+from podfit.decide.placement.place import Placed, Unschedulable, place
+from podfit.decide.placement.requeue import (
     Change,
     NodeChanged,
     NodeGone,
@@ -23,6 +22,7 @@ from podfit.decide.requeue import (
     shrunk,
     worth_retrying,
 )
+from podfit.decide.placement.view import NodeView, Resident
 from support.placing import HOSTNAME, ZONE, a_node, a_pod, affinity, spreading
 
 apps = st.sampled_from(["x", "y"])

@@ -2,12 +2,21 @@
 
 import pytest
 
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.core.features import FeatureGates
-from podfit.decide.container_resources import Machine, effective
-from podfit.decide.overlay import PodResources, resizable
-from podfit.decide.pod_cgroup import PodValues, pod_config
-from podfit.decide.resize import CheckMemory, RecordPod, SetPod, Step, UpdateContainer, in_progress, restarts, steps
+from podfit.decide.cgroup.container_resources import Machine, effective
+from podfit.decide.cgroup.pod_cgroup import PodValues, pod_config
+from podfit.decide.pod.allocated import PodResources, resizable
+from podfit.decide.resize.steps import (
+    CheckMemory,
+    RecordPod,
+    SetPod,
+    Step,
+    UpdateContainer,
+    in_progress,
+    restarts,
+    steps,
+)
 from support.placed import RESTART_CPU, RESTART_MEMORY, placed, resized
 from support.pods import container, needs, pod, sidecar
 

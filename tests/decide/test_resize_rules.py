@@ -5,12 +5,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from podfit.api.core.containers import Container, ContainerResizePolicy, ResourceClaim, ResourceRequirements
-from podfit.api.core.pods import NodeAllocatableResourceClaimStatus, Pod, PodOS, PodResourceClaim, PodStatus
+from podfit.api.core.v1.pods.containers import Container, ContainerResizePolicy, ResourceClaim, ResourceRequirements
+from podfit.api.core.v1.pods.types import NodeAllocatableResourceClaimStatus, Pod, PodOS, PodResourceClaim, PodStatus
 from podfit.api.defaults import apply_defaults
 from podfit.core.features import DEFAULT_GATES, FeatureGates
-from podfit.decide.qos import qos_class
-from podfit.decide.resize_rules import prepare_resize, validate_resize
+from podfit.decide.pod.qos import qos_class
+from podfit.decide.resize.validation import prepare_resize, validate_resize
 from support.pods import amounts, container, needs, pod, running, sidecar, with_status
 
 RESTART = (ContainerResizePolicy(resource_name="cpu", restart_policy="RestartContainer"),)

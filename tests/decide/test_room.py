@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from podfit.api.core.pods import Pod, PodCondition
-from podfit.decide import fit
-from podfit.decide.giving import after
-from podfit.decide.minimum import MINIMUM, minimums
-from podfit.decide.qos import qos_class
-from podfit.decide.requests import pod_requests
-from podfit.decide.room import Enough, Impossible, Plan, plan, waits_for_room
+from podfit.api.core.v1.pods.types import Pod, PodCondition
+from podfit.decide.node.room.giving import after
+from podfit.decide.node.room.minimum import MINIMUM, minimums
+from podfit.decide.node.room.plan import Enough, Impossible, Plan, plan, waits_for_room
+from podfit.decide.pod.qos import qos_class
+from podfit.decide.pod.requests import pod_requests
+from podfit.decide.resize import verdict as fit
 from support.placed import RESTART_CPU, RESTART_MEMORY, placed
 from support.pods import amounts, container, needs, running, sidecar, with_status
 from support.pods import pod as made

@@ -2,7 +2,7 @@
 
 import pytest
 
-from podfit.decide.service_variables import of_api_server
+from podfit.decide.pod.service_variables import of_api_server
 
 
 @pytest.mark.parametrize(

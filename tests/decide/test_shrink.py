@@ -2,7 +2,7 @@
 
 import pytest
 
-from podfit.decide.shrink import Memory, objection
+from podfit.decide.resize.memory_shrink import Memory, objection
 
 PREFIX = "cannot decrease memory limits: "
 

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from podfit.api.codec import convert
-from podfit.api.core.claims import PersistentVolumeClaim
-from podfit.api.core.pods import Pod, PodSpec
-from podfit.api.node import RuntimeClass
-from podfit.api.storage import StorageClass
+from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
+from podfit.api.core.v1.pods.types import Pod, PodSpec
+from podfit.api.meta.codec import convert
+from podfit.api.node.v1.types import RuntimeClass
+from podfit.api.storage.v1.types import StorageClass
 from podfit.core.quantity import Quantity
-from podfit.decide.runtimes import Conflict, with_runtime_class
-from podfit.decide.volumes import UNBOUND, Claims, claim_in_use, objection
+from podfit.decide.placement.volumes import UNBOUND, Claims, claim_in_use, objection
+from podfit.decide.pod.runtime_class import Conflict, with_runtime_class
 
 BOUND = {"pv.kubernetes.io/bind-completed": "yes"}
 

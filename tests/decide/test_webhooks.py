@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from podfit.api.admissionregistration import RuleWithOperations, ValidatingWebhook
-from podfit.api.meta import LabelSelector, LabelSelectorRequirement
-from podfit.decide.webhook_rules import Write, has_rule, is_exempt, is_selected
+from podfit.api.admissionregistration.v1.types import RuleWithOperations, ValidatingWebhook
+from podfit.api.meta.v1.types import LabelSelector, LabelSelectorRequirement
+from podfit.apiserver.extensions.webhooks.rules import Write, has_rule, is_exempt, is_selected
 
 
 def write(**more: Any) -> Write:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from podfit.decide.reported import Enforced
-from podfit.decide.windows import cpu_maximum, enforced, memory_limit
+from podfit.decide.resize.reported_status import Enforced
+from podfit.decide.resize.windows import cpu_maximum, enforced, memory_limit
 from support.pods import needs
 
 

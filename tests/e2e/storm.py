@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.client.kubeconfig import load
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError

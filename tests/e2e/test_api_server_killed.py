@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.client.kubeconfig import load
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError

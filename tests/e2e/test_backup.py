@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from podfit.api.core.config import ConfigMap
-from podfit.api.meta import ObjectMeta
+from podfit.api.core.v1.config.types import ConfigMap
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.kubeconfig import Access, load
 from podfit.core.errors import ApiError
 from support.alone import ApiProcess

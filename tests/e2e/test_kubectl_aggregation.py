@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from podfit.api.admissionregistration import ServiceReference
-from podfit.api.apiregistration import APIService
-from podfit.api.codec import convert
+from podfit.api.admissionregistration.v1.types import ServiceReference
+from podfit.api.apiregistration.v1.types import APIService
+from podfit.api.meta.codec import convert
 from podfit.client import kubeconfig_edit
 from podfit.net.authority import Authority
 from podfit.net.client_certificates import Trust

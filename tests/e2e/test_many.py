@@ -11,8 +11,8 @@ import pytest
 
 from answers.shop import classes, play
 from answers.situations import busy
-from podfit.api.core.config import ServiceAccount
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.config.types import ServiceAccount
+from podfit.api.core.v1.pods.types import Pod
 from podfit.client.kubeconfig import load
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError

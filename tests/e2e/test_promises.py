@@ -13,11 +13,11 @@ from podfit.answers.plan import DEFERRED, FITS, REFUSED, UNCHANGED
 from podfit.answers.snapshot import ENDED, Reader, Snapshot, by_pod
 from podfit.answers.target import POD, Target
 from podfit.answers.usage import UsageReader
-from podfit.api.codec import convert
-from podfit.api.core.config import ServiceAccount
-from podfit.api.core.namespaces import Namespace
-from podfit.api.core.pods import Pod
-from podfit.api.scheduling import PriorityClass
+from podfit.api.core.v1.config.types import ServiceAccount
+from podfit.api.core.v1.namespaces.types import Namespace
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert
+from podfit.api.scheduling.v1.types import PriorityClass
 from podfit.client.kubeconfig import load
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError

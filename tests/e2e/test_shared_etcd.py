@@ -21,10 +21,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from podfit.api.core.config import ConfigMap, ServiceAccount
-from podfit.api.core.services import Endpoints
-from podfit.api.discovery import EndpointSlice
-from podfit.api.meta import ObjectMeta
+from podfit.api.core.v1.config.types import ConfigMap, ServiceAccount
+from podfit.api.core.v1.services.types import Endpoints
+from podfit.api.discovery.v1.types import EndpointSlice
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.apiserver.embedded import EtcdOptions, etcd_store
 from podfit.client.kubeconfig import Access, load
 from podfit.client.rest import Client

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from podfit.core.features import FeatureGates
-from podfit.decide.memory_qos import MemoryQoS
+from podfit.decide.cgroup.memory_qos import MemoryQoS
 from podfit.kubelet.node.machine import memory_bytes
 from support.real_node import MI, container, needs, real_node, settled
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from podfit.api.core.pods import Pod
-from podfit.decide.guarded import ANNOTATION, margin
+from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.resize.guarded_shrink import ANNOTATION, margin
 from support.real_node import MI, STAY, RealNode, condition, container, failed, identity, needs, real_node, settled
 
 pytestmark = [pytest.mark.guest, pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]

@@ -11,8 +11,8 @@ from kubelet.node_api import Document, NodeApi
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.quantity import Quantity
-from podfit.decide.container_resources import Machine
-from podfit.decide.pressure import DEFAULT, Observation, parse
+from podfit.decide.cgroup.container_resources import Machine
+from podfit.decide.node.pressure import DEFAULT, Observation, parse
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.kubelet import Kubelet
 from podfit.kubelet.managers.config import ManagersConfig

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 import pytest_asyncio
 
-from podfit.api.codec import convert
-from podfit.api.core.pods import Pod
-from podfit.api.node import RuntimeClass
-from podfit.decide import cgroups as decide
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert
+from podfit.api.node.v1.types import RuntimeClass
+from podfit.decide.cgroup import conversion as decide
 from podfit.kubelet.cgroup.protocol import CgroupConfig
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.types import LinuxResources

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from kubelet.harness import IDENTITY
-from podfit.api.codec import convert
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.errors import ApiError
 from podfit.core.quantity import Quantity
-from podfit.decide.container_resources import Machine
+from podfit.decide.cgroup.container_resources import Machine
 from podfit.kubelet.cgroup.memory import MemoryCgroups
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.kubelet import Kubelet

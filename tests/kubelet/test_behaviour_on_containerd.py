@@ -11,7 +11,7 @@ from kubelet.harness import IDENTITY
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.quantity import Quantity
-from podfit.decide.container_resources import Machine
+from podfit.decide.cgroup.container_resources import Machine
 from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.cgroup.protocol import Cgroups, Layout
 from podfit.kubelet.config import KubeletConfig

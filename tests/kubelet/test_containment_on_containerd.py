@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.kubelet.runtime import images
 from podfit.kubelet.volumes.mounter import mount_points
 from support.real_node import LOOK, SECONDS, RealNode, real_node, running, status

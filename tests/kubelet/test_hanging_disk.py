@@ -10,7 +10,7 @@ import pytest
 
 from kubelet.harness import Node
 from kubelet.test_resize import done, sized
-from podfit.decide.overlay import PodResources
+from podfit.decide.pod.allocated import PodResources
 from podfit.kubelet.allocation.checkpoint import Checkpoint, CheckpointError
 from podfit.kubelet.allocation.form import load
 from podfit.kubelet.allocation.journal import SIZE

@@ -13,7 +13,7 @@ from podfit.client.transport import Local
 from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
 from podfit.core.quantity import Quantity
-from podfit.decide.container_resources import Machine
+from podfit.decide.cgroup.container_resources import Machine
 from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.cgroup.protocol import Layout
 from podfit.kubelet.config import KubeletConfig

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from kubelet.harness import IDENTITY
-from podfit.api.codec import convert, to_dict
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert, to_dict
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.errors import ApiError
-from podfit.decide.container_resources import Machine
+from podfit.decide.cgroup.container_resources import Machine
 from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.cgroup.protocol import QOS, Cgroups, Layout
 from podfit.kubelet.config import KubeletConfig

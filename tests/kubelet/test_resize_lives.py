@@ -5,8 +5,8 @@ import pytest
 from kubelet.harness import Node
 from kubelet.node_api import Document
 from kubelet.test_resize_values import CGROUP, done, reasons, resizing, sized
-from podfit.api.codec import convert
-from podfit.api.core.containers import Container
+from podfit.api.core.v1.pods.containers import Container
+from podfit.api.meta.codec import convert
 from podfit.kubelet.pods import labels
 from podfit.kubelet.pods.facts import observe
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubelet.harness import Node, container
-from podfit.decide.attempts import Mark, Verdict
+from podfit.decide.pod.attempts import Mark, Verdict
 from podfit.kubelet.pods.attempts import SIZE, Attempts
 from podfit.kubelet.pods.trials import MESSAGE, TRIAL_SECONDS
 from podfit.kubelet.runtime.types import ContainerConfig, SandboxConfig

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from kubelet.harness import MACHINE, Node, container
 from kubelet.node_api import Document
 from podfit.core.features import FeatureGates
-from podfit.decide.cpusets import flat, parse
-from podfit.decide.memory_blocks import Bank
+from podfit.decide.managers.cpu import flat, parse
+from podfit.decide.managers.memory import Bank
 from podfit.kubelet.managers.config import ManagersConfig
 
 STATIC = ManagersConfig(

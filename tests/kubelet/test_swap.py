@@ -8,7 +8,7 @@ import pytest
 
 from kubelet.harness import Node, container
 from kubelet.node_api import Document
-from podfit.decide.container_resources import Machine
+from podfit.decide.cgroup.container_resources import Machine
 
 GI = 1 << 30
 SWAPPING = Machine(memory=4 * GI, cgroup="v2", swap=2 * GI, swap_controller=True)

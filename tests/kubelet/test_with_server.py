@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from kubelet.harness import IDENTITY, Node
-from podfit.api.codec import convert, to_dict
-from podfit.api.coordination import Lease
-from podfit.api.core.config import ConfigMap
-from podfit.api.core.events import Event
-from podfit.api.core.nodes import Node as NodeObject
-from podfit.api.core.pods import Pod
+from podfit.api.coordination.v1.types import Lease
+from podfit.api.core.v1.config.types import ConfigMap
+from podfit.api.core.v1.events.types import Event
+from podfit.api.core.v1.nodes.types import Node as NodeObject
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert, to_dict
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.errors import ApiError

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from podfit.apiserver.aggregation.table import Aggregation
 from podfit.apiserver.embedded import passing_store
+from podfit.apiserver.extensions.aggregation.table import Aggregation
 from podfit.apiserver.housekeeping.janitor import Janitor
 from podfit.client.events import EventRecorder
 from podfit.controllers.namespaces import NamespaceController

@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from podfit.core.features import FeatureGates
-from podfit.decide.memory_qos import MemoryQoS
-from podfit.decide.pressure import DEFAULT, parse
+from podfit.decide.cgroup.memory_qos import MemoryQoS
+from podfit.decide.node.pressure import DEFAULT, parse
 from podfit.kubelet.cgroup.memory import MemoryCgroups
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.node.machine import swap_bytes

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from podfit.api.core.config import ConfigMap
-from podfit.api.meta import ObjectMeta
+from podfit.api.core.v1.config.types import ConfigMap
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.cli import exits
 from podfit.cli.app import run
 from podfit.process import remains

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from podfit.api.codec import convert, to_dict
-from podfit.api.core.claims import PersistentVolumeClaim
-from podfit.api.core.events import Event
-from podfit.api.core.namespaces import Namespace
-from podfit.api.core.nodes import Node
-from podfit.api.core.pods import Pod
-from podfit.api.meta import ObjectMeta
-from podfit.api.scheduling import PriorityClass
+from podfit.api.core.v1.events.types import Event
+from podfit.api.core.v1.namespaces.types import Namespace
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert, to_dict
+from podfit.api.meta.v1.types import ObjectMeta
+from podfit.api.scheduling.v1.types import PriorityClass
 from support.golden import Case, golden_folder
 from support.scheduling import World
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from podfit.decide.place import place
+from podfit.decide.placement.place import place
 from podfit.scheduler import scheduler
 from support.scheduling import World
 

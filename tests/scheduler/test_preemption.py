@@ -2,10 +2,10 @@
 
 import pytest
 
-from podfit.api.core.pods import Pod
-from podfit.api.meta import LabelSelector, ObjectMeta
-from podfit.api.policy import PodDisruptionBudget, PodDisruptionBudgetSpec
-from podfit.api.scheduling import PriorityClass
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.v1.types import LabelSelector, ObjectMeta
+from podfit.api.policy.v1.types import PodDisruptionBudget, PodDisruptionBudgetSpec
+from podfit.api.scheduling.v1.types import PriorityClass
 from support.scheduling import World
 
 

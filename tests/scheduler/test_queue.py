@@ -2,11 +2,11 @@
 
 import asyncio
 
-from podfit.api.core.pods import Pod, PodSpec
-from podfit.api.meta import ObjectMeta
-from podfit.decide.place import Unschedulable
-from podfit.decide.placing.view import Refusal, Resident
-from podfit.decide.requeue import PodGone, PodShrank, Waiting
+from podfit.api.core.v1.pods.types import Pod, PodSpec
+from podfit.api.meta.v1.types import ObjectMeta
+from podfit.decide.placement.place import Unschedulable
+from podfit.decide.placement.requeue import PodGone, PodShrank, Waiting
+from podfit.decide.placement.view import Refusal, Resident
 from podfit.scheduler.queue import SWEEP, Key, SchedulingQueue
 from support.clock import FakeClock
 

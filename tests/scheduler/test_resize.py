@@ -2,9 +2,9 @@
 
 import pytest
 
-from podfit.api.codec import convert
-from podfit.api.core.pods import Pod
-from podfit.api.node import RuntimeClass
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert
+from podfit.api.node.v1.types import RuntimeClass
 from support.scheduling import World
 
 ROOM_FOR_TWO = "2"

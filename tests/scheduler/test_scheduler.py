@@ -2,8 +2,8 @@
 
 import asyncio
 
-from podfit.api.core.nodes import Node
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.types import Pod
 from support.scheduling import World
 
 UNHELPFUL = (

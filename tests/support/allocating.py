@@ -10,14 +10,14 @@ from pathlib import Path
 
 import msgspec
 
-from podfit.api.core.container_status import ContainerStatus
-from podfit.api.core.containers import ResourceRequirements
-from podfit.api.core.pods import Pod, PodCondition, PodStatus
+from podfit.api.core.v1.pods.container_status import ContainerStatus
+from podfit.api.core.v1.pods.containers import ResourceRequirements
+from podfit.api.core.v1.pods.types import Pod, PodCondition, PodStatus
 from podfit.core.quantity import Quantity
-from podfit.decide.container_resources import Machine, effective
-from podfit.decide.fit import NodeView
+from podfit.decide.cgroup.container_resources import Machine, effective
 from podfit.decide.node.effects import Admitted, Answer
-from podfit.decide.overlay import PodResources, resizable
+from podfit.decide.pod.allocated import PodResources, resizable
+from podfit.decide.resize.verdict import NodeView
 from podfit.kubelet.allocation.checkpoint import Checkpoint
 from podfit.kubelet.allocation.disk import Write
 from podfit.kubelet.allocation.manager import AllocationManager

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from podfit.apiserver.documents import DEEPEST, MOST_BUILT_IN
+from podfit.apiserver.request.documents import DEEPEST, MOST_BUILT_IN
 from podfit.core.selectors import MOST_TERMS
 
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"

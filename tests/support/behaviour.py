@@ -17,10 +17,10 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from podfit.api.codec import convert, to_dict
-from podfit.api.core.events import Event
-from podfit.api.core.nodes import Node
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.events.types import Event
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert, to_dict
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.core.clock import Clock

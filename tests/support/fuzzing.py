@@ -12,12 +12,12 @@ from random import Random
 from typing import Any
 from urllib.parse import quote
 
-from podfit.api.custom import is_custom
 from podfit.api.registry import ResourceInfo, resources
-from podfit.api.validation.kinds import validate_update
-from podfit.apiserver import stored
-from podfit.apiserver.openapi.schemas import Schemas, schema_name
-from podfit.apiserver.verbs.change import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
+from podfit.api.structural.custom import is_custom
+from podfit.api.validation import validate_update
+from podfit.apiserver.handlers.change import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
+from podfit.apiserver.http.openapi.schemas import Schemas, schema_name
+from podfit.apiserver.registry import stored
 from podfit.net.wire import Response
 from podfit.store.protocol import Record
 from support.server import Server

@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from podfit.api.codec import convert, to_dict
-from podfit.api.core.config import ConfigMap, Secret
-from podfit.api.core.events import Event
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.config.types import ConfigMap, Secret
+from podfit.api.core.v1.events.types import Event
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert, to_dict
 from podfit.client.informer import Informer
 from podfit.client.rest import JSON_PATCH, STRATEGIC_PATCH, Client
 from podfit.core.clock import Clock

@@ -28,19 +28,19 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from podfit.api.base import ResourceList
-from podfit.api.core.container_status import ContainerStatus
-from podfit.api.core.containers import ResourceRequirements
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.container_status import ContainerStatus
+from podfit.api.core.v1.pods.containers import ResourceRequirements
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.base import ResourceList
 from podfit.core.quantity import Quantity
-from podfit.decide.container_resources import Machine, effective
-from podfit.decide.fit import NodeView
+from podfit.decide.cgroup.container_resources import Machine, effective
 from podfit.decide.node import effects as do
 from podfit.decide.node import events as on
 from podfit.decide.node.effects import Effect
 from podfit.decide.node.machine import step
 from podfit.decide.node.state import NodeState
-from podfit.decide.overlay import PodResources, resizable
+from podfit.decide.pod.allocated import PodResources, resizable
+from podfit.decide.resize.verdict import NodeView
 from support.placed import placed, resized
 from support.pods import container, needs, pod
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from podfit.api.core.pods import Pod
-from podfit.apiserver.patch import jsonpatch, mergepatch, strategic
+from podfit.api.core.v1.pods.types import Pod
+from podfit.apiserver.registry.patch import jsonpatch, mergepatch, strategic
 from podfit.core.errors import ApiError
 
 STRATEGIC = "application/strategic-merge-patch+json"

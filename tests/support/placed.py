@@ -2,9 +2,9 @@
 
 import msgspec
 
-from podfit.api.core.containers import ContainerResizePolicy, ResourceRequirements
-from podfit.api.core.pods import Pod
-from podfit.decide.qos import qos_class
+from podfit.api.core.v1.pods.containers import ContainerResizePolicy, ResourceRequirements
+from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.pod.qos import qos_class
 
 RESTART_CPU = ContainerResizePolicy(resource_name="cpu", restart_policy="RestartContainer")
 RESTART_MEMORY = ContainerResizePolicy(resource_name="memory", restart_policy="RestartContainer")

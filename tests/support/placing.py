@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from podfit.api.codec import convert
-from podfit.api.core.nodes import Node
-from podfit.api.core.pods import Pod
-from podfit.decide.placing.view import NodeView, Resident
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert
+from podfit.decide.placement.view import NodeView, Resident
 
 HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 

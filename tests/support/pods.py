@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 
-from podfit.api.core.container_status import ContainerState, ContainerStateRunning, ContainerStatus
-from podfit.api.core.containers import Container, ResourceRequirements
-from podfit.api.core.pods import Pod, PodCondition, PodSpec, PodStatus
-from podfit.api.meta import ObjectMeta
+from podfit.api.core.v1.pods.container_status import ContainerState, ContainerStateRunning, ContainerStatus
+from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
+from podfit.api.core.v1.pods.types import Pod, PodCondition, PodSpec, PodStatus
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.core.quantity import Quantity
 
 Amounts = Mapping[str, str]

@@ -1,6 +1,6 @@
 """Protobuf bodies by hand, field by field."""
 
-from podfit.apiserver import protobuf
+from podfit.apiserver.request import protobuf
 
 
 def varint(value: int) -> bytes:

@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import Any
 
 from kubelet.harness import IDENTITY
-from podfit.api.codec import convert, to_dict
-from podfit.api.core.container_status import ContainerStatus
-from podfit.api.core.pods import Pod, PodCondition
+from podfit.api.core.v1.pods.container_status import ContainerStatus
+from podfit.api.core.v1.pods.types import Pod, PodCondition
+from podfit.api.meta.codec import convert, to_dict
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
-from podfit.decide import cgroups as decide
-from podfit.decide.container_resources import Machine
-from podfit.decide.pod_cgroup import PodConfig, PodValues
+from podfit.decide.cgroup import conversion as decide
+from podfit.decide.cgroup.container_resources import Machine
+from podfit.decide.cgroup.pod_cgroup import PodConfig, PodValues
 from podfit.kubelet.cgroup.detect import detect
 from podfit.kubelet.cgroup.protocol import Cgroups, ContainerValues, Layout
 from podfit.kubelet.config import KubeletConfig

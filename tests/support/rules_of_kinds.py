@@ -4,11 +4,11 @@ from typing import Any
 
 import msgspec
 
-from podfit.api.codec import convert
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.api.defaults import apply_defaults
+from podfit.api.meta.codec import convert
 from podfit.api.registry import info_for
-from podfit.api.validation.kinds import validate_create, validate_update
+from podfit.api.validation import validate_create, validate_update
 
 
 def merged(base: Any, change: Any) -> Any:

@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from podfit.api.codec import convert
-from podfit.api.core.config import ConfigMap
-from podfit.api.core.events import Event
-from podfit.api.core.nodes import Node
-from podfit.api.core.pods import Pod
-from podfit.api.meta import ObjectMeta
+from podfit.api.core.v1.config.types import ConfigMap
+from podfit.api.core.v1.events.types import Event
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.events import EventRecorder
 from podfit.core.features import FeatureGates
 from podfit.net.metrics import Metrics

@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_plus
 
-from podfit.api.codec import convert
-from podfit.api.core.config import ConfigMap, ServiceAccount
-from podfit.api.core.namespaces import Namespace
-from podfit.api.meta import ObjectMeta
+from podfit.api.core.v1.config.types import ConfigMap, ServiceAccount
+from podfit.api.core.v1.namespaces.types import Namespace
+from podfit.api.meta.codec import convert
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.apiserver.context import Context, NodeConnection, Services
-from podfit.apiserver.legacy.options import OFF, Legacy
+from podfit.apiserver.registry.service_allocation import ServiceRanges
+from podfit.apiserver.request.legacy_options import OFF, Legacy
 from podfit.apiserver.server import ApiServer
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
-from podfit.decide.services import ServiceRanges
 from podfit.net.guard import answer
 from podfit.net.inline import InlineExecutor
 from podfit.net.wire import Identity, Request, Response

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from podfit.api.autoscaling_k8s.v1 import PodResourcePolicy, RecommendedPodResources
-from podfit.api.codec import convert
+from podfit.api.meta.codec import convert
 from podfit.core.quantity import Quantity
 from podfit.core.selectors import from_map
 from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey

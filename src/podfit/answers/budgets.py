@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from podfit.answers.selectors import query_of
-from podfit.api import codec
-from podfit.api.meta import ObjectMeta
-from podfit.api.selector_text import parse_labels
+from podfit.api.meta import codec
+from podfit.api.meta.selector_text import parse_labels
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 

@@ -25,8 +25,8 @@ from podfit.answers.snapshot import Snapshot
 from podfit.answers.template import REFUSED as TEMPLATE_REFUSED
 from podfit.answers.why import ENDED, FAILING, INFEASIBLE, SETTLED, PodWhy, granted, why_pod
 from podfit.answers.wish import BEFORE, Wish, apply, remembered, with_template
-from podfit.api import codec
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta import codec
 from podfit.client.rest import MERGE_PATCH, Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError

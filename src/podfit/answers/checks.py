@@ -1,4 +1,4 @@
-"""The checks of a resize that a server of some release makes: those of `decide.resize_checks`, less or more."""
+"""The checks of a resize that a server of some release makes: those of `decide.resize.checks`, less or more."""
 
 from msgspec.structs import replace
 
@@ -6,8 +6,8 @@ from podfit.answers.ages import Age
 from podfit.core.errors import ApiError
 from podfit.core.fields import forbidden, refusal
 from podfit.core.quantity import ZERO
-from podfit.decide.resize import lowers
-from podfit.decide.resize_checks import NODE_CHECKS, RESIZE_CHECKS, VALIDATION, Check, Resize
+from podfit.decide.resize.checks import NODE_CHECKS, RESIZE_CHECKS, VALIDATION, Check, Resize
+from podfit.decide.resize.steps import lowers
 
 
 def checks_of(age: Age) -> tuple[Check, ...]:

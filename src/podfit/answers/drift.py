@@ -13,12 +13,12 @@ from podfit.answers.export import held_by, running
 from podfit.answers.snapshot import Snapshot
 from podfit.answers.target import Target
 from podfit.answers.wish import NOTHING, WishError
-from podfit.api import codec
-from podfit.api.core.pod_defaults import default_pod
-from podfit.api.core.pods import Pod, PodSpec
+from podfit.api.core.v1.pods.defaults import default_pod
+from podfit.api.core.v1.pods.types import Pod, PodSpec
+from podfit.api.meta import codec
 from podfit.core.quantity import Quantity
-from podfit.decide.limits import add_defaults
-from podfit.decide.overlay import resizable
+from podfit.decide.limits.limit_range import add_defaults
+from podfit.decide.pod.allocated import resizable
 
 Place = tuple[str, str, str]
 

@@ -6,16 +6,16 @@ import msgspec
 
 from podfit.answers.readable import readable
 from podfit.answers.snapshot import Snapshot
-from podfit.api.base import ResourceList
-from podfit.api.core.containers import Container, ResourceRequirements
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.base import ResourceList
 from podfit.core.quantity import ZERO, Quantity
-from podfit.decide import resize
-from podfit.decide.by_status import actuated
-from podfit.decide.container_resources import Machine, effective
-from podfit.decide.overlay import NOTHING, PodResources, overlay, resizable
-from podfit.decide.pod_cgroup import pod_config
-from podfit.decide.shrink import Memory, objection
+from podfit.decide.cgroup.container_resources import Machine, effective
+from podfit.decide.cgroup.pod_cgroup import pod_config
+from podfit.decide.pod.allocated import NOTHING, PodResources, overlay, resizable
+from podfit.decide.resize import steps as resize
+from podfit.decide.resize.by_status import actuated
+from podfit.decide.resize.memory_shrink import Memory, objection
 
 KIBI, BYTE = 1024, Quantity.of(1).nano
 RESOURCES = ("cpu", "memory")

@@ -16,9 +16,9 @@ from podfit.answers.sizes import Size, sizes_of
 from podfit.answers.snapshot import ENDED, Snapshot
 from podfit.answers.target import Target
 from podfit.answers.why import FAILING, IN_PROGRESS, SETTLED, state_of
-from podfit.api.core.pods import Pod, PodSpec
+from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.core.quantity import Quantity
-from podfit.decide.gave import Gave, gave
+from podfit.decide.node.room.gave import Gave, gave
 
 NAMED = 3  # pods that a note names before it counts
 

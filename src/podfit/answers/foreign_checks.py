@@ -10,15 +10,15 @@ from typing import Any
 import msgspec
 
 from podfit.answers.kinds import MUTATING, VALIDATING
-from podfit.api import codec
-from podfit.api.admissionregistration import ValidatingWebhook
-from podfit.api.core.pods import Pod
-from podfit.api.meta import ObjectMeta
+from podfit.api.admissionregistration.v1.types import ValidatingWebhook
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta import codec
+from podfit.api.meta.v1.types import ObjectMeta
+from podfit.apiserver.extensions.webhooks.rules import Write, has_rule, is_selected
 from podfit.client.resource import Resource
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
-from podfit.decide.resize_checks import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
-from podfit.decide.webhook_rules import Write, has_rule, is_selected
+from podfit.decide.resize.checks import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 
 POLICIES = "ValidatingAdmissionPolicy"
 _POLICIES_PATH = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"

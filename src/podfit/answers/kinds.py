@@ -4,15 +4,15 @@ Named here once more, because the table of all kinds takes a tenth of a second t
 each; `tests/answers/test_kinds.py` compares the two.
 """
 
-from podfit.api.admissionregistration import MutatingWebhookConfiguration, ValidatingWebhookConfiguration
-from podfit.api.coordination import Lease
-from podfit.api.core.claims import PersistentVolumeClaim
-from podfit.api.core.limits import LimitRange, ResourceQuota
-from podfit.api.core.namespaces import Namespace
-from podfit.api.core.nodes import Node
-from podfit.api.core.pods import Pod
-from podfit.api.policy import PodDisruptionBudget
-from podfit.api.storage import StorageClass
+from podfit.api.admissionregistration.v1.types import MutatingWebhookConfiguration, ValidatingWebhookConfiguration
+from podfit.api.coordination.v1.types import Lease
+from podfit.api.core.v1.limits.types import LimitRange, ResourceQuota
+from podfit.api.core.v1.namespaces.types import Namespace
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.policy.v1.types import PodDisruptionBudget
+from podfit.api.storage.v1.types import StorageClass
 from podfit.client.resource import known
 
 PODS = known(Pod, "pods")

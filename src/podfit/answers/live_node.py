@@ -1,8 +1,8 @@
 """A node as the API tells of it, in the node machine's state: what would the kubelet decide?
 
-The kubelet's allocations are in a file of its own; the status of each pod tells them (`decide.by_status`). A resize is
-the same event here as on the node, and what is granted is then carried out in virtual time, so that room which comes
-free by it is given on as the node will.
+The kubelet's allocations are in a file of its own; the status of each pod tells them (`decide.resize.by_status`). A
+resize is the same event here as on the node, and what is granted is then carried out in virtual time, so that room
+which comes free by it is given on as the node will.
 """
 
 from collections.abc import Collection, Iterable
@@ -14,21 +14,22 @@ from msgspec.structs import replace
 from podfit.answers.ages import Age
 from podfit.answers.policies import Policies
 from podfit.answers.snapshot import Snapshot
-from podfit.api.core.nodes import Node
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.types import Pod
 from podfit.core.quantity import ZERO
-from podfit.decide import by_status, critical
-from podfit.decide.container_resources import Machine
-from podfit.decide.critical import Occupant
-from podfit.decide.fit import Deferred, Infeasible, Neighbour, NodeView, Verdict
+from podfit.decide.cgroup.container_resources import Machine
+from podfit.decide.node import critical
 from podfit.decide.node import effects as do
 from podfit.decide.node import events as on
 from podfit.decide.node.conditions import INFEASIBLE, PENDING, Conditions
+from podfit.decide.node.critical import Occupant
 from podfit.decide.node.machine import step
 from podfit.decide.node.resizes import queued, verdict_of
 from podfit.decide.node.settled import settled_status
 from podfit.decide.node.state import NodeState
-from podfit.decide.requests import pod_requests
+from podfit.decide.pod.requests import pod_requests
+from podfit.decide.resize import by_status
+from podfit.decide.resize.verdict import Deferred, Infeasible, Neighbour, NodeView, Verdict
 
 NO_POLICIES = Policies()
 PRESSURES = ("DiskPressure", "MemoryPressure", "PIDPressure")

@@ -1,4 +1,4 @@
-"""What `podfit up --make-room` would do for a resize: its own plan (`decide.room_turns`), on what the API tells."""
+"""What `podfit up --make-room` would do for a resize: its plan (`decide.node.room.turns`), on what the API tells."""
 
 from collections.abc import Iterable, Iterator
 
@@ -7,14 +7,14 @@ import msgspec
 from podfit.answers.live_node import LiveNode
 from podfit.answers.room_notice import PREEMPT, Room
 from podfit.answers.snapshot import Snapshot
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.core.features import FeatureGates
-from podfit.decide.fit import TOO_LITTLE, Deferred
-from podfit.decide.gave import told
-from podfit.decide.giving import Shrink, after
-from podfit.decide.minimum import MINIMUM, BadMinimum, Target, minimums
-from podfit.decide.room import Impossible, Plan, why_not
-from podfit.decide.room_turns import granted, in_turn
+from podfit.decide.node.room.gave import told
+from podfit.decide.node.room.giving import Shrink, after
+from podfit.decide.node.room.minimum import MINIMUM, BadMinimum, Target, minimums
+from podfit.decide.node.room.plan import Impossible, Plan, why_not
+from podfit.decide.node.room.turns import granted, in_turn
+from podfit.decide.resize.verdict import TOO_LITTLE, Deferred
 
 
 class Gift(msgspec.Struct, frozen=True):

@@ -24,17 +24,17 @@ from podfit.answers.snapshot import Snapshot
 from podfit.answers.template import TemplatePlan
 from podfit.answers.why import FAILING, SETTLED, UNSCHEDULED, state_of
 from podfit.answers.wish import BEFORE, NothingRecorded, Wish, apply, with_template
-from podfit.api.core.limits import LimitRange, ResourceQuota
-from podfit.api.core.pod_defaults import default_pod
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.limits.types import LimitRange, ResourceQuota
+from podfit.api.core.v1.pods.defaults import default_pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
 from podfit.core.quantity import Quantity
-from podfit.decide.fit import Deferred, Infeasible
-from podfit.decide.order import queue_key
-from podfit.decide.quota_credit import credit
-from podfit.decide.resize_checks import Resize, judge
-from podfit.decide.room import allocated_form
+from podfit.decide.limits.quota_credit import credit
+from podfit.decide.node.room.plan import allocated_form
+from podfit.decide.resize.checks import Resize, judge
+from podfit.decide.resize.queue_order import queue_key
+from podfit.decide.resize.verdict import Deferred, Infeasible
 
 T = TypeVar("T", LimitRange, ResourceQuota)
 FITS, DEFERRED, INFEASIBLE, REFUSED, UNCHANGED = "fits", "deferred", "infeasible", "refused", "unchanged"

@@ -6,8 +6,8 @@ from podfit.answers.effects import doubts
 from podfit.answers.foreign_checks import may_refuse
 from podfit.answers.snapshot import Snapshot
 from podfit.answers.wish import Wish, apply
-from podfit.api.core.limits import ResourceQuota
-from podfit.api.core.pods import Pod, PodSpec
+from podfit.api.core.v1.limits.types import ResourceQuota
+from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.core.quantity import ZERO
 
 

@@ -22,8 +22,8 @@ from podfit.answers.template import (
     template_plan,
 )
 from podfit.answers.wish import BEFORE, Wish, apply, remembered
-from podfit.api import codec
-from podfit.api.core.containers import ResourceRequirements
+from podfit.api.core.v1.pods.containers import ResourceRequirements
+from podfit.api.meta import codec
 from podfit.client.rest import STRATEGIC_PATCH, Client
 from podfit.core.errors import ApiError
 

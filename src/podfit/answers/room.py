@@ -6,9 +6,9 @@ import msgspec
 
 from podfit.answers.effects import RESOURCES
 from podfit.answers.live_node import NodePod
-from podfit.api.base import ResourceList
+from podfit.api.meta.base import ResourceList
 from podfit.core.quantity import ZERO, Format, Quantity
-from podfit.decide.requests import pod_requests
+from podfit.decide.pod.requests import pod_requests
 
 
 class Holder(msgspec.Struct, frozen=True):

@@ -8,19 +8,19 @@ from typing import TypeVar
 import msgspec
 
 from podfit.answers.kinds import BUDGETS, CLAIMS, CLASSES, NAMESPACES, NODES, PODS
-from podfit.api.base import ResourceList
-from podfit.api.core.claims import PersistentVolumeClaim
-from podfit.api.core.nodes import Node
-from podfit.api.core.pods import GATED, Pod
-from podfit.api.storage import StorageClass
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
+from podfit.api.core.v1.pods.types import GATED, Pod
+from podfit.api.meta.base import ResourceList
+from podfit.api.storage.v1.types import StorageClass
 from podfit.client.resource import Resource
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
-from podfit.decide.place import Placed, Unschedulable, place, refuse, replaced, survey
-from podfit.decide.placing.view import NodeView, Refusal, Resident
-from podfit.decide.preempt import Budget, Eviction, preempt, told
-from podfit.decide.volumes import Claims, claims_of
+from podfit.decide.placement.place import Placed, Unschedulable, place, refuse, replaced, survey
+from podfit.decide.placement.preempt import Budget, Eviction, preempt, told
+from podfit.decide.placement.view import NodeView, Refusal, Resident
+from podfit.decide.placement.volumes import Claims, claims_of
 
 ENDED = ("Succeeded", "Failed")
 T = TypeVar("T")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from podfit.api.selector_text import parse_labels
+from podfit.api.meta.selector_text import parse_labels
 from podfit.core.errors import not_found
 
 

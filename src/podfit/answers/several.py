@@ -12,8 +12,8 @@ from podfit.answers.plan import Plan, Request, plan_requests, requests_of
 from podfit.answers.snapshot import Reader, Snapshot
 from podfit.answers.target import POD, WORKLOADS, Target
 from podfit.answers.wish import Wish, WishError, from_template
-from podfit.api.core.pods import Pod
-from podfit.api.meta import ObjectMeta
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.rest import Client
 
 AT_ONCE = 8

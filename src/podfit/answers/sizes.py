@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import msgspec
 
 from podfit.answers.effects import RESOURCES
-from podfit.api.core.containers import ResourceRequirements
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.containers import ResourceRequirements
+from podfit.api.core.v1.pods.types import Pod
 from podfit.core.features import FeatureGates
-from podfit.decide.by_status import promised
-from podfit.decide.overlay import NOTHING, resizable
+from podfit.decide.pod.allocated import NOTHING, resizable
+from podfit.decide.resize.by_status import promised
 
 
 class Size(msgspec.Struct, frozen=True):

@@ -20,10 +20,10 @@ from podfit.answers.scheduling import ClusterState, read_cluster, waits_for_a_no
 from podfit.answers.selectors import query_of
 from podfit.answers.target import NODE, POD, WORKLOADS, Target
 from podfit.answers.usage import Usage, UsageReader
-from podfit.api import codec
-from podfit.api.core.limits import LimitRange, ResourceQuota
-from podfit.api.core.nodes import Node
-from podfit.api.core.pods import Pod, PodSpec
+from podfit.api.core.v1.limits.types import LimitRange, ResourceQuota
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.types import Pod, PodSpec
+from podfit.api.meta import codec
 from podfit.client.resource import Resource
 from podfit.client.rest import Client
 from podfit.core.clock import Clock

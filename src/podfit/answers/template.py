@@ -22,9 +22,9 @@ from podfit.answers.effects import Change, Resizing, changes, resizing
 from podfit.answers.selectors import query_of
 from podfit.answers.target import WORKLOADS, Target
 from podfit.answers.wish import BEFORE, Wish, WishError, apply
-from podfit.api import codec
-from podfit.api.core.pods import Pod
-from podfit.api.meta import ObjectMeta
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta import codec
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 

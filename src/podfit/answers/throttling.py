@@ -11,7 +11,7 @@ import msgspec
 
 from podfit.answers.scrape import samples
 from podfit.answers.usage import ContainerKey
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 

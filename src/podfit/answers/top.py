@@ -18,7 +18,7 @@ from podfit.answers.throttling import Throttling, ThrottlingReader
 from podfit.answers.usage import Usage, UsageReader, Used
 from podfit.answers.vpas import Recommended, Vpas, read_vpas
 from podfit.answers.why import SETTLED, state_of
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.quantity import Quantity

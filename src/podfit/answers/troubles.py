@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from podfit.api.core.container_status import ContainerStatus
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.container_status import ContainerStatus
+from podfit.api.core.v1.pods.types import Pod
 
 STARTING = ("", "ContainerCreating", "PodInitializing")
 """Reasons to wait that are no trouble."""

@@ -12,10 +12,10 @@ import msgspec
 
 from podfit.answers.selectors import query_of
 from podfit.answers.target import VPA, WORKLOADS, Target
-from podfit.api import codec
-from podfit.api.base import ResourceList
-from podfit.api.core.pods import Pod
-from podfit.api.selector_text import parse_labels
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta import codec
+from podfit.api.meta.base import ResourceList
+from podfit.api.meta.selector_text import parse_labels
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 from podfit.core.selectors import Selector

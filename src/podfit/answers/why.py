@@ -18,11 +18,11 @@ from podfit.answers.sizes import Size, sizes_of
 from podfit.answers.snapshot import ENDED as OVER
 from podfit.answers.snapshot import Snapshot
 from podfit.answers.troubles import troubles
-from podfit.api.core.pods import Pod, PodCondition
+from podfit.api.core.v1.pods.types import Pod, PodCondition
 from podfit.core.times import parse_time
-from podfit.decide.fit import Deferred, Fits, Infeasible
-from podfit.decide.gave import gave
-from podfit.decide.room import allocated_form
+from podfit.decide.node.room.gave import gave
+from podfit.decide.node.room.plan import allocated_form
+from podfit.decide.resize.verdict import Deferred, Fits, Infeasible
 
 SETTLED, DEFERRED, INFEASIBLE, IN_PROGRESS, FAILING, UNSEEN, UNSCHEDULED, ENDED = (
     "settled",

@@ -17,9 +17,9 @@ from podfit.answers.sizes import sizes_of
 from podfit.answers.snapshot import Reader
 from podfit.answers.vpas import Condition, ContainerPolicy, Recommended, Vpa, read_vpa, selector_of
 from podfit.answers.why import SETTLED, granted, state_of
-from podfit.api.base import ResourceList
-from podfit.api.core.limits import LimitRange
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.limits.types import LimitRange
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.base import ResourceList
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 from podfit.core.quantity import Quantity

@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from podfit.api import codec
-from podfit.api.core.containers import Container, ResourceRequirements
-from podfit.api.core.limits import LimitRange
-from podfit.api.core.pods import Pod, PodSpec
+from podfit.api.core.v1.limits.types import LimitRange
+from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
+from podfit.api.core.v1.pods.types import Pod, PodSpec
+from podfit.api.meta import codec
 from podfit.core.nearest_quantity import nearest
 from podfit.core.quantity import ZERO, Quantity
-from podfit.decide.proportion import largest_ratio, limit_for
+from podfit.decide.resize.proportion import largest_ratio, limit_for
 
 BEFORE = "podfit.dev/resized-from"
 """What a pod had been granted before podfit resized it the first time."""

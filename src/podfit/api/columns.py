@@ -2,17 +2,17 @@
 
 from typing import Any
 
-from podfit.api.admissionregistration import MutatingWebhookConfiguration, ValidatingWebhookConfiguration
-from podfit.api.base import Object
-from podfit.api.coordination import Lease
-from podfit.api.core.config import ConfigMap, Secret
-from podfit.api.core.events import Event, EventSource
-from podfit.api.core.limits import ResourceQuota
-from podfit.api.core.namespaces import Namespace
-from podfit.api.core.nodes import Node
-from podfit.api.rbac import ClusterRoleBinding, RoleBinding
+from podfit.api.admissionregistration.v1.types import MutatingWebhookConfiguration, ValidatingWebhookConfiguration
+from podfit.api.coordination.v1.types import Lease
+from podfit.api.core.v1.config.types import ConfigMap, Secret
+from podfit.api.core.v1.events.types import Event, EventSource
+from podfit.api.core.v1.limits.types import ResourceQuota
+from podfit.api.core.v1.namespaces.types import Namespace
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.meta.base import Object
+from podfit.api.rbac.v1.types import ClusterRoleBinding, RoleBinding
 from podfit.api.registry import Column
-from podfit.api.scheduling import PriorityClass
+from podfit.api.scheduling.v1.types import PriorityClass
 from podfit.core.durations import human_duration
 from podfit.core.quantity import ZERO
 from podfit.core.times import parse_time

@@ -3,26 +3,26 @@
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
-from podfit.api.admissionregistration import (
+from podfit.api.admissionregistration.v1.types import (
     MutatingWebhook,
     MutatingWebhookConfiguration,
     ValidatingWebhook,
     ValidatingWebhookConfiguration,
     WebhookClientConfig,
 )
-from podfit.api.apiextensions import (
+from podfit.api.apiextensions.v1.types import (
     CustomResourceConversion,
     CustomResourceDefinition,
     CustomResourceDefinitionNames,
     CustomResourceDefinitionSpec,
     storage_version,
 )
-from podfit.api.apiregistration import APIService
-from podfit.api.autoscaling_defaults import DEFAULTS as OF_AUTOSCALING
-from podfit.api.base import Object
-from podfit.api.batch_defaults import DEFAULTS as OF_BATCH
-from podfit.api.core.config import Secret
-from podfit.api.core.limits import (
+from podfit.api.apiregistration.v1.types import APIService
+from podfit.api.apps.v1.defaults import DEFAULTS as OF_WORKLOADS
+from podfit.api.autoscaling.defaults import DEFAULTS as OF_AUTOSCALING
+from podfit.api.batch.v1.defaults import DEFAULTS as OF_BATCH
+from podfit.api.core.v1.config.types import Secret
+from podfit.api.core.v1.limits.types import (
     LimitRange,
     LimitRangeItem,
     LimitRangeSpec,
@@ -30,21 +30,21 @@ from podfit.api.core.limits import (
     ResourceQuotaSpec,
     ResourceQuotaStatus,
 )
-from podfit.api.core.namespaces import Namespace
-from podfit.api.core.nodes import Node, NodeStatus
-from podfit.api.core.pod_defaults import default_pod
-from podfit.api.core.pods import Pod
-from podfit.api.custom import Custom
-from podfit.api.filling import change, completed, fill, inside, rounded
-from podfit.api.meta import LabelSelector
-from podfit.api.networking_defaults import DEFAULTS as OF_NETWORKING
-from podfit.api.rbac import ClusterRoleBinding, RoleBinding, RoleRef, Subject
-from podfit.api.scheduling import PriorityClass
-from podfit.api.service_defaults import DEFAULTS as OF_SERVICES
-from podfit.api.storage_defaults import DEFAULTS as OF_STORAGE
+from podfit.api.core.v1.namespaces.types import Namespace
+from podfit.api.core.v1.nodes.types import Node, NodeStatus
+from podfit.api.core.v1.pods.defaults import default_pod
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.services.defaults import DEFAULTS as OF_SERVICES
+from podfit.api.meta.base import Object
+from podfit.api.meta.filling import change, completed, fill, inside, rounded
+from podfit.api.meta.v1.types import LabelSelector
+from podfit.api.networking.v1.defaults import DEFAULTS as OF_NETWORKING
+from podfit.api.rbac.v1.types import ClusterRoleBinding, RoleBinding, RoleRef, Subject
+from podfit.api.scheduling.v1.types import PriorityClass
+from podfit.api.storage.v1.defaults import DEFAULTS as OF_STORAGE
+from podfit.api.structural.custom import Custom
 from podfit.api.structural.fill import TooMuch
 from podfit.api.structural.fill import fill as fill_custom
-from podfit.api.workload_defaults import DEFAULTS as OF_WORKLOADS
 from podfit.core.errors import ApiError
 from podfit.core.features import DEFAULT_GATES, FeatureGates
 

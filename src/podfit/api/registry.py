@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from podfit.api.base import Object
+from podfit.api.meta.base import Object
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 EDIT = ("get", "patch", "update")

@@ -7,18 +7,18 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
-from podfit.api.admissionregistration import ServiceReference
-from podfit.api.base import Object
+from podfit.api.admissionregistration.v1.types import ServiceReference
+from podfit.api.meta.base import Object
 from podfit.api.registry import ResourceInfo, info_for
-from podfit.apiserver import stored
-from podfit.apiserver.admission.rounds import Rounds
-from podfit.apiserver.in_flight import InFlight
-from podfit.apiserver.judging import Judging
-from podfit.apiserver.legacy.options import OFF, Legacy
-from podfit.apiserver.listed import Lists
+from podfit.apiserver.registry import stored
+from podfit.apiserver.registry.in_flight import InFlight
+from podfit.apiserver.registry.judging import Judging
+from podfit.apiserver.registry.listed import Lists
+from podfit.apiserver.registry.service_allocation import ServiceRanges
+from podfit.apiserver.request.admission_rounds import Rounds
+from podfit.apiserver.request.legacy_options import OFF, Legacy
 from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
-from podfit.decide.services import ServiceRanges
 from podfit.net.supervisor import Supervisor
 from podfit.net.wire import Handler, Identity, Request, Response
 from podfit.store.protocol import Store

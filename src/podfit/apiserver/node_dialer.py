@@ -12,14 +12,14 @@ from functools import partial
 import msgspec
 from msgspec.structs import replace
 
-from podfit.api.certificates import CertificateSigningRequest
-from podfit.api.core.nodes import Node
-from podfit.apiserver.backends import Trusted, joined, network_text, tls_of
+from podfit.api.certificates.v1.types import CertificateSigningRequest
+from podfit.api.core.v1.nodes.types import Node
 from podfit.apiserver.context import Context
+from podfit.apiserver.extensions.backends import Trusted, joined, network_text, tls_of
 from podfit.apiserver.housekeeping.extension import Proof
 from podfit.core.errors import ApiError
 from podfit.decide.certificates import NODE, NODE_SERVING, is_undecided
-from podfit.decide.node_addresses import is_reachable
+from podfit.decide.node.addresses import is_reachable
 from podfit.net.http_client import HttpsClient
 from podfit.net.reach import READ_SECONDS
 from podfit.net.supervisor import Supervisor

@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from podfit.api.meta import OwnerReference
+from podfit.api.meta.v1.types import OwnerReference
 
 _ADVICE = (
     "API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; "

@@ -12,36 +12,36 @@ from typing import Any
 from msgspec.structs import replace
 
 from podfit.api.registry import ResourceInfo
-from podfit.apiserver.actions import connect
-from podfit.apiserver.actions.eviction import evict_pod
-from podfit.apiserver.actions.reviews import Reviews
-from podfit.apiserver.actions.scale import scale
-from podfit.apiserver.actions.token_requests import create_token
-from podfit.apiserver.admission.default import default_chain
-from podfit.apiserver.admission.webhook_client import WebhookClient
+from podfit.apiserver.admission_chain import default_chain
 from podfit.apiserver.authn.authenticate import TokenReaders
 from podfit.apiserver.authn.tokens import ServiceAccountTokens
 from podfit.apiserver.authz.authorize import Authorizer
-from podfit.apiserver.backends import Backends
-from podfit.apiserver.bodies import media_type
 from podfit.apiserver.context import Context
-from podfit.apiserver.custom.kinds import CustomInfo
-from podfit.apiserver.custom.table import CustomTable
-from podfit.apiserver.documents import LARGE, is_json
-from podfit.apiserver.forms import check_form, wanted_form
-from podfit.apiserver.media import JSON, YAML
-from podfit.apiserver.pages import discovery
-from podfit.apiserver.pages.paths import not_found_page
-from podfit.apiserver.target import Target
-from podfit.apiserver.verbs.answers import error_response, formed, told
-from podfit.apiserver.verbs.apply import apply
-from podfit.apiserver.verbs.change import APPLY_PATCH, patch, update
-from podfit.apiserver.verbs.create import create
-from podfit.apiserver.verbs.delete import delete, delete_collection
-from podfit.apiserver.verbs.options import check_timeout
-from podfit.apiserver.verbs.read import get, list_
-from podfit.apiserver.verbs.watch import watch
-from podfit.apiserver.versions import in_version
+from podfit.apiserver.extensions.backends import Backends
+from podfit.apiserver.extensions.customresources.kinds import CustomInfo
+from podfit.apiserver.extensions.customresources.table import CustomTable
+from podfit.apiserver.extensions.webhooks.client import WebhookClient
+from podfit.apiserver.handlers.answers import error_response, formed, told
+from podfit.apiserver.handlers.apply import apply
+from podfit.apiserver.handlers.change import APPLY_PATCH, patch, update
+from podfit.apiserver.handlers.create import create
+from podfit.apiserver.handlers.delete import delete, delete_collection
+from podfit.apiserver.handlers.options import check_timeout
+from podfit.apiserver.handlers.read import get, list_
+from podfit.apiserver.handlers.subresources import connect
+from podfit.apiserver.handlers.subresources.eviction import evict_pod
+from podfit.apiserver.handlers.subresources.reviews import Reviews
+from podfit.apiserver.handlers.subresources.scale import scale
+from podfit.apiserver.handlers.subresources.token_requests import create_token
+from podfit.apiserver.handlers.watch import watch
+from podfit.apiserver.http.pages import discovery
+from podfit.apiserver.paths import not_found_page
+from podfit.apiserver.registry.versions import in_version
+from podfit.apiserver.request.bodies import media_type
+from podfit.apiserver.request.documents import LARGE, is_json
+from podfit.apiserver.request.forms import check_form, wanted_form
+from podfit.apiserver.request.media import JSON, YAML
+from podfit.apiserver.request.target import Target
 from podfit.core.errors import ApiError, method_not_allowed, not_found
 from podfit.net.metrics import Metrics
 from podfit.net.wire import Identity, Request, Response
@@ -153,7 +153,7 @@ async def _without_yaml(request: Request) -> Request:
     kind = media_type(request)
     if not (kind == YAML or (kind == APPLY_PATCH and not is_json(request.body))):
         return request
-    from podfit.apiserver.yaml_documents import as_json
+    from podfit.apiserver.request.yaml_documents import as_json
 
     headers = dict(request.headers) | ({"content-type": JSON} if kind == YAML else {})
     return replace(await as_json(request), headers=headers)

@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from podfit.apiserver.aggregation import local
-from podfit.apiserver.aggregation.table import Aggregation
 from podfit.apiserver.authn.authenticate import Authenticator, TokenReaders
 from podfit.apiserver.authn.bootstrap_tokens import BootstrapTokens
 from podfit.apiserver.authn.impersonation import impersonated
@@ -21,28 +19,30 @@ from podfit.apiserver.authn.tokens import ServiceAccountTokens
 from podfit.apiserver.authz.authorize import Authorizer
 from podfit.apiserver.authz.question import question_of
 from podfit.apiserver.context import Context
-from podfit.apiserver.custom.table import CustomTable
+from podfit.apiserver.extensions.aggregation import local
+from podfit.apiserver.extensions.aggregation.table import Aggregation
+from podfit.apiserver.extensions.customresources.table import CustomTable
+from podfit.apiserver.extensions.legacy.mode import shown
+from podfit.apiserver.handlers.answers import error_response
+from podfit.apiserver.handlers.presentation import presented
 from podfit.apiserver.housekeeping import extension, own_service
 from podfit.apiserver.housekeeping.bootstrap import bootstrap
 from podfit.apiserver.housekeeping.extension import FrontProxy
 from podfit.apiserver.housekeeping.janitor import Janitor
-from podfit.apiserver.legacy.mode import shown
-from podfit.apiserver.pages.paths import Pages
-from podfit.apiserver.presentation import presented
-from podfit.apiserver.request_metrics import RequestMetrics
-from podfit.apiserver.seats import Seats
-from podfit.apiserver.stored import unavailable
-from podfit.apiserver.target import Target, target_of
-from podfit.apiserver.verbs.answers import error_response
+from podfit.apiserver.http.flow_control import Seats
+from podfit.apiserver.http.request_metrics import RequestMetrics
+from podfit.apiserver.paths import Pages
+from podfit.apiserver.registry.stored import unavailable
+from podfit.apiserver.request.target import Target, target_of
 from podfit.core.errors import ApiError, bad_request
 from podfit.net.metrics import Metrics
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.protocol import StoreError
 
 if TYPE_CHECKING:
-    from podfit.apiserver.audit.log import AuditLog
-    from podfit.apiserver.audit.trail import Trail
-    from podfit.apiserver.backends import Backends
+    from podfit.apiserver.extensions.audit.log import AuditLog
+    from podfit.apiserver.extensions.audit.trail import Trail
+    from podfit.apiserver.extensions.backends import Backends
     from podfit.apiserver.housekeeping.servers import Servers
     from podfit.apiserver.resources import Resources
 
@@ -184,7 +184,7 @@ class ApiServer:
     def _backends(self) -> "Backends":
         """One for webhooks and APIServices; made for the first of either."""
         if self._reached is None:
-            from podfit.apiserver.backends import Backends
+            from podfit.apiserver.extensions.backends import Backends
 
             self._reached = Backends(self._context)
         return self._reached
@@ -213,7 +213,7 @@ def _place(address: str) -> str:
 
 
 def _trail(log: "AuditLog", request: Request, target: Target | None) -> "Trail":
-    from podfit.apiserver.audit.trail import Trail
+    from podfit.apiserver.extensions.audit.trail import Trail
 
     return Trail(log, request, target)
 

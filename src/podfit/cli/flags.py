@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_h
 
 from cyclopts import Parameter
 
-from podfit.apiserver.audit.options import AuditOptions
+from podfit.apiserver.extensions.audit.options import AuditOptions
 from podfit.cli.logs import LogFormat
 from podfit.core.features import FeatureGates
 from podfit.process.errors import UsageError

@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from podfit.answers.drift import manifest_of
 from podfit.answers.target import Target
 from podfit.answers.wish import WishError
-from podfit.api.core.pods import PodSpec
+from podfit.api.core.v1.pods.types import PodSpec
 
 MOST = 8 << 20
 """Bytes. An object of the API has at most a few MiB, and a release renders to less than this."""

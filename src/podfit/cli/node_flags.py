@@ -7,8 +7,8 @@ from typing import Annotated, Any, TypeAlias
 from cyclopts import Parameter
 from msgspec.structs import replace
 
-from podfit.decide.memory_qos import THROTTLING_FACTOR
-from podfit.decide.pressure import DEFAULT
+from podfit.decide.cgroup.memory_qos import THROTTLING_FACTOR
+from podfit.decide.node.pressure import DEFAULT
 from podfit.process.options import (
     CpuPolicy,
     KubeletOptions,

@@ -8,8 +8,8 @@ from cyclopts import Parameter
 
 from podfit.answers.target import Target
 from podfit.answers.wish import OptionError, Wish, WishError, from_template, parse_amount
-from podfit.api import codec
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta import codec
 from podfit.cli.manifests import Manifest, documents_of, shown
 
 _AMOUNT = "{} (request; a limit keeps its proportion), {} (request:limit) or {} (limit)."

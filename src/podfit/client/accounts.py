@@ -6,10 +6,10 @@ import logging
 import msgspec
 from msgspec.structs import replace
 
-from podfit.api import codec
-from podfit.api.authentication import TokenRequest, TokenRequestSpec
-from podfit.api.core.config import ServiceAccount
-from podfit.api.meta import ObjectMeta
+from podfit.api.authentication.v1.types import TokenRequest, TokenRequestSpec
+from podfit.api.core.v1.config.types import ServiceAccount
+from podfit.api.meta import codec
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.rest import Client
 from podfit.client.transport import Transport
 from podfit.core.clock import Clock

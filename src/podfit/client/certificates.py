@@ -7,8 +7,8 @@ from contextlib import aclosing
 from datetime import datetime
 from functools import partial
 
-from podfit.api.certificates import DENIED, FAILED, CertificateSigningRequest, CertificateSigningRequestSpec
-from podfit.api.meta import ObjectMeta
+from podfit.api.certificates.v1.types import DENIED, FAILED, CertificateSigningRequest, CertificateSigningRequestSpec
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.backoff import Backoff
 from podfit.client.rest import Client
 from podfit.core.clock import Clock

@@ -11,8 +11,8 @@ import logging
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
-from podfit.api.authentication import TokenReview, TokenReviewSpec
-from podfit.api.authorization import (
+from podfit.api.authentication.v1.types import TokenReview, TokenReviewSpec
+from podfit.api.authorization.v1.types import (
     NonResourceAttributes,
     ResourceAttributes,
     SubjectAccessReview,

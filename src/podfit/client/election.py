@@ -16,8 +16,8 @@ from datetime import datetime
 import msgspec
 from msgspec.structs import replace
 
-from podfit.api.coordination import Lease, LeaseSpec
-from podfit.api.meta import ObjectMeta
+from podfit.api.coordination.v1.types import Lease, LeaseSpec
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError

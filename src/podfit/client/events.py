@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from podfit.api.core.events import Event, EventSource
-from podfit.api.core.references import ObjectReference
-from podfit.api.meta import ObjectMeta
+from podfit.api.core.v1.events.types import Event, EventSource
+from podfit.api.core.v1.references import ObjectReference
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.backoff import Backoff
 from podfit.client.rest import STRATEGIC_PATCH, Client
 from podfit.core.clock import Clock

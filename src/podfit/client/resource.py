@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 
-from podfit.api.base import Object
+from podfit.api.meta.base import Object
 from podfit.api.registry import ResourceInfo, info_for
 
 T = TypeVar("T")

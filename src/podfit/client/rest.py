@@ -17,11 +17,11 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from podfit.api import codec
-from podfit.api.base import Struct
-from podfit.api.core.pods import Binding
-from podfit.api.core.references import ObjectReference
-from podfit.api.meta import DeleteOptions, ListMeta, ObjectMeta, Preconditions
+from podfit.api.core.v1.pods.types import Binding
+from podfit.api.core.v1.references import ObjectReference
+from podfit.api.meta import codec
+from podfit.api.meta.base import Struct
+from podfit.api.meta.v1.types import DeleteOptions, ListMeta, ObjectMeta, Preconditions
 from podfit.client.rate_limit import Rate, RateLimited
 from podfit.client.resource import Kind, identify, resource_of
 from podfit.client.transport import Transport

@@ -4,13 +4,13 @@ An extension that labels its roles `rbac.authorization.k8s.io/aggregate-to-edit:
 something that editors may edit.
 """
 
-from podfit.api.rbac import ClusterRole
+from podfit.api.rbac.v1.types import ClusterRole
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-from podfit.decide.roles import aggregated_rules
+from podfit.decide.aggregated_roles import aggregated_rules
 
 
 class AggregationController(Controller[str]):

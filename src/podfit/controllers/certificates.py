@@ -5,7 +5,7 @@
                          kubectl certificate approve
 
 A node's client certificate is approved when the requester holds the right to it (RBAC), its serving certificate when
-every name and address in it is that of its Node object (`decide.node_addresses`). What is not approved here waits for a
+every name and address in it is that of its Node object (`decide.node.addresses`). What is not approved here waits for a
 person, and is looked at again when the Node changes.
 """
 
@@ -16,10 +16,10 @@ from datetime import datetime
 import msgspec
 from msgspec.structs import replace
 
-from podfit.api.authorization import ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec
-from podfit.api.certificates import APPROVED, FAILED, GROUP, CertificateSigningRequest
-from podfit.api.core.nodes import Node
-from podfit.api.core.services import Service
+from podfit.api.authorization.v1.types import ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec
+from podfit.api.certificates.v1.types import APPROVED, FAILED, GROUP, CertificateSigningRequest
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.services.types import Service
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller
@@ -37,7 +37,7 @@ from podfit.decide.certificates import (
     times,
     with_condition,
 )
-from podfit.decide.node_addresses import canonical, serving_objection
+from podfit.decide.node.addresses import canonical, serving_objection
 from podfit.net.requests import ends, read
 
 log = logging.getLogger(__name__)

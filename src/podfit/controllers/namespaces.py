@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from podfit.api.core.namespaces import Namespace
+from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller
@@ -21,7 +21,7 @@ from podfit.controllers.served import Served, served
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
-from podfit.decide.namespace_conditions import Left, conditions
+from podfit.decide.workload.namespace_conditions import Left, conditions
 
 FINALIZER = "kubernetes"
 TRY_AGAIN = 5.0  # seconds, after something was refused

@@ -11,10 +11,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from podfit.api.core.claims import PersistentVolumeClaim
-from podfit.api.core.limits import ResourceQuota
-from podfit.api.core.pods import Pod
-from podfit.api.core.services import Service
+from podfit.api.core.v1.limits.types import ResourceQuota
+from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.services.types import Service
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller
@@ -23,9 +23,9 @@ from podfit.controllers.served import Served, served
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
-from podfit.decide.quota import Present, count
-from podfit.decide.quota_scopes import scoped_by
-from podfit.decide.quota_usage import Evaluator, evaluator, of_name
+from podfit.decide.limits.quota import Present, count
+from podfit.decide.limits.quota_scopes import scoped_by
+from podfit.decide.limits.quota_usage import Evaluator, evaluator, of_name
 
 WHOLE: dict[str, type[Any]] = {"pods": Pod, "services": Service, "persistentvolumeclaims": PersistentVolumeClaim}
 AGAIN = 300.0  # seconds after which everything is counted again

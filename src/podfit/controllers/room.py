@@ -14,10 +14,10 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from podfit.api import codec
-from podfit.api.core.containers import ResourceRequirements
-from podfit.api.core.nodes import Node
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.containers import ResourceRequirements
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta import codec
 from podfit.client.events import EventRecorder
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
@@ -26,11 +26,11 @@ from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
 from podfit.core.resources import CPU, MEMORY, ResourceList, only
-from podfit.decide.gave import GAVE, noted
-from podfit.decide.giving import Shrink
-from podfit.decide.minimum import MINIMUM, BadMinimum, Target, minimums
-from podfit.decide.room import Impossible, Plan, is_active, waits_for_room, why_not
-from podfit.decide.room_turns import in_turn, turn_of
+from podfit.decide.node.room.gave import GAVE, noted
+from podfit.decide.node.room.giving import Shrink
+from podfit.decide.node.room.minimum import MINIMUM, BadMinimum, Target, minimums
+from podfit.decide.node.room.plan import Impossible, Plan, is_active, waits_for_room, why_not
+from podfit.decide.node.room.turns import in_turn, turn_of
 
 ACCOUNT, EVICTING_ACCOUNT = "room-controller", "room-eviction-controller"
 """Service accounts in kube-system; the role of the second may end pods, too."""

@@ -5,8 +5,8 @@ after its writer has gone. `podfit plan` reads it.
 import logging
 from typing import Literal
 
-from podfit.api.coordination import Lease, LeaseSpec
-from podfit.api.meta import ObjectMeta
+from podfit.api.coordination.v1.types import Lease, LeaseSpec
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError

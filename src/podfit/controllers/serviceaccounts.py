@@ -6,9 +6,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from podfit.api.core.config import ConfigMap, ServiceAccount
-from podfit.api.core.namespaces import Namespace
-from podfit.api.meta import ObjectMeta
+from podfit.api.core.v1.config.types import ConfigMap, ServiceAccount
+from podfit.api.core.v1.namespaces.types import Namespace
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller

@@ -13,15 +13,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from podfit.api.core.claims import PersistentVolumeClaim
-from podfit.api.core.persistent import PersistentVolume
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
+from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
+from podfit.api.core.v1.pods.types import Pod
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-from podfit.decide.volumes import PROTECTION, claim_in_use, volume_in_use
+from podfit.decide.placement.volumes import PROTECTION, claim_in_use, volume_in_use
 from podfit.net.supervisor import Supervisor
 
 log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import msgspec
 from msgspec.structs import replace
 
-from podfit.api.certificates import (
+from podfit.api.certificates.v1.types import (
     APPROVED,
     DENIED,
     FAILED,

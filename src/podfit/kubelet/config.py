@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from podfit.api.base import ResourceList
-from podfit.decide.pressure import Threshold
+from podfit.api.meta.base import ResourceList
+from podfit.decide.node.pressure import Threshold
 from podfit.kubelet.managers.config import ManagersConfig
 
 

@@ -17,15 +17,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from podfit.api.core.pods import Pod
-from podfit.api.core.references import ObjectReference
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.references import ObjectReference
 from podfit.client.events import EventRecorder, reference
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
-from podfit.decide.container_resources import Machine
-from podfit.decide.fit import NodeView
-from podfit.decide.service_variables import of_api_server
+from podfit.decide.cgroup.container_resources import Machine
+from podfit.decide.pod.service_variables import of_api_server
+from podfit.decide.resize.verdict import NodeView
 from podfit.kubelet.actuation.actuator import Actuator
 from podfit.kubelet.actuation.guard import Guard
 from podfit.kubelet.allocation.checkpoint import Checkpoint, CheckpointError

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from podfit.api.core.config import Secret
-from podfit.api.core.services import Endpoints
-from podfit.api.meta import ObjectMeta
+from podfit.api.core.v1.config.types import Secret
+from podfit.api.core.v1.services.types import Endpoints
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.kubeconfig import Access
 from podfit.client.rest import Client
 from podfit.core.clock import Clock

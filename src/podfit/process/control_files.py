@@ -12,7 +12,7 @@ import msgspec
 
 from podfit.client.election import Pace
 from podfit.client.rate_limit import Rate
-from podfit.decide.placing.score import DEFAULT_WEIGHTS
+from podfit.decide.placement.score import DEFAULT_WEIGHTS
 from podfit.process import config_file
 from podfit.process.config_file import Rejected, Strict, only, seconds
 from podfit.process.errors import UsageError

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from podfit import __version__
-from podfit.api.authorization import NonResourceAttributes
+from podfit.api.authorization.v1.types import NonResourceAttributes
 from podfit.client.accounts import AccountTokens, AsAccount
 from podfit.client.delegated import DelegatedAccess
 from podfit.client.election import Election, LostLease, Pace

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
-from podfit.api.core.claims import PersistentVolumeClaim
-from podfit.api.core.config import ServiceAccount
-from podfit.api.core.persistent import PersistentVolume
+from podfit.api.core.v1.config.types import ServiceAccount
+from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
+from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
 from podfit.client.events import EventRecorder
 from podfit.client.rest import Client
 from podfit.controllers.aggregation import AggregationController

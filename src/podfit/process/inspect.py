@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from podfit.api.core.nodes import Node
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.types import Pod
 from podfit.client.kubeconfig import load
 from podfit.core.errors import ApiError
 from podfit.process.layout import DataDir

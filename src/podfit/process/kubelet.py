@@ -22,7 +22,7 @@ from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
 from podfit.core.times import format_time
 from podfit.decide.certificates import NODE, NODE_SERVING, NODES
-from podfit.decide.node_addresses import is_reachable
+from podfit.decide.node.addresses import is_reachable
 from podfit.kubelet.server.access import NodeAccess
 from podfit.net.addresses import own_address
 from podfit.net.certificate_requests import Names, Pair, read_pair
@@ -68,7 +68,7 @@ class KubeletProcessOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def check(self) -> None:
         """UsageError when the options contradict each other, or name what is not there."""
-        from podfit.api.validation.names import dns_subdomain
+        from podfit.api.meta.validation.names import dns_subdomain
 
         given_files.check_data(self.data.root)
         if problem := dns_subdomain(self.name):

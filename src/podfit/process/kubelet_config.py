@@ -4,14 +4,14 @@ import logging
 import os
 from pathlib import Path
 
-from podfit.api.base import ResourceList
+from podfit.api.meta.base import ResourceList
 from podfit.core.quantity import Quantity
-from podfit.decide.container_resources import Machine
-from podfit.decide.cpusets import flat
-from podfit.decide.memory_blocks import Bank
-from podfit.decide.memory_qos import MemoryQoS
-from podfit.decide.pressure import BadThreshold, Threshold, kept_free
-from podfit.decide.pressure import parse as parse_thresholds
+from podfit.decide.cgroup.container_resources import Machine
+from podfit.decide.cgroup.memory_qos import MemoryQoS
+from podfit.decide.managers.cpu import flat
+from podfit.decide.managers.memory import Bank
+from podfit.decide.node.pressure import BadThreshold, Threshold, kept_free
+from podfit.decide.node.pressure import parse as parse_thresholds
 from podfit.kubelet.cgroup.protocol import Cgroups
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.managers import machine as numa

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from podfit.api.core.nodes import Node
+from podfit.api.core.v1.nodes.types import Node
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.clock import Clock

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from podfit.apiserver.audit.options import AuditOptions, BadPolicy
-from podfit.apiserver.legacy.options import OFF, Legacy
+from podfit.apiserver.extensions.audit.options import AuditOptions, BadPolicy
+from podfit.apiserver.registry.service_allocation import BadRange, ServiceRanges
+from podfit.apiserver.request.legacy_options import OFF, Legacy
 from podfit.client.kubeconfig import default_paths
 from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
-from podfit.decide.memory_qos import THROTTLING_FACTOR
-from podfit.decide.pressure import DEFAULT
-from podfit.decide.services import BadRange, ServiceRanges
+from podfit.decide.cgroup.memory_qos import THROTTLING_FACTOR
+from podfit.decide.node.pressure import DEFAULT
 from podfit.process import given_files
 from podfit.process.errors import MachineError, UsageError, reason
 from podfit.process.layout import DEFAULT_PORT, DataDir
 from podfit.process.listening import Listening
 
 if TYPE_CHECKING:
-    from podfit.apiserver.audit.log import AuditLog
     from podfit.apiserver.embedded import EtcdOptions, Rule
+    from podfit.apiserver.extensions.audit.log import AuditLog
     from podfit.net.tls import KeyPair
 
 
@@ -219,7 +219,7 @@ def encryption_rules(path: Path | None) -> "tuple[Rule, ...]":
     """What an EncryptionConfiguration says; UsageError when it cannot be followed."""
     if path is None:
         return ()
-    from podfit.apiserver.encryption import EncryptionConfigError, read_rules
+    from podfit.apiserver.registry.encryption import EncryptionConfigError, read_rules
 
     try:
         return read_rules(path)

@@ -1,0 +1,1 @@
+"""Watches pods and nodes, asks `decide.placement` where a pod goes, and binds it."""

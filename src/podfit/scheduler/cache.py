@@ -7,13 +7,13 @@ shrink only when the node has reported it (R-080). Views are kept until somethin
 
 import msgspec
 
-from podfit.api.base import ResourceList
-from podfit.api.core.nodes import Node
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.base import ResourceList
 from podfit.core.features import FeatureGates
 from podfit.core.resources import add, subtract
-from podfit.decide.placing.view import NodeView, Resident
-from podfit.decide.preempt import Budget
+from podfit.decide.placement.preempt import Budget
+from podfit.decide.placement.view import NodeView, Resident
 
 Key = tuple[str, str]
 TERMINAL = ("Succeeded", "Failed")

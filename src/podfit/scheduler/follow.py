@@ -3,15 +3,14 @@
 The handlers are synchronous: when a watch event arrives, the cache and the queue are right before anything else runs.
 """
 
-from podfit.api.core.claims import PersistentVolumeClaim
-from podfit.api.core.namespaces import Namespace
-from podfit.api.core.nodes import Node
-from podfit.api.core.pods import Pod
-from podfit.api.policy import PodDisruptionBudget
+from podfit.api.core.v1.namespaces.types import Namespace
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.policy.v1.types import PodDisruptionBudget
 from podfit.core.features import FeatureGates
-from podfit.decide.preempt import Budget
-from podfit.decide.requests import pod_requests
-from podfit.decide.requeue import (
+from podfit.decide.placement.preempt import Budget
+from podfit.decide.placement.requeue import (
     Change,
     ClaimChanged,
     NodeChanged,
@@ -23,6 +22,7 @@ from podfit.decide.requeue import (
     own_change_helps,
     shrunk,
 )
+from podfit.decide.pod.requests import pod_requests
 from podfit.scheduler.cache import TERMINAL, ClusterCache, Key
 from podfit.scheduler.queue import SchedulingQueue
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from podfit.decide.placing.view import FILTERS
+from podfit.decide.placement.view import FILTERS
 from podfit.net.metrics import Metrics
 
 _SECONDS = tuple(0.001 * 2**exponent for exponent in range(15))

@@ -16,11 +16,11 @@ import itertools
 
 import msgspec
 
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.core.clock import Clock, Timer
-from podfit.decide.place import NO_NAMESPACES
-from podfit.decide.placing.view import NamespaceLabels
-from podfit.decide.requeue import Change, Waiting, worth_retrying
+from podfit.decide.placement.place import NO_NAMESPACES
+from podfit.decide.placement.requeue import Change, Waiting, worth_retrying
+from podfit.decide.placement.view import NamespaceLabels
 
 FIRST_PAUSE = 1.0  # seconds between the first two tries, doubling
 LONGEST_PAUSE = 10.0

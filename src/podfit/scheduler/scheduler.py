@@ -1,4 +1,4 @@
-"""The scheduler: watches pods and nodes, asks `decide.place`, binds; where nothing fits, asks `decide.preempt`.
+"""The scheduler: watches pods and nodes, asks `decide.placement`, binds; where nothing fits, asks for preemption.
 
 Informer handlers only update the cache and the queue; one loop takes pods from the queue in order. Bindings and
 evictions run beside it, since the cache already counts the pod where it will go.
@@ -8,24 +8,24 @@ import asyncio
 import logging
 from collections.abc import Mapping
 
-from podfit.api.core.claims import PersistentVolumeClaim
-from podfit.api.core.namespaces import Namespace
-from podfit.api.core.nodes import Node
-from podfit.api.core.pods import Pod
-from podfit.api.policy import PodDisruptionBudget
-from podfit.api.storage import StorageClass
+from podfit.api.core.v1.namespaces.types import Namespace
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.policy.v1.types import PodDisruptionBudget
+from podfit.api.storage.v1.types import StorageClass
 from podfit.client.events import EventRecorder
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
-from podfit.decide.place import Placed, Unschedulable, place
-from podfit.decide.placing.score import DEFAULT_WEIGHTS
-from podfit.decide.placing.view import NodeView, Resident
-from podfit.decide.preempt import Eviction, Hopeless, preempt, told
-from podfit.decide.requeue import PodGone, Waiting
-from podfit.decide.volumes import Claims
+from podfit.decide.placement.place import Placed, Unschedulable, place
+from podfit.decide.placement.preempt import Eviction, Hopeless, preempt, told
+from podfit.decide.placement.requeue import PodGone, Waiting
+from podfit.decide.placement.score import DEFAULT_WEIGHTS
+from podfit.decide.placement.view import NodeView, Resident
+from podfit.decide.placement.volumes import Claims
 from podfit.net.metrics import Metrics
 from podfit.scheduler.cache import ClusterCache, Key
 from podfit.scheduler.follow import NAME, Follower

@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from typing import Any
 
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.client.events import EventRecorder
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
-from podfit.decide.preempt import PREEMPTED, Eviction
+from podfit.decide.placement.preempt import PREEMPTED, Eviction
 from podfit.scheduler.follow import NAME
 
 GONE = (404, 409)  # the pod left, or another took its name

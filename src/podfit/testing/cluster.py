@@ -13,8 +13,8 @@ from typing import Any, TypeAlias, TypeVar
 
 import yaml
 
-from podfit.api.core.nodes import Node
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.types import Pod
 from podfit.api.registry import ResourceInfo, resources
 from podfit.apiserver.embedded import passing_store
 from podfit.client.resource import dynamic

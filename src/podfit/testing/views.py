@@ -4,14 +4,14 @@ from typing import Any
 
 import msgspec
 
-from podfit.api.base import ResourceList
-from podfit.api.codec import to_dict
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.base import ResourceList
+from podfit.api.meta.codec import to_dict
 from podfit.core.features import FeatureGates
 from podfit.core.quantity import ZERO
-from podfit.decide.by_status import actuated, promised
-from podfit.decide.overlay import overlay
-from podfit.decide.requests import pod_limits, pod_requests
+from podfit.decide.pod.allocated import overlay
+from podfit.decide.pod.requests import pod_limits, pod_requests
+from podfit.decide.resize.by_status import actuated, promised
 
 
 class Amounts(msgspec.Struct, frozen=True):

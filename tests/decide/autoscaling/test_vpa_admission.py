@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
-from podfit.api.codec import convert
-from podfit.api.core.limits import LimitRange
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.limits.types import LimitRange
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert
 from podfit.core.quantity import Quantity
 from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.patches import UPDATES, Operation, admission_patches

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from podfit.api.autoscaling_k8s.v1 import PodResourcePolicy, RecommendedPodResources
-from podfit.api.base import ResourceList
-from podfit.api.codec import convert
-from podfit.api.core.containers import ResourceRequirements
-from podfit.api.core.limits import LimitRange
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.limits.types import LimitRange
+from podfit.api.core.v1.pods.containers import ResourceRequirements
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.base import ResourceList
+from podfit.api.meta.codec import convert
 from podfit.core.quantity import Quantity
 from podfit.decide.autoscaling.capping import cap_to_policy, whole_cores
 from podfit.decide.autoscaling.limit_ranges import effective, proportional_limits

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from podfit.api.codec import to_dict
+from podfit.api.meta.codec import to_dict
 from podfit.core.quantity import Quantity
 from podfit.decide.autoscaling.cluster_state import ClusterState
 from support.golden import Case

@@ -14,7 +14,7 @@ LIGHT = "import sys, {modules}; sys.exit('numpy' in sys.modules)"
         "podfit.cli.app",
         "podfit.cli.plan",
         "podfit.cli.up",
-        "podfit.process.compose",
+        "podfit.process.up",
         "podfit.answers.why_vpa",
         "podfit.decide.autoscaling.validation",
         "podfit.decide.autoscaling.capping",

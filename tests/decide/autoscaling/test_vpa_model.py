@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from podfit.api.autoscaling_k8s.v1 import PodResourcePolicy
-from podfit.api.codec import convert, decode, encode
+from podfit.api.meta.codec import convert, decode, encode
 from podfit.core.selectors import Requirement, Selector, from_map
 from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
 from podfit.decide.autoscaling.estimate import multiplier, steps

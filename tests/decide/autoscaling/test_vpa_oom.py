@@ -2,9 +2,9 @@
 
 import pytest
 
-from podfit.api.codec import convert
-from podfit.api.core.events import Event
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.events.types import Event
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert
 from podfit.core.times import format_time
 from podfit.decide.autoscaling.oom import evicted, ran_out
 from support.golden import Case

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
-from podfit.api.codec import convert
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert
 from podfit.core.times import parse_time
 from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.pod_level import for_pod

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
-from podfit.api.codec import convert
+from podfit.api.meta.codec import convert
 from podfit.decide.autoscaling.gates import Gates
 from podfit.decide.autoscaling.policies import RECREATE, update_mode
 from podfit.decide.autoscaling.validation import default_patch, validate, warnings

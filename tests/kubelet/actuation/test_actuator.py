@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
-from podfit.api.core.pods import Pod
-from podfit.decide.container_resources import Machine
+from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.cgroup.container_resources import Machine
 from podfit.kubelet.actuation.actuator import Actuator, LivePod
 from podfit.kubelet.actuation.guard import Guard
 from podfit.kubelet.allocation.checkpoint import Checkpoint

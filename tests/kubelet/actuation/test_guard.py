@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from podfit.decide.guarded import margin
+from podfit.decide.resize.guarded_shrink import margin
 from podfit.kubelet.actuation.guard import Guard, Hold
 from podfit.kubelet.cgroup.memory import MemoryCgroups
 from podfit.kubelet.cgroup.protocol import CgroupConfig, CgroupError, Layout

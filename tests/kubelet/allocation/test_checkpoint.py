@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podfit.decide.overlay import PodResources
+from podfit.decide.pod.allocated import PodResources
 from podfit.kubelet.allocation.checkpoint import Checkpoint, CheckpointError
 from podfit.kubelet.allocation.checksum import fnv32a, fold
 from podfit.kubelet.allocation.form import Damaged, Texter, checksum, dump, load, whole

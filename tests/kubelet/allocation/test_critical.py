@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from podfit.api.core.pods import Pod
-from podfit.decide.container_resources import SYSTEM_CRITICAL
+from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.cgroup.container_resources import SYSTEM_CRITICAL
 from podfit.decide.node.effects import Admitted, Preempting, Rejected
 from support.allocating import Allocating
 from support.placed import placed

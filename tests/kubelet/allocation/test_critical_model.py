@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.core.quantity import ZERO
-from podfit.decide.container_resources import SYSTEM_CRITICAL
+from podfit.decide.cgroup.container_resources import SYSTEM_CRITICAL
 from podfit.decide.node.effects import Admitted, Preempting
 from support.allocating import Allocating
 from support.placed import placed

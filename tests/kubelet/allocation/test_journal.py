@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from podfit.decide.overlay import PodResources
+from podfit.decide.pod.allocated import PodResources
 from podfit.kubelet.allocation.checkpoint import IDLE_SECONDS, Checkpoint, CheckpointError
 from podfit.kubelet.allocation.disk import journal_of, read
 from podfit.kubelet.allocation.form import load

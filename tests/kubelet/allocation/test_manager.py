@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.core.quantity import Quantity
 from podfit.decide.node.effects import Admitted, Rejected, Unsaved
 from podfit.kubelet.allocation.form import load

@@ -3,9 +3,9 @@
 import pytest
 from msgspec.structs import asdict
 
-from podfit.api.core.pods import Pod
-from podfit.decide.container_resources import Machine, container_resources
-from podfit.decide.overlay import PodResources
+from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.cgroup.container_resources import Machine, container_resources
+from podfit.decide.pod.allocated import PodResources
 from podfit.kubelet.allocation.rebuild import actuated, promised
 from podfit.kubelet.runtime.types import LinuxResources
 from support.placed import placed, resized

@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from podfit.decide.cpusets import Place
-from podfit.decide.memory_blocks import Bank
+from podfit.decide.managers.cpu import Place
+from podfit.decide.managers.memory import Bank
 from podfit.kubelet.managers.machine import banks, topology
 
 

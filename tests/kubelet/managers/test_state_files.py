@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from podfit.decide.cpusets import CpuState, flat, parse, show
-from podfit.decide.memory_blocks import Bank, Block, MemoryState
+from podfit.decide.managers.cpu import CpuState, flat, parse, show
+from podfit.decide.managers.memory import Bank, Block, MemoryState
 from podfit.kubelet.allocation.checkpoint import CheckpointError
 from podfit.kubelet.allocation.form import Damaged
 from podfit.kubelet.managers import state_files

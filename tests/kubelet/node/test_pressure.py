@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubelet.harness import Node, container
-from podfit.decide.pressure import Observation, parse
+from podfit.decide.node.pressure import Observation, parse
 from podfit.kubelet.node.machine import limits_swap
 from podfit.kubelet.node.pressure import MachineSignals, PressureMonitor, memory
 from support.clock import FakeClock

@@ -4,12 +4,12 @@ import pytest
 
 from kubelet.harness import IDENTITY
 from kubelet.node_api import NodeApi
-from podfit.api import codec
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta import codec
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.quantity import Quantity
-from podfit.decide.expansion import expand
+from podfit.decide.pod.environment import expand
 from podfit.kubelet.pods.environment import words
 from podfit.kubelet.pods.fields import Unsupported
 from podfit.kubelet.pods.lookup import RECENT_SECONDS, Lookup, Missing

@@ -10,12 +10,12 @@ import pytest
 
 from kubelet.harness import IDENTITY, Node, container
 from kubelet.node_api import NodeApi
-from podfit.api import codec
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta import codec
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.quantity import Quantity
-from podfit.decide.expansion import STRING_BYTES, STRINGS, TOTAL_BYTES, Budget, TooLarge
+from podfit.decide.pod.environment import STRING_BYTES, STRINGS, TOTAL_BYTES, Budget, TooLarge
 from podfit.kubelet.pods.environment import Words, words
 from podfit.kubelet.pods.lookup import Lookup
 from support.clock import FakeClock

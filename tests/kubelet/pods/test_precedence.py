@@ -1,7 +1,7 @@
 import asyncio
 
-from podfit.api.core.pods import Pod
-from podfit.api.meta import ObjectMeta
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.events import EventRecorder
 from podfit.client.rest import Client
 from podfit.client.transport import Local

@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubelet.node_api import merge
-from podfit.api import codec
-from podfit.api.core.containers import ResourceRequirements
-from podfit.api.core.pods import PodCondition, PodIP, PodStatus
+from podfit.api.core.v1.pods.containers import ResourceRequirements
+from podfit.api.core.v1.pods.types import PodCondition, PodIP, PodStatus
+from podfit.api.meta import codec
 from podfit.core.quantity import Quantity
 from podfit.kubelet.pods.status_patch import status_patch
 

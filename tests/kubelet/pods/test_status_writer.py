@@ -5,8 +5,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from podfit.api.core.pods import Pod, PodStatus
-from podfit.api.meta import ObjectMeta
+from podfit.api.core.v1.pods.types import Pod, PodStatus
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.kubelet.pods.status_writer import StatusWriter
 from support.clock import FakeClock
 

@@ -6,7 +6,7 @@ import pytest
 
 from kubelet.harness import MACHINE, Node
 from podfit.core.features import FeatureGates
-from podfit.decide.container_resources import Machine
+from podfit.decide.cgroup.container_resources import Machine
 from podfit.kubelet.cgroup.common import counted
 from podfit.kubelet.cgroup.protocol import Throttling
 from podfit.kubelet.node.machine import cpu_seconds, memory_bytes, working_set_bytes

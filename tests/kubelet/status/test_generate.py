@@ -7,10 +7,10 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from podfit.api import codec
-from podfit.api.core.container_status import ContainerStateWaiting
-from podfit.api.core.pods import Pod, PodCondition, PodReadinessGate, PodStatus
-from podfit.decide.container_resources import Machine
+from podfit.api.core.v1.pods.container_status import ContainerStateWaiting
+from podfit.api.core.v1.pods.types import Pod, PodCondition, PodReadinessGate, PodStatus
+from podfit.api.meta import codec
+from podfit.decide.cgroup.container_resources import Machine
 from podfit.kubelet.runtime.types import ContainerState, ContainerStatus, LinuxResources, SandboxState, SandboxStatus
 from podfit.kubelet.status.generate import finished, generate, rejected
 from podfit.kubelet.status.inputs import Failure, Observation, StatusInput

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from podfit.api.core.pods import Pod
-from podfit.apiserver.verbs.answers import error_response
+from podfit.api.core.v1.pods.types import Pod
+from podfit.apiserver.handlers.answers import error_response
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.errors import ApiError

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from kubelet.harness import IDENTITY
 from kubelet.node_api import NodeApi
-from podfit.api import codec
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta import codec
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.quantity import Quantity

@@ -10,10 +10,11 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from podfit.api import codec
-from podfit.api.autoscaling import v1, v2
-from podfit.api.autoscaling_defaults import METRICS
-from podfit.api.meta import ObjectMeta
+from podfit.api.autoscaling.defaults import METRICS
+from podfit.api.autoscaling.v1 import types as v1
+from podfit.api.autoscaling.v2 import types as v2
+from podfit.api.meta import codec
+from podfit.api.meta.v1.types import ObjectMeta
 
 _PREFIX = "autoscaling.alpha.kubernetes.io/"
 CURRENT, CONDITIONS, BEHAVIOR = f"{_PREFIX}current-metrics", f"{_PREFIX}conditions", f"{_PREFIX}behavior"

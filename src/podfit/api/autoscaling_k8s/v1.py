@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from msgspec import field
 
-from podfit.api.base import Object, ResourceList, Struct, Time, always, keyed
-from podfit.api.meta import ObjectMeta
+from podfit.api.meta.base import Object, ResourceList, Struct, Time, always, keyed
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.core.quantity import Quantity
 
 

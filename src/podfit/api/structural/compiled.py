@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from podfit.api.apiextensions import JSONSchemaProps, ValidationRule
+from podfit.api.apiextensions.v1.types import JSONSchemaProps, ValidationRule
 from podfit.core.turns import spend
 
 if TYPE_CHECKING:

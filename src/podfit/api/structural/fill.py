@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from podfit.api.apiextensions import JSONSchemaProps
+from podfit.api.apiextensions.v1.types import JSONSchemaProps
 
 MOST_BYTES = 1024 * 1024
 """Of defaults that one object is given, as JSON: a short object may not become a long one."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from podfit.api.apiextensions import JSONSchemaProps
+from podfit.api.apiextensions.v1.types import JSONSchemaProps
 from podfit.core.fields import FieldError, duplicate, required
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from podfit.api.apiextensions import JSONSchemaProps
+from podfit.api.apiextensions.v1.types import JSONSchemaProps
 
 _OBJECT = ("kind", "apiVersion", "metadata")  # what every object has, embedded ones too
 

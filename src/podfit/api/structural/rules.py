@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from podfit.api.apiextensions import JSONSchemaProps, ValidationRule
+from podfit.api.apiextensions.v1.types import JSONSchemaProps, ValidationRule
 from podfit.api.structural.compiled import Compiled, RuleNode, rules_of
 from podfit.core.fields import FieldError, duplicate, forbidden, invalid, required
 from podfit.core.turns import TooLong, left, spend

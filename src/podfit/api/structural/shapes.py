@@ -1,11 +1,11 @@
-"""How documents under a schema fall apart, in the terms in which `api.schema` says it of Structs."""
+"""How documents under a schema fall apart, in the terms in which `api.meta.schema` says it of Structs."""
 
 from typing import Any, Literal
 
-from podfit.api.apiextensions import JSONSchemaProps
-from podfit.api.base import ATOMIC, SET, Listing
-from podfit.api.member import Member, Node
-from podfit.api.meta import ObjectMeta
+from podfit.api.apiextensions.v1.types import JSONSchemaProps
+from podfit.api.meta.base import ATOMIC, SET, Listing
+from podfit.api.meta.member import Member, Node
+from podfit.api.meta.v1.types import ObjectMeta
 
 _PLAIN = Listing()
 _SCALARS = {"string": "string", "integer": "numeric", "number": "numeric", "boolean": "boolean"}

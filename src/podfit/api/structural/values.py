@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from podfit.api.apiextensions import JSONSchemaProps
+from podfit.api.apiextensions.v1.types import JSONSchemaProps
 from podfit.api.structural.formats import fits
 from podfit.api.structural.rules import NOWHERE
 from podfit.core.fields import FieldError, invalid, required, too_many, type_invalid, unsupported

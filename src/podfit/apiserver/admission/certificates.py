@@ -6,7 +6,7 @@ enough, who does must hold `approve` or `sign` on the signer, by its name or as 
 
 from typing import Any
 
-from podfit.api.certificates import GROUP, CertificateSigningRequest
+from podfit.api.certificates.v1.types import GROUP, CertificateSigningRequest
 from podfit.apiserver.admission.chain import Passive
 from podfit.apiserver.authz.authorize import Authorizer
 from podfit.apiserver.authz.question import Question

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from podfit.api.rbac import ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding
+from podfit.api.rbac.v1.types import ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding
 from podfit.apiserver.admission.chain import Passive
 from podfit.apiserver.authz.question import Question
 from podfit.apiserver.authz.rbac import MASTERS, covers, rules_in, rules_of

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from podfit.api.core.limits import LimitRange
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.limits.types import LimitRange
+from podfit.api.core.v1.pods.types import Pod
 from podfit.apiserver.admission.chain import Passive
 from podfit.apiserver.context import Attributes
-from podfit.decide.limits import add_defaults, check_limits
+from podfit.decide.limits.limit_range import add_defaults, check_limits
 
 
 class LimitRanger(Passive):

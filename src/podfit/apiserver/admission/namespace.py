@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from podfit.api.core.namespaces import Namespace
+from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.apiserver.admission.chain import Passive
 from podfit.apiserver.context import Attributes
 from podfit.core.errors import forbidden, not_found

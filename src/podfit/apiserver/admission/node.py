@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from podfit.api.core.nodes import Node
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.types import Pod
 from podfit.apiserver.admission.chain import Passive
 from podfit.apiserver.context import Attributes
 from podfit.core.errors import ApiError
-from podfit.decide.node_admission import concerns_node
-from podfit.decide.resize_checks import NODE_CHECKS, Resize, judge
+from podfit.decide.resize.checks import NODE_CHECKS, Resize, judge
+from podfit.decide.resize.node_support import concerns_node
 
 
 class NodeChecks(Passive):

@@ -2,23 +2,23 @@
 
 from typing import Any
 
-from podfit.api.authentication import BoundObjectReference, TokenRequest
-from podfit.api.certificates import CertificateSigningRequest
-from podfit.api.coordination import Lease
-from podfit.api.core.claims import PersistentVolumeClaim
-from podfit.api.core.config import ServiceAccount
-from podfit.api.core.nodes import Node
-from podfit.api.core.persistent import PersistentVolume
-from podfit.api.core.pods import Pod
-from podfit.api.core.volumes import Volume
-from podfit.api.storage import CSIDriver, CSINode
+from podfit.api.authentication.v1.types import BoundObjectReference, TokenRequest
+from podfit.api.certificates.v1.types import CertificateSigningRequest
+from podfit.api.coordination.v1.types import Lease
+from podfit.api.core.v1.config.types import ServiceAccount
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
+from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.pods.volumes import Volume
+from podfit.api.storage.v1.types import CSIDriver, CSINode
 from podfit.apiserver.admission.chain import Passive
 from podfit.apiserver.authz.authorize import Authorizer
 from podfit.apiserver.authz.nodes import node_of
 from podfit.apiserver.authz.question import Question
 from podfit.apiserver.context import Attributes, Context
 from podfit.core.errors import forbidden, not_found
-from podfit.decide.node_addresses import is_served, taken
+from podfit.decide.node.addresses import is_served, taken
 from podfit.decide.node_rights import nodes, objects, pods
 from podfit.decide.node_rights.references import claim_of
 from podfit.decide.node_rights.verdict import Missing, Refused, Verdict

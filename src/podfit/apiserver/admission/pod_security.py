@@ -8,24 +8,29 @@ from typing import Any
 
 import msgspec
 
-from podfit.api import codec
-from podfit.api.core.namespaces import Namespace
-from podfit.api.core.pods import Pod
-from podfit.api.core.templates import PodTemplateSpec
-from podfit.api.meta import OwnerReference
+from podfit.api.core.v1.namespaces.types import Namespace
+from podfit.api.core.v1.pods.templates import PodTemplateSpec
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta import codec
+from podfit.api.meta.v1.types import OwnerReference
 from podfit.api.registry import info_for
-from podfit.apiserver import stored
 from podfit.apiserver.admission.chain import Passive
-from podfit.apiserver.audit.annotations import annotate
+from podfit.apiserver.admission.pod_security_standards import existing
+from podfit.apiserver.admission.pod_security_standards.evaluate import (
+    IGNORED_SUBRESOURCES,
+    evaluate,
+    is_significant,
+    levels_of,
+)
+from podfit.apiserver.admission.pod_security_standards.findings import Violation
+from podfit.apiserver.admission.pod_security_standards.policy import PREFIX, PRIVILEGED, LevelVersion, policy_of
+from podfit.apiserver.admission.pod_security_standards.registry import checks_of
 from podfit.apiserver.context import Attributes
+from podfit.apiserver.registry import stored
+from podfit.apiserver.request.audit_annotations import annotate
 from podfit.core.errors import forbidden, not_found
 from podfit.core.fields import refusal
-from podfit.decide.pod_security import existing
-from podfit.decide.pod_security.evaluate import IGNORED_SUBRESOURCES, evaluate, is_significant, levels_of
-from podfit.decide.pod_security.findings import Violation
-from podfit.decide.pod_security.policy import PREFIX, PRIVILEGED, LevelVersion, policy_of
-from podfit.decide.pod_security.registry import checks_of
-from podfit.decide.templates import template_of
+from podfit.decide.workload.templates import template_of
 
 PAGE = 50
 """Pods read at once when a namespace's labels change; between two pages others have their turn."""

@@ -4,9 +4,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from podfit.api.core.affinity import Toleration
-from podfit.api.core.pods import Pod
-from podfit.api.scheduling import PriorityClass
+from podfit.api.core.v1.pods.affinity import Toleration
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.scheduling.v1.types import PriorityClass
 from podfit.apiserver.admission.chain import Passive
 from podfit.apiserver.context import Attributes
 from podfit.core.errors import forbidden

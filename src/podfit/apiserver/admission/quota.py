@@ -12,15 +12,15 @@ from weakref import WeakValueDictionary
 
 from msgspec.structs import replace
 
-from podfit.api.core.limits import ResourceQuota
+from podfit.api.core.v1.limits.types import ResourceQuota
 from podfit.api.registry import info_for
-from podfit.apiserver import stored
 from podfit.apiserver.context import Attributes, Context
-from podfit.apiserver.fields.managed import tracked
-from podfit.apiserver.stored import Stored, Superseded
+from podfit.apiserver.registry import stored
+from podfit.apiserver.registry.apply.managed import tracked
+from podfit.apiserver.registry.stored import Stored, Superseded
 from podfit.core.times import format_time
-from podfit.decide.quota import Present, charge, concerned, count, uncounted
-from podfit.decide.quota_usage import Evaluator
+from podfit.decide.limits.quota import Present, charge, concerned, count, uncounted
+from podfit.decide.limits.quota_usage import Evaluator
 from podfit.decide.refused import Refused
 from podfit.store.protocol import Companion
 

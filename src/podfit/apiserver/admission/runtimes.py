@@ -4,12 +4,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from podfit.api.core.pods import Pod
-from podfit.api.node import RuntimeClass
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.node.v1.types import RuntimeClass
 from podfit.apiserver.admission.chain import Passive
 from podfit.apiserver.context import Attributes
 from podfit.core.errors import forbidden
-from podfit.decide.runtimes import Conflict, with_runtime_class
+from podfit.decide.pod.runtime_class import Conflict, with_runtime_class
 
 
 class RuntimeClassAdmission(Passive):

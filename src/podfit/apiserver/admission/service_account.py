@@ -10,11 +10,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from podfit.api.core.config import ServiceAccount
-from podfit.api.core.containers import Container, VolumeMount
-from podfit.api.core.pods import Pod, PodSpec
-from podfit.api.core.references import ObjectFieldSelector
-from podfit.api.core.volumes import (
+from podfit.api.core.v1.config.types import ServiceAccount
+from podfit.api.core.v1.pods.containers import Container, VolumeMount
+from podfit.api.core.v1.pods.types import Pod, PodSpec
+from podfit.api.core.v1.pods.volumes import (
     ConfigMapProjection,
     DownwardAPIProjection,
     DownwardAPIVolumeFile,
@@ -24,9 +23,10 @@ from podfit.api.core.volumes import (
     Volume,
     VolumeProjection,
 )
+from podfit.api.core.v1.references import ObjectFieldSelector
 from podfit.apiserver.admission.chain import Passive
 from podfit.apiserver.context import Attributes
-from podfit.apiserver.verbs.naming import random_suffix
+from podfit.apiserver.registry.naming import random_suffix
 from podfit.core.errors import forbidden
 from podfit.decide.node_rights.pods import mirror_refusal
 from podfit.decide.node_rights.references import is_mirror

@@ -4,13 +4,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from podfit.api.core.claims import PersistentVolumeClaim
-from podfit.api.core.persistent import PersistentVolume
-from podfit.api.storage import StorageClass
-from podfit.api.storage_columns import is_default
+from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
+from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
+from podfit.api.storage.v1.columns import is_default
+from podfit.api.storage.v1.types import StorageClass
 from podfit.apiserver.admission.chain import Passive
 from podfit.apiserver.context import Attributes
-from podfit.decide.volumes import PROTECTION
+from podfit.decide.placement.volumes import PROTECTION
 
 
 class DefaultStorageClass(Passive):

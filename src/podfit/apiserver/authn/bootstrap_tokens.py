@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
-from podfit.api.core.config import Secret
+from podfit.api.core.v1.config.types import Secret
 from podfit.apiserver.authn.authenticate import TokenCheck
 from podfit.apiserver.authn.tokens import ISSUER
 from podfit.apiserver.context import Context

@@ -110,7 +110,7 @@ def _node(user: str) -> str:
     name = user.removeprefix(NODE)
     if not user.startswith(NODE) or not name:
         return ""
-    from podfit.api.validation.names import dns_subdomain
+    from podfit.api.meta.validation.names import dns_subdomain
 
     return "" if dns_subdomain(name) else name
 

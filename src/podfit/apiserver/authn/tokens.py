@@ -10,11 +10,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from podfit.api.base import Object
-from podfit.api.core.config import Secret, ServiceAccount
-from podfit.api.core.nodes import Node
-from podfit.api.core.pods import Pod
-from podfit.api.meta import ObjectMeta
+from podfit.api.core.v1.config.types import Secret, ServiceAccount
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.base import Object
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.apiserver.authn.authenticate import TokenCheck
 from podfit.apiserver.context import Context
 from podfit.core.times import parse_time

@@ -10,15 +10,15 @@ from typing import TypeVar
 
 import msgspec
 
-from podfit.api.rbac import ClusterRole, ClusterRoleBinding, Role, RoleBinding
+from podfit.api.rbac.v1.types import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 from podfit.api.registry import info_for
-from podfit.apiserver import stored
 from podfit.apiserver.authz.node_authorizer import NO_OPINION, NodeAuthorizer
 from podfit.apiserver.authz.nodes import node_of
 from podfit.apiserver.authz.question import Question, question_of
 from podfit.apiserver.authz.rbac import MASTERS, Grant, bound_to, covers, grant_of
 from podfit.apiserver.context import Context
-from podfit.apiserver.target import Target
+from podfit.apiserver.registry import stored
+from podfit.apiserver.request.target import Target
 from podfit.core.errors import ApiError, forbidden
 from podfit.decide.node_rights.requests import unknown
 from podfit.net.wire import Identity, Request

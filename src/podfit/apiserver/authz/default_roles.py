@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from podfit.api.meta import LabelSelector, ObjectMeta
-from podfit.api.rbac import (
+from podfit.api.meta.v1.types import LabelSelector, ObjectMeta
+from podfit.api.rbac.v1.types import (
     AggregationRule,
     ClusterRole,
     ClusterRoleBinding,
@@ -18,7 +18,7 @@ from podfit.api.rbac import (
     RoleRef,
     Subject,
 )
-from podfit.decide.roles import aggregated_rules
+from podfit.decide.aggregated_roles import aggregated_rules
 
 GROUP = "rbac.authorization.k8s.io"
 AUTO_UPDATE = "rbac.authorization.kubernetes.io/autoupdate"

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from podfit.api.core.persistent import PersistentVolume
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
+from podfit.api.core.v1.pods.types import Pod
 from podfit.api.registry import info_for
-from podfit.apiserver import stored
 from podfit.apiserver.authz.default_roles import rules_of_default
 from podfit.apiserver.authz.question import Question
 from podfit.apiserver.authz.rbac import covers
 from podfit.apiserver.context import Context
+from podfit.apiserver.registry import stored
 from podfit.decide.node_rights import requests
 from podfit.decide.node_rights.references import readable_by_node, volume_secrets
 from podfit.decide.node_rights.requests import Decision, Denied

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from podfit.api.selector_text import parse_fields
-from podfit.apiserver.target import Target
+from podfit.api.meta.selector_text import parse_fields
+from podfit.apiserver.request.target import Target
 from podfit.core.selectors import SelectorError
 from podfit.net.wire import Request
 

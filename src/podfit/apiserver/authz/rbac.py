@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from podfit.api.rbac import ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject
+from podfit.api.rbac.v1.types import ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject
 from podfit.apiserver.authz.question import Question
 from podfit.apiserver.context import Context
 from podfit.net.wire import Identity

@@ -14,18 +14,18 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from podfit.api.base import Object
-from podfit.api.core.namespaces import Namespace
-from podfit.api.meta import ObjectMeta
-from podfit.api.rbac import ClusterRole, ClusterRoleBinding, Role, RoleBinding
+from podfit.api.core.v1.namespaces.types import Namespace
+from podfit.api.meta.base import Object
+from podfit.api.meta.v1.types import ObjectMeta
+from podfit.api.rbac.v1.types import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 from podfit.api.registry import info_for
-from podfit.api.scheduling import PriorityClass
+from podfit.api.scheduling.v1.types import PriorityClass
 from podfit.apiserver.authz import default_roles
 from podfit.apiserver.context import Context
-from podfit.apiserver.stored import Changed, Stored
+from podfit.apiserver.registry.stored import Changed, Stored
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
-from podfit.decide.roles import with_missing_rules, with_missing_subjects
+from podfit.decide.aggregated_roles import with_missing_rules, with_missing_subjects
 
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 RETIRED = "system:podfit:controllers"  # gave every controller all rights, before each became somebody
@@ -85,7 +85,7 @@ def _updated(wanted: Any, current: Any) -> Any:
 
 async def _create(context: Context, wanted: Any) -> None:
     from podfit.api.defaults import apply_defaults  # a cluster that has everything never loads these
-    from podfit.apiserver.doors import prepare_create
+    from podfit.apiserver.registry.strategies import prepare_create
 
     info = info_for(type(wanted))
     meta = replace(wanted.metadata, uid=str(uuid.uuid4()), creation_timestamp=format_time(context.clock.now()))

@@ -11,11 +11,11 @@ from collections.abc import Iterable
 import msgspec
 from msgspec.structs import replace
 
-from podfit.api.core.config import ConfigMap
-from podfit.api.meta import ObjectMeta
+from podfit.api.core.v1.config.types import ConfigMap
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.registry import info_for
 from podfit.apiserver.context import Context
-from podfit.apiserver.stored import Changed, Stored
+from podfit.apiserver.registry.stored import Changed, Stored
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 

@@ -11,10 +11,10 @@ from collections import deque
 from datetime import datetime
 from typing import Any
 
-from podfit.api.core.events import Event
+from podfit.api.core.v1.events.types import Event
 from podfit.api.registry import info_for
-from podfit.apiserver import stored
 from podfit.apiserver.context import Context
+from podfit.apiserver.registry import stored
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.times import later, parse_time

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
-from podfit.api.core.services import (
+from podfit.api.core.v1.services.types import (
     EndpointAddress,
     EndpointPort,
     Endpoints,
@@ -20,13 +20,13 @@ from podfit.api.core.services import (
     ServicePort,
     ServiceSpec,
 )
-from podfit.api.discovery import SERVICE_NAME_LABEL, Endpoint, EndpointConditions, EndpointSlice
-from podfit.api.discovery import EndpointPort as SlicePort
-from podfit.api.meta import ObjectMeta
+from podfit.api.discovery.v1.types import SERVICE_NAME_LABEL, Endpoint, EndpointConditions, EndpointSlice
+from podfit.api.discovery.v1.types import EndpointPort as SlicePort
+from podfit.api.meta.v1.types import ObjectMeta
+from podfit.api.meta.validation.addresses import family
 from podfit.api.registry import info_for
-from podfit.api.validation.addresses import family
 from podfit.apiserver.context import Context
-from podfit.apiserver.stored import Changed, Stored
+from podfit.apiserver.registry.stored import Changed, Stored
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 
@@ -75,7 +75,7 @@ def split(server: str) -> tuple[str, int]:
 
 
 async def _make_service(context: Context, port: int) -> None:
-    from podfit.apiserver.in_flight import SECONDS
+    from podfit.apiserver.registry.in_flight import SECONDS
 
     patience = context.clock.monotonic() + 2 * SECONDS
     while not await _create_service(context, port, last=context.clock.monotonic() > patience):
@@ -88,7 +88,7 @@ async def _create_service(context: Context, port: int, *, last: bool) -> bool:
     """Whether the service is there now. A server that starts at the same moment may have its address and not yet
     the service; if it died in between, the address is free again a while later. `last`: then someone else has it.
     """
-    from podfit.apiserver.allocations import allocated
+    from podfit.apiserver.registry.allocations import allocated
 
     labels = {"component": "apiserver", "provider": "kubernetes"}
     spec = ServiceSpec(
@@ -143,7 +143,7 @@ def _meta(labels: dict[str, str]) -> ObjectMeta:
 
 def _completed(context: Context, obj: Any) -> Any:
     from podfit.api.defaults import apply_defaults  # a service that is there already never needs these
-    from podfit.apiserver.doors import prepare_create
+    from podfit.apiserver.registry.strategies import prepare_create
 
     now = format_time(context.clock.now())
     meta = replace(obj.metadata, uid=str(uuid.uuid4()), creation_timestamp=now)

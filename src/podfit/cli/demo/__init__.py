@@ -1,0 +1,1 @@
+"""`podfit demo`: three stories on this machine."""

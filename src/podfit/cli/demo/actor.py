@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 from typing import Any, Protocol
 
-from podfit.api.codec import convert
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 

@@ -8,8 +8,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from podfit.api.core.nodes import Node
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.types import Pod
 from podfit.cli import exits, logs, render
 from podfit.cli.demo import actor as actors
 from podfit.cli.demo.actor import NAMESPACE, Refused

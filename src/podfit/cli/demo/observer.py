@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from podfit.api.codec import to_dict
-from podfit.api.core.container_status import ContainerStatus
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.container_status import ContainerStatus
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import to_dict
 from podfit.cli.demo.actor import NAMESPACE
 from podfit.client.informer import Informer
 from podfit.client.rest import Client

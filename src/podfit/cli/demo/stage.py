@@ -6,7 +6,7 @@ Every check that does not hold ends the demo with exit code 1: the demo tells on
 from collections.abc import Callable
 from typing import Any
 
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.cli import render
 from podfit.cli.demo.actor import NAMESPACE, Actor, Refused
 from podfit.cli.demo.observer import Observer, resize_conditions, settled, status

@@ -5,7 +5,7 @@ import os
 import signal
 from typing import Any
 
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.cli.demo.observer import settled, status
 from podfit.cli.demo.stage import NotAsTold, Stage, pod_manifest
 from podfit.core.quantity import Quantity

@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
-from podfit.api.codec import encode, to_dict
-from podfit.api.core.references import ObjectReference
-from podfit.api.meta import DeleteOptions, ObjectMeta, OwnerReference, Preconditions
+from podfit.api.core.v1.references import ObjectReference
+from podfit.api.meta.codec import encode, to_dict
+from podfit.api.meta.v1.types import DeleteOptions, ObjectMeta, OwnerReference, Preconditions
 from podfit.client.events import EventRecorder
 from podfit.client.rest import MERGE_PATCH, Client
 from podfit.client.workqueue import WorkQueue
@@ -27,8 +27,8 @@ from podfit.controllers.garbage.graph import Graph, Item, Marked
 from podfit.controllers.served import Served
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-from podfit.decide.ownership import Delete, Forget, Owner, blocks, is_orphaning, is_waiting, judge, without
-from podfit.decide.propagation import FOREGROUND_FINALIZER, ORPHAN_FINALIZER
+from podfit.decide.workload.ownership import Delete, Forget, Owner, blocks, is_orphaning, is_waiting, judge, without
+from podfit.decide.workload.propagation import FOREGROUND_FINALIZER, ORPHAN_FINALIZER
 
 Owners: TypeAlias = tuple[OwnerReference, ...]
 log = logging.getLogger(__name__)

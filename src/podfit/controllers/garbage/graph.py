@@ -6,8 +6,8 @@ the kinds' watches deliver does not matter.
 
 import msgspec
 
-from podfit.api.base import Time
-from podfit.api.meta import ObjectMeta, OwnerReference
+from podfit.api.meta.base import Time
+from podfit.api.meta.v1.types import ObjectMeta, OwnerReference
 from podfit.controllers.served import Served
 
 

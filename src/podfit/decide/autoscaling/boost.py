@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 import msgspec
 
 from podfit.api.autoscaling_k8s.v1 import GenericStartupBoost, VerticalPodAutoscaler
-from podfit.api.base import ResourceList
-from podfit.api.codec import encode
-from podfit.api.core.containers import ResourceRequirements
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.containers import ResourceRequirements
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.base import ResourceList
+from podfit.api.meta.codec import encode
 from podfit.core.quantity import Quantity
 from podfit.core.resources import CPU, only
 from podfit.core.times import parse_time

@@ -14,7 +14,7 @@ from podfit.api.autoscaling_k8s.v1 import (
     RecommendedContainerResources,
     RecommendedPodResources,
 )
-from podfit.api.base import ResourceList
+from podfit.api.meta.base import ResourceList
 from podfit.core.quantity import Quantity
 from podfit.core.resources import CPU
 from podfit.decide.autoscaling.policies import policy_of

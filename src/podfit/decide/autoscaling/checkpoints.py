@@ -12,7 +12,7 @@ from podfit.api.autoscaling_k8s.v1 import (
     VerticalPodAutoscalerCheckpointSpec,
     VerticalPodAutoscalerCheckpointStatus,
 )
-from podfit.api.meta import ObjectMeta
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.core.times import format_time, parse_time
 from podfit.decide.autoscaling.bank import Bank
 from podfit.decide.autoscaling.estimate import Merged

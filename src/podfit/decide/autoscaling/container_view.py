@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from podfit.api.core.containers import Container, ResourceRequirements
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
+from podfit.api.core.v1.pods.types import Pod
 from podfit.core.quantity import ZERO, Quantity
 from podfit.core.resources import CPU
 

@@ -6,7 +6,7 @@ disruptable   what runs, without those disrupted in this run, is above what has 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.autoscaling.boost import boosted_containers
 
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 
 from podfit.api.autoscaling_k8s.v1 import RecommendedPodResources
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.autoscaling.groups import Group
 from podfit.decide.autoscaling.policies import IN_PLACE
 from podfit.decide.autoscaling.priority import any_lower

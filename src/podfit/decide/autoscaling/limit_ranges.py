@@ -5,9 +5,9 @@ from typing import Literal
 
 import msgspec
 
-from podfit.api.base import ResourceList
-from podfit.api.core.containers import ResourceRequirements
-from podfit.api.core.limits import LimitRange, LimitRangeItem
+from podfit.api.core.v1.limits.types import LimitRange, LimitRangeItem
+from podfit.api.core.v1.pods.containers import ResourceRequirements
+from podfit.api.meta.base import ResourceList
 from podfit.core.quantity import Quantity
 from podfit.decide.autoscaling.container_view import amount_of, units
 from podfit.decide.autoscaling.policies import RESOURCES

@@ -5,9 +5,9 @@ from datetime import datetime
 
 import msgspec
 
-from podfit.api.core.container_status import ContainerStateTerminated, ContainerStatus
-from podfit.api.core.events import Event
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.events.types import Event
+from podfit.api.core.v1.pods.container_status import ContainerStateTerminated, ContainerStatus
+from podfit.api.core.v1.pods.types import Pod
 from podfit.core.quantity import Quantity
 from podfit.core.resources import MEMORY
 from podfit.core.times import parse_time

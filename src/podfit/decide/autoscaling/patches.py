@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
-from podfit.api.base import ResourceList
-from podfit.api.core.containers import ResourceRequirements
-from podfit.api.core.limits import LimitRange
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.limits.types import LimitRange
+from podfit.api.core.v1.pods.containers import ResourceRequirements
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.base import ResourceList
 from podfit.core.quantity import Quantity
 from podfit.core.resources import CPU
 from podfit.decide.autoscaling import boost

@@ -12,10 +12,10 @@ import msgspec
 from msgspec.structs import replace
 
 from podfit.api.autoscaling_k8s.v1 import PodResourcePolicy, RecommendedContainerResources, RecommendedPodResources
-from podfit.api.base import ResourceList
-from podfit.api.core.containers import ResourceRequirements
-from podfit.api.core.limits import LimitRange, LimitRangeItem
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.limits.types import LimitRange, LimitRangeItem
+from podfit.api.core.v1.pods.containers import ResourceRequirements
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.base import ResourceList
 from podfit.core.quantity import ZERO, Quantity
 from podfit.decide.autoscaling.capping import at_least, at_most
 from podfit.decide.autoscaling.container_view import amount_of, every_container, units

@@ -12,9 +12,9 @@ from podfit.api.autoscaling_k8s.v1 import (
     RecommendedPodResources,
     VerticalPodAutoscaler,
 )
-from podfit.api.core.container_status import ContainerStatus
-from podfit.api.core.containers import ResourceRequirements
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.container_status import ContainerStatus
+from podfit.api.core.v1.pods.containers import ResourceRequirements
+from podfit.api.core.v1.pods.types import Pod
 from podfit.core.quantity import ZERO, Quantity
 from podfit.core.resources import CPU, MEMORY
 from podfit.core.times import parse_time

@@ -14,8 +14,8 @@ from typing import TypeAlias
 import msgspec
 
 from podfit.api.autoscaling_k8s.v1 import RecommendedPodResources, VerticalPodAutoscaler
-from podfit.api.core.limits import LimitRange
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.limits.types import LimitRange
+from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.autoscaling import boost
 from podfit.decide.autoscaling.gates import NO_GATES, Gates
 from podfit.decide.autoscaling.groups import Group, Owner, groups, owner_of

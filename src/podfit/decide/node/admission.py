@@ -5,13 +5,13 @@ A batch is decided oldest first, each pod that is admitted counting at once for 
 
 from msgspec.structs import replace
 
-from podfit.api.core.pods import Pod
-from podfit.decide import fit
-from podfit.decide.fit import Deferred
+from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.node.draft import Draft
 from podfit.decide.node.effects import Admitted, Answer, Preempting, Rejected, Unsaved
 from podfit.decide.node.state import TERMINAL
-from podfit.decide.overlay import PodResources
+from podfit.decide.pod.allocated import PodResources
+from podfit.decide.resize import verdict as fit
+from podfit.decide.resize.verdict import Deferred
 
 
 def admit_all(draft: Draft, pods: tuple[Pod, ...]) -> list[Answer]:

@@ -10,7 +10,7 @@ from datetime import datetime
 import msgspec
 from msgspec.structs import replace
 
-from podfit.api.core.pods import Pod, PodCondition
+from podfit.api.core.v1.pods.types import Pod, PodCondition
 from podfit.core.times import format_time
 
 PENDING = "PodResizePending"

@@ -5,13 +5,14 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from podfit.api.core.pods import Pod
-from podfit.decide import critical, fit
-from podfit.decide.critical import PREEMPTED, PREEMPTING, Occupant, Preempts
-from podfit.decide.fit import Deferred
+from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.node import critical
+from podfit.decide.node.critical import PREEMPTED, PREEMPTING, Occupant, Preempts
 from podfit.decide.node.effects import Count, Effect, End, Persist, Record, Release
 from podfit.decide.node.state import NodeState, released
-from podfit.decide.overlay import PodResources, resources_of
+from podfit.decide.pod.allocated import PodResources, resources_of
+from podfit.decide.resize import verdict as fit
+from podfit.decide.resize.verdict import Deferred
 
 NORMAL, WARNING = "Normal", "Warning"
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 
 import msgspec
 
-from podfit.api.core.pods import Pod
-from podfit.decide.cpusets import CpuState
-from podfit.decide.critical import Preempts
-from podfit.decide.memory_blocks import MemoryState
-from podfit.decide.overlay import PodResources
+from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.managers.cpu import CpuState
+from podfit.decide.managers.memory import MemoryState
+from podfit.decide.node.critical import Preempts
+from podfit.decide.pod.allocated import PodResources
 
 
 class Release(msgspec.Struct, frozen=True):

@@ -4,8 +4,8 @@ from collections.abc import Collection
 
 import msgspec
 
-from podfit.api.core.pods import Pod, PodStatus
-from podfit.decide.overlay import PodResources
+from podfit.api.core.v1.pods.types import Pod, PodStatus
+from podfit.decide.pod.allocated import PodResources
 
 
 class PodsAdded(msgspec.Struct, frozen=True):

@@ -5,8 +5,7 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from podfit.api.core.pods import Pod, PodStatus
-from podfit.decide import resize
+from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.decide.node import resizes
 from podfit.decide.node.admission import admit_all
 from podfit.decide.node.conditions import ERROR, IN_PROGRESS, PENDING
@@ -26,7 +25,8 @@ from podfit.decide.node.events import (
 )
 from podfit.decide.node.messages import details
 from podfit.decide.node.state import TERMINAL, NodeState
-from podfit.decide.overlay import NOTHING, resizable
+from podfit.decide.pod.allocated import NOTHING, resizable
+from podfit.decide.resize import steps as resize
 
 
 def step(state: NodeState, event: Event, *, now: datetime, unsaved: str = "") -> tuple[NodeState, tuple[Effect, ...]]:

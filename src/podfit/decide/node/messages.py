@@ -7,8 +7,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from podfit.api.core.containers import Container
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.containers import Container
+from podfit.api.core.v1.pods.types import Pod
 from podfit.core.quantity import Quantity
 
 NORMAL = "Normal"

@@ -8,17 +8,17 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.core.quantity import ZERO
 from podfit.core.times import parse_time
-from podfit.decide import fit
-from podfit.decide.fit import Deferred, Fits, Infeasible, Neighbour
 from podfit.decide.node.conditions import DEFERRED, IN_PROGRESS, INFEASIBLE, PENDING
 from podfit.decide.node.draft import NORMAL, WARNING, Draft
 from podfit.decide.node.effects import Count, Record, Sync, WakeUp
 from podfit.decide.node.messages import details
 from podfit.decide.node.state import NodeState
-from podfit.decide.order import QueueKey, increases, queue_key
+from podfit.decide.resize import verdict as fit
+from podfit.decide.resize.queue_order import QueueKey, increases, queue_key
+from podfit.decide.resize.verdict import Deferred, Fits, Infeasible, Neighbour
 
 UNSAVED = "CheckpointUnwritable"
 """Reason of a deferral that no room would end."""

@@ -2,9 +2,9 @@
 
 from msgspec.structs import replace
 
-from podfit.api.core.container_status import ContainerStatus
-from podfit.api.core.containers import ResourceRequirements
-from podfit.api.core.pods import Pod, PodStatus
+from podfit.api.core.v1.pods.container_status import ContainerStatus
+from podfit.api.core.v1.pods.containers import ResourceRequirements
+from podfit.api.core.v1.pods.types import Pod, PodStatus
 
 
 def settled_status(allocated: Pod) -> PodStatus:

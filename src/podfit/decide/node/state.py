@@ -5,12 +5,14 @@ from collections.abc import Collection, Iterable, Mapping
 import msgspec
 from msgspec.structs import replace
 
-from podfit.api.core.pods import Pod
-from podfit.decide import cpusets, fit, memory_blocks
-from podfit.decide.fit import Neighbour, NodeView
+from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.managers import cpu as cpusets
+from podfit.decide.managers import memory as memory_blocks
 from podfit.decide.node.conditions import Conditions
 from podfit.decide.node.reservations import Reservations
-from podfit.decide.overlay import PodResources, overlay
+from podfit.decide.pod.allocated import PodResources, overlay
+from podfit.decide.resize import verdict as fit
+from podfit.decide.resize.verdict import Neighbour, NodeView
 
 TERMINAL = ("Succeeded", "Failed")
 

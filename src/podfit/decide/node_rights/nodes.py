@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from podfit.api.core.nodes import Node
+from podfit.api.core.v1.nodes.types import Node
 from podfit.decide.node_rights.verdict import Refused, Verdict
 
 _LABELS = frozenset(

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from podfit.api.authentication import BoundObjectReference
-from podfit.api.core.claims import PersistentVolumeClaim
-from podfit.api.core.pods import Pod
+from podfit.api.authentication.v1.types import BoundObjectReference
+from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
+from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.certificates import NODE_CLIENT, NODE_SERVING
 from podfit.decide.node_rights.verdict import Missing, Refused, Verdict
 

@@ -1,8 +1,8 @@
 """Writes of pods by the kubelet of `node`."""
 
-from podfit.api.core.nodes import Node
-from podfit.api.core.pods import MIRROR, Pod, PodSpec
-from podfit.api.meta import OwnerReference
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.types import MIRROR, Pod, PodSpec
+from podfit.api.meta.v1.types import OwnerReference
 from podfit.decide.node_rights.references import is_mirror, referred_by, secrets_of
 from podfit.decide.node_rights.verdict import Missing, Refused, Verdict
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from podfit.api.core.containers import Container, EphemeralContainer
-from podfit.api.core.persistent import PersistentVolume
-from podfit.api.core.pods import MIRROR, Pod, PodSpec
-from podfit.api.core.volumes import Volume, VolumeProjection
+from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
+from podfit.api.core.v1.pods.containers import Container, EphemeralContainer
+from podfit.api.core.v1.pods.types import MIRROR, Pod, PodSpec
+from podfit.api.core.v1.pods.volumes import Volume, VolumeProjection
 
 _KUBELET_SECRETS = ("secret_ref", "node_publish_secret_ref", "node_stage_secret_ref", "node_expand_secret_ref")
 """Fields of volume sources that name a secret which the kubelet reads; the controllers' secrets are not among them."""

@@ -1,4 +1,4 @@
-"""Carries out what `decide.resize` says, on the runtime and on the pods' cgroups (spec 5.7).
+"""Carries out what `decide.resize.steps` says, on the runtime and on the pods' cgroups (spec 5.7).
 
 There is no transaction over a runtime and a kernel, so there is none here: steps are done in an order in which stopping
 anywhere is safe, the record follows each step that worked, and the next sync works out afresh what is left.
@@ -10,15 +10,11 @@ from collections.abc import Collection, Iterable, Mapping
 import msgspec
 from msgspec.structs import asdict, replace
 
-from podfit.api.core.containers import Container
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.containers import Container
+from podfit.api.core.v1.pods.types import Pod
 from podfit.core.clock import Clock
-from podfit.decide import resize
-from podfit.decide.container_resources import ContainerResources, Machine, container_resources, effective
-from podfit.decide.cpusets import show
-from podfit.decide.guests import every_container
-from podfit.decide.overlay import NOTHING, PodResources
-from podfit.decide.pod_cgroup import (
+from podfit.decide.cgroup.container_resources import ContainerResources, Machine, container_resources, effective
+from podfit.decide.cgroup.pod_cgroup import (
     PodConfig,
     PodValues,
     SandboxResources,
@@ -28,7 +24,11 @@ from podfit.decide.pod_cgroup import (
     sandbox_update,
     tier_shares,
 )
-from podfit.decide.resize import CheckMemory, RecordPod, SetPod, Step, UpdateContainer
+from podfit.decide.managers.cpu import show
+from podfit.decide.pod.allocated import NOTHING, PodResources
+from podfit.decide.pod.ephemeral_containers import every_container
+from podfit.decide.resize import steps as resize
+from podfit.decide.resize.steps import CheckMemory, RecordPod, SetPod, Step, UpdateContainer
 from podfit.kubelet.actuation.guard import Guard, Hold
 from podfit.kubelet.actuation.memory import MemoryCheck
 from podfit.kubelet.allocation.checkpoint import Checkpoint, CheckpointError

@@ -1,4 +1,4 @@
-"""Carries out a guarded memory shrink (`decide.guarded`, docs/shrink.md) on the cgroups of version 2.
+"""Carries out a guarded memory shrink (`decide.resize.guarded_shrink`, docs/shrink.md) on the cgroups of version 2.
 
     async with guard.hold() as hold:
         problem = await hold.squeeze('container "c1"', path, limit)     "" = the limit may be lowered now
@@ -22,8 +22,8 @@ from types import TracebackType
 import msgspec
 
 from podfit.core.clock import Clock
-from podfit.decide import guarded
-from podfit.decide.guarded import Lower, Seen, Shrink, Step, Stop
+from podfit.decide.resize import guarded_shrink as guarded
+from podfit.decide.resize.guarded_shrink import Lower, Seen, Shrink, Step, Stop
 from podfit.kubelet.cgroup.protocol import UNLIMITED, CgroupError, Cgroups, Missing
 from podfit.net.files import write_atomic
 

@@ -5,9 +5,10 @@ asked for it is guarded on v2, where memory is reclaimed until the limits fit, o
 import logging
 from collections.abc import Mapping
 
-from podfit.api.core.pods import Pod
-from podfit.decide import guarded, shrink
-from podfit.decide.shrink import Memory
+from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.resize import guarded_shrink as guarded
+from podfit.decide.resize import memory_shrink as shrink
+from podfit.decide.resize.memory_shrink import Memory
 from podfit.kubelet.actuation.guard import Guard, Hold
 from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups, Missing
 from podfit.kubelet.runtime.errors import CRIError

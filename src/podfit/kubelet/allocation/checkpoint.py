@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from podfit.core.clock import Timer
-from podfit.decide.overlay import PodResources
+from podfit.decide.pod.allocated import PodResources
 from podfit.kubelet.allocation.disk import Disk, Write, journal_of
 from podfit.kubelet.allocation.form import Damaged, Texter, Texts
 from podfit.kubelet.writer import DiskWriter, Hung

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from podfit.decide.overlay import PodResources
+from podfit.decide.pod.allocated import PodResources
 from podfit.kubelet.allocation import form
 from podfit.kubelet.allocation.form import Texts
 from podfit.kubelet.allocation.journal import Journal

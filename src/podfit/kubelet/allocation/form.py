@@ -14,9 +14,9 @@ from typing import Any
 
 import msgspec
 
-from podfit.api import codec
-from podfit.api.core.containers import ResourceRequirements
-from podfit.decide.overlay import PodResources
+from podfit.api.core.v1.pods.containers import ResourceRequirements
+from podfit.api.meta import codec
+from podfit.decide.pod.allocated import PodResources
 from podfit.kubelet.allocation.checksum import OFFSET, fnv32a, fold
 
 Texts = Mapping[str, bytes]

@@ -14,9 +14,8 @@ from typing import TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from podfit.api.core.pods import Pod, PodCondition, PodStatus
+from podfit.api.core.v1.pods.types import Pod, PodCondition, PodStatus
 from podfit.core.clock import Clock, Timer
-from podfit.decide.fit import NodeView
 from podfit.decide.node import effects as do
 from podfit.decide.node import events as on
 from podfit.decide.node.conditions import Conditions
@@ -24,7 +23,8 @@ from podfit.decide.node.effects import Answer, Effect
 from podfit.decide.node.events import Event
 from podfit.decide.node.machine import step
 from podfit.decide.node.state import NodeState
-from podfit.decide.overlay import PodResources
+from podfit.decide.pod.allocated import PodResources
+from podfit.decide.resize.verdict import NodeView
 from podfit.kubelet.allocation import rebuild
 from podfit.kubelet.allocation.checkpoint import Checkpoint, CheckpointError
 from podfit.kubelet.allocation.metrics import ResizeMetrics, SizeMetrics

@@ -7,12 +7,12 @@ desired size above its allocated one, a resize under way an allocated size that 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
-from podfit.api.core.containers import ResourceRequirements
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.containers import ResourceRequirements
+from podfit.api.core.v1.pods.types import Pod
 from podfit.core.features import FeatureGates
 from podfit.core.quantity import ZERO, Quantity
 from podfit.decide.node.conditions import DEFERRED, IN_PROGRESS, INFEASIBLE, PENDING, Conditions
-from podfit.decide.overlay import resizable
+from podfit.decide.pod.allocated import resizable
 from podfit.net.metrics import Metrics, Series
 
 _POD_LABELS = ("namespace", "pod", "resource", "requirement", "state")

@@ -9,10 +9,10 @@ resize had been promised and was under way, and the desire is the promise.
 
 from collections.abc import Mapping
 
-from podfit.api.core.pods import Pod
-from podfit.decide import by_status
-from podfit.decide.container_resources import ContainerResources, Machine, container_resources, effective
-from podfit.decide.overlay import PodResources, overlay, resizable, resources_of
+from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.cgroup.container_resources import ContainerResources, Machine, container_resources, effective
+from podfit.decide.pod.allocated import PodResources, overlay, resizable, resources_of
+from podfit.decide.resize import by_status
 from podfit.kubelet.runtime.types import LinuxResources
 
 Seen = Mapping[str, LinuxResources]

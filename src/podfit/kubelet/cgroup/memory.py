@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from podfit.decide.cgroups import MIN_SHARES, weight_from_shares_linear
+from podfit.decide.cgroup.conversion import MIN_SHARES, weight_from_shares_linear
 from podfit.kubelet.cgroup.common import TIERS
 from podfit.kubelet.cgroup.protocol import (
     Busy,

@@ -7,7 +7,7 @@ a memory limit below usage, and kills.
 from pathlib import Path
 from typing import Literal
 
-from podfit.decide.cgroups import shares_from_weight, weight_from_shares_linear
+from podfit.decide.cgroup.conversion import shares_from_weight, weight_from_shares_linear
 from podfit.kubelet.cgroup import files
 from podfit.kubelet.cgroup.common import Tree, below, counted, inside
 from podfit.kubelet.cgroup.protocol import (

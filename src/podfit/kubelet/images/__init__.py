@@ -1,0 +1,1 @@
+"""Images: found by the pull policy, fetched once at a time."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from podfit.api.core.containers import Container
+from podfit.api.core.v1.pods.containers import Container
 from podfit.core.clock import Clock
 from podfit.kubelet.images.reference import problem, pull_policy
 from podfit.kubelet.pods.backoff import CrashBackoff

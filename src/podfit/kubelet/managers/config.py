@@ -7,8 +7,8 @@ from typing import Literal
 import msgspec
 
 from podfit.core.quantity import Quantity
-from podfit.decide.cpusets import NONE, BadCpuSet, Cpus, Topology, parse, show
-from podfit.decide.memory_blocks import Bank
+from podfit.decide.managers.cpu import NONE, BadCpuSet, Cpus, Topology, parse, show
+from podfit.decide.managers.memory import Bank
 
 CPU_POLICIES = ("none", "static")
 MEMORY_POLICIES = ("None", "Static")

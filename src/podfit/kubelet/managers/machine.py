@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from podfit.decide.cpusets import Place, Topology, parse
-from podfit.decide.memory_blocks import Bank
+from podfit.decide.managers.cpu import Place, Topology, parse
+from podfit.decide.managers.memory import Bank
 
 SYS = Path("/sys/devices/system")
 

@@ -14,9 +14,10 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from podfit.decide import cpusets, memory_blocks
-from podfit.decide.cpusets import NONE, Cpus, CpuState, show
-from podfit.decide.memory_blocks import MemoryState
+from podfit.decide.managers import cpu as cpusets
+from podfit.decide.managers import memory as memory_blocks
+from podfit.decide.managers.cpu import NONE, Cpus, CpuState, show
+from podfit.decide.managers.memory import MemoryState
 from podfit.kubelet.allocation.checkpoint import CheckpointError
 from podfit.kubelet.allocation.disk import Write
 from podfit.kubelet.allocation.form import Damaged

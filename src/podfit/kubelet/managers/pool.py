@@ -9,7 +9,7 @@ import asyncio
 import logging
 
 from podfit.core.clock import Clock
-from podfit.decide.cpusets import Assignments, BadCpuSet, parse, show
+from podfit.decide.managers.cpu import Assignments, BadCpuSet, parse, show
 from podfit.kubelet.allocation.checkpoint import CheckpointError
 from podfit.kubelet.managers.manager import ResourceManagers
 from podfit.kubelet.pods import labels

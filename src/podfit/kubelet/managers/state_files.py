@@ -8,8 +8,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from podfit.decide.cpusets import Assignments, BadCpuSet, CpuState, parse, show
-from podfit.decide.memory_blocks import Bank, Block, Blocks, MemoryState
+from podfit.decide.managers.cpu import Assignments, BadCpuSet, CpuState, parse, show
+from podfit.decide.managers.memory import Bank, Block, Blocks, MemoryState
 from podfit.kubelet.allocation.checksum import fnv32a
 from podfit.kubelet.allocation.form import Damaged
 

@@ -1,0 +1,1 @@
+"""The Node object: what it is and has, its Lease, and the pressures it is under."""

@@ -12,10 +12,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from podfit.api import codec
-from podfit.api.coordination import Lease, LeaseSpec
-from podfit.api.core.nodes import Node, NodeCondition, NodeStatus
-from podfit.api.meta import ObjectMeta, OwnerReference
+from podfit.api.coordination.v1.types import Lease, LeaseSpec
+from podfit.api.core.v1.nodes.types import Node, NodeCondition, NodeStatus
+from podfit.api.meta import codec
+from podfit.api.meta.v1.types import ObjectMeta, OwnerReference
 from podfit.client.backoff import Backoff
 from podfit.client.informer import Informer
 from podfit.client.rest import STRATEGIC_PATCH, Client

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from podfit.api.base import ResourceList
-from podfit.api.core.nodes import NodeSwapStatus, NodeSystemInfo
+from podfit.api.core.v1.nodes.types import NodeSwapStatus, NodeSystemInfo
+from podfit.api.meta.base import ResourceList
 from podfit.core.quantity import Quantity
 
 KUBELET_VERSION = "v1.36.2-podfit"

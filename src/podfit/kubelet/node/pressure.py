@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from podfit.core.clock import Clock
-from podfit.decide.pressure import CALM, Observation, Threshold
+from podfit.decide.node.pressure import CALM, Observation, Threshold
 from podfit.kubelet.node.machine import existing, meminfo
 
 log = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from podfit.api.core.nodes import (
+from podfit.api.core.v1.nodes.types import (
     ContainerImage,
     DaemonEndpoint,
     Node,
@@ -15,7 +15,7 @@ from podfit.api.core.nodes import (
     NodeRuntimeHandlerFeatures,
     NodeStatus,
 )
-from podfit.api.meta import ObjectMeta
+from podfit.api.meta.v1.types import ObjectMeta
 from podfit.core.features import FeatureGates
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.node.machine import architecture, system_info

@@ -1,4 +1,4 @@
-"""The notes of `decide.attempts` on disk: which pods are being worked on now.
+"""The notes of `decide.pod.attempts` on disk: which pods are being worked on now.
 
 `unfinished_pods` holds a JSON record a line, each the newest word about its pod, and zeros behind them: the file has
 its size before the first record, so making one durable is writing data and no change of the file system. What cannot
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from podfit.decide.attempts import Mark, Note, Verdict, after_crash, after_stop, verdict
+from podfit.decide.pod.attempts import Mark, Note, Verdict, after_crash, after_stop, verdict
 from podfit.kubelet.writer import DiskWriter
 from podfit.net.files import write_atomic
 from podfit.net.supervisor import Supervisor

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.pods.news import same_but_status
 from podfit.kubelet.pods.worker import PodWorker

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from podfit.api.core.containers import Container
-from podfit.api.core.pods import Pod
-from podfit.api.core.security import PodSecurityContext
-from podfit.api.core.security import SecurityContext as Wanted
+from podfit.api.core.v1.pods.containers import Container
+from podfit.api.core.v1.pods.security import PodSecurityContext
+from podfit.api.core.v1.pods.security import SecurityContext as Wanted
+from podfit.api.core.v1.pods.types import Pod
 from podfit.kubelet.pods import labels
 from podfit.kubelet.pods.environment import Words
 from podfit.kubelet.runtime.types import ContainerConfig, Image, LinuxResources, Mount, SandboxConfig, SecurityContext

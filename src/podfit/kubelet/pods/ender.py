@@ -13,7 +13,7 @@ import logging
 import shutil
 from collections.abc import Awaitable, Callable
 
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.core.errors import ApiError
 from podfit.kubelet.cgroup.protocol import Busy, Cgroups, Missing
 from podfit.kubelet.pods import labels

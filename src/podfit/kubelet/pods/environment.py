@@ -3,7 +3,7 @@
     where the API server is, envFrom, then env; within env a later variable may use an earlier one as $(NAME), and $$
     stands for one $
 
-Command and arguments are expanded with it. All of it has one budget (`decide.expansion`), and the event loop gets its
+Command and arguments are expanded with it. All of it has one budget (`decide.pod.environment`), and the loop gets its
 turn after every YIELD_BYTES.
 """
 
@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from podfit.api.base import ResourceList
-from podfit.api.core.containers import Container, EnvFromSource, EnvVar
-from podfit.api.core.pods import Pod
-from podfit.decide.expansion import Budget, check_string
+from podfit.api.core.v1.pods.containers import Container, EnvFromSource, EnvVar
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.base import ResourceList
+from podfit.decide.pod.environment import Budget, check_string
 from podfit.kubelet.pods.fields import Unsupported, field_value, resource_value
 from podfit.kubelet.pods.lookup import Lookup
 

@@ -7,12 +7,12 @@ promised at the container's start, while a volume follows a resize (spec 5.12).
 import re
 from collections.abc import Callable, Mapping
 
-from podfit.api.base import ResourceList
-from podfit.api.core.containers import Container
-from podfit.api.core.pods import Pod
-from podfit.api.core.references import ResourceFieldSelector
+from podfit.api.core.v1.pods.containers import Container
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.references import ResourceFieldSelector
+from podfit.api.meta.base import ResourceList
 from podfit.core.quantity import Quantity
-from podfit.decide.container_resources import effective
+from podfit.decide.cgroup.container_resources import effective
 
 _SUBSCRIPT = re.compile(r"^metadata\.(labels|annotations)\['(.+)'\]$")
 

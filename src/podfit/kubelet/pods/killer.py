@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from podfit.api.core.containers import Container
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.containers import Container
+from podfit.api.core.v1.pods.types import Pod
 from podfit.core.clock import Clock
-from podfit.decide.guests import every_container, field_path
-from podfit.decide.overlay import is_sidecar
+from podfit.decide.pod.allocated import is_sidecar
+from podfit.decide.pod.ephemeral_containers import every_container, field_path
 from podfit.kubelet.pods import labels
 from podfit.kubelet.pods.facts import PodFacts
 from podfit.kubelet.pods.plan import Kill

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from podfit.api.core.containers import Container
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.containers import Container
+from podfit.api.core.v1.pods.types import Pod
 
 POD_NAME = "io.kubernetes.pod.name"
 POD_NAMESPACE = "io.kubernetes.pod.namespace"

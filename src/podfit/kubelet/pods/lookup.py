@@ -8,7 +8,7 @@ another pod shortly before, because every pod of a namespace has the same author
 from collections.abc import Mapping
 from typing import Literal
 
-from podfit.api.core.config import ConfigMap, Secret
+from podfit.api.core.v1.config.types import ConfigMap, Secret
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError

@@ -14,11 +14,11 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.client.informer import Informer
 from podfit.core.clock import Timer
 from podfit.decide.node.effects import Preempting, Rejected, Unsaved
-from podfit.decide.qos import qos_class
+from podfit.decide.pod.qos import qos_class
 from podfit.kubelet.allocation.checkpoint import Checkpoint
 from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.pods import labels

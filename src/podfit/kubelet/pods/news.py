@@ -5,7 +5,7 @@ from typing import TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 
 
 class Added(msgspec.Struct, frozen=True):

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 
 import msgspec
 
-from podfit.api.core.containers import Container
-from podfit.api.core.pods import Pod
-from podfit.decide.guests import guests
-from podfit.decide.overlay import is_sidecar
-from podfit.decide.restarting import comes_again
+from podfit.api.core.v1.pods.containers import Container
+from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.pod.allocated import is_sidecar
+from podfit.decide.pod.ephemeral_containers import guests
+from podfit.decide.pod.restart_policy import comes_again
 from podfit.kubelet.pods import labels
 from podfit.kubelet.pods.facts import PodFacts
 from podfit.kubelet.runtime.types import ContainerState, ContainerStatus

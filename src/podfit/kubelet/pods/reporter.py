@@ -5,9 +5,9 @@ from collections.abc import Callable
 import msgspec.structs
 from msgspec.structs import replace
 
-from podfit.api.core.container_status import ContainerStateWaiting
-from podfit.api.core.pods import Pod, PodStatus
-from podfit.decide.overlay import PodResources
+from podfit.api.core.v1.pods.container_status import ContainerStateWaiting
+from podfit.api.core.v1.pods.types import Pod, PodStatus
+from podfit.decide.pod.allocated import PodResources
 from podfit.kubelet.allocation.manager import Allocated
 from podfit.kubelet.pods.facts import PodFacts
 from podfit.kubelet.pods.status_writer import StatusWriter

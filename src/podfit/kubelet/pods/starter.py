@@ -15,13 +15,13 @@ from pathlib import Path
 
 import msgspec
 
-from podfit.api.base import ResourceList
-from podfit.api.core.containers import Container
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.containers import Container
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.base import ResourceList
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-from podfit.decide.expansion import TooLarge
-from podfit.decide.guests import field_path, target
+from podfit.decide.pod.environment import TooLarge
+from podfit.decide.pod.ephemeral_containers import field_path, target
 from podfit.kubelet.actuation.actuator import Actuator
 from podfit.kubelet.beneath import Outside, component, make_directory
 from podfit.kubelet.files import delete_file, new_file

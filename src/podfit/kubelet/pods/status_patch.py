@@ -6,8 +6,8 @@ in the meantime survives (spec 1.8).
 
 from typing import Any
 
-from podfit.api import codec
-from podfit.api.core.pods import PodStatus
+from podfit.api.core.v1.pods.types import PodStatus
+from podfit.api.meta import codec
 
 Document = dict[str, Any]
 

@@ -9,7 +9,7 @@ import logging
 
 from msgspec.structs import replace
 
-from podfit.api.core.pods import Pod, PodStatus
+from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.client.backoff import Backoff
 from podfit.client.rest import STRATEGIC_PATCH, Client
 from podfit.core.clock import Clock

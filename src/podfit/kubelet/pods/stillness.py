@@ -6,9 +6,9 @@ asked each time; what follows from their answers is worked out only where one of
 
 import msgspec
 
-from podfit.api.core.pods import Pod, PodStatus
-from podfit.decide.overlay import PodResources
-from podfit.decide.pod_cgroup import PodValues
+from podfit.api.core.v1.pods.types import Pod, PodStatus
+from podfit.decide.cgroup.pod_cgroup import PodValues
+from podfit.decide.pod.allocated import PodResources
 from podfit.kubelet.allocation.manager import Allocated
 from podfit.kubelet.pods.facts import PodFacts
 from podfit.kubelet.pods.reporter import Reporter

@@ -16,11 +16,11 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from podfit.api.core.container_status import ContainerStateWaiting
-from podfit.api.core.containers import Container
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.container_status import ContainerStateWaiting
+from podfit.api.core.v1.pods.containers import Container
+from podfit.api.core.v1.pods.types import Pod
 from podfit.client.backoff import delay_after
-from podfit.decide.guests import every_container
+from podfit.decide.pod.ephemeral_containers import every_container
 from podfit.kubelet.actuation.actuator import LivePod, restart_message
 from podfit.kubelet.beneath import component, make_directory
 from podfit.kubelet.pods import labels

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
-from podfit.decide.container_resources import Machine
+from podfit.decide.cgroup.container_resources import Machine
 from podfit.kubelet.actuation.actuator import Actuator
 from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.cgroup.protocol import Cgroups

@@ -1,4 +1,4 @@
-"""Pods that may have ended the kubelet: tried one at a time, or set aside (`decide.attempts`).
+"""Pods that may have ended the kubelet: tried one at a time, or set aside (`decide.pod.attempts`).
 
 admitted before     its room is kept; its worker waits at a gate
 new                 it waits to be admitted
@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
-from podfit.api.core.container_status import ContainerState, ContainerStateWaiting
-from podfit.api.core.pods import Pod, PodStatus
+from podfit.api.core.v1.pods.container_status import ContainerState, ContainerStateWaiting
+from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.core.clock import Timer
-from podfit.decide.attempts import Mark, Verdict, form_of
+from podfit.decide.pod.attempts import Mark, Verdict, form_of
 from podfit.kubelet.pods.attempts import Attempts
 from podfit.kubelet.pods.status_writer import StatusWriter
 from podfit.kubelet.pods.toolbox import Toolbox

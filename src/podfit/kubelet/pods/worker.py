@@ -10,12 +10,12 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.client.backoff import Backoff
 from podfit.core.clock import Timer
 from podfit.core.errors import ApiError
 from podfit.core.times import parse_time
-from podfit.decide.critical import DISRUPTED, PREEMPTED, PREEMPTING
+from podfit.decide.node.critical import DISRUPTED, PREEMPTED, PREEMPTING
 from podfit.kubelet.allocation.checkpoint import CheckpointError
 from podfit.kubelet.cgroup.protocol import CgroupError
 from podfit.kubelet.pods import labels

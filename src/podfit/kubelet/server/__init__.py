@@ -1,0 +1,1 @@
+"""What the node answers over HTTPS: health, pods, logs, metrics; `access` asks the API server who may."""

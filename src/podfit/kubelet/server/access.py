@@ -15,7 +15,7 @@ import logging
 
 from msgspec.structs import replace
 
-from podfit.api.authorization import ResourceAttributes
+from podfit.api.authorization.v1.types import ResourceAttributes
 from podfit.client.delegated import DelegatedAccess
 from podfit.core.errors import ApiError
 from podfit.net.wire import Handler, Request, Response

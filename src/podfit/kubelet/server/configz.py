@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from podfit.decide.container_resources import Machine
+from podfit.decide.cgroup.container_resources import Machine
 from podfit.kubelet.config import KubeletConfig
 
 

@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from podfit.api import codec
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta import codec
 from podfit.core.clock import Clock
 from podfit.core.numbers import parse_int
 from podfit.core.times import format_micro, later, parse_time
-from podfit.decide.guests import every_container
+from podfit.decide.pod.ephemeral_containers import every_container
 from podfit.kubelet.pods.facts import observe
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.core.clock import Clock
 from podfit.core.times import parse_time
 from podfit.kubelet.cgroup.protocol import QOS, CgroupError, Cgroups, Throttling

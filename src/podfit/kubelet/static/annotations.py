@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from podfit.api.core.pods import MIRROR, Pod
+from podfit.api.core.v1.pods.types import MIRROR, Pod
 
 SOURCE = "kubernetes.io/config.source"
 HASH = "kubernetes.io/config.hash"

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.core.clock import Clock
 from podfit.core.features import FeatureGates
 from podfit.kubelet.static.manifests import BadManifest, read

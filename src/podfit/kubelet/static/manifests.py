@@ -12,15 +12,15 @@ import msgspec
 import yaml
 from msgspec.structs import replace
 
-from podfit.api import codec
-from podfit.api.core.affinity import Toleration
-from podfit.api.core.pods import Pod, PodStatus
+from podfit.api.core.v1.pods.affinity import Toleration
+from podfit.api.core.v1.pods.types import Pod, PodStatus
+from podfit.api.core.v1.pods.validation.pod import validate_pod_create
 from podfit.api.defaults import apply_defaults
-from podfit.api.validation.pods import validate_pod_create
+from podfit.api.meta import codec
 from podfit.core.features import FeatureGates
 from podfit.core.times import format_time
 from podfit.decide.node_rights.references import referred_by
-from podfit.decide.qos import qos_class
+from podfit.decide.pod.qos import qos_class
 from podfit.kubelet.static.annotations import FILE, HASH, SEEN, SOURCE
 
 EVERYTHING = Toleration(operator="Exists", effect="NoExecute")

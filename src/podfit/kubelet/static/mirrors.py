@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from podfit.api.core.pods import MIRROR, Pod, PodStatus
-from podfit.api.meta import OwnerReference
+from podfit.api.core.v1.pods.types import MIRROR, Pod, PodStatus
+from podfit.api.meta.v1.types import OwnerReference
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.core.clock import Clock

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.kubelet.static.annotations import is_static
 
 

@@ -1,6 +1,6 @@
 """The status of a static pod goes to its mirror, which comes and goes without the pod taking notice."""
 
-from podfit.api.core.pods import Pod
+from podfit.api.core.v1.pods.types import Pod
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.kubelet.pods.status_writer import StatusWriter

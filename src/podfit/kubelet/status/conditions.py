@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from podfit.api.core.container_status import ContainerStatus
-from podfit.api.core.pods import PodCondition, PodSpec, PodStatus
+from podfit.api.core.v1.pods.container_status import ContainerStatus
+from podfit.api.core.v1.pods.types import PodCondition, PodSpec, PodStatus
 from podfit.core.times import format_time
-from podfit.decide.overlay import is_sidecar
+from podfit.decide.pod.allocated import is_sidecar
 from podfit.kubelet.status.inputs import StatusInput
 from podfit.kubelet.status.phase import TERMINAL
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 from msgspec.structs import replace
 
-from podfit.api.core.container_status import (
+from podfit.api.core.v1.pods.container_status import (
     ContainerState,
     ContainerStateRunning,
     ContainerStateTerminated,
@@ -13,14 +13,14 @@ from podfit.api.core.container_status import (
     ContainerStatus,
     VolumeMountStatus,
 )
-from podfit.api.core.containers import Container, ResourceRequirements
-from podfit.api.core.pods import PodStatus
+from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
+from podfit.api.core.v1.pods.types import PodStatus
 from podfit.core.times import format_time
-from podfit.decide import reported
-from podfit.decide.container_resources import cpu, unthrottled
-from podfit.decide.guests import guests
-from podfit.decide.overlay import is_sidecar
-from podfit.decide.reported import Enforced, enforced
+from podfit.decide.cgroup.container_resources import cpu, unthrottled
+from podfit.decide.pod.allocated import is_sidecar
+from podfit.decide.pod.ephemeral_containers import guests
+from podfit.decide.resize import reported_status as reported
+from podfit.decide.resize.reported_status import Enforced, enforced
 from podfit.kubelet.runtime import types as runtime
 from podfit.kubelet.status.inputs import StatusInput
 

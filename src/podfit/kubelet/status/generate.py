@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from podfit.api.core.container_status import ContainerStatus
-from podfit.api.core.containers import ResourceRequirements
-from podfit.api.core.pods import HostIP, Pod, PodIP, PodStatus
+from podfit.api.core.v1.pods.container_status import ContainerStatus
+from podfit.api.core.v1.pods.containers import ResourceRequirements
+from podfit.api.core.v1.pods.types import HostIP, Pod, PodIP, PodStatus
 from podfit.core.times import format_time
-from podfit.decide.reported import pod_allocated, pod_resources
+from podfit.decide.resize.reported_status import pod_allocated, pod_resources
 from podfit.kubelet.status.conditions import conditions
 from podfit.kubelet.status.containers import container_statuses, guest_statuses, was_never_there
 from podfit.kubelet.status.inputs import StatusInput

@@ -5,11 +5,11 @@ from datetime import datetime
 
 import msgspec
 
-from podfit.api.core.container_status import ContainerStateWaiting
-from podfit.api.core.pods import Pod, PodCondition, PodStatus
-from podfit.decide.container_resources import Machine
-from podfit.decide.overlay import PodResources
-from podfit.decide.pod_cgroup import PodValues
+from podfit.api.core.v1.pods.container_status import ContainerStateWaiting
+from podfit.api.core.v1.pods.types import Pod, PodCondition, PodStatus
+from podfit.decide.cgroup.container_resources import Machine
+from podfit.decide.cgroup.pod_cgroup import PodValues
+from podfit.decide.pod.allocated import PodResources
 from podfit.kubelet.runtime.types import ContainerState, ContainerStatus, SandboxState, SandboxStatus
 
 

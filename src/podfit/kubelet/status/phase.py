@@ -8,11 +8,11 @@ Failed     something ended badly and nothing will be started again
 
 from collections.abc import Iterable, Mapping
 
-from podfit.api.core.container_status import ContainerStatus
-from podfit.api.core.containers import Container
-from podfit.api.core.pods import PodSpec
-from podfit.decide.overlay import is_sidecar
-from podfit.decide.restarting import comes_again
+from podfit.api.core.v1.pods.container_status import ContainerStatus
+from podfit.api.core.v1.pods.containers import Container
+from podfit.api.core.v1.pods.types import PodSpec
+from podfit.decide.pod.allocated import is_sidecar
+from podfit.decide.pod.restart_policy import comes_again
 
 TERMINAL = ("Succeeded", "Failed")
 

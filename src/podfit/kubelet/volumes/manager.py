@@ -14,12 +14,12 @@ from pathlib import Path
 
 import msgspec
 
-from podfit.api import codec
-from podfit.api.core.containers import Container, VolumeMount
-from podfit.api.core.pods import Pod
-from podfit.api.core.volumes import Volume
+from podfit.api.core.v1.pods.containers import Container, VolumeMount
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.pods.volumes import Volume
+from podfit.api.meta import codec
 from podfit.core.errors import ApiError
-from podfit.decide.expansion import PATH_BYTES, expand_within
+from podfit.decide.pod.environment import PATH_BYTES, expand_within
 from podfit.kubelet.beneath import Outside, component, make_directory
 from podfit.kubelet.pods.fields import Unsupported
 from podfit.kubelet.pods.lookup import Missing

@@ -6,15 +6,15 @@ from functools import partial
 
 import msgspec
 
-from podfit.api.base import ResourceList
-from podfit.api.core.pods import Pod, PodSpec
-from podfit.api.core.volumes import (
+from podfit.api.core.v1.pods.types import Pod, PodSpec
+from podfit.api.core.v1.pods.volumes import (
     DownwardAPIVolumeFile,
     KeyToPath,
     ProjectedVolumeSource,
     ServiceAccountTokenProjection,
     Volume,
 )
+from podfit.api.meta.base import ResourceList
 from podfit.kubelet.pods.fields import Unsupported, field_value, resource_value
 from podfit.kubelet.pods.lookup import Lookup, Missing, Source
 from podfit.kubelet.volumes.atomic import File, Owner

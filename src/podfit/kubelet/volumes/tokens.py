@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from podfit.api import codec
-from podfit.api.authentication import BoundObjectReference, TokenRequest, TokenRequestSpec
-from podfit.api.core.config import ServiceAccount
-from podfit.api.core.pods import Pod
-from podfit.api.core.volumes import ServiceAccountTokenProjection
+from podfit.api.authentication.v1.types import BoundObjectReference, TokenRequest, TokenRequestSpec
+from podfit.api.core.v1.config.types import ServiceAccount
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.pods.volumes import ServiceAccountTokenProjection
+from podfit.api.meta import codec
 from podfit.api.registry import info_for
 from podfit.client.rest import Client
 from podfit.core.clock import Clock

@@ -1,6 +1,6 @@
 """Rules and message expressions of a schema checked: what they may name, what they have to come to."""
 
-from podfit.api.apiextensions import ValidationRule
+from podfit.api.apiextensions.v1.types import ValidationRule
 from podfit.api.structural.cel.check import Checked, check
 from podfit.api.structural.cel.types import BOOL, STRING, Declared, Type, loose, optional_of
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from podfit.api.apiextensions import JSONSchemaProps
+from podfit.api.apiextensions.v1.types import JSONSchemaProps
 from podfit.core.turns import spend
 
 LARGEST_REQUEST = 3 * 1024 * 1024

@@ -1,0 +1,1 @@
+"""The API group admission.k8s.io."""

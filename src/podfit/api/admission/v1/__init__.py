@@ -1,0 +1,1 @@
+"""admission.k8s.io/v1."""

@@ -1,0 +1,22 @@
+"""The kind of apiextensions.k8s.io, which declares further ones."""
+
+from podfit.api import columns
+from podfit.api.apiextensions.v1.types import GROUP, CustomResourceDefinition
+from podfit.api.registry import STATUS, ResourceInfo
+
+KINDS: tuple[ResourceInfo, ...] = (
+    ResourceInfo(
+        type=CustomResourceDefinition,
+        group=GROUP,
+        resource="customresourcedefinitions",
+        singular="customresourcedefinition",
+        short_names=("crd", "crds"),
+        namespaced=False,
+        categories=("api-extensions",),
+        subresources=(STATUS,),
+        columns=columns.DATED,
+        row=columns.dated_row,
+        unconditional=False,
+        stored_as="v1beta1",  # upstream's, which clients see the hash of
+    ),
+)

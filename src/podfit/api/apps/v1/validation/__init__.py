@@ -1,0 +1,1 @@
+"""Validation of deployments, replica sets, stateful sets and daemon sets."""

@@ -1,0 +1,1 @@
+"""Validation of jobs and cron jobs."""

@@ -1,0 +1,18 @@
+"""The kinds of coordination.k8s.io."""
+
+from podfit.api import columns
+from podfit.api.coordination.v1.types import Lease
+from podfit.api.registry import ResourceInfo
+
+KINDS: tuple[ResourceInfo, ...] = (
+    ResourceInfo(
+        type=Lease,
+        unconditional=False,
+        created_by_update=True,
+        group="coordination.k8s.io",
+        resource="leases",
+        singular="lease",
+        columns=columns.LEASE,
+        row=columns.lease_row,
+    ),
+)

@@ -1,0 +1,1 @@
+"""ConfigMaps, Secrets and ServiceAccounts: types and validation."""

@@ -1,0 +1,1 @@
+"""LimitRange and ResourceQuota: types and validation; what they allow is decided in `decide.limits`."""

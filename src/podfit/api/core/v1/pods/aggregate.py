@@ -1,0 +1,40 @@
+"""What all containers of a pod need at once: the formula that every count of a pod goes through (spec 4.1).
+
+Init containers run one after another before the regular ones; those that are sidecars stay. So a pod needs either what
+runs in the end, regular containers and sidecars together, or the hungriest moment on the way there.
+"""
+
+from collections.abc import Callable
+
+from podfit.api.core.v1.pods.containers import Container
+from podfit.api.core.v1.pods.types import PodSpec
+from podfit.api.meta.base import ResourceList
+from podfit.core.resources import add, maximum
+
+
+def is_sidecar(container: Container) -> bool:
+    """An init container that keeps running beside the regular ones."""
+    return container.restart_policy == "Always"
+
+
+def aggregate(spec: PodSpec, measure: Callable[[Container], ResourceList]) -> ResourceList:
+    """The need of the whole, by resource name; `measure` says what one container needs."""
+    running = add(*map(measure, spec.containers))
+    sidecars: ResourceList = {}
+    peak: ResourceList = {}
+    for container in spec.init_containers:
+        needed = measure(container)
+        if is_sidecar(container):
+            running, sidecars = add(running, needed), add(sidecars, needed)
+            peak = maximum(peak, sidecars)
+        else:
+            peak = maximum(peak, add(needed, sidecars))
+    return maximum(running, peak)
+
+
+def requests_of(container: Container) -> ResourceList:
+    return container.resources.requests
+
+
+def limits_of(container: Container) -> ResourceList:
+    return container.resources.limits

@@ -1,0 +1,137 @@
+"""What `kubectl get pods` shows. STATUS is no field of the pod: it is the most telling thing its containers report."""
+
+from typing import Any
+
+from podfit.api.columns import AGE, NAME, NONE, age, since, wide
+from podfit.api.core.v1.pods.aggregate import is_sidecar
+from podfit.api.core.v1.pods.container_status import ContainerStateTerminated, ContainerStatus
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.registry import Column
+
+POD = (
+    NAME,
+    Column("Ready", description="Containers that are ready, of all that should be."),
+    Column("Status", description="What the pod is doing, or what keeps it from it."),
+    Column("Restarts", description="How often its containers were restarted, and when last."),
+    AGE,
+    wide("IP", "Address of the pod."),
+    wide("Node", "The node it is bound to."),
+    wide("Nominated Node", "The node where room is being made for it."),
+    wide("Readiness Gates", "Extra conditions that hold, of those asked for."),
+)
+
+
+def pod_row(pod: Pod, now: str) -> list[Any]:
+    status = pod.status
+    address = status.pod_ips[0].ip if status.pod_ips else status.pod_ip
+    return [
+        pod.metadata.name,
+        f"{_ready(pod)}/{_expected(pod)}",
+        pod_status(pod),
+        _restarts(pod, now),
+        age(pod, now),
+        address or NONE,
+        pod.spec.node_name or NONE,
+        status.nominated_node_name or NONE,
+        _gates(pod),
+    ]
+
+
+def pod_status(pod: Pod) -> str:
+    """`Running`, `Init:0/1`, `CrashLoopBackOff`, `Terminating`, …"""
+    going = pod.metadata.deletion_timestamp is not None
+    if going and pod.status.reason == "NodeLost":
+        return "Unknown"
+    if going and pod.status.phase not in ("Succeeded", "Failed"):
+        return "Terminating"
+    initializing = _initializing(pod)
+    if initializing and not _holds(pod, "Initialized"):
+        return initializing
+    return _of_containers(pod, initializing or _of_pod(pod))
+
+
+def _of_pod(pod: Pod) -> str:
+    for condition in pod.status.conditions:
+        if condition.type == "PodScheduled" and condition.reason == "SchedulingGated":
+            return "SchedulingGated"
+    return pod.status.reason or pod.status.phase
+
+
+def _holds(pod: Pod, sort: str) -> bool:
+    return any(condition.type == sort and condition.status == "True" for condition in pod.status.conditions)
+
+
+def _initializing(pod: Pod) -> str:
+    """What the first init container that is not through says; empty when all are."""
+    sidecars = _sidecars(pod)
+    for index, status in enumerate(pod.status.init_container_statuses):
+        state = status.state
+        if state.terminated is not None and state.terminated.exit_code == 0:
+            continue
+        if status.name in sidecars and status.started:
+            continue
+        if state.terminated is not None:
+            return f"Init:{_ended(state.terminated)}"
+        if state.waiting is not None and state.waiting.reason not in ("", "PodInitializing"):
+            return f"Init:{state.waiting.reason}"
+        return f"Init:{index}/{len(pod.spec.init_containers)}"
+    return ""
+
+
+def _ended(state: ContainerStateTerminated) -> str:
+    return state.reason or (f"Signal:{state.signal}" if state.signal else f"ExitCode:{state.exit_code}")
+
+
+def _of_containers(pod: Pod, otherwise: str) -> str:
+    """The first container that has something to say; one that runs on beside completed ones keeps the pod running."""
+    reason, running = otherwise, False
+    for status in reversed(pod.status.container_statuses):
+        state = status.state
+        if state.waiting is not None and state.waiting.reason:
+            reason = state.waiting.reason
+        elif state.terminated is not None:
+            reason = _ended(state.terminated)
+        elif status.ready and state.running is not None:
+            running = True
+    if reason == "Completed" and running:
+        return "Running" if _holds(pod, "Ready") else "NotReady"
+    return reason
+
+
+def _sidecars(pod: Pod) -> set[str]:
+    return {container.name for container in pod.spec.init_containers if is_sidecar(container)}
+
+
+def _expected(pod: Pod) -> int:
+    return len(pod.spec.containers) + len(_sidecars(pod))
+
+
+def _ready(pod: Pod) -> int:
+    sidecars = _sidecars(pod)
+    ready = sum(
+        bool(status.name in sidecars and status.started and status.ready)
+        for status in pod.status.init_container_statuses
+    )
+    if _initializing(pod) and not _holds(pod, "Initialized"):
+        return ready
+    return ready + sum(status.ready and status.state.running is not None for status in pod.status.container_statuses)
+
+
+def _restarts(pod: Pod, now: str) -> str:
+    """While initialising those of init containers count, afterwards those of sidecars and regular ones."""
+    sidecars = _sidecars(pod)
+    initial: tuple[ContainerStatus, ...] = pod.status.init_container_statuses
+    if _initializing(pod) and not _holds(pod, "Initialized"):
+        counted = initial
+    else:
+        counted = (*(each for each in initial if each.name in sidecars), *pod.status.container_statuses)
+    total = sum(status.restart_count for status in counted)
+    ended = [each.last_state.terminated.finished_at or "" for each in counted if each.last_state.terminated is not None]
+    last = max(ended, default="")
+    return f"{total} ({since(last, now)} ago)" if total and last else str(total)
+
+
+def _gates(pod: Pod) -> str:
+    gates = pod.spec.readiness_gates
+    holding = sum(_holds(pod, gate.condition_type) for gate in gates)
+    return f"{holding}/{len(gates)}" if gates else NONE

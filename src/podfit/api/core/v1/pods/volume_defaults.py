@@ -1,0 +1,142 @@
+"""Defaults of volume sources. The remote storage kinds are only stored, yet clients compare what they read back."""
+
+import re
+
+from podfit.api.core.v1.persistentvolumes.claims import (
+    PersistentVolumeClaimSpec,
+    PersistentVolumeClaimTemplate,
+    VolumeResourceRequirements,
+)
+from podfit.api.core.v1.pods.volumes import (
+    ConfigMapVolumeSource,
+    DownwardAPIProjection,
+    DownwardAPIVolumeFile,
+    DownwardAPIVolumeSource,
+    EmptyDirVolumeSource,
+    EphemeralVolumeSource,
+    ImageVolumeSource,
+    ProjectedVolumeSource,
+    SecretVolumeSource,
+    ServiceAccountTokenProjection,
+    Volume,
+    VolumeProjection,
+)
+from podfit.api.core.v1.references import ObjectFieldSelector
+from podfit.api.core.v1.storage_sources import (
+    AzureDiskVolumeSource,
+    HostPathVolumeSource,
+    ISCSIVolumeSource,
+    RBDVolumeSource,
+    ScaleIOVolumeSource,
+)
+from podfit.api.meta.filling import change, fill, inside, rounded
+from podfit.api.meta.remembered import settled
+from podfit.core.quantity import ZERO
+
+_FILE_MODE = 0o644
+_TAG = re.compile(r"^(?:.*/)?[^/:@]+:([^/:@]+)(?:@.*)?$")
+_NO_SOURCE = Volume()
+
+
+def pull_policy(image: str) -> str:
+    """Always for `:latest` and for an image without tag and digest."""
+    tag = _TAG.match(image)
+    latest = tag[1] == "latest" if tag else "@" not in image
+    return "Always" if latest else "IfNotPresent"
+
+
+def field_ref(ref: ObjectFieldSelector) -> ObjectFieldSelector:
+    return fill(ref, api_version="v1")
+
+
+@settled
+def default_volume(volume: Volume) -> Volume:
+    if change(volume, name="") == _NO_SOURCE:
+        return change(volume, empty_dir=EmptyDirVolumeSource())
+    return inside(
+        volume,
+        azure_disk=default_azure_disk,
+        config_map=_files,
+        downward_api=_downward,
+        empty_dir=_empty_dir,
+        ephemeral=_ephemeral,
+        host_path=default_host_path,
+        image=_image,
+        iscsi=_iscsi,
+        projected=_projected,
+        rbd=_rbd,
+        scale_io=_scale_io,
+        secret=_files,
+    )
+
+
+def default_azure_disk(source: AzureDiskVolumeSource) -> AzureDiskVolumeSource:
+    return fill(source, caching_mode="ReadWrite", kind="Shared", fs_type="ext4", read_only=False)
+
+
+def _files(source: ConfigMapVolumeSource | SecretVolumeSource) -> ConfigMapVolumeSource | SecretVolumeSource:
+    return fill(source, default_mode=_FILE_MODE)
+
+
+def _downward(source: DownwardAPIVolumeSource) -> DownwardAPIVolumeSource:
+    return inside(fill(source, default_mode=_FILE_MODE), items=_downward_file)
+
+
+def _downward_file(item: DownwardAPIVolumeFile) -> DownwardAPIVolumeFile:
+    return inside(item, field_ref=field_ref, resource_field_ref=lambda ref: fill(ref, divisor=ZERO))
+
+
+def _empty_dir(source: EmptyDirVolumeSource) -> EmptyDirVolumeSource:
+    return inside(source, size_limit=lambda size: size.rounded_to_milli())
+
+
+def _ephemeral(source: EphemeralVolumeSource) -> EphemeralVolumeSource:
+    return inside(source, volume_claim_template=_claim_template)
+
+
+def _claim_template(template: PersistentVolumeClaimTemplate) -> PersistentVolumeClaimTemplate:
+    return inside(template, spec=default_claim)
+
+
+def default_claim(spec: PersistentVolumeClaimSpec) -> PersistentVolumeClaimSpec:
+    return inside(fill(spec, volume_mode="Filesystem"), resources=_claim_resources)
+
+
+def _claim_resources(resources: VolumeResourceRequirements) -> VolumeResourceRequirements:
+    return inside(resources, limits=rounded, requests=rounded)
+
+
+def default_host_path(source: HostPathVolumeSource) -> HostPathVolumeSource:
+    return fill(source, type="")
+
+
+def _image(source: ImageVolumeSource) -> ImageVolumeSource:
+    return fill(source, pull_policy=pull_policy(source.reference))
+
+
+def _iscsi(source: ISCSIVolumeSource) -> ISCSIVolumeSource:
+    return fill(source, iscsi_interface="default")
+
+
+def _projected(source: ProjectedVolumeSource) -> ProjectedVolumeSource:
+    return inside(fill(source, default_mode=_FILE_MODE), sources=_projection)
+
+
+def _projection(source: VolumeProjection) -> VolumeProjection:
+    return inside(source, downward_api=_downward_items, service_account_token=_token)
+
+
+def _downward_items(source: DownwardAPIProjection) -> DownwardAPIProjection:
+    return inside(source, items=_downward_file)
+
+
+def _token(source: ServiceAccountTokenProjection) -> ServiceAccountTokenProjection:
+    return fill(source, expiration_seconds=3600)
+
+
+def _rbd(source: RBDVolumeSource) -> RBDVolumeSource:
+    return fill(source, pool="rbd", user="admin", keyring="/etc/ceph/keyring")
+
+
+def _scale_io(source: ScaleIOVolumeSource) -> ScaleIOVolumeSource:
+    return fill(source, storage_mode="ThinProvisioned", fs_type="xfs")

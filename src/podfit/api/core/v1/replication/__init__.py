@@ -1,0 +1,1 @@
+"""Replication controllers: types and validation."""

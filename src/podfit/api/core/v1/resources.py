@@ -1,0 +1,201 @@
+"""The kinds of the core group."""
+
+from podfit.api import columns
+from podfit.api.apps.v1.columns import POD_TEMPLATE, REPLICAS, pod_template_row, replication_row
+from podfit.api.autoscaling.scale import SCALE
+from podfit.api.core.v1.config.types import ConfigMap, Secret, ServiceAccount
+from podfit.api.core.v1.events.types import Event
+from podfit.api.core.v1.limits.types import LimitRange, ResourceQuota
+from podfit.api.core.v1.namespaces.types import Namespace
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
+from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
+from podfit.api.core.v1.pods.columns import POD, pod_row
+from podfit.api.core.v1.pods.templates import PodTemplate
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.replication.types import ReplicationController
+from podfit.api.core.v1.services.columns import ENDPOINTS, SERVICE, endpoints_row, service_row
+from podfit.api.core.v1.services.types import Endpoints, Service
+from podfit.api.policy.v1.resources import EVICTION
+from podfit.api.registry import STATUS, ResourceInfo, Subresource
+from podfit.api.storage.v1.columns import CLAIM, VOLUME, claim_row, volume_row
+
+KINDS: tuple[ResourceInfo, ...] = (
+    ResourceInfo(
+        type=Namespace,
+        resource="namespaces",
+        singular="namespace",
+        short_names=("ns",),
+        namespaced=False,
+        verbs=("create", "delete", "get", "list", "patch", "update", "watch"),
+        subresources=(Subresource("finalize", ("update",)), STATUS),
+        columns=columns.NAMESPACE,
+        row=columns.namespace_row,
+        fields={"status.phase": lambda o: o.status.phase},
+    ),
+    ResourceInfo(
+        type=Node,
+        resource="nodes",
+        singular="node",
+        short_names=("no",),
+        namespaced=False,
+        subresources=(Subresource("proxy", ("get",), "NodeProxyOptions"), STATUS),
+        columns=columns.NODE,
+        row=columns.node_row,
+        fields={"spec.unschedulable": lambda o: str(o.spec.unschedulable).lower()},
+    ),
+    ResourceInfo(
+        type=Pod,
+        resource="pods",
+        singular="pod",
+        short_names=("po",),
+        categories=("all",),
+        columns=POD,
+        row=pod_row,
+        subresources=(
+            Subresource("binding", ("create",), "Binding"),
+            Subresource("ephemeralcontainers"),
+            EVICTION,
+            Subresource("log", ("get",)),
+            Subresource("resize"),
+            STATUS,
+        ),
+        fields={
+            "spec.nodeName": lambda o: o.spec.node_name,
+            "spec.restartPolicy": lambda o: o.spec.restart_policy,
+            "spec.schedulerName": lambda o: o.spec.scheduler_name,
+            "spec.serviceAccountName": lambda o: o.spec.service_account_name,
+            "spec.hostNetwork": lambda o: str(o.spec.host_network).lower(),
+            "status.phase": lambda o: o.status.phase,
+            "status.podIP": lambda o: o.status.pod_ip,
+            "status.nominatedNodeName": lambda o: o.status.nominated_node_name,
+        },
+    ),
+    ResourceInfo(
+        type=Event,
+        created_by_update=True,
+        resource="events",
+        singular="event",
+        short_names=("ev",),
+        columns=columns.EVENT,
+        row=columns.event_row,
+        fields={
+            "involvedObject.kind": lambda o: o.involved_object.kind,
+            "involvedObject.namespace": lambda o: o.involved_object.namespace,
+            "involvedObject.name": lambda o: o.involved_object.name,
+            "involvedObject.uid": lambda o: o.involved_object.uid,
+            "involvedObject.apiVersion": lambda o: o.involved_object.api_version,
+            "involvedObject.resourceVersion": lambda o: o.involved_object.resource_version,
+            "involvedObject.fieldPath": lambda o: o.involved_object.field_path,
+            "reason": lambda o: o.reason,
+            "reportingComponent": lambda o: o.reporting_component,
+            "source": lambda o: o.source.component or o.reporting_component,
+            "type": lambda o: o.type,
+        },
+    ),
+    ResourceInfo(
+        type=ServiceAccount,
+        resource="serviceaccounts",
+        singular="serviceaccount",
+        short_names=("sa",),
+        columns=columns.NAMED,
+        row=columns.named_row,
+        subresources=(Subresource("token", ("create",), "TokenRequest", "authentication.k8s.io", "v1"),),
+    ),
+    ResourceInfo(
+        type=ConfigMap,
+        resource="configmaps",
+        singular="configmap",
+        short_names=("cm",),
+        columns=columns.CONFIG_MAP,
+        row=columns.config_map_row,
+    ),
+    ResourceInfo(
+        type=Secret,
+        resource="secrets",
+        singular="secret",
+        columns=columns.SECRET,
+        row=columns.secret_row,
+        fields={"type": lambda o: o.type},
+    ),
+    ResourceInfo(
+        type=PodTemplate,
+        resource="podtemplates",
+        singular="podtemplate",
+        counted=lambda o: o.template,
+        columns=POD_TEMPLATE,
+        row=pod_template_row,
+    ),
+    ResourceInfo(
+        type=ReplicationController,
+        resource="replicationcontrollers",
+        singular="replicationcontroller",
+        short_names=("rc",),
+        categories=("all",),
+        subresources=(SCALE, STATUS),
+        propagation="Orphan",
+        counted=lambda o: o.spec,
+        columns=REPLICAS,
+        row=replication_row,
+        fields={"status.replicas": lambda o: str(o.status.replicas)},
+    ),
+    ResourceInfo(
+        type=LimitRange,
+        created_by_update=True,
+        resource="limitranges",
+        singular="limitrange",
+        short_names=("limits",),
+        columns=columns.DATED,
+        row=columns.dated_row,
+    ),
+    ResourceInfo(
+        type=ResourceQuota,
+        resource="resourcequotas",
+        singular="resourcequota",
+        short_names=("quota",),
+        subresources=(STATUS,),
+        columns=columns.QUOTA,
+        row=columns.quota_row,
+    ),
+    ResourceInfo(
+        type=Service,
+        created_by_update=True,
+        resource="services",
+        singular="service",
+        short_names=("svc",),
+        categories=("all",),
+        subresources=(STATUS,),
+        columns=SERVICE,
+        row=service_row,
+        fields={"spec.clusterIP": lambda o: o.spec.cluster_ip, "spec.type": lambda o: o.spec.type},
+    ),
+    ResourceInfo(
+        type=Endpoints,
+        created_by_update=True,
+        warning="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+        resource="endpoints",
+        singular="endpoints",
+        short_names=("ep",),
+        columns=ENDPOINTS,
+        row=endpoints_row,
+    ),
+    ResourceInfo(
+        type=PersistentVolumeClaim,
+        resource="persistentvolumeclaims",
+        singular="persistentvolumeclaim",
+        short_names=("pvc",),
+        subresources=(STATUS,),
+        columns=CLAIM,
+        row=claim_row,
+    ),
+    ResourceInfo(
+        type=PersistentVolume,
+        resource="persistentvolumes",
+        singular="persistentvolume",
+        short_names=("pv",),
+        namespaced=False,
+        subresources=(STATUS,),
+        columns=VOLUME,
+        row=volume_row,
+    ),
+)

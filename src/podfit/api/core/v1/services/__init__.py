@@ -1,0 +1,1 @@
+"""Services and endpoints: types, defaults, columns, validation."""

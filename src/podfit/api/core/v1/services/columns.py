@@ -1,0 +1,105 @@
+"""What `kubectl get` shows of services and of the endpoints behind them."""
+
+from collections.abc import Mapping, Sequence
+from ipaddress import ip_address
+from typing import Any
+
+from podfit.api.columns import AGE, NAME, NONE, age, wide
+from podfit.api.core.v1.services.types import Endpoints, Service, ServicePort, ServiceSpec
+from podfit.api.discovery.v1.types import EndpointPort, EndpointSlice
+from podfit.api.registry import Column
+
+_SHOWN = 3
+_WIDTH = 16
+
+SERVICE = (
+    NAME,
+    Column("Type", description="How the service is reached."),
+    Column("Cluster-IP", description="Its address inside the cluster."),
+    Column("External-IP", description="Its addresses from outside."),
+    Column("Port(s)", description="Its ports, with those on the nodes."),
+    AGE,
+    wide("Selector", "Labels of the pods behind it."),
+)
+
+
+def service_row(service: Service, now: str) -> list[Any]:
+    spec = service.spec
+    return [
+        service.metadata.name,
+        spec.type,
+        spec.cluster_ips[0] if spec.cluster_ips else NONE,
+        _external(service),
+        ",".join(map(_service_port, spec.ports)) or NONE,
+        age(service, now),
+        labels_text(spec.selector),
+    ]
+
+
+def _external(service: Service) -> str:
+    spec: ServiceSpec = service.spec
+    if spec.type == "ExternalName":
+        return spec.external_name
+    given = ",".join(spec.external_ips)
+    if spec.type != "LoadBalancer":
+        return given or NONE
+    balanced = ",".join(sorted({each.ip or each.hostname for each in service.status.load_balancer.ingress}))
+    if len(balanced) > _WIDTH:
+        balanced = balanced[: _WIDTH - 3] + "..."
+    return ",".join(filter(None, (balanced, given))) or "<pending>"
+
+
+def _service_port(port: ServicePort) -> str:
+    on_nodes = f":{port.node_port}" if port.node_port > 0 else ""
+    return f"{port.port}{on_nodes}/{port.protocol}"
+
+
+def labels_text(labels: Mapping[str, str]) -> str:
+    return ",".join(f"{key}={value}" for key, value in sorted(labels.items())) or NONE
+
+
+ENDPOINTS = (NAME, Column("Endpoints", description="The addresses and ports that are ready."), AGE)
+
+
+def endpoints_row(endpoints: Endpoints, now: str) -> list[Any]:
+    found = [
+        _joined(each.ip, port.port) if port else each.ip
+        for subset in endpoints.subsets
+        for port in subset.ports or (None,)
+        for each in subset.addresses
+    ]
+    return [endpoints.metadata.name, shortened(found) or NONE, age(endpoints, now)]
+
+
+def _joined(ip: str, port: int) -> str:
+    return f"[{ip}]:{port}" if ip_address(ip).version == 6 else f"{ip}:{port}"
+
+
+def shortened(found: Sequence[str]) -> str:
+    """The first three, and how many more there are."""
+    text = ",".join(found[:_SHOWN])
+    return f"{text} + {len(found) - _SHOWN} more..." if len(found) > _SHOWN else text
+
+
+SLICE = (
+    NAME,
+    Column("AddressType", description="What kind of addresses it holds."),
+    Column("Ports", description="The ports of each endpoint."),
+    Column("Endpoints", description="The addresses."),
+    AGE,
+)
+
+
+def slice_row(slice_: EndpointSlice, now: str) -> list[Any]:
+    addresses = [text for endpoint in slice_.endpoints for text in endpoint.addresses]
+    return [
+        slice_.metadata.name,
+        slice_.address_type,
+        shortened([_slice_port(each) for each in slice_.ports]) or "<unset>",
+        shortened(addresses) or "<unset>",
+        age(slice_, now),
+    ]
+
+
+def _slice_port(port: EndpointPort) -> str:
+    return str(port.port) if port.port is not None else port.name or "*"

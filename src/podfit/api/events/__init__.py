@@ -1,0 +1,1 @@
+"""The API group events.k8s.io."""

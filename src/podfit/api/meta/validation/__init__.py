@@ -1,0 +1,1 @@
+"""The rules that every kind obeys: names, labels, metadata, IP addresses."""

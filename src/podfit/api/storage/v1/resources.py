@@ -1,0 +1,40 @@
+"""The kinds of storage.k8s.io."""
+
+from podfit.api.registry import ResourceInfo
+from podfit.api.storage.v1.columns import CLASS, CSI_NODE, DRIVER, class_row, csi_node_row, driver_row
+from podfit.api.storage.v1.types import CSIDriver, CSINode, StorageClass
+
+_GROUP = "storage.k8s.io"
+
+KINDS: tuple[ResourceInfo, ...] = (
+    ResourceInfo(
+        type=StorageClass,
+        group=_GROUP,
+        resource="storageclasses",
+        singular="storageclass",
+        short_names=("sc",),
+        namespaced=False,
+        columns=CLASS,
+        row=class_row,
+    ),
+    ResourceInfo(
+        type=CSIDriver,
+        unconditional=False,
+        group=_GROUP,
+        resource="csidrivers",
+        singular="csidriver",
+        namespaced=False,
+        columns=DRIVER,
+        row=driver_row,
+    ),
+    ResourceInfo(
+        type=CSINode,
+        unconditional=False,
+        group=_GROUP,
+        resource="csinodes",
+        singular="csinode",
+        namespaced=False,
+        columns=CSI_NODE,
+        row=csi_node_row,
+    ),
+)

@@ -1,0 +1,220 @@
+"""Persistent volumes, claims, storage classes and runtime classes."""
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from podfit.api.core.v1.persistentvolumes.claim_validation import claim_spec
+from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
+from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
+from podfit.api.core.v1.persistentvolumes.validation import validate_volume, validate_volume_update
+from podfit.api.core.v1.pods.affinity import Toleration
+from podfit.api.core.v1.pods.validation.resources import validate_overhead
+from podfit.api.core.v1.pods.validation.scheduling import validate_tolerations
+from podfit.api.core.v1.topology import TopologySelectorLabelRequirement, TopologySelectorTerm
+from podfit.api.meta.base import Object, ResourceList
+from podfit.api.meta.validation import names
+from podfit.api.meta.validation.metadata import immutable, validate_labels
+from podfit.api.meta.validation.rules import Rules
+from podfit.api.node.v1.types import RuntimeClass
+from podfit.api.storage.v1.csi_driver_validation import validate_driver, validate_driver_update
+from podfit.api.storage.v1.csi_node_validation import validate_csi_node, validate_csi_node_update
+from podfit.api.storage.v1.types import CSIDriver, CSINode, StorageClass
+from podfit.core.fields import FieldError, duplicate, forbidden, invalid, required, too_long, unsupported
+from podfit.core.quantity import ZERO, Quantity
+
+_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
+_GROWING = (
+    "ControllerResizeInProgress",
+    "ControllerResizeInfeasible",
+    "NodeResizeInProgress",
+    "NodeResizeInfeasible",
+    "NodeResizePending",
+)
+_MOST_PARAMETERS, _LARGEST_PARAMETERS = 512, 256 * 1024
+_FIXED = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+
+
+def validate_claim(claim: PersistentVolumeClaim) -> list[FieldError]:
+    return claim_spec(claim.spec, "spec")
+
+
+def validate_claim_update(new: PersistentVolumeClaim, old: PersistentVolumeClaim) -> list[FieldError]:
+    """Once made a claim stays as it is, but for growing when it is bound."""
+    after, before = new.spec, old.spec
+    errors = validate_claim(new)
+    told, called = (each.metadata.annotations.get(_CLASS_ANNOTATION, "") for each in (new, old))
+    upgraded = _is_upgraded(new, old)
+    if not upgraded:
+        errors += immutable(told, called, f"metadata.annotations.{_CLASS_ANNOTATION}")
+    if not before.volume_name:
+        before = replace(before, volume_name=after.volume_name)
+    if before.storage_class_name is None and (upgraded or called in ("", after.storage_class_name)):
+        before = replace(before, storage_class_name=after.storage_class_name)
+    if new.status.phase == "Bound":
+        resources = replace(before.resources, requests=_grown(before.resources.requests, after.resources.requests))
+        before = replace(before, resources=resources, volume_attributes_class_name=after.volume_attributes_class_name)
+    if after != before:
+        errors.append(forbidden("spec", _FIXED))
+    size, former = (each.resources.requests.get("storage", ZERO) for each in (after, old.spec))
+    if size < former and size <= old.status.capacity.get("storage", ZERO):
+        errors.append(forbidden("spec.resources.requests.storage", "field can not be less than status.capacity"))
+    errors += immutable(new.spec.volume_mode, old.spec.volume_mode, "volumeMode")
+    return errors + _attributes_kept(new, old)
+
+
+def _is_upgraded(new: PersistentVolumeClaim, old: PersistentVolumeClaim) -> bool:
+    """Whether the class that an annotation named is named by the field now."""
+    called = old.metadata.annotations.get(_CLASS_ANNOTATION)
+    told = new.metadata.annotations.get(_CLASS_ANNOTATION, called)
+    moved = old.spec.storage_class_name is None and new.spec.storage_class_name == called
+    return called is not None and moved and told == called
+
+
+def _attributes_kept(new: PersistentVolumeClaim, old: PersistentVolumeClaim) -> list[FieldError]:
+    """A volume that has attributes of a class keeps a class."""
+    name, path = new.spec.volume_attributes_class_name, "spec.volumeAttributesClassName"
+    if name == old.spec.volume_attributes_class_name or old.status.current_volume_attributes_class_name is None:
+        return []
+    why = "is forbidden when status.currentVolumeAttributesClassName is not nil"
+    if name is None:
+        return [forbidden(path, f"update to nil {why}")]
+    return [] if name else [forbidden(path, f"update to empty string {why}")]
+
+
+def validate_claim_status(new: PersistentVolumeClaim, _old: PersistentVolumeClaim) -> list[FieldError]:
+    status = new.status
+    errors = [] if new.spec.access_modes else [required("Spec.accessModes")]
+    for name, size in sorted(status.capacity.items()):
+        errors += _whole(size, f"status.capacity[{name}]")
+    path = "status.allocatedResourceStatuses"
+    for name, state in sorted(status.allocated_resource_statuses.items()):
+        errors += _resource(name, path)
+        if state not in _GROWING:
+            errors.append(unsupported(path, name, _GROWING))
+    for name, size in sorted(status.allocated_resources.items()):
+        wrong = _resource(name, "status.allocatedResources")
+        errors += wrong or _whole(size, f"status.allocatedResources[{name}]")
+    return errors
+
+
+def _whole(size: Quantity, path: str) -> list[FieldError]:
+    return [invalid(path, size.value(), "must be a valid resource quantity")] if size.value() < 0 else []
+
+
+def _resource(name: str, path: str) -> list[FieldError]:
+    """Of Kubernetes' own names only storage is one of a claim's."""
+    if problems := names.qualified(name):
+        return [invalid(path, name, text) for text in problems]
+    own = "/" not in name or "kubernetes.io/" in name
+    return [unsupported(path, name, ("storage",))] if own and name != "storage" else []
+
+
+def _grown(old: ResourceList, new: ResourceList) -> ResourceList:
+    return {**old, **({"storage": new["storage"]} if "storage" in new else {})}
+
+
+def validate_class(storage: StorageClass) -> list[FieldError]:
+    name = storage.provisioner
+    errors = [] if name else [required("provisioner")]
+    if name:
+        errors += [invalid("provisioner", name, text) for text in names.qualified(name.lower())]
+    errors += _parameters(storage.parameters, "parameters")
+    if storage.reclaim_policy not in ("Delete", "Retain"):
+        errors.append(unsupported("reclaimPolicy", storage.reclaim_policy, ("Delete", "Retain")))
+    modes = ("Immediate", "WaitForFirstConsumer")
+    if storage.volume_binding_mode not in modes:
+        errors.append(unsupported("volumeBindingMode", storage.volume_binding_mode, modes))
+    return errors + _topologies(storage.allowed_topologies, "allowedTopologies")
+
+
+def _parameters(parameters: Mapping[str, str], path: str) -> list[FieldError]:
+    if len(parameters) > _MOST_PARAMETERS:
+        return [too_long(path, _MOST_PARAMETERS)]
+    errors = [invalid(path, "", "field can not be empty.")] if "" in parameters else []
+    size = sum(len(key.encode()) + len(value.encode()) for key, value in parameters.items())
+    return [*errors, too_long(path, _LARGEST_PARAMETERS)] if size > _LARGEST_PARAMETERS else errors
+
+
+def _topologies(terms: tuple[TopologySelectorTerm, ...], path: str) -> list[FieldError]:
+    """No term says what another one says, in whatever order."""
+    errors: list[FieldError] = []
+    seen: list[dict[str, set[str]]] = []
+    for index, term in enumerate(terms):
+        where = f"{path}[{index}].matchLabelExpressions"
+        said: dict[str, set[str]] = {}
+        for position, each in enumerate(term.match_label_expressions):
+            errors += _label(each, f"{where}[{position}]")
+            errors += [duplicate(f"{where}[{position}].key", each.key)] if each.key in said else []
+            said[each.key] = set(each.values)
+        if said in seen:
+            errors.append(duplicate(where, ""))
+        seen.append(said)
+    return errors
+
+
+def _label(each: TopologySelectorLabelRequirement, path: str) -> list[FieldError]:
+    values = each.values
+    errors = [] if values else [required(f"{path}.values")]
+    errors += [
+        duplicate(f"{path}.values[{index}]", value) for index, value in enumerate(values) if value in values[:index]
+    ]
+    return errors + [invalid(f"{path}.key", each.key, text) for text in names.qualified(each.key)]
+
+
+def validate_class_update(new: StorageClass, old: StorageClass) -> list[FieldError]:
+    errors = [
+        forbidden(name, f"updates to {name} are forbidden.")
+        for name, after, before in (
+            ("parameters", new.parameters, old.parameters),
+            ("provisioner", new.provisioner, old.provisioner),
+            ("reclaimPolicy", new.reclaim_policy, old.reclaim_policy),
+        )
+        if after != before
+    ]
+    return errors + immutable(new.volume_binding_mode, old.volume_binding_mode, "volumeBindingMode")
+
+
+def validate_runtime_class(runtime: RuntimeClass) -> list[FieldError]:
+    errors = [invalid("handler", runtime.handler, text) for text in names.dns_label(runtime.handler)]
+    if runtime.overhead is not None:
+        errors += validate_overhead(runtime.overhead.pod_fixed, "overhead")
+    if runtime.scheduling is not None:
+        errors += validate_labels(runtime.scheduling.node_selector, "scheduling.nodeSelector")
+        errors += _tolerations(runtime.scheduling.tolerations, "scheduling.tolerations")
+    return errors
+
+
+def _tolerations(tolerations: tuple[Toleration, ...], path: str) -> list[FieldError]:
+    """Each taint is tolerated once, for however long."""
+    errors = validate_tolerations(tolerations, path)
+    seen: set[Toleration] = set()
+    for index, each in enumerate(tolerations):
+        key = replace(each, toleration_seconds=None)
+        if key in seen:
+            shown = {
+                "Key": each.key,
+                "Operator": each.operator,
+                "Value": each.value,
+                "Effect": each.effect,
+                "TolerationSeconds": each.toleration_seconds,
+            }
+            errors.append(duplicate(f"{path}[{index}]", shown))
+        seen.add(key)
+    return errors
+
+
+def validate_runtime_class_update(new: RuntimeClass, old: RuntimeClass) -> list[FieldError]:
+    return immutable(new.handler, old.handler, "handler")
+
+
+RULES: dict[type[Object], Rules] = {
+    PersistentVolumeClaim: Rules(
+        create=validate_claim, update=validate_claim_update, status=validate_claim_status, metadata="both"
+    ),
+    PersistentVolume: Rules(create=validate_volume, update=validate_volume_update, metadata="new"),
+    StorageClass: Rules(create=validate_class, update=validate_class_update, new_first=True),
+    CSIDriver: Rules(create=validate_driver, update=validate_driver_update),
+    CSINode: Rules(create=validate_csi_node, update=validate_csi_node_update, new_first=True),
+    RuntimeClass: Rules(create=validate_runtime_class, update=validate_runtime_class_update, new_first=True),
+}

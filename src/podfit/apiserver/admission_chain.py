@@ -1,0 +1,44 @@
+"""The chain in upstream's order."""
+
+from podfit.apiserver.admission.certificates import CertificateAdmission
+from podfit.apiserver.admission.chain import Chain
+from podfit.apiserver.admission.escalation import Escalation
+from podfit.apiserver.admission.limits import LimitRanger
+from podfit.apiserver.admission.namespace import NamespaceLifecycle
+from podfit.apiserver.admission.node import NodeChecks
+from podfit.apiserver.admission.node_restriction import NodeRestriction
+from podfit.apiserver.admission.pod_security import PodSecurity
+from podfit.apiserver.admission.pods import DefaultTolerations, PriorityAdmission
+from podfit.apiserver.admission.quota import QuotaAdmission
+from podfit.apiserver.admission.runtimes import RuntimeClassAdmission
+from podfit.apiserver.admission.service_account import ServiceAccountAdmission
+from podfit.apiserver.admission.storage import DefaultStorageClass, StorageInUseProtection
+from podfit.apiserver.context import Context
+from podfit.apiserver.extensions.webhooks.admission import MutatingWebhooks, ValidatingWebhooks
+from podfit.apiserver.extensions.webhooks.client import WebhookClient
+
+BUILT_IN = (
+    NamespaceLifecycle,
+    LimitRanger,
+    ServiceAccountAdmission,
+    NodeRestriction,
+    PodSecurity,
+    PriorityAdmission,
+    DefaultTolerations,
+    DefaultStorageClass,
+    StorageInUseProtection,
+    RuntimeClassAdmission,
+    CertificateAdmission,
+    Escalation,
+    NodeChecks,
+)
+
+
+LAST = (MutatingWebhooks, ValidatingWebhooks, QuotaAdmission)
+
+
+def default_chain(context: Context, webhooks: WebhookClient) -> Chain:
+    """Quotas come last: a charge is made only for what nobody else refuses."""
+    built_in = (plugin(context) for plugin in BUILT_IN)
+    asked = MutatingWebhooks(context, webhooks), ValidatingWebhooks(context, webhooks)
+    return Chain((*built_in, *asked), QuotaAdmission(context))

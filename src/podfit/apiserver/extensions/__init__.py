@@ -1,0 +1,8 @@
+"""What an API server can do beyond serving built-in kinds: it hands hooks to the rooms below.
+
+customresources  kinds that CustomResourceDefinitions declare
+aggregation      group versions that other servers serve (APIServices)
+webhooks         admission webhooks
+audit            the audit log
+legacy           what clients of older releases are shown and may send
+"""

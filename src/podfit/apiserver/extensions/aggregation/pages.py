@@ -1,0 +1,88 @@
+"""What discovery says of group versions that others serve, in both of its forms."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from podfit.api.apiregistration.v1.types import APIService
+
+
+class Entry(msgspec.Struct, frozen=True, rename="camel"):
+    """A resource or subresource, as a backend lists it; Go writes an empty list as null."""
+
+    name: str = ""
+    singular_name: str = ""
+    namespaced: bool = False
+    group: str = ""
+    version: str = ""
+    kind: str = ""
+    verbs: tuple[str, ...] | None = None
+    short_names: tuple[str, ...] | None = None
+    categories: tuple[str, ...] | None = None
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """An APIResourceList."""
+
+    kind: str
+    resources: tuple[Entry, ...] | None = None
+
+
+Lists = Mapping[str, Listed]
+"""What each that is available lists, by the name of its APIService."""
+
+
+def by_group(registered: Iterable[APIService]) -> dict[str, list[APIService]]:
+    """The groups by their priority, and the versions of each by theirs."""
+    found: dict[str, list[APIService]] = {}
+    for each in sorted(registered, key=_rank):
+        found.setdefault(each.spec.group, []).append(each)
+    return found
+
+
+def _rank(registered: APIService) -> tuple[int, str, int, str]:
+    spec = registered.spec
+    return -spec.group_priority_minimum, spec.group, -spec.version_priority, spec.version
+
+
+def group(name: str, versions: list[APIService]) -> dict[str, Any]:
+    listed = [{"groupVersion": f"{name}/{each.spec.version}", "version": each.spec.version} for each in versions]
+    return {"name": name, "versions": listed, "preferredVersion": listed[0]}
+
+
+def aggregated(name: str, versions: list[APIService], lists: Lists) -> dict[str, Any]:
+    """Everything of a group at once; of a version that does not answer it is only known that there is one."""
+    return {"metadata": {"name": name}, "versions": [_version(each, lists) for each in versions]}
+
+
+def _version(registered: APIService, lists: Lists) -> dict[str, Any]:
+    listed = lists.get(registered.metadata.name)
+    version = registered.spec.version
+    if listed is None:
+        return {"version": version, "freshness": "Stale"}
+    entries = listed.resources or ()
+    mains = [each for each in entries if "/" not in each.name]
+    return {"version": version, "resources": [_resource(each, entries) for each in mains], "freshness": "Current"}
+
+
+def _resource(main: Entry, entries: Iterable[Entry]) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "resource": main.name,
+        "responseKind": _kind(main),
+        "singularResource": main.singular_name,
+        "scope": "Namespaced" if main.namespaced else "Cluster",
+        "verbs": main.verbs or (),
+    }
+    words = (("shortNames", main.short_names), ("categories", main.categories))
+    entry |= {key: given for key, given in words if given}
+    subresources = [
+        {"subresource": each.name.partition("/")[2], "responseKind": _kind(each), "verbs": each.verbs or ()}
+        for each in entries
+        if each.name.startswith(f"{main.name}/")
+    ]
+    return entry | ({"subresources": subresources} if subresources else {})
+
+
+def _kind(entry: Entry) -> dict[str, str]:
+    return {"group": entry.group, "version": entry.version, "kind": entry.kind}

@@ -1,0 +1,56 @@
+"""Where the audit log is written, and the policy of what is. Names options only: what they need is loaded with it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from podfit.core.clock import Clock
+from podfit.net.files import misread, read_given
+
+if TYPE_CHECKING:
+    from podfit.api.audit.v1.types import AuditPolicy
+    from podfit.apiserver.extensions.audit.log import AuditLog
+
+
+_WANTED = "it has to hold a Policy of audit.k8s.io/v1 with its rules"
+
+
+class BadPolicy(ValueError):
+    pass
+
+
+class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Without a policy everything is recorded at level Metadata when it is complete."""
+
+    log: Path | None = None
+    policy: Path | None = None
+
+    def read(self) -> "AuditPolicy":
+        """Raises BadPolicy that says what is wrong with the file."""
+        import msgspec
+        import yaml
+
+        from podfit.api.audit.v1.types import AuditPolicy
+        from podfit.api.meta import codec
+        from podfit.apiserver.extensions.audit.policy import EVERYTHING, problems
+
+        if self.policy is None:
+            return EVERYTHING
+        try:
+            document = yaml.safe_load(read_given(self.policy))
+            policy = codec.convert(document, AuditPolicy)
+        except (OSError, yaml.YAMLError, msgspec.ValidationError, ValueError) as error:
+            raise BadPolicy(f"{self.policy} {misread(error)}; {_WANTED}") from None
+        wrong = problems(policy)
+        if (policy.kind, policy.api_version) != ("Policy", "audit.k8s.io/v1"):
+            wrong.insert(0, f"{policy.api_version} {policy.kind} is not audit.k8s.io/v1 Policy")
+        if wrong:
+            raise BadPolicy(f"{self.policy}: {'; '.join(wrong)}; {_WANTED}")
+        return policy
+
+    def open(self, clock: Clock) -> "AuditLog | None":
+        """None when nothing is to be recorded. Raises BadPolicy, OSError."""
+        from podfit.apiserver.extensions.audit.log import AuditLog
+
+        return AuditLog(self.log, self.read(), clock) if self.log is not None else None

@@ -1,0 +1,91 @@
+"""How much of a request goes into the audit log: the first rule of the policy that fits it says so."""
+
+import msgspec
+
+from podfit.api.audit.v1.types import AuditPolicy, AuditRule, GroupResources
+
+NONE, METADATA, REQUEST, REQUEST_RESPONSE = "None", "Metadata", "Request", "RequestResponse"
+LEVELS = (NONE, METADATA, REQUEST, REQUEST_RESPONSE)
+RECEIVED, STARTED, COMPLETE, PANIC = "RequestReceived", "ResponseStarted", "ResponseComplete", "Panic"
+STAGES = (RECEIVED, STARTED, COMPLETE, PANIC)
+EVERYTHING = AuditPolicy(omit_stages=(RECEIVED,), rules=(AuditRule(level=METADATA),))
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """What the rules look at; `path` is set for what is not a resource."""
+
+    user: str
+    groups: tuple[str, ...]
+    verb: str
+    group: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    path: str = ""
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    level: str
+    omitted: frozenset[str]
+
+    def at(self, stage: str) -> bool:
+        return self.level != NONE and stage not in self.omitted
+
+
+def recorded(policy: AuditPolicy, asked: Asked) -> Recorded:
+    """Nothing, when no rule fits."""
+    for rule in policy.rules:
+        if _fits(rule, asked):
+            return Recorded(rule.level, frozenset((*policy.omit_stages, *rule.omit_stages)))
+    return Recorded(NONE, frozenset())
+
+
+def problems(policy: AuditPolicy) -> list[str]:
+    """What is wrong with a policy, for whoever wrote it."""
+    found = [] if policy.rules else ["rules: Required value: a policy without rules records nothing"]
+    for index, rule in enumerate(policy.rules):
+        if rule.level not in LEVELS:
+            found.append(f"rules[{index}].level: {rule.level!r} is none of {', '.join(LEVELS)}")
+        if rule.non_resource_urls and (rule.resources or rule.namespaces):
+            found.append(f"rules[{index}]: a rule is about resources or about nonResourceURLs, not both")
+    stages = [*policy.omit_stages, *(stage for rule in policy.rules for stage in rule.omit_stages)]
+    return found + [f"omitStages: {each!r} is none of {', '.join(STAGES)}" for each in stages if each not in STAGES]
+
+
+def _fits(rule: AuditRule, asked: Asked) -> bool:
+    if rule.users and asked.user not in rule.users:
+        return False
+    if rule.user_groups and not set(rule.user_groups) & set(asked.groups):
+        return False
+    if rule.verbs and asked.verb not in rule.verbs and "*" not in rule.verbs:
+        return False
+    if asked.path:
+        if rule.resources or rule.namespaces:
+            return False
+        return not rule.non_resource_urls or any(_path_fits(each, asked.path) for each in rule.non_resource_urls)
+    if rule.non_resource_urls or (rule.namespaces and asked.namespace not in rule.namespaces):
+        return False
+    return not rule.resources or any(_resource_fits(each, asked) for each in rule.resources)
+
+
+def _path_fits(pattern: str, path: str) -> bool:
+    return path.startswith(pattern[:-1]) if pattern.endswith("*") else pattern == path
+
+
+def _resource_fits(given: GroupResources, asked: Asked) -> bool:
+    if given.group != asked.group:
+        return False
+    if not given.resources:
+        return True
+    if given.resource_names and asked.name not in given.resource_names:
+        return False
+    return any(_named(each, asked.resource, asked.subresource) for each in given.resources)
+
+
+def _named(pattern: str, resource: str, subresource: str) -> bool:
+    """`*` is everything, `pods` pods without their subresources, `pods/*` and `*/status` what they say."""
+    if pattern == "*":
+        return True
+    wanted, _, sub = pattern.partition("/")
+    return wanted in ("*", resource) and (sub == subresource or (sub == "*" and bool(subresource)))

@@ -1,0 +1,117 @@
+"""Where a service is answered: addresses that whoever runs beside the cluster's network can open a connection to.
+
+A service's own address is for proxies on nodes, and there may be none. So, as upstream with aggregator routing, a port
+of a service leads to the ready addresses behind it. Who maintains them is not this module's business: slices count
+first, then Endpoints, and where neither names an address, the ready pods that the service selects.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.services.types import Endpoints, Service, ServicePort
+from podfit.api.discovery.v1.types import EndpointSlice
+from podfit.core.selectors import from_map
+
+Address: TypeAlias = tuple[str, int]
+FAMILIES = ("IPv4", "IPv6")
+
+
+class Reached(msgspec.Struct, frozen=True):
+    """At least one; host names where the service is an external name."""
+
+    addresses: tuple[Address, ...]
+
+
+class Unreached(msgspec.Struct, frozen=True):
+    """`reason` and `message` are for the condition Available of an APIService, `error` for who wanted to connect."""
+
+    reason: str
+    message: str
+    error: str
+
+
+class Behind(msgspec.Struct, frozen=True):
+    """What is known of the addresses behind one service; `pods` are those of its namespace."""
+
+    slices: Sequence[EndpointSlice] = ()
+    endpoints: Endpoints | None = None
+    pods: Sequence[Pod] = ()
+
+
+def absent(namespace: str, name: str) -> Unreached:
+    message = f'service/{name} in "{namespace}" is not present'
+    return Unreached("ServiceNotFound", message, f'service "{name}" not found')
+
+
+def backends(service: Service, number: int, behind: Behind) -> Reached | Unreached:
+    """Who answers at a port of the service."""
+    if service.spec.type == "ExternalName":
+        return Reached(((service.spec.external_name, number),))
+    port = next((each for each in service.spec.ports if each.port == number), None)
+    where = f'service/{service.metadata.name} in "{service.metadata.namespace}"'
+    if port is None:
+        error = f'no service port {number} found for service "{service.metadata.name}"'
+        return Unreached("ServicePortError", f"{where} is not listening on port {number}", error)
+    for found in (_of_slices, _of_endpoints, _of_pods):
+        if addresses := tuple(dict.fromkeys(found(service, port, behind))):
+            return Reached(addresses)
+    return _nobody(service, port, where, behind)
+
+
+def _nobody(service: Service, port: ServicePort, where: str, behind: Behind) -> Unreached:
+    error = f'no endpoints available for service "{service.metadata.name}"'
+    if not behind.slices and behind.endpoints is None:
+        return Unreached("EndpointsNotFound", f"cannot find endpointslices for {where}", error)
+    text = f'endpointslices for {where} have no addresses with port name "{port.name}"'
+    return Unreached("MissingEndpoints", text, error)
+
+
+def _of_slices(service: Service, port: ServicePort, behind: Behind) -> Iterable[Address]:
+    for each in behind.slices:
+        numbers = [one.port for one in each.ports if (one.name or "") == port.name and one.port is not None]
+        if each.address_type not in FAMILIES or not numbers:
+            continue
+        for endpoint in each.endpoints:
+            if endpoint.addresses and endpoint.conditions.ready is not False:
+                yield endpoint.addresses[0], numbers[0]
+
+
+def _of_endpoints(service: Service, port: ServicePort, behind: Behind) -> Iterable[Address]:
+    for subset in behind.endpoints.subsets if behind.endpoints is not None else ():
+        numbers = [one.port for one in subset.ports if one.name == port.name]
+        for address in subset.addresses if numbers else ():
+            yield address.ip, numbers[0]
+
+
+def _of_pods(service: Service, port: ServicePort, behind: Behind) -> Iterable[Address]:
+    if not service.spec.selector:
+        return
+    selected = from_map(service.spec.selector)
+    for pod in behind.pods:
+        if selected.matches(pod.metadata.labels) and _takes(pod, service) and (number := _number(pod, port)):
+            yield pod.status.pod_ip, number
+
+
+def _takes(pod: Pod, service: Service) -> bool:
+    """Whether connections may be sent to the pod."""
+    status = pod.status
+    if not status.pod_ip or pod.metadata.deletion_timestamp or status.phase in ("Succeeded", "Failed"):
+        return False
+    ready = any(each.type == "Ready" and each.status == "True" for each in status.conditions)
+    return ready or service.spec.publish_not_ready_addresses
+
+
+def _number(pod: Pod, port: ServicePort) -> int:
+    """The port of this pod; 0 where no container has one of that name."""
+    wanted = port.target_port
+    if isinstance(wanted, int):
+        return wanted or port.port
+    sidecars = [each for each in pod.spec.init_containers if each.restart_policy == "Always"]
+    for container in (*pod.spec.containers, *sidecars):
+        for each in container.ports:
+            if each.name == wanted and (each.protocol or "TCP") == (port.protocol or "TCP"):
+                return each.container_port
+    return 0

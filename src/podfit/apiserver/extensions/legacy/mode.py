@@ -1,0 +1,90 @@
+"""The legacy mode: what clients written for Kubernetes 1.27 to 1.32 are shown and may send (spec resize-history 3).
+
+Off unless asked for. `status.resize` is put into answers on their way out, whatever verb made them, so nothing else in
+the server knows of it and nothing of it is stored; a server without the mode does not look at its answers at all.
+"""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta import codec
+from podfit.apiserver.authz.nodes import node_name
+from podfit.apiserver.request.legacy_options import STATUS, Legacy
+from podfit.apiserver.request.legacy_rules import legacy_conditions, legacy_resize
+from podfit.apiserver.request.target import Target
+from podfit.net.wire import Identity, Pieces, Request, Response
+
+_OBJECT_DOORS = ("", "resize", "status", "ephemeralcontainers")
+
+
+def shown(legacy: Legacy, target: Target | None, request: Request, identity: Identity, answer: Response) -> Response:
+    """The answer as this client should see it.
+
+    Everyone sees conditions for what an old node wrote (H-09). Nodes do not get the derived field: they write the
+    status, and would write it back.
+    """
+    if STATUS not in legacy or not _is_pod(target) or answer.status >= 300:
+        return answer
+    view = _View(derive=legacy.includes(request) and not node_name(identity))
+    body = answer.body.joined() if isinstance(answer.body, Pieces) else answer.body
+    if isinstance(body, bytes):
+        return Response(answer.status, answer.headers, view.of(body))
+    return Response(answer.status, answer.headers, _Lines(body, view))
+
+
+def _is_pod(target: Target | None) -> bool:
+    of_pods = target is not None and target.info is not None and target.info.type is Pod
+    return of_pods and target is not None and target.subresource in _OBJECT_DOORS
+
+
+class _View(msgspec.Struct, frozen=True):
+    derive: bool
+
+    def of(self, body: bytes) -> bytes:
+        return msgspec.json.encode(self._document(msgspec.json.decode(body)))
+
+    def _document(self, found: dict[str, Any]) -> dict[str, Any]:
+        """A pod, a list or table of pods, or one event of a watch."""
+        if found.get("kind") == "Pod":
+            return self._pod(found)
+        if found.get("kind") == "PodList":
+            return {**found, "items": [self._pod(each) for each in found["items"]]}
+        if found.get("kind") == "Table":
+            return {**found, "rows": [self._row(each) for each in found.get("rows") or ()]}
+        if found.get("type") in ("ADDED", "MODIFIED", "DELETED"):
+            return {**found, "object": self._document(found["object"])}
+        return found
+
+    def _row(self, row: dict[str, Any]) -> dict[str, Any]:
+        obj = row.get("object")
+        return {**row, "object": self._pod(obj)} if obj and obj.get("kind") == "Pod" else row
+
+    def _pod(self, document: dict[str, Any]) -> dict[str, Any]:
+        pod = codec.convert(document, Pod)
+        status = dict(document.get("status", {}))
+        if added := legacy_conditions(pod):
+            status["conditions"] = [*codec.to_dict(added), *status.get("conditions", ())]
+        if self.derive and (resize := legacy_resize(pod)):
+            status["resize"] = resize
+        return {**document, "status": status}
+
+
+class _Lines:
+    """A watch whose lines are shown in the view; closing it closes the watch."""
+
+    def __init__(self, lines: AsyncIterator[bytes], view: _View) -> None:
+        self._lines = lines
+        self._view = view
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        chunk = await anext(self._lines)
+        return b"".join(self._view.of(line) + b"\n" for line in chunk.splitlines() if line)
+
+    async def aclose(self) -> None:
+        await self._lines.aclose()  # type: ignore[attr-defined]  # every body that is streamed has it

@@ -1,0 +1,195 @@
+"""Webhooks: the cluster's own say in a write, first of those that change it, then of those that refuse it.
+
+Mutating webhooks run one after another, by the name of their configuration and in its order; each sees what the one
+before it made. Validating ones run at once, on the final object. What a webhook changed is looked at again, once, by
+the built-in plugins and by those webhooks before it that ask for it (`reinvocationPolicy: IfNeeded`).
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Iterator
+from functools import partial
+from http import HTTPStatus
+from typing import Any, ClassVar
+
+import msgspec
+from msgspec.structs import replace
+
+from podfit.api.admission.v1.types import AdmissionResponse
+from podfit.api.admissionregistration.v1.types import (
+    MutatingWebhook,
+    MutatingWebhookConfiguration,
+    ValidatingWebhook,
+    ValidatingWebhookConfiguration,
+)
+from podfit.api.core.v1.namespaces.types import Namespace
+from podfit.api.defaults import apply_defaults
+from podfit.api.meta import codec
+from podfit.apiserver.admission.chain import Passive
+from podfit.apiserver.context import Attributes, Context
+from podfit.apiserver.extensions.webhooks.client import WebhookClient
+from podfit.apiserver.extensions.webhooks.conditions import matched
+from podfit.apiserver.extensions.webhooks.review import (
+    JSON_PATCH,
+    CallFailed,
+    answer_of,
+    denial,
+    failure,
+    internal_error,
+    namespace_of,
+    review_of,
+    values_of,
+)
+from podfit.apiserver.extensions.webhooks.rules import Write, has_rule, is_exempt, is_selected
+from podfit.apiserver.registry.patch import jsonpatch
+from podfit.apiserver.request.bodies import typed_object
+from podfit.apiserver.request.documents import check_depth
+from podfit.core.errors import ApiError, forbidden, not_found
+
+log = logging.getLogger(__name__)
+
+
+class Webhooks(Passive):
+    """What both sorts share: whom to ask, and how to take an answer. `sort` is what metrics call it."""
+
+    sort: ClassVar[str]
+    may_patch: ClassVar[bool]
+
+    def __init__(self, context: Context, client: WebhookClient) -> None:
+        super().__init__(context)
+        self._client = client
+
+    async def _concerns(self, webhook: ValidatingWebhook, attributes: Attributes, obj: Any) -> bool:
+        """Rules first: a namespace is looked up only for a webhook that they lead to. Raises 403 for conditions that
+        come to no verdict.
+        """
+        write = _write(attributes, obj)
+        if not has_rule(webhook, write) or not is_selected(webhook, await self._with_namespace(write, obj)):
+            return False
+        if not webhook.match_conditions:
+            return True
+        found = await self.context.judging.judged(partial(matched, webhook, values_of(webhook, attributes, obj)))
+        if found.error:
+            raise forbidden(attributes.info.resource, attributes.name, found.error, group=attributes.info.group)
+        return found.called
+
+    async def _with_namespace(self, write: Write, obj: Any) -> Write:
+        if write.of_namespace:
+            return replace(write, namespace_labels=obj.metadata.labels)
+        if not write.namespace:
+            return write
+        namespace = await self.context.find(Namespace, write.namespace)
+        if namespace is None:
+            raise not_found("namespaces", write.namespace)
+        return replace(write, namespace_labels=namespace.metadata.labels)
+
+    async def _ask(self, webhook: ValidatingWebhook, attributes: Attributes, obj: Any) -> AdmissionResponse | None:
+        """The answer; None where there is none and the webhook may be done without. Raises what refuses the write."""
+        began, clock = self.context.clock.monotonic(), self.context.clock
+        code, rejected = HTTPStatus.OK.value, False
+        try:
+            return await self._answered(webhook, attributes, obj)
+        except CallFailed as error:
+            code, rejected = HTTPStatus.INTERNAL_SERVER_ERROR.value, webhook.failure_policy != "Ignore"
+            if rejected:
+                raise failure(webhook, error) from None
+            log.warning("webhook is passed over webhook=%s reason=%s", webhook.name, error)
+            return None
+        except ApiError as error:
+            code, rejected = error.code, True
+            raise
+        finally:
+            self._client.metrics.called(
+                webhook.name,
+                self.sort,
+                attributes.operation,
+                code=code,
+                rejected=rejected,
+                seconds=clock.monotonic() - began,
+            )
+
+    async def _answered(self, webhook: ValidatingWebhook, attributes: Attributes, obj: Any) -> AdmissionResponse:
+        """Raises CallFailed without an answer that counts, ApiError with one that refuses."""
+        review = review_of(webhook, attributes, obj)
+        response = answer_of(await self._client.ask(webhook, review), review, may_patch=self.may_patch)
+        if response.patch and response.patch_type not in (None, JSON_PATCH):
+            raise CallFailed(f'unsupported patch type "{response.patch_type}"')
+        attributes.rounds.warnings += response.warnings
+        if not response.allowed:
+            raise denial(webhook, response)
+        return response
+
+
+def _write(attributes: Attributes, obj: Any) -> Write:
+    info = attributes.info
+    sides = (attributes.old, None if attributes.operation == "DELETE" else obj)
+    return Write(
+        operation=attributes.operation,
+        group=info.group,
+        version=info.version,
+        resource=info.resource,
+        subresource=attributes.subresource,
+        namespace=namespace_of(attributes),
+        labels=tuple(each.metadata.labels for each in sides if each is not None),
+    )
+
+
+def _registered(configurations: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    """Configurations by name, their webhooks as listed."""
+    for each in sorted(configurations, key=lambda each: str(each.metadata.name)):
+        for index, webhook in enumerate(each.webhooks):
+            yield f"{each.metadata.name}/{index}/{webhook.name}", webhook
+
+
+class MutatingWebhooks(Webhooks):
+    sort, may_patch = "admit", True
+
+    async def mutate(self, attributes: Attributes, obj: Any) -> Any:
+        if is_exempt(attributes.info.group, attributes.info.resource):
+            return obj
+        configurations = await self.context.settings(MutatingWebhookConfiguration)
+        if not configurations:
+            return obj
+        attributes.rounds.begin(obj)
+        # Each is chosen in its turn: the one before it may have changed the labels that it selects by.
+        for key, webhook in _registered(configurations):
+            if not attributes.rounds.passes_over(key) and await self._concerns(webhook, attributes, obj):
+                obj = await self._mutated(key, webhook, attributes, obj)
+        attributes.rounds.end(obj)
+        return obj
+
+    async def _mutated(self, key: str, webhook: MutatingWebhook, attributes: Attributes, obj: Any) -> Any:
+        response = await self._ask(webhook, attributes, obj)
+        if response is None:
+            return obj
+        new = self._patched(webhook, attributes, obj, response.patch) if response.patch else obj
+        again = webhook.reinvocation_policy == "IfNeeded"
+        attributes.rounds.asked(key, changed=new != obj, again=again)
+        return new
+
+    def _patched(self, webhook: MutatingWebhook, attributes: Attributes, obj: Any, patch: bytes) -> Any:
+        """The object with the webhook's JSON patch and its defaults. Raises 500 for a patch that does not fit."""
+        if attributes.operation == "DELETE":
+            text = "attempted to modify the object, which is not supported for this operation"
+            raise internal_error(f'admission webhook "{webhook.name}" {text}')
+        try:
+            document = jsonpatch.apply(codec.to_dict(obj), msgspec.json.decode(patch))
+            check_depth(document)
+            new = typed_object(document, type(obj), version=attributes.info.version)
+        except (ApiError, msgspec.DecodeError, RecursionError) as error:
+            raise internal_error(error.message if isinstance(error, ApiError) else str(error)) from None
+        return apply_defaults(new, self.context.gates)
+
+
+class ValidatingWebhooks(Webhooks):
+    sort, may_patch = "validating", False
+
+    async def validate(self, attributes: Attributes, obj: Any) -> None:
+        if is_exempt(attributes.info.group, attributes.info.resource):
+            return
+        registered = _registered(await self.context.settings(ValidatingWebhookConfiguration))
+        concerned = [webhook for _, webhook in registered if await self._concerns(webhook, attributes, obj)]
+        asked = (self._ask(webhook, attributes, obj) for webhook in concerned)
+        for outcome in await asyncio.gather(*asked, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome

@@ -1,0 +1,106 @@
+"""Responses: whole objects by slicing, Status objects, warnings."""
+
+from collections.abc import Awaitable, Sequence
+from typing import Any
+
+import msgspec
+
+from podfit.api.meta import codec
+from podfit.api.registry import ResourceInfo
+from podfit.apiserver.context import Context
+from podfit.apiserver.handlers.tables import object_table
+from podfit.apiserver.registry import stored
+from podfit.apiserver.request.forms import WHOLE, Form, Shape, partial
+from podfit.apiserver.request.target import Target
+from podfit.core.errors import ApiError
+from podfit.core.times import format_time
+from podfit.net.wire import Request, Response
+from podfit.store.protocol import Record
+
+JSON = {"content-type": "application/json"}
+LONGEST_WARNING, LONGEST_WARNINGS = 256, 4096  # characters, of one and of all: clients bound their headers
+
+
+def _headers(warnings: Sequence[str]) -> dict[str, str]:
+    """Each warning once. When they are too long together, each is cut, and those that do not fit then are left out."""
+    if not warnings:
+        return JSON
+    told = list(dict.fromkeys(warnings))
+    if sum(map(len, told)) <= LONGEST_WARNINGS:
+        return JSON | {"warning": ", ".join(map(warning, told))}
+    kept, room = [], LONGEST_WARNINGS
+    for text in told:
+        entry = warning(text[:LONGEST_WARNING])
+        room -= len(entry)
+        if room < 0:
+            break
+        kept.append(entry)
+    return JSON | {"warning": ", ".join(kept)}
+
+
+async def told(texts: Sequence[str], answer: Awaitable[Response]) -> Response:
+    """The answer or the refusal with these warnings before its own."""
+    if not texts:
+        return await answer
+    try:
+        found = await answer
+    except ApiError as error:
+        error.warnings = (*texts, *error.warnings)
+        raise
+    said = ", ".join(filter(None, (*map(warning, texts), found.headers.get("warning", ""))))
+    return Response(found.status, {**found.headers, "warning": said}, found.body)
+
+
+def warning(text: str) -> str:
+    """One warning as headers have it. It quotes what the client wrote, so it is cleaned."""
+    return f'299 - "{_quoted(text)}"'
+
+
+def _quoted(text: str) -> str:
+    printable = "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
+    return printable.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def record_response(info: ResourceInfo, record: Record, *, status: int = 200, warnings: Sequence[str] = ()) -> Response:
+    return Response(status, _headers(warnings), stored.whole(info, record))
+
+
+def object_response(obj: Any, *, status: int = 200, warnings: Sequence[str] = ()) -> Response:
+    """An object that is not in the store in this form: a dry run, a derived answer."""
+    return Response(status, _headers(warnings), codec.encode(obj) + b"\n")
+
+
+def formed(context: Context, target: Target, request: Request, form: Form, answer: Response) -> Response:
+    """The answer to a write in the form that the client wants; a Status stays as it is."""
+    info = target.info
+    if form == WHOLE or info is None or not isinstance(answer.body, bytes):
+        return answer
+    document = msgspec.json.decode(answer.body)
+    if document.get("kind") != info.kind:
+        return answer
+    obj = codec.convert(document, info.type)
+    now = format_time(context.clock.now())
+    whole = form.shape is Shape.PARTIAL
+    shown = partial(obj.metadata, form) if whole else object_table(info, obj, now, request, form)  # type: ignore[attr-defined]
+    return Response(answer.status, answer.headers, codec.encode(shown))
+
+
+def error_response(error: ApiError) -> Response:
+    headers = dict(_headers(error.warnings))
+    if "retryAfterSeconds" in error.details:
+        headers["retry-after"] = str(error.details["retryAfterSeconds"])
+    return Response(error.code, headers, codec.encode(error.status()) + b"\n")
+
+
+def success(details: dict[str, Any], *, code: int | None = None) -> Response:
+    """A Status that says it is done."""
+    body: dict[str, Any] = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": details,
+    }
+    if code is not None:
+        body = {name: value for name, value in body.items() if name != "details"} | {"code": code}
+    return Response(code or 200, JSON, codec.encode(body) + b"\n")

@@ -1,0 +1,154 @@
+"""PATCH with `application/apply-patch+yaml`: server-side apply, which creates what is not there (spec R-003)."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+from podfit.api.certificates.v1.types import CertificateSigningRequest
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.defaults import apply_defaults
+from podfit.api.meta import codec
+from podfit.api.registry import ResourceInfo
+from podfit.apiserver.admission.chain import Chain
+from podfit.apiserver.context import Context
+from podfit.apiserver.handlers.change import Wanted, change, check_place
+from podfit.apiserver.handlers.create import create_object
+from podfit.apiserver.handlers.retry import ATTEMPTS, until_unchanged
+from podfit.apiserver.handlers.turns import give_turn, is_large
+from podfit.apiserver.registry import stored
+from podfit.apiserver.registry.apply.apply import Application, Applied
+from podfit.apiserver.registry.apply.managed import manager_of
+from podfit.apiserver.registry.apply.sets import Tree
+from podfit.apiserver.request.bodies import STRICT, Strictness, most_values, todays, typed_object
+from podfit.apiserver.request.documents import check_size, parse_json
+from podfit.apiserver.request.target import Target
+from podfit.apiserver.request.write_options import check_write_options
+from podfit.core.errors import ApiError, bad_request, conflict, not_found
+from podfit.core.times import format_time
+from podfit.net.wire import Identity, Request, Response
+from podfit.store.protocol import Record
+
+_FALSE = ("false", "0")
+
+
+async def apply(
+    context: Context,
+    chain: Chain,
+    target: Target,
+    request: Request,
+    identity: Identity,
+    may_create: Callable[[], Awaitable[None]],
+) -> Response:
+    """The object as the manager wants it. `may_create` raises 403 when the client may only change what is there."""
+    info = target.info
+    assert info is not None
+    application = application_of(context, info, target, request)
+
+    def make(record: Record) -> Wanted:
+        old = stored.decoded(info, record)
+        live = codec.to_dict(old)
+        live["metadata"].pop("managedFields", None)
+        made = application.to(info, live, old.metadata.managed_fields)
+        return Wanted(_typed(context, info, made), application.warnings, entries=made.entries)
+
+    where = stored.key(info, target.namespace, target.name)
+    for attempt in range(ATTEMPTS):
+        if await context.store.get(where) is not None:
+            return await until_unchanged(partial(change, context, chain, target, request, identity, make))
+        if target.subresource:
+            raise not_found(info.resource, target.name, group=info.group)
+        await may_create()
+        if is_large(request):
+            await give_turn()
+        made = application.to(info, None, ())
+        try:
+            if is_large(request):
+                await give_turn()
+            obj = _new(_typed(context, info, made), info, target)
+            said = [*application.warnings]
+            return await create_object(context, chain, target, request, identity, obj, said, entries=made.entries)
+        except ApiError as error:
+            if error.reason != "AlreadyExists" or attempt == ATTEMPTS - 1:
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def application_of(context: Context, info: ResourceInfo, target: Target, request: Request) -> Application:
+    """What the request applies. Raises 422 without a manager's name, 400 for what is no object."""
+    check_write_options(request, applies=True)
+    document, problems = _document(request.body)
+    if len(request.body) > 2 * (most := most_values(info.type)):
+        check_size(document, most)
+    strict = Strictness.of(request)
+    refused = f"error strict decoding YAML: {', '.join(problems)}" if problems and strict.level == STRICT else ""
+    warnings = [] if refused else strict.check(problems, bad_request)
+    document = {} if document is None else document
+    if not isinstance(document, dict):
+        what = {list: "array", str: "string", bool: "bool"}.get(type(document), "number")
+        why = f"cannot unmarshal {what} into Go value of type map[string]interface {{}}"
+        raise bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: json: {why}")
+    force = request.query.get("force", ())
+    return Application(
+        document=todays(document, info.type, context.legacy),
+        manager=manager_of(request),
+        subresource=target.subresource,
+        reset=_reset(info, target.subresource),
+        force=bool(force) and force[0].lower() not in _FALSE,
+        now=format_time(context.clock.now()),
+        warnings=tuple(warnings),
+        refused=refused,
+    )
+
+
+def _document(body: bytes) -> tuple[Any, list[str]]:
+    """The document, and what is said of keys that occur twice. JSON is read as such where none does: it is what kubectl
+    sends, and the quicker way."""
+    if body.lstrip()[:1] == b"{":
+        try:
+            document, problems = parse_json(body)
+            if not problems:
+                return document, []
+        except ApiError as error:
+            if error.code == 413:
+                raise
+            # braces may begin YAML just as well
+    from podfit.apiserver.request.yaml_documents import parse_yaml_strictly
+
+    try:
+        value, problems = parse_yaml_strictly(body)
+    except ApiError as error:
+        if error.code != 400:
+            raise
+        raise bad_request(f"error decoding YAML: {error.message}") from error
+    return value, [f"error converting YAML to JSON: {problem}" for problem in problems]
+
+
+_CERTIFICATE_RESET: dict[str, Tree] = {
+    "": {"f:status": {}},
+    "status": {"f:status": {"f:conditions": {}}},
+    "approval": {"f:status": {"f:certificate": {}}},
+}
+
+
+def _reset(info: ResourceInfo, subresource: str) -> Tree:
+    """The fields that this door does not write, so that nobody comes to own them through it."""
+    if info.type is CertificateSigningRequest:
+        return {"f:spec": {}} | _CERTIFICATE_RESET[subresource]
+    if subresource == "status":
+        owners: Tree = {"f:metadata": {"f:deletionTimestamp": {}, "f:ownerReferences": {}}} if info.type is Pod else {}
+        return {"f:spec": {}} | owners
+    return {"f:status": {}} if info.has_status else {}
+
+
+def _typed(context: Context, info: ResourceInfo, made: Applied) -> Any:
+    return apply_defaults(typed_object(made.document, info.type, version=info.version), context.gates)
+
+
+def _new(obj: Any, info: ResourceInfo, target: Target) -> Any:
+    """The object, which has to be the one of the URL; who names a uid means one that was there before."""
+    meta = obj.metadata
+    if meta.uid:
+        text = f"uid mismatch: the provided object specified uid {meta.uid}, and no existing object was found"
+        raise conflict(info.resource, target.name, text, group=info.group)
+    check_place(target, meta)
+    return obj

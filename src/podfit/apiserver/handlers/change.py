@@ -1,0 +1,347 @@
+"""PUT and PATCH: a new version of an object, through its main door or a subresource's (spec 1.2).
+
+    decode or patch ─▶ defaults ─▶ admission changes it ─▶ the door keeps what may change ─▶ validation (422)
+        ─▶ admission refuses (403) ─▶ store, unless nothing was asked for
+
+Without a resource version it is done again when someone else was quicker; with one, that is the client's 409.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+import msgspec.structs
+from msgspec.structs import replace
+
+from podfit.api.defaults import apply_defaults
+from podfit.api.meta.schema import unknown_fields
+from podfit.api.meta.v1.types import ObjectMeta
+from podfit.api.meta.validation.metadata import validate_any_update
+from podfit.api.registry import ResourceInfo
+from podfit.api.structural.custom import is_custom
+from podfit.apiserver.admission.chain import Chain
+from podfit.apiserver.authz.authorize import Authorizer
+from podfit.apiserver.context import Attributes, Context
+from podfit.apiserver.handlers.answers import object_response, record_response
+from podfit.apiserver.handlers.create import create_object
+from podfit.apiserver.handlers.legacy_writes import door_of, without_echo
+from podfit.apiserver.handlers.options import dry_run
+from podfit.apiserver.handlers.retry import until_unchanged
+from podfit.apiserver.handlers.turns import give_turn, is_large
+from podfit.apiserver.handlers.warned import Warned
+from podfit.apiserver.owners import ADMITTED, SENT, with_owners_once
+from podfit.apiserver.registry import stored
+from podfit.apiserver.registry.allocations import allocated
+from podfit.apiserver.registry.apply.managed import NO_MANAGERS, Entries, given, manager_of, tracked, without_times
+from podfit.apiserver.registry.patch import jsonpatch, mergepatch, strategic
+from podfit.apiserver.registry.patch.decoding import decoded
+from podfit.apiserver.registry.patch.touched import document_of, retyped
+from podfit.apiserver.registry.removal import released
+from podfit.apiserver.registry.stored import Stored
+from podfit.apiserver.registry.strategies import door
+from podfit.apiserver.request import bodies
+from podfit.apiserver.request.bodies import IGNORE, Strictness, forgetting, read_object, todays, typed_object
+from podfit.apiserver.request.decoder_words import misfit
+from podfit.apiserver.request.documents import check_depth, check_size
+from podfit.apiserver.request.legacy_options import DRAFT_POLICIES
+from podfit.apiserver.request.patch_words import shown_map, unfit
+from podfit.apiserver.request.target import Target
+from podfit.apiserver.request.write_options import check_write_options
+from podfit.core.errors import ApiError, bad_request, conflict
+from podfit.core.fields import invalid, refusal
+from podfit.core.times import format_time
+from podfit.decide.workload.templates import warnings_of
+from podfit.net.wire import Identity, Request, Response
+from podfit.store.protocol import Companion, Record
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+PATCHES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What a client makes of an object. `entries` are the managers of its fields where the request settles them."""
+
+    obj: Any
+    warnings: Sequence[str] = ()
+    entries: Entries | None = None
+
+
+Make = Callable[[Record], Wanted]
+
+_SHOWN = 1000  # bytes of a patch that a refusal quotes
+
+
+async def update(
+    context: Context,
+    chain: Chain,
+    target: Target,
+    request: Request,
+    identity: Identity,
+    may_create: Callable[[], Awaitable[None]],
+) -> Response:
+    """Replace an object. Some kinds may be created so; `may_create` raises 403 for who may only change."""
+    info = _info(target)
+    wanted = Wanted(*read_object(request, info, context.gates, legacy=context.legacy))
+    check_place(target, wanted.obj.metadata)
+    once, repeated = with_owners_once(wanted.obj, SENT)
+    wanted = Wanted(once, [*wanted.warnings, *repeated])
+    if info.created_by_update and not target.subresource:
+        meta, where = wanted.obj.metadata, stored.key(info, target.namespace, target.name)
+        if await context.store.get(where) is None:
+            check_uid(info, target, meta, ObjectMeta())
+            await may_create()
+            named = replace(wanted.obj, metadata=replace(meta, name=target.name))
+            return await create_object(context, chain, target, request, identity, named, [*wanted.warnings])
+    return await until_unchanged(partial(change, context, chain, target, request, identity, lambda _: wanted))
+
+
+async def patch(context: Context, chain: Chain, target: Target, request: Request, identity: Identity) -> Response:
+    """Apply a patch; 415 for a kind of patch that this server does not have."""
+    info = _info(target)
+    make = patcher(
+        context,
+        info,
+        request,
+        lambda record: msgspec.json.decode(stored.whole(info, record)),
+        typed=None if is_custom(info.type) else lambda record: stored.decoded(info, record),
+    )
+    return await until_unchanged(partial(change, context, chain, target, request, identity, make))
+
+
+def _info(target: Target) -> ResourceInfo:
+    assert target.info is not None
+    return target.info
+
+
+def patcher(
+    context: Context,
+    info: ResourceInfo,
+    request: Request,
+    shown: Callable[[Record], Any],
+    *,
+    typed: Callable[[Record], Any] | None = None,
+) -> Make:
+    """What the request's patch makes of the document that is `shown` of a record, as an object of the kind. `typed`
+    gives that object as it was, where it is the stored one."""
+    kind = bodies.media_type(request)
+    custom = is_custom(info.type)
+    accepted = [each for each in PATCHES if each != STRATEGIC_PATCH or not custom]
+    if kind not in accepted:
+        if kind not in PATCHES:
+            raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+        raise bodies.unsupported(*accepted)
+    check_write_options(request)
+    strictness = Strictness.of(request)
+    changes, problems = decoded(request.body, prefix="" if kind == STRATEGIC_PATCH else "error decoding patch: ")
+    if len(request.body) > 2 * (most := bodies.most_values(info.type)) and kind != JSON_PATCH:
+        check_size(changes, most)
+
+    if kind == JSON_PATCH and strictness.level != IGNORE:
+        problems = [f"json patch {problem}" for problem in (*problems, *jsonpatch.odd_members(changes))]
+
+    def refuse(text: str) -> ApiError:
+        sent = shown_map(changes) if kind == STRATEGIC_PATCH else request.body.decode(errors="replace")
+        return refusal("", "", [invalid("patch", sent[:_SHOWN], text)])
+
+    # What is stored has no unknown fields, so after a merge only those of the patch have to be looked for.
+    doubtful = kind == JSON_PATCH or bool(unknown_fields(changes, info.type, directives=kind == STRATEGIC_PATCH))
+
+    plain = not doubtful and _is_plain(changes) and DRAFT_POLICIES not in context.legacy
+
+    def merged(document: Any) -> Any:
+        if kind == MERGE_PATCH:
+            return mergepatch.apply(document, changes)
+        return strategic.apply(document, changes, info.type)
+
+    def make(record: Record) -> Wanted:
+        if plain and typed is not None:
+            before = document_of(stored.whole(info, record), changes)
+            try:
+                obj = retyped(forgetting(merged(before)), before, typed(record))
+                return Wanted(apply_defaults(obj, context.gates), strictness.check(problems, refuse))
+            except (msgspec.ValidationError, ValueError, KeyError, RecursionError):
+                pass  # what does not fit is named by its place in the whole document
+        document = shown(record)
+        patched = jsonpatch.apply(document, changes) if kind == JSON_PATCH else merged(document)
+        if kind == JSON_PATCH:  # it alone can put a copy of something inside of itself
+            check_depth(patched)
+            check_size(patched, bodies.most_values(info.type))
+        try:
+            obj = typed_object(todays(patched, info.type, context.legacy), info.type, version=info.version)
+        except ApiError as error:
+            if custom:
+                raise
+            why = str(error.__cause__ or error.message)
+            words = unfit(why, info.type) if kind == STRATEGIC_PATCH else misfit(why, info.type, patched)
+            raise refuse(words) from None
+        paths = unknown_fields(patched, info.type, first=kind == STRATEGIC_PATCH) if doubtful else []
+        unknown = (f'unknown field "{path}"' for path in paths)
+        return Wanted(apply_defaults(obj, context.gates), strictness.check([*problems, *unknown], refuse))
+
+    return make
+
+
+def _is_plain(changes: Any) -> bool:
+    """Whether a patch is about members of the object, and not about what it is or how they are put together."""
+    return isinstance(changes, dict) and not any(name in ("kind", "apiVersion") or name[:1] == "$" for name in changes)
+
+
+async def change(
+    context: Context, chain: Chain, target: Target, request: Request, identity: Identity, make: Make
+) -> Response:
+    info = _info(target)
+    record = await Stored[Any](context.store, info).record(target.namespace, target.name)
+    old, large = stored.decoded(info, record), is_large(request)
+    if large:
+        await give_turn()
+    made = make(record)
+    if large:
+        await give_turn()
+    wanted, warnings = made.obj, made.warnings
+    _check_identity(info, target, wanted, old, exact=request.method == "PUT")
+    dry = dry_run(request)
+    asked = without_echo(context.legacy, identity, wanted, old)
+    asked = replace(asked, metadata=_kept(wanted.metadata, old.metadata, _managers(made, target, old)))
+    subresource = door_of(context.legacy, target.subresource, asked, old)
+    if subresource != target.subresource:
+        await Authorizer(context).check(identity, msgspec.structs.replace(target, subresource=subresource), request)
+    attributes = Attributes(
+        operation="UPDATE",
+        info=info,
+        subresource=subresource,
+        namespace=target.namespace,
+        name=target.name,
+        identity=identity,
+        dry_run=dry,
+        old=old,
+        url_name=target.name,
+    )
+    through = door(info, subresource)
+    with Warned(attributes, warnings):
+        admitted, repeated = with_owners_once(await chain.mutate(attributes, asked), ADMITTED)
+        attributes.rounds.warnings += repeated
+        new = through.prepare(admitted, old, context.gates)
+        # Upstream asks about metadata in every update, and again among a kind's own rules: such causes repeat.
+        errors = validate_any_update(new.metadata, old.metadata, namespaced=info.namespaced)
+        if errors := errors + await context.judging.judged(partial(through.validate, new, old, context.gates)):
+            raise refusal(info.kind, target.name, errors, group=info.home.group)
+        if not subresource:
+            attributes.rounds.warnings += warnings_of(new, old)
+        if large:
+            await give_turn()
+    await chain.validate(attributes, new)
+    warnings = [*warnings, *attributes.rounds.warnings]
+    new = replace(new, metadata=replace(new.metadata, resource_version=old.metadata.resource_version))
+    if same(new, old) and not record.stale and not (through.writes_dropped and asked != old):
+        return record_response(info, record, warnings=warnings)
+    if made.entries is None:
+        new = tracked(
+            info, new, old, manager=manager_of(request), subresource=subresource, now=format_time(context.clock.now())
+        )
+    if large:
+        await give_turn()
+    objects = Stored[Any](context.store, info)
+    if released(new) and not dry:
+        async with allocated(context, None, old, dry=dry):
+            await objects.delete(target.namespace, target.name, expected=record.mod_revision)
+        return object_response(new, warnings=warnings)
+
+    async def store(along: Sequence[Companion]) -> Response:
+        async with allocated(context, new, old, dry=dry) as complete:
+            if dry:
+                return object_response(complete, warnings=warnings)
+            written = await objects.update(complete, expected=record.mod_revision, along=along)
+        return record_response(info, written, warnings=warnings)
+
+    return await chain.written(attributes, new, store)
+
+
+def _check_identity(info: ResourceInfo, target: Target, wanted: Any, old: Any, *, exact: bool) -> None:
+    """The object has to be the one of the URL, and the version that the client saw. `exact`: with the uid that was
+    sent; in a patch another uid is a change, which validation refuses."""
+    meta = wanted.metadata
+    check_place(target, meta)
+    if exact:
+        check_uid(info, target, meta, old.metadata)
+    version = asked_version(meta)
+    if not version and not info.unconditional:
+        errors = [invalid("metadata.resourceVersion", 0, "must be specified for an update")]
+        raise refusal(info.resource, target.name, errors, group=info.group)
+    if version and version != old.metadata.resource_version:
+        raise conflict(info.resource, target.name, group=info.group)
+
+
+def check_uid(info: ResourceInfo, target: Target, meta: Any, old: Any) -> None:
+    """Who replaces an object and says which one means no other of its name. Raises 409."""
+    if meta.uid and meta.uid != old.uid:
+        where = stored.key(info, target.namespace, target.name)
+        text = (
+            f"StorageError: invalid object, Code: 4, Key: {where}, ResourceVersion: 0, AdditionalErrorMsg: "
+            f"Precondition failed: UID in precondition: {meta.uid}, UID in object meta: {old.uid}"
+        )
+        raise conflict(info.resource, target.name, text, group=info.group)
+
+
+def asked_version(meta: Any) -> str:
+    """The resource version that a write depends on, empty when on none, as zero says, too."""
+    version: str = meta.resource_version
+    digits = version.isascii() and version.isdigit()
+    return (version.lstrip("0") if digits else version) if version else ""
+
+
+def check_place(target: Target, meta: Any) -> None:
+    """The object has to be in the namespace and have the name of the URL. Raises 400."""
+    if meta.namespace and target.namespace and meta.namespace != target.namespace:
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    if not meta.name:
+        where = f"{target.name} based on URL"
+        raise bad_request(f"the name of the object ({where}) was undeterminable: name must be provided")
+    if meta.name != target.name:
+        raise bad_request(f"the name of the object ({meta.name}) does not match the name on the URL ({target.name})")
+
+
+def same(new: Any, old: Any) -> bool:
+    """Whether a write would change nothing but when a manager last wrote."""
+    if new == old:
+        return True
+    mine, kept = new.metadata.managed_fields, old.metadata.managed_fields
+    if mine == kept or without_times(mine) != without_times(kept):
+        return False
+    return bool(replace(new, metadata=replace(new.metadata, managed_fields=kept)) == old)
+
+
+def _managers(made: Wanted, target: Target, old: Any) -> Entries:
+    """The managers that a client left, forgot or replaced; nothing invalid is taken, nor through a subresource."""
+    kept: Entries = old.metadata.managed_fields
+    if made.entries is not None or target.subresource:
+        return kept if made.entries is None else made.entries
+    wanted: Entries = made.obj.metadata.managed_fields
+    if wanted is kept:
+        return kept
+    return () if wanted == NO_MANAGERS else given(wanted) or kept
+
+
+def _kept(meta: Any, old: Any, managers: Entries) -> Any:
+    """What the server gave to the object stays: silently for times, generation and link; another uid, grace period or a
+    deletion that nobody asked for is named by validation."""
+    return replace(
+        meta,
+        resource_version=old.resource_version,
+        name=old.name,
+        namespace=old.namespace,
+        uid=meta.uid or old.uid,
+        generation=old.generation,
+        self_link=old.self_link,
+        managed_fields=managers,
+        creation_timestamp=old.creation_timestamp,
+        deletion_timestamp=old.deletion_timestamp or meta.deletion_timestamp,
+        deletion_grace_period_seconds=_first(meta.deletion_grace_period_seconds, old.deletion_grace_period_seconds),
+    )
+
+
+def _first(given: int | None, other: int | None) -> int | None:
+    return other if given is None else given

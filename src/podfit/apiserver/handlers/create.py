@@ -1,0 +1,168 @@
+"""POST: a new object."""
+
+import uuid
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from msgspec.structs import replace
+
+from podfit.api.certificates.v1.types import CertificateSigningRequest
+from podfit.api.core.v1.pods.disabled import without_disabled
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.pods.validation.deprecations import with_app_armor
+from podfit.apiserver.admission.chain import Chain
+from podfit.apiserver.context import Attributes, Context
+from podfit.apiserver.handlers.answers import object_response, record_response
+from podfit.apiserver.handlers.options import dry_run
+from podfit.apiserver.handlers.turns import give_turn, is_large
+from podfit.apiserver.handlers.unattended import unattended
+from podfit.apiserver.handlers.warned import Warned
+from podfit.apiserver.owners import ADMITTED, SENT, with_owners_once
+from podfit.apiserver.registry.allocations import allocated
+from podfit.apiserver.registry.apply.managed import Entries, manager_of, tracked
+from podfit.apiserver.registry.naming import random_suffix
+from podfit.apiserver.registry.stored import Stored
+from podfit.apiserver.registry.strategies import check_create, prepare_create
+from podfit.apiserver.request.bodies import read_object
+from podfit.apiserver.request.target import Target
+from podfit.core.errors import ApiError, bad_request
+from podfit.core.fields import refusal
+from podfit.core.times import format_time
+from podfit.decide.certificates import asked_by
+from podfit.decide.workload.templates import warnings_of
+from podfit.net.wire import Identity, Request, Response
+from podfit.store.protocol import Companion
+
+_LONGEST_BASE = 58
+ATTEMPTS = 8
+
+
+async def create(context: Context, chain: Chain, target: Target, request: Request, identity: Identity) -> Response:
+    assert target.info is not None
+    obj, warnings = read_object(request, target.info, context.gates, legacy=context.legacy)
+    if is_large(request):
+        await give_turn()
+    _placed(obj, target)
+    if (version := obj.metadata.resource_version).isdecimal() and version.strip("0"):
+        raise bad_request("resourceVersion should not be set on objects to be created")
+    obj, repeated = with_owners_once(obj, SENT)
+    return await create_object(context, chain, target, request, identity, obj, [*warnings, *repeated])
+
+
+async def create_object(
+    context: Context,
+    chain: Chain,
+    target: Target,
+    request: Request,
+    identity: Identity,
+    obj: Any,
+    warnings: list[str],
+    *,
+    entries: Entries | None = None,
+) -> Response:
+    """Store a new object; `entries` are the managers of its fields where they are known already."""
+    info = target.info
+    assert info is not None
+    obj = _placed(obj, target)
+    dry, large = dry_run(request), is_large(request)
+    for attempt in range(ATTEMPTS):
+        now = format_time(context.clock.now())
+        named = _completed(obj, now)
+        attributes = Attributes(
+            operation="CREATE",
+            info=info,
+            subresource="",
+            namespace=target.namespace,
+            name=named.metadata.name,
+            identity=identity,
+            dry_run=dry,
+            url_name=target.name,
+            generated=not obj.metadata.name,
+        )
+        if entries is None:
+            owned = tracked(info, named, None, manager=manager_of(request), subresource="", now=now)
+        else:
+            owned = replace(named, metadata=replace(named.metadata, managed_fields=entries))
+        if large:
+            await give_turn()
+        with Warned(attributes, warnings):
+            admitted = await chain.mutate(attributes, prepare_create(info, owned, context.gates))
+            admitted, repeated = with_owners_once(admitted, ADMITTED)
+            attributes.rounds.warnings += repeated
+            # Prepared again: what follows from the spec, such as the QoS class, follows from what admission made of it.
+            admitted = prepare_create(info, _placed(admitted, target), context.gates)
+            admitted = _asked(admitted, identity)
+            if large:
+                await give_turn()
+            if isinstance(admitted, Pod):
+                admitted, deprecated = with_app_armor(without_disabled(admitted))
+                attributes.rounds.warnings += deprecated
+            if errors := await context.judging.judged(partial(check_create, admitted, context.gates)):
+                raise refusal(info.kind, named.metadata.name, errors, group=info.home.group)
+            if large:
+                await give_turn()
+            attributes.rounds.warnings += warnings_of(admitted, None)
+            attributes.rounds.warnings += await unattended(context, info, admitted)
+            await chain.validate(attributes, admitted)
+        said = [*warnings, *attributes.rounds.warnings]
+        objects = Stored[Any](context.store, info)
+        try:
+            write = partial(_store, context, objects, attributes, admitted, said)
+            return await chain.written(attributes, admitted, write)
+        except ApiError as error:
+            if error.reason == "AlreadyExists" and not obj.metadata.name and attempt < ATTEMPTS - 1:
+                continue
+            raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+async def _store(
+    context: Context,
+    objects: Stored[Any],
+    attributes: Attributes,
+    obj: Any,
+    warnings: list[str],
+    along: Sequence[Companion],
+) -> Response:
+    async with allocated(context, obj, None, dry=attributes.dry_run) as complete:
+        if attributes.dry_run:
+            await objects.check_free(attributes.namespace, attributes.name)
+            return object_response(complete, status=201, warnings=warnings)
+        record = await objects.create(complete, along=along)
+    return record_response(attributes.info, record, status=201, warnings=warnings)
+
+
+def _asked(obj: Any, who: Identity) -> Any:
+    """A request for a certificate says who asks."""
+    if not isinstance(obj, CertificateSigningRequest):
+        return obj
+    return asked_by(obj, who.user, who.uid, who.groups, dict(who.extra))
+
+
+def _placed(obj: Any, target: Target) -> Any:
+    """The object in the namespace of the URL; what is of the whole cluster has none, whatever was sent."""
+    meta = obj.metadata
+    if meta.namespace == target.namespace:
+        return obj
+    if meta.namespace and target.namespace and meta.namespace != target.namespace:
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    return replace(obj, metadata=replace(meta, namespace=target.namespace))
+
+
+def _completed(obj: Any, now: str) -> Any:
+    """What the server gives to a new object; a client cannot choose it."""
+    meta = obj.metadata
+    if not meta.name and meta.generate_name:
+        meta = replace(meta, name=meta.generate_name[:_LONGEST_BASE] + random_suffix())
+    meta = replace(
+        meta,
+        uid=str(uuid.uuid4()),
+        creation_timestamp=now,
+        resource_version="",
+        deletion_timestamp=None,
+        deletion_grace_period_seconds=None,
+        generation=0,
+        self_link="",
+    )
+    return replace(obj, metadata=meta)

@@ -1,0 +1,150 @@
+"""DELETE of one object, or of all that a selector finds."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any
+
+from msgspec.structs import replace
+
+from podfit.api.core.v1.config.types import ServiceAccount
+from podfit.api.core.v1.limits.types import ResourceQuota
+from podfit.api.core.v1.namespaces.types import Namespace
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.v1.types import DeleteOptions
+from podfit.api.registry import ResourceInfo
+from podfit.apiserver.admission.chain import Chain
+from podfit.apiserver.context import Attributes, Context
+from podfit.apiserver.handlers.answers import object_response, record_response, success, told
+from podfit.apiserver.handlers.options import delete_options, is_dry
+from podfit.apiserver.handlers.read import matching
+from podfit.apiserver.handlers.retry import until_unchanged
+from podfit.apiserver.registry import stored
+from podfit.apiserver.registry.allocations import allocated
+from podfit.apiserver.registry.removal import check_preconditions, grace_of, held, left_behind, marked, propagating
+from podfit.apiserver.registry.stored import Stored
+from podfit.apiserver.request.target import Target
+from podfit.core.errors import ApiError
+from podfit.net.wire import Identity, Request, Response
+from podfit.store.protocol import Record
+
+WORKERS = 8  # deletions of a collection at once
+ANSWERED_WITH_OBJECT = (Pod, Namespace, ServiceAccount, ResourceQuota)
+
+
+async def delete(context: Context, chain: Chain, target: Target, request: Request, identity: Identity) -> Response:
+    info = target.info
+    assert info is not None
+    options = delete_options(request)
+    attempt = partial(_delete_once, context, chain, target, request, identity, options)
+    return await told(left_behind(info, options), until_unchanged(attempt))
+
+
+async def _delete_once(
+    context: Context, chain: Chain, target: Target, request: Request, identity: Identity, options: DeleteOptions
+) -> Response:
+    info = target.info
+    assert info is not None
+    dry = is_dry(request, options)
+    record = await Stored[Any](context.store, info).record(target.namespace, target.name)
+    obj = stored.decoded(info, record)
+    attributes = Attributes(
+        operation="DELETE",
+        info=info,
+        subresource="",
+        namespace=target.namespace,
+        name=target.name,
+        identity=identity,
+        dry_run=dry,
+        old=obj,
+    )
+    await chain.mutate(attributes, obj)
+    check_preconditions(info, obj, options)
+    await chain.validate(attributes, obj)
+    return await remove(context, info, obj, record, options, dry=dry)
+
+
+async def remove(
+    context: Context, info: ResourceInfo, obj: Any, record: Record, options: DeleteOptions, *, dry: bool
+) -> Response:
+    """Take an object away, at once or, when something has to happen first, by and by."""
+    grace = grace_of(obj, options)
+    waiting = propagating(info, obj, options)
+    meta = obj.metadata
+    if grace or held(waiting):
+        leaving = marked(context, waiting, grace)
+        if leaving is obj:
+            return record_response(info, record)
+        if dry:
+            return object_response(leaving)
+        return record_response(
+            info, await Stored[Any](context.store, info).update(leaving, expected=record.mod_revision)
+        )
+    if not dry:
+        expected = record.mod_revision
+        async with allocated(context, None, obj, dry=dry):
+            record = await Stored[Any](context.store, info).delete(meta.namespace, meta.name, expected=expected)
+    if isinstance(obj, ANSWERED_WITH_OBJECT):
+        if isinstance(obj, Pod) and not meta.deletion_timestamp:  # shown as it went: marked, without any grace
+            going = marked(context, obj, 0)
+            return object_response(
+                replace(going, metadata=replace(going.metadata, resource_version=str(record.mod_revision)))
+            )
+        if meta.deletion_timestamp and meta.deletion_grace_period_seconds:
+            now = replace(meta, deletion_grace_period_seconds=0, resource_version=str(record.mod_revision))
+            return object_response(replace(obj, metadata=now))
+        return record_response(info, record)
+    details = {"name": meta.name, "group": info.group, "kind": info.resource, "uid": meta.uid}
+    return success({name: value for name, value in details.items() if value})
+
+
+async def delete_collection(
+    context: Context, chain: Chain, target: Target, request: Request, identity: Identity
+) -> Response:
+    """Each that matches is deleted as by itself, several at a time; the answer lists what was found. The first that is
+    refused ends it, as upstream's one worker would; so does a client that goes away."""
+    info = target.info
+    assert info is not None
+    options = delete_options(request)
+    work = _delete_matching(context, chain, target, request, identity, options)
+    return await told(left_behind(info, options), work)
+
+
+async def _delete_matching(
+    context: Context, chain: Chain, target: Target, request: Request, identity: Identity, options: DeleteOptions
+) -> Response:
+    info = target.info
+    assert info is not None
+    page = await matching(context, target, request)
+
+    async def remove_one(record: Record) -> None:
+        name = record.key.rpartition("/")[2]
+        namespace = record.key.removeprefix(stored.prefix(info)).rpartition("/")[0] if info.namespaced else ""
+        one = Target("delete", info.group, info.version, info.resource, namespace, name, info=info)
+        attempt = partial(_delete_once, context, chain, one, request, identity, options)
+        try:
+            await asyncio.shield(until_unchanged(attempt))
+        except ApiError as error:
+            if error.code != 404:
+                raise
+
+    await _each(page.records, remove_one)
+    return page.response(context.lists)
+
+
+async def _each(records: Sequence[Record], work: Callable[[Record], Awaitable[None]]) -> None:
+    """Writes that are under way together share a commit. Raises what the first that fails does, and begins no more."""
+    left = iter(records)
+
+    async def worker() -> None:
+        for record in left:
+            await work(record)
+            await asyncio.sleep(0)  # what one commit woke is not one turn of the loop
+
+    workers = [asyncio.create_task(worker()) for _ in range(min(WORKERS, len(records)))]
+    try:
+        await asyncio.gather(*workers)
+    finally:
+        for task in workers:
+            task.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)

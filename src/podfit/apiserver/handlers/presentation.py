@@ -1,0 +1,57 @@
+"""Answers as people read them: indented where a person seems to ask, YAML where a client wants it."""
+
+import asyncio
+
+import msgspec
+
+from podfit.apiserver.request.media import JSON, YAML
+from podfit.core.errors import ApiError
+from podfit.core.kept import short
+from podfit.net.wire import Pieces, Request, Response
+
+TOO_LARGE = "the list is too large for YAML; ask for JSON, or for parts of it by limit"
+_READERS = ("curl/", "Wget/", "Mozilla/5.0")
+_NO = ("0", "false", "f", "F", "FALSE", "False")
+
+
+def media_of(request: Request) -> str:
+    """The first media type that the client takes."""
+    return _first(request.headers.get("accept", ""))
+
+
+@short(256, longest=1024)
+def _first(accept: str) -> str:
+    return accept.partition(",")[0].partition(";")[0].strip().lower()
+
+
+async def presented(request: Request, answer: Response) -> Response:
+    """The same answer in the form and layout that was asked for; streams, large lists and other texts stay as they are.
+    Raises 406 for a large list in YAML."""
+    of_yaml = media_of(request) == YAML
+    if not of_yaml and not _pretty(request):
+        return answer
+    body = answer.body
+    if of_yaml and isinstance(body, Pieces):
+        raise ApiError(406, "NotAcceptable", TOO_LARGE)
+    if not isinstance(body, bytes) or not body or not answer.headers.get("content-type", "").startswith(JSON):
+        return answer
+    if of_yaml:
+        text = await asyncio.to_thread(_yaml, body)
+        return Response(answer.status, {**answer.headers, "content-type": YAML}, text)
+    return Response(answer.status, answer.headers, msgspec.json.format(body, indent=2))
+
+
+def _yaml(body: bytes) -> bytes:
+    import yaml
+
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # whichever is there
+    text: str = yaml.dump(
+        msgspec.json.decode(body), Dumper=dumper, default_flow_style=False, sort_keys=True, allow_unicode=True
+    )
+    return text.encode()
+
+
+def _pretty(request: Request) -> bool:
+    if "pretty" in request.query:
+        return request.param("pretty") not in _NO
+    return request.headers.get("user-agent", "").startswith(_READERS)

@@ -1,0 +1,96 @@
+"""Label and field selectors of a request, matched against stored records.
+
+A record is decoded only as far as the selector needs: labels alone come from a Struct that knows nothing else.
+"""
+
+import msgspec
+
+from podfit.api.meta.selector_text import parse_fields, parse_labels
+from podfit.api.registry import ResourceInfo
+from podfit.api.structural.custom import is_custom
+from podfit.apiserver.registry import stored
+from podfit.core.errors import bad_request
+from podfit.core.selectors import FieldSelector, Selector, SelectorError
+from podfit.net.wire import Request
+from podfit.store.protocol import Record
+
+
+class _Meta(msgspec.Struct):
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class _Labelled(msgspec.Struct):
+    metadata: _Meta
+
+
+_decoder = msgspec.json.Decoder(_Labelled)
+
+
+class Selection(msgspec.Struct, frozen=True):
+    """True when it selects at all."""
+
+    info: ResourceInfo
+    labels: Selector
+    fields: FieldSelector
+    comparisons: int = 0
+    """How many of them one object can take, its decoding counted as some."""
+
+    @staticmethod
+    def of(info: ResourceInfo, request: Request, name: str = "") -> "Selection":
+        """Raises 400 for a selector that cannot be read, or a field that the kind cannot be selected by. `name` is
+        that of the one object that the path asks for."""
+        if not name and "labelSelector" not in request.query and "fieldSelector" not in request.query:
+            return Selection(info, Selector(), FieldSelector())
+        try:
+            labels = parse_labels(request.param("labelSelector"))
+            fields = parse_fields(request.param("fieldSelector"))
+        except SelectorError as error:
+            raise bad_request(str(error)) from None
+        known = selectable_paths(info)
+        for path, _, _ in fields.terms:
+            if path not in known:
+                raise bad_request(_unselectable(info, path))
+        if not name:
+            return Selection(info, labels, fields, 20 + _comparisons(labels) + len(fields.terms))
+        if fields and fields.exact("metadata.name") != name:
+            raise bad_request("fieldSelector metadata.name doesn't match requested name")
+        return Selection(info, labels, fields or FieldSelector((("metadata.name", name, True),)))
+
+    def __bool__(self) -> bool:
+        return bool(self.labels) or bool(self.fields)
+
+    def matches(self, record: Record) -> bool:
+        if self.labels and not self.labels.matches(_decoder.decode(record.value).metadata.labels):
+            return False
+        if not self.fields:
+            return True
+        return self._named(record) and self._fields_match(record)
+
+    def names_one(self, namespace: str) -> bool:
+        """Whether no more than one object can match, its name and namespace being given."""
+        return self.fields.exact("metadata.name") is not None and (bool(namespace) or not self.info.namespaced)
+
+    def _named(self, record: Record) -> bool:
+        """The name is part of the key, so most records fall out without being decoded."""
+        wanted = self.fields.exact("metadata.name")
+        return wanted is None or record.key.rpartition("/")[2] == wanted
+
+    def _fields_match(self, record: Record) -> bool:
+        return self.fields.matches(self.info.selectable(stored.decoded(self.info, record)))
+
+
+def _comparisons(labels: Selector) -> int:
+    return sum(1 + len(requirement.values) for requirement in labels.requirements)
+
+
+def selectable_paths(info: ResourceInfo) -> set[str]:
+    """A kind without fields of its own takes both of every kind's, whether its objects have a namespace or not."""
+    own = bool(info.fields) or is_custom(info.type)
+    namespace = () if own and not info.namespaced else ("metadata.namespace",)
+    return {"metadata.name", *namespace, *info.fields}
+
+
+def _unselectable(info: ResourceInfo, path: str) -> str:
+    if info.fields or is_custom(info.type):
+        return f"field label not supported: {path}"
+    return f'"{path}" is not a known field selector: only "metadata.name", "metadata.namespace"'

@@ -1,0 +1,130 @@
+"""A token for a service account, asked for and answered as a TokenRequest of authentication.k8s.io/v1."""
+
+import uuid
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec.structs import replace
+
+from podfit.api.authentication.v1.types import (
+    GROUP,
+    BoundObjectReference,
+    TokenRequest,
+    TokenRequestSpec,
+    TokenRequestStatus,
+)
+from podfit.api.core.v1.config.types import Secret, ServiceAccount
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.base import Object
+from podfit.api.meta.v1.types import ObjectMeta
+from podfit.api.registry import ResourceInfo, info_for
+from podfit.apiserver.admission.chain import Chain
+from podfit.apiserver.authn.tokens import DEFAULT, ISSUER, LONGEST, SHORTEST, ServiceAccountTokens
+from podfit.apiserver.context import Attributes, Context
+from podfit.apiserver.handlers.answers import object_response
+from podfit.apiserver.handlers.options import dry_run
+from podfit.apiserver.registry.apply.managed import manager_of, tracked
+from podfit.apiserver.registry.stored import Stored
+from podfit.apiserver.request.bodies import read_object
+from podfit.apiserver.request.target import Target
+from podfit.core.errors import bad_request, conflict
+from podfit.core.fields import FieldError, invalid, refusal
+from podfit.core.times import format_time
+from podfit.net.wire import Identity, Request, Response
+
+_REQUESTS = ResourceInfo(
+    type=TokenRequest, group=GROUP, resource="tokenrequests", singular="tokenrequest", verbs=("create",)
+)
+_BINDABLE: dict[str, type[Object]] = {"Pod": Pod, "Secret": Secret, "Node": Node}
+
+
+async def create_token(
+    context: Context, chain: Chain, tokens: ServiceAccountTokens, target: Target, request: Request, identity: Identity
+) -> Response:
+    """Issue a token; its end, and the object that it ends with, are in the answer."""
+    asked, warnings = read_object(request, _REQUESTS, context.gates)
+    attributes = Attributes(
+        operation="CREATE",
+        info=info_for(ServiceAccount),
+        subresource="token",
+        namespace=target.namespace,
+        name=target.name,
+        identity=identity,
+        dry_run=dry_run(request),
+        url_name=target.name,
+    )
+    asked = await chain.mutate(attributes, asked)
+    _check_meta(asked.metadata, target)
+    account = await Stored[ServiceAccount](context.store, info_for(ServiceAccount)).get(target.namespace, target.name)
+    asked = replace(asked, spec=_with_duration(asked.spec), status=TokenRequestStatus())
+    if errors := _duration_errors(asked.spec.expiration_seconds):
+        raise refusal("TokenRequest", "", errors, group=GROUP)
+    ref = asked.spec.bound_object_ref
+    bound = await _bound(context, target, ref) if ref else {}
+    await chain.validate(attributes, asked)
+    warnings = [*warnings, *attributes.rounds.warnings]
+    audiences = asked.spec.audiences or (ISSUER,)
+    token, ends = tokens.issue(account, seconds=asked.spec.expiration_seconds, audiences=audiences, bound=bound)
+    now = format_time(context.clock.now())
+    noted = tracked(_REQUESTS, asked, None, manager=manager_of(request), subresource="token", now=now)
+    meta = ObjectMeta(
+        name=target.name,
+        namespace=target.namespace,
+        uid=str(uuid.uuid4()),
+        creation_timestamp=now,
+        managed_fields=noted.metadata.managed_fields,
+    )
+    status = TokenRequestStatus(token=token, expiration_timestamp=format_time(datetime.fromtimestamp(ends, UTC)))
+    answer = replace(asked, metadata=meta, spec=replace(asked.spec, audiences=audiences), status=status)
+    return object_response(answer, status=201, warnings=warnings)
+
+
+def _check_meta(meta: ObjectMeta, target: Target) -> None:
+    errors = []
+    if meta.name not in ("", target.name):
+        errors.append(invalid("metadata.name", meta.name, "must match the service account name if specified"))
+    if meta.namespace not in ("", target.namespace):
+        text = "must match the service account namespace if specified"
+        errors.append(invalid("metadata.namespace", meta.namespace, text))
+    if errors:
+        raise refusal("TokenRequest", target.name, errors, group=GROUP)
+
+
+def _with_duration(spec: TokenRequestSpec) -> TokenRequestSpec:
+    return spec if spec.expiration_seconds is not None else replace(spec, expiration_seconds=DEFAULT)
+
+
+def _duration_errors(seconds: int) -> list[FieldError]:
+    if SHORTEST <= seconds <= LONGEST:
+        return []
+    limit = "less than 10 minutes" if seconds < SHORTEST else "larger than 2^32 seconds"
+    return [invalid("spec.expirationSeconds", seconds, f"may not specify a duration {limit}")]
+
+
+async def _bound(context: Context, target: Target, ref: BoundObjectReference) -> dict[str, ObjectMeta]:
+    """The objects that a token is to name, by kind in lower case; with a pod its node, so that a service knows it."""
+    group, _, version = ref.api_version.rpartition("/")
+    kind = _BINDABLE.get(ref.kind) if not group else None
+    if kind is None:
+        raise bad_request(f"cannot bind token to object of type {group}/{version}, Kind={ref.kind}")
+    namespace = "" if kind is Node else target.namespace
+    obj: Any = await Stored[Any](context.store, info_for(kind)).get(namespace, ref.name)
+    if isinstance(obj, Pod) and obj.spec.service_account_name != target.name:
+        raise bad_request(
+            f'cannot bind token for serviceaccount "{target.name}" to pod running with different serviceaccount name.'
+        )
+    if ref.uid and ref.uid != obj.metadata.uid:
+        raise conflict(ref.kind, ref.name, _other_uid(ref), group=group)
+    bound: dict[str, ObjectMeta] = {ref.kind.lower(): obj.metadata}
+    if isinstance(obj, Pod) and obj.spec.node_name:
+        node = await context.find(Node, obj.spec.node_name)
+        bound["node"] = node.metadata if node else ObjectMeta(name=obj.spec.node_name)
+    return bound
+
+
+def _other_uid(ref: BoundObjectReference) -> str:
+    return (
+        f"the UID in the bound object reference ({ref.uid}) does not match the UID in record. "
+        "The object might have been deleted and then recreated"
+    )

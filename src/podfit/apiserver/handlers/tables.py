@@ -1,0 +1,82 @@
+"""Tables: what `kubectl get` asks for instead of objects."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from podfit.api.registry import Column, ResourceInfo
+from podfit.apiserver.registry import stored
+from podfit.apiserver.request.forms import Form, partial
+from podfit.core.errors import bad_request
+from podfit.core.fields import invalid
+from podfit.net.wire import Request
+from podfit.store.protocol import Record
+
+_DEFAULT_COLUMNS = (
+    Column("Name", "string", "name", "Name must be unique within a namespace."),
+    Column("Age", "string", "", "The age of the object."),
+)
+
+
+def list_table(
+    info: ResourceInfo, records: Sequence[Record], metadata: dict[str, Any], now: str, request: Request, form: Form
+) -> dict[str, Any]:
+    return table(info, list(rows(info, records, now, included(request), form)), metadata, form)
+
+
+def object_table(info: ResourceInfo, obj: Any, now: str, request: Request, form: Form) -> dict[str, Any]:
+    """A table of one object that is not in the store in this form."""
+    version = obj.metadata.resource_version
+    metadata = {"resourceVersion": version} if version else {}
+    return table(info, [_row(info, obj, obj, now, included(request), form)], metadata, form)
+
+
+def table(
+    info: ResourceInfo, found: list[dict[str, Any]], metadata: dict[str, Any], form: Form, *, columns: bool = True
+) -> dict[str, Any]:
+    return {
+        "kind": "Table",
+        "apiVersion": form.version,
+        "metadata": metadata,
+        "columnDefinitions": definitions(info) if columns else None,
+        "rows": found,
+    }
+
+
+def included(request: Request) -> str:
+    """How much of its object a row carries: Metadata, Object or None."""
+    given = request.param("includeObject") or "Metadata"
+    if given not in ("Metadata", "Object", "None"):
+        error = invalid("includeObject", given, "must be 'Metadata', 'Object', 'None', or empty")
+        raise bad_request(f"Unable to convert to Table as requested: {error}")
+    return given
+
+
+def definitions(info: ResourceInfo) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": each.name,
+            "type": each.type,
+            "format": each.format,
+            "description": each.description,
+            "priority": each.priority,
+        }
+        for each in info.columns or _DEFAULT_COLUMNS
+    ]
+
+
+def rows(info: ResourceInfo, records: Iterable[Record], now: str, include: str, form: Form) -> Iterable[dict[str, Any]]:
+    for record in records:
+        yield table_row(info, record, now, include, form)
+
+
+def table_row(info: ResourceInfo, record: Record, now: str, include: str, form: Form) -> dict[str, Any]:
+    raw = msgspec.Raw(stored.whole(info, record)) if include == "Object" else None
+    return _row(info, stored.decoded(info, record), raw, now, include, form)
+
+
+def _row(info: ResourceInfo, obj: Any, whole: Any, now: str, include: str, form: Form) -> dict[str, Any]:
+    cells = info.row(obj, now) if info.row else [obj.metadata.name, obj.metadata.creation_timestamp]
+    shown = {"Object": whole, "None": None}.get(include) if include != "Metadata" else partial(obj.metadata, form)
+    return {"cells": cells, "object": shown}

@@ -1,0 +1,306 @@
+"""Watches: what changed since a version, for as long as the client stays.
+
+An event is encoded once for each kind of watcher that wants the same bytes, not once for each watcher. With a selector
+the client sees a collection of its own: an object that begins to match is ADDED to it, one that ceases to is DELETED.
+Bookmarks tell a client that has seen nothing for a while from where to continue.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from podfit.api.meta import codec
+from podfit.api.registry import ResourceInfo
+from podfit.apiserver.context import Context
+from podfit.apiserver.handlers.answers import JSON
+from podfit.apiserver.handlers.options import ListOptions
+from podfit.apiserver.handlers.presentation import media_of
+from podfit.apiserver.handlers.read import check_reached, too_large
+from podfit.apiserver.handlers.selection import Selection
+from podfit.apiserver.handlers.tables import definitions, included, rows, table
+from podfit.apiserver.registry import stored
+from podfit.apiserver.request.forms import NO_STREAM, WHOLE, Form, Shape, partial, wanted_form
+from podfit.apiserver.request.media import YAML
+from podfit.apiserver.request.target import Target
+from podfit.core.clock import Timer
+from podfit.core.errors import ApiError, gone
+from podfit.core.times import format_time
+from podfit.net.wire import Request, Response, Sink
+from podfit.store.protocol import Change, Compacted, FutureRevision, Page, Record, SlowWatcher, StoreError, Watch
+
+BOOKMARK_SECONDS = 60.0
+LONGEST_SECONDS = 3600
+SHORTEST_WITH_PARTING = 2  # seconds: a watch that lasts longer ends with a bookmark
+PIECE = 256 * 1024  # bytes of changes joined, when they have had to wait
+MOST_SMALL = 1024  # lines of objects of up to 16 KiB that are kept for other watchers
+MOST_LINES = 100  # written in one turn of the loop
+INITIAL_END = {"k8s.io/initial-events-end": "true"}
+
+
+async def watch(context: Context, target: Target, request: Request) -> Response:
+    """A stream of events, one a line."""
+    info = target.info
+    assert info is not None
+    if media_of(request) == YAML:
+        raise ApiError(406, "NotAcceptable", NO_STREAM)
+    options = ListOptions.of(request, watch=True, by_path=target.by_path)
+    writer = _Writer(context, info, Selection.of(info, request, target.name), wanted_form(request), request)
+    prefix = stored.prefix(info, target.namespace)
+    first: Page | None = None
+    if options.initial or (options.initial is None and not options.version):
+        await check_reached(context, options.version)
+        first = await context.store.list(prefix)
+    try:
+        changes = context.store.watch(prefix, after=first.revision if first else options.version)
+    except Compacted as error:
+        old = f"too old resource version: {options.version} ({error.revision})"
+        return Response(200, JSON, _error_line(gone(old)))
+    except FutureRevision as error:
+        raise too_large(options.version, error.current) from None
+    return Response(200, JSON, WatchBody(context, writer, changes, first, options))
+
+
+def _error_line(error: ApiError) -> bytes:
+    return codec.encode({"type": "ERROR", "object": error.status()}) + b"\n"
+
+
+class _Writer:
+    """Turns changes into lines for one kind of watcher."""
+
+    def __init__(
+        self, context: Context, info: ResourceInfo, selection: Selection, form: Form, request: Request
+    ) -> None:
+        self._context = context
+        self._info = info
+        self._selection = selection
+        self._form = form
+        self._include = included(request)
+        self._columns_due = True
+
+    def initial(self, page: Page, *, end: bool) -> Iterator[bytes]:
+        """What is there already; `end` says in a bookmark that this was all of it."""
+        for record in page.records:
+            yield self._line("ADDED", record) if self._selected(record) else b""
+        if end:
+            yield self.bookmark(page.revision, INITIAL_END)
+
+    def changes(self, batch: Iterable[Change]) -> Iterator[bytes]:
+        """A line for each, empty where it does not concern the watcher."""
+        for change in batch:
+            kind = self._kind(change)
+            yield self._line(kind, change.record) if kind else b""
+
+    def bookmark(self, revision: int, annotations: dict[str, str] | None = None) -> bytes:
+        meta: dict[str, Any] = {"resourceVersion": str(revision)}
+        if annotations:
+            meta["annotations"] = annotations
+        obj: dict[str, Any] = {"kind": self._info.kind, "apiVersion": self._info.group_version, "metadata": meta}
+        if self._form.shape is Shape.TABLE:
+            now = format_time(self._context.clock.now())
+            blank = [None] * len(definitions(self._info))
+            cells = self._info.row(self._info.type(), now) if self._info.row else blank
+            row = {"cells": cells, "object": partial(meta, self._form)}
+            obj = table(self._info, [row], {"resourceVersion": str(revision)}, self._form, columns=False)
+        elif self._form != WHOLE:
+            obj = partial(meta, self._form)
+        return msgspec.json.encode({"type": "BOOKMARK", "object": obj}) + b"\n"
+
+    def _selected(self, record: Record) -> bool:
+        return not self._selection or self._selection.matches(record)
+
+    def _kind(self, change: Change) -> str:
+        """What this change is in the watcher's collection; empty when it does not concern it."""
+        if not self._selection:
+            return "DELETED" if change.deleted else "MODIFIED" if change.previous else "ADDED"
+        before = change.previous is not None and self._selected(change.previous)
+        after = not change.deleted and self._selected(change.record)
+        if change.deleted:
+            return "DELETED" if before else ""
+        return {(False, True): "ADDED", (True, True): "MODIFIED", (True, False): "DELETED"}.get((before, after), "")
+
+    def _line(self, kind: str, record: Record) -> bytes:
+        if self._form == WHOLE:
+            event = _event if len(record.value) <= stored.SMALL else _large_event
+            return event(self._info, kind, record.value, record.mod_revision)
+        return codec.encode({"type": kind, "object": self._formed(record)}) + b"\n"
+
+    def _formed(self, record: Record) -> dict[str, Any]:
+        if self._form.shape is not Shape.TABLE:
+            return partial(stored.decoded(self._info, record).metadata, self._form)
+        now = format_time(self._context.clock.now())
+        found = list(rows(self._info, [record], now, self._include, self._form))
+        due, self._columns_due = self._columns_due, False
+        metadata = {"resourceVersion": str(record.mod_revision)}
+        return table(self._info, found, metadata, self._form, columns=due)
+
+
+def _encode_event(info: ResourceInfo, kind: str, value: bytes, revision: int) -> bytes:
+    """The line that every watcher of plain objects gets for a change."""
+    record = Record("", value, 0, revision)
+    return b"".join((b'{"type":"%s","object":' % kind.encode(), *stored.pieces(info, record), b"}\n"))
+
+
+_event, _large_event = lru_cache(MOST_SMALL)(_encode_event), lru_cache(stored.MOST_LARGE)(_encode_event)
+
+
+def _is_much(changes: Sequence[Change]) -> bool:
+    """Whether they are too many, or too large together, for one turn of the loop."""
+    return len(changes) > MOST_LINES or sum(len(change.record.value) for change in changes) > PIECE
+
+
+class WatchBody:
+    """The stream of one watcher. A class, not a generator, so that it lets go of the store even if it is never read.
+
+    It is read like any stream, or poured: then a change goes into the socket in the moment in which the store tells of
+    it, without a task or a queue in between. When the client does not keep up, changes wait in the store's watch, which
+    drops a watcher that is too far behind, and go on together when there is room.
+    """
+
+    def __init__(
+        self, context: Context, writer: _Writer, changes: Watch, first: Page | None, options: ListOptions
+    ) -> None:
+        self._writer = writer
+        self._changes = changes
+        self._options = options
+        end = bool(options.initial) and options.bookmarks
+        self._pending = writer.initial(first, end=end) if first is not None else None
+        """What is known to be written next: a part in each turn of the loop."""
+        self._clock = context.clock
+        self._woken = asyncio.Event()
+        self._ended = self._expired = False
+        self._reminder_due = False
+        self._sink: Sink | None = None
+        self._idle = False
+        self._failure: Exception | None = None
+        seconds = min(options.seconds or LONGEST_SECONDS, LONGEST_SECONDS)
+        self._parting = options.bookmarks and seconds > SHORTEST_WITH_PARTING
+        self._timers: list[Timer] = [context.clock.call_later(seconds, self._expire)]
+        if options.bookmarks:
+            self._timers.append(context.clock.call_later(BOOKMARK_SECONDS, self._remind))
+        changes.on_news(self._news)
+
+    async def pour(self, sink: Sink) -> None:
+        self._sink = sink
+        async for lines in self:
+            sink.write(lines)
+            if not sink.ready:
+                await sink.drained()
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        while not self._ended:
+            if lines := await self._next():
+                return lines
+        await self.aclose()
+        raise StopAsyncIteration
+
+    async def _next(self) -> bytes:
+        """The next lines, a bookmark when one is due, nothing after a wait."""
+        if self._failure is not None:
+            raise self._failure
+        if self._unfinished():
+            return await self._part()
+        lines = await self._history() if self._changes.behind else self._lines()
+        if self._unfinished():  # before any bookmark, which would say that it was written
+            return lines
+        if self._expired and not self._ended:
+            self._ended = True
+            return lines + self._writer.bookmark(self._changes.revision) if self._parting else lines
+        if lines or self._ended:
+            return lines
+        if self._reminder_due:
+            self._reminder_due = False
+            return self._writer.bookmark(self._changes.revision)
+        self._woken.clear()
+        self._idle = True
+        try:
+            await self._woken.wait()
+        finally:
+            self._idle = False
+        return b""
+
+    def _unfinished(self) -> bool:
+        return self._pending is not None
+
+    def _news(self) -> None:
+        """The store has something: on into the socket, if that is where it goes and the client keeps up."""
+        if self._idle and self._pending is None and self._sink is not None and self._sink.ready:
+            try:
+                self._sink.write(self._lines())
+            except Exception as error:  # noqa: BLE001  (it is this watcher's: raised where it is poured)
+                self._failure = error
+            if not self._ended and self._failure is None and self._pending is None:
+                return
+        self._woken.set()
+
+    def _lines(self) -> bytes:
+        """What is there, in one piece; what is too much for that is pending afterwards."""
+        found: list[bytes] = []
+        size = count = 0
+        try:
+            while size < PIECE and count < MOST_LINES and (changes := self._changes.take()) is not None:
+                if len(changes) > 1 and _is_much(changes):
+                    self._pending = self._writer.changes(changes)
+                    break
+                lines = list(self._writer.changes(changes))
+                found += lines
+                size, count = size + sum(map(len, lines)), count + len(changes)
+            if self._pending is None and (size >= PIECE or count >= MOST_LINES):
+                self._pending = iter(())  # there may be more, which has its turn
+        except (StopAsyncIteration, StoreError) as error:
+            found.append(self._end(error))
+        return found[0] if len(found) == 1 else b"".join(found)
+
+    async def _history(self) -> bytes:
+        try:
+            self._pending = self._writer.changes(await anext(self._changes))
+        except (StopAsyncIteration, StoreError) as error:
+            return self._end(error)
+        return b""
+
+    async def _part(self) -> bytes:
+        """Of what is pending."""
+        assert self._pending is not None
+        await asyncio.sleep(0)
+        found: list[bytes] = []
+        size = 0
+        for line in islice(self._pending, MOST_LINES):
+            found.append(line)
+            size += len(line)
+            if size >= PIECE:
+                break
+        if not found:
+            self._pending = None
+        return b"".join(found)
+
+    def _end(self, reason: Exception) -> bytes:
+        """The end of the store's watch is the end of this one; what the client is told of it."""
+        self._ended = True
+        match reason:
+            case StopAsyncIteration() | SlowWatcher():
+                return b""
+            case Compacted():
+                return _error_line(gone(f"too old resource version ({reason.revision})"))
+        return _error_line(ApiError(500, "InternalError", str(reason)))
+
+    def _expire(self) -> None:
+        self._expired = True
+        self._woken.set()
+
+    def _remind(self) -> None:
+        self._reminder_due = True
+        self._woken.set()
+        self._timers[1:] = [self._clock.call_later(BOOKMARK_SECONDS, self._remind)]
+
+    async def aclose(self) -> None:
+        self._ended = True
+        self._idle = False
+        for timer in self._timers:
+            timer.cancel()
+        self._changes.close()

@@ -1,0 +1,184 @@
+"""Seats for requests: the part of `apiserver.http.fairness` that waits.
+
+A request of a limited level takes a seat before it is looked at and gives it back when it is answered; a watch or a
+followed log when its stream begins. Who finds none waits in the queue of their flow, and each turn of the event loop
+lets the next few in, one of each flow in turn. What comes from the sockets between two turns is thereby never kept
+waiting for more than those few.
+"""
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+from functools import partial
+
+import msgspec
+
+from podfit.apiserver.http.fairness import EXEMPT, LEVELS, LONGEST_WAIT, Level, Turn, judge, level_of, may_start
+from podfit.apiserver.request.target import Target
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
+from podfit.net.streams import Told
+from podfit.net.wire import Identity, Pieces, Request, Response
+
+RETRY_SECONDS = 1
+
+
+class _Crowd(msgspec.Struct):
+    """The requests of one level."""
+
+    level: Level
+    under_way: int = 0
+    started: int = 0
+    refused: int = 0
+    queues: OrderedDict[str, deque[asyncio.Future[None]]] = msgspec.field(default_factory=OrderedDict)
+
+    def waiting(self, flow: str) -> int:
+        return len(self.queues.get(flow, ()))
+
+    def start(self) -> None:
+        self.under_way += 1
+        self.started += 1
+
+    def next(self) -> asyncio.Future[None] | None:
+        """Who has waited longest in the flow whose turn it is; that flow goes to the end of the line."""
+        while self.queues:
+            flow, queue = next(iter(self.queues.items()))
+            found = queue.popleft()
+            if queue:
+                self.queues.move_to_end(flow)
+            else:
+                del self.queues[flow]
+            if not found.done():
+                return found
+        return None
+
+
+class Seats:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._crowds = {each: _Crowd(each) for each in LEVELS if each.seats}
+        self._urgent_crowds = tuple(each for each in self._crowds.values() if each.level.urgent)
+        self._turning = False
+        self._streams: dict[str, int] = {}  # by user
+
+    def taken(self, identity: Identity, target: Target | None, request: Request) -> "_Seat":
+        """A seat for the request. Raises 429 when too many wait already, or it has waited too long."""
+        level = level_of(identity.user, identity.groups, resource=target.resource if target else "", path=request.path)
+        return _Seat(self, level, identity.user)
+
+    async def sit(self, level: Level, user: str) -> None:
+        if level is not EXEMPT:
+            await self._sit(self._crowds[level], user)
+
+    def leave(self, level: Level) -> None:
+        if level is not EXEMPT:
+            self._crowds[level].under_way -= 1
+            self._turn()
+
+    def streaming(self, level: Level, identity: Identity, answer: Response) -> Response:
+        """The answer, counted while it streams. Raises 429 when the user has too many streams open."""
+        if isinstance(answer.body, bytes | Pieces) or not level.watches:
+            return answer
+        user = identity.user
+        self._streams[user] = self._streams.get(user, 0) + 1
+        return Response(answer.status, answer.headers, Told(answer.body, lambda: self._left(user)))
+
+    def _left(self, user: str) -> None:
+        left = self._streams[user] - 1
+        if left:
+            self._streams[user] = left
+        else:
+            del self._streams[user]
+
+    def check_streams(self, level: Level, identity: Identity) -> None:
+        """Raises 429 when the user may open no further stream."""
+        if level.watches and self._streams.get(identity.user, 0) >= level.watches:
+            raise too_many(f"{identity.user} has {level.watches} watches open, which is the limit")
+
+    def counts(self) -> Iterator[tuple[str, int, int, int]]:
+        """Level, requests under way, waiting, refused so far."""
+        for each, crowd in self._crowds.items():
+            yield each.name, crowd.under_way, sum(map(len, crowd.queues.values())), crowd.refused
+
+    async def _sit(self, crowd: _Crowd, flow: str) -> None:
+        waiting = crowd.waiting(flow) or (1 if crowd.queues else 0)
+        turn = judge(
+            crowd.level, under_way=crowd.under_way, started=crowd.started, waiting=waiting, urgent=self._urgent()
+        )
+        if turn is Turn.REFUSE:
+            crowd.refused += 1
+            raise too_many("Too many requests, please try again later.")
+        if turn is Turn.GO:
+            crowd.start()
+            self._turn()
+            return
+        mine = asyncio.get_running_loop().create_future()
+        crowd.queues.setdefault(flow, deque()).append(mine)
+        self._turn()
+        timer = self._clock.call_later(LONGEST_WAIT, partial(_give_up, mine))
+        try:
+            await mine
+        except asyncio.CancelledError:
+            if mine.done() and not mine.cancelled():  # it was let in, and its client left in the same moment
+                crowd.under_way -= 1
+                raise
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            crowd.refused += 1
+            raise too_many("The request waited too long, please try again later.") from None
+        finally:
+            timer.cancel()
+
+    def _urgent(self) -> bool:
+        return any(each.under_way for each in self._urgent_crowds)
+
+    def _has_room(self, crowd: _Crowd) -> bool:
+        return may_start(crowd.level, under_way=crowd.under_way, started=crowd.started, urgent=self._urgent())
+
+    def _turn(self) -> None:
+        """Begin a turn with the loop's next one."""
+        if not self._turning:
+            self._turning = True
+            asyncio.get_running_loop().call_soon(self._begin)
+
+    def _begin(self) -> None:
+        self._turning = False
+        for crowd in self._crowds.values():  # the urgent ones come first
+            crowd.started = 0
+            if not crowd.queues:
+                continue
+            while self._has_room(crowd) and (found := crowd.next()):
+                crowd.start()
+                found.set_result(None)
+            if crowd.started or crowd.queues:
+                self._turn_again(crowd)
+
+    def _turn_again(self, crowd: _Crowd) -> None:
+        """A level that is full has its next turn when a seat is given back."""
+        if crowd.started or crowd.under_way < crowd.level.seats:
+            self._turn()
+
+
+class _Seat:
+    """Taken for as long as the block lasts; a class, because a generator costs every request several times as much."""
+
+    __slots__ = ("_level", "_seats", "_user")
+
+    def __init__(self, seats: Seats, level: Level, user: str) -> None:
+        self._seats, self._level, self._user = seats, level, user
+
+    async def __aenter__(self) -> Level:
+        await self._seats.sit(self._level, self._user)
+        return self._level
+
+    async def __aexit__(self, *_: object) -> None:
+        self._seats.leave(self._level)
+
+
+def _give_up(waiting: "asyncio.Future[None]") -> None:
+    waiting.cancel()
+
+
+def too_many(text: str) -> ApiError:
+    return ApiError(429, "TooManyRequests", text, {"retryAfterSeconds": RETRY_SECONDS})

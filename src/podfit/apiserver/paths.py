@@ -1,0 +1,146 @@
+"""What the server says of itself: health, version, metrics, keys, and discovery in its forms.
+
+No page needs a resource or a verb; who may read one was decided before.
+"""
+
+from typing import Any
+
+import msgspec
+
+from podfit.apiserver.authn.tokens import ALGORITHM, ISSUER, ServiceAccountTokens
+from podfit.apiserver.extensions.aggregation import pages as remote
+from podfit.apiserver.extensions.aggregation.table import Aggregation
+from podfit.apiserver.extensions.customresources.table import CustomTable
+from podfit.apiserver.http.pages import discovery
+from podfit.apiserver.http.pages.health import health
+from podfit.apiserver.http.pages.writes import Writes
+from podfit.apiserver.request.forms import NONE, TYPES
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError, method_not_allowed
+from podfit.net.metrics import CONTENT_TYPE, Metrics
+from podfit.net.supervisor import Supervisor
+from podfit.net.wire import Request, Response
+from podfit.store.protocol import Store
+
+_AGGREGATED = "apidiscovery.k8s.io"
+
+
+class Pages:
+    def __init__(
+        self,
+        store: Store,
+        tokens: ServiceAccountTokens,
+        customs: CustomTable,
+        aggregation: Aggregation,
+        metrics: Metrics,
+        clock: Clock,
+        supervisor: Supervisor,
+    ) -> None:
+        self._writes = Writes(store, clock, supervisor)
+        self._store, self._tokens, self._metrics = store, tokens, metrics
+        self._customs, self._aggregation = customs, aggregation
+
+    def answer(self, request: Request, *, ready: bool, stopping: bool, address: str) -> Response:
+        """`address` is where clients find this server."""
+        path = request.path.rstrip("/") or "/"
+        stored, problem = self._store.healthy, self._writes.problem() if path.startswith("/readyz") else ""
+        # Upstream answers for these paths whatever the method.
+        if page := health(path, request, ready=ready, stored=stored, problem=problem, stopping=stopping):
+            return page
+        if path.startswith("/openapi/") and (page := self._openapi(path, request)):
+            return page
+        if path == "/metrics":
+            return Response(200, {"content-type": CONTENT_TYPE}, self._metrics.exposition())
+        if path == "/":
+            return _json(discovery.pages(self._customs.all))
+        if request.method != "GET" and not self._only_read(path):
+            return not_found_page()
+        if request.method != "GET":
+            raise method_not_allowed()
+        if path == "/version":
+            return _json(discovery.version())
+        if path == discovery.JWKS:
+            keys = msgspec.json.encode(self._tokens.public_keys())
+            return Response(200, {"content-type": "application/jwk-set+json"}, keys)
+        found = self._discovery(path, request, address)
+        if found is None and self._is_of_api(path):
+            raise ApiError(404, "NotFound", "the server could not find the requested resource", {})
+        return _json(found) if found is not None else not_found_page()
+
+    def _only_read(self, path: str) -> bool:
+        """Whether there is a page that knows no method but GET."""
+        parts = path.strip("/").split("/")
+        if path in ("/version", discovery.JWKS, discovery.OPENID) or parts in (["api"], ["apis"]):
+            return True
+        return self._is_of_api(path) or (parts[0] == "apis" and self._discovery_of(parts) is not None)
+
+    def _discovery_of(self, parts: list[str]) -> dict[str, Any] | None:
+        infos = self._customs.all
+        return discovery.api_group(infos, parts[1]) or self._other_group(parts[1])
+
+    def _is_of_api(self, path: str) -> bool:
+        """Whether clients of the API look for the page: a version of what is served."""
+        match path.strip("/").split("/"):
+            case ["api", _]:
+                return True
+            case ["apis", group, _]:
+                return discovery.api_group(self._customs.all, group) is not None
+        return False
+
+    def _openapi(self, path: str, request: Request) -> Response | None:
+        from podfit.apiserver.http.openapi import openapi
+
+        return openapi(path, request, self._customs.all)
+
+    def _discovery(self, path: str, request: Request, address: str) -> dict[str, Any] | None:
+        if path == discovery.OPENID:
+            return discovery.openid(ISSUER, ALGORITHM, address)
+        aggregated, infos = _asks(request), self._customs.all
+        match path.strip("/").split("/"):
+            case ["api"]:
+                return discovery.aggregated(infos, core=True) if aggregated else discovery.api_versions(infos, address)
+            case ["apis"]:
+                return self._groups(infos, aggregated=aggregated)
+            case ["api", version]:
+                return discovery.resource_list(infos, "", version)
+            case ["apis", group]:
+                return discovery.api_group(infos, group) or self._other_group(group)
+            case ["apis", group, version]:
+                return discovery.resource_list(infos, group, version)
+        return None
+
+    def _groups(self, infos: discovery.Infos, *, aggregated: bool) -> dict[str, Any]:
+        """Every group, those that others serve last."""
+        others = self._aggregation.groups().items()
+        if aggregated:
+            page = discovery.aggregated(infos, core=False)
+            items = [remote.aggregated(name, each, self._aggregation.lists) for name, each in others]
+            return page | {"items": [*page["items"], *items]}
+        page = discovery.api_groups(infos)
+        return page | {"groups": [*page["groups"], *(remote.group(name, each) for name, each in others)]}
+
+    def _other_group(self, name: str) -> dict[str, Any] | None:
+        versions = self._aggregation.groups().get(name)
+        return {"kind": "APIGroup", "apiVersion": "v1", **remote.group(name, versions)} if versions else None
+
+
+def _asks(request: Request) -> bool:
+    """Whether the first form that the client would take and this server has is the aggregated one."""
+    offers = request.headers.get("accept", "").split(",")
+    for offer in offers:
+        if "as=" not in offer and offer.partition(";")[0].strip() in ("", "*/*", *TYPES):
+            return False
+        if f"g={_AGGREGATED}" in offer and "v=v2" in offer and "v=v2beta1" not in offer:
+            return True
+    raise ApiError(406, "NotAcceptable", NONE)
+
+
+def _json(body: dict[str, Any]) -> Response:
+    kind = "application/json"
+    if body.get("kind") == "APIGroupDiscoveryList":
+        kind += ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+    return Response(200, {"content-type": kind}, msgspec.json.encode(body))
+
+
+def not_found_page() -> Response:
+    return Response(404, {"content-type": "text/plain; charset=utf-8"}, b"404 page not found\n")

@@ -1,0 +1,110 @@
+"""Sets of fields that documents have, gain and lose."""
+
+from typing import Any
+
+from podfit.api.meta.member import Kind
+from podfit.api.meta.schema import members
+from podfit.apiserver.registry.apply.parts import Shape, divisible, named, parts, struct_of
+from podfit.apiserver.registry.apply.sets import SELF, Tree, below, is_member, node
+
+
+def fields_of(value: Any, shape: Shape) -> Tree:
+    """What someone who applies this document owns: every leaf, items and keys of maps, and members left empty."""
+    found: Tree = {}
+    declared = named(shape)
+    for name, (inner, inside) in (parts(value, shape) or {}).items():
+        owned = not (declared and inside) or not divisible(inside) or inner is None or inner == {}
+        if (left := node(owned, fields_of(inner, inside))) is not None:
+            found[name] = left
+    return found
+
+
+def changed(before: Any, after: Any, shape: Shape) -> Tree:
+    """What `after` has that `before` has not or has otherwise."""
+    return compared(before, after, shape)[0]
+
+
+def compared(before: Any, after: Any, shape: Shape) -> tuple[Tree, bool]:
+    """What `after` has that `before` has not or has otherwise, and whether anything that was there is gone."""
+    tree, gone = _compared(before, after, shape)
+    return tree or {}, gone
+
+
+def _compared(before: Any, after: Any, shape: Shape) -> tuple[Tree | None, bool]:
+    if before == after:
+        return None, False
+    kind = struct_of(shape) if isinstance(before, dict) and isinstance(after, dict) else None
+    if kind is not None:
+        return _members_compared(before, after, kind)
+    inside = parts(after, shape)
+    known = parts(before, shape) or {}
+    if inside is None:
+        return {}, bool(known)
+    tree: Tree = {}
+    gone = any(name not in inside for name in known)
+    for name, (value, inner) in inside.items():
+        if name in known:
+            found, without = _compared(known[name][0], value, inner)
+            gone = gone or without
+        else:
+            found = _added(value, inner) if isinstance(value, dict | list) else {}
+        if found is not None:
+            tree[name] = found
+    return tree or None, gone
+
+
+def _members_compared(before: dict[str, Any], after: dict[str, Any], kind: Kind) -> tuple[Tree | None, bool]:
+    """What most of an object falls into: the same as of its parts, without naming those that are alike."""
+    tree: Tree = {}
+    known = members(kind)
+    gone = not before.keys() <= after.keys()
+    for name, value in after.items():
+        member = known.get(name)
+        if name in before:
+            found, without = _compared(before[name], value, member)
+            gone = gone or without
+        else:
+            found = _added(value, member) if isinstance(value, dict | list) else {}
+        if found is not None:
+            tree[f"f:{name}"] = found
+    return tree or None, gone
+
+
+def _added(value: Any, shape: Shape) -> Tree:
+    """What is new with a value that was not there before."""
+    if not value:
+        return {}
+    tree: Tree = {SELF: {}}
+    kind = struct_of(shape) if isinstance(value, dict) else None
+    if kind is not None:
+        known = members(kind)
+        for member, part in value.items():
+            tree[f"f:{member}"] = _added(part, known.get(member)) if isinstance(part, dict | list) else {}
+        return tree
+    inside = parts(value, shape)
+    if not inside:
+        return {}
+    for name, (part, inner) in inside.items():
+        tree[name] = _added(part, inner) if isinstance(part, dict | list) else {}
+    return tree
+
+
+def lost(before: Any, after: Any, shape: Shape) -> bool:
+    """Whether anything that was there is gone."""
+    if before == after:
+        return False
+    left = parts(after, shape) or {}
+    inside = parts(before, shape) or {}
+    return any(name not in left or lost(value, left[name][0], inner) for name, (value, inner) in inside.items())
+
+
+def existing(tree: Tree, document: Any, shape: Shape) -> Tree:
+    """The part of the set that the document still has."""
+    inside = parts(document, shape) or {}
+    kept: Tree = {}
+    for name, inner in below(tree):
+        if name in inside:
+            left = node(is_member(inner), existing(inner, *inside[name]))
+            if left is not None:
+                kept[name] = left
+    return kept

@@ -1,0 +1,214 @@
+"""managedFields: which manager last wrote which field (R-011).
+
+A write is compared with what was stored: its manager comes to own what it added or changed, others lose that, and what
+is gone belongs to nobody. Entries of one manager are told apart by operation and subresource; an apply replaces its
+manager's fields (`apiserver.apply`), any other write adds to them.
+"""
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from podfit.api.core.v1.pods.types import PodSpec
+from podfit.api.meta import codec
+from podfit.api.meta.member import Kind
+from podfit.api.meta.schema import members
+from podfit.api.meta.v1.types import ManagedFieldsEntry
+from podfit.api.registry import ResourceInfo
+from podfit.apiserver.registry.apply.compare import changed, compared, existing
+from podfit.apiserver.registry.apply.differing import differing
+from podfit.apiserver.registry.apply.sets import (
+    Tree,
+    contains,
+    meets,
+    sorted_tree,
+    union,
+    union_of,
+    well_formed,
+    without,
+)
+from podfit.apiserver.request.write_options import LONGEST_NAME
+from podfit.net.wire import Request
+
+NO_MANAGERS = (ManagedFieldsEntry(),)
+"""What a client sends to have everyone forgotten: `managedFields: [{}]`, or an empty list."""
+UPDATE, APPLY = "Update", "Apply"
+MOST_UPDATERS = 10
+ANCIENT = "ancient-changes"
+LONGEST_KEPT = 4096
+_FIELDS = "FieldsV1"
+_UNTRACKED = ("f:apiVersion", "f:kind")
+_UNTRACKED_META = (
+    "f:name",
+    "f:namespace",
+    "f:creationTimestamp",
+    "f:selfLink",
+    "f:uid",
+    "f:generation",
+    "f:managedFields",
+    "f:resourceVersion",
+)
+
+Entries = tuple[ManagedFieldsEntry, ...]
+
+
+def manager_of(request: Request) -> str:
+    """The name under which the writes of a client are recorded whose options were checked."""
+    name = request.param("fieldManager") or request.headers.get("user-agent", "").partition("/")[0]
+    if not name.isprintable():
+        name = "".join(letter for letter in name if letter.isprintable())
+    return name.encode()[:LONGEST_NAME].decode(errors="ignore") or "unknown"
+
+
+def tracked(info: ResourceInfo, new: Any, old: Any, *, manager: str, subresource: str, now: str) -> Any:
+    """The object with the managers of its fields; `old` is what was stored, None for a new object.
+
+    A new object has the managers that its client names, and the client. One whose managers were forgotten has none
+    until someone applies it.
+    """
+    writer = entry_of(info, manager, UPDATE, subresource, time=now)
+    entries: Entries = new.metadata.managed_fields
+    if old is None:
+        created = _fields_of_new(info, new)
+        if not entries:
+            return _managed_by(new, (replace(writer, fields_v1=created),) if created else ())
+        return _managed_by(new, in_order(_settled(given(entries) or (), created, writer)))
+    if not entries:
+        return new
+    before, after = _apart(old, new)
+    written, lost = compared(before, after, info.type)
+    if lost:
+        entries = _without_lost(info, entries, new)
+    return _managed_by(new, in_order(_capped(_settled(entries, tracked_part(written), writer))))
+
+
+def _managed_by(obj: Any, entries: Entries) -> Any:
+    return replace(obj, metadata=replace(obj.metadata, managed_fields=entries))
+
+
+def entry_of(
+    info: ResourceInfo, manager: str, operation: str, subresource: str, *, time: str | None
+) -> ManagedFieldsEntry:
+    return ManagedFieldsEntry(
+        manager=manager,
+        operation=operation,
+        api_version=info.group_version,
+        time=time,
+        fields_type=_FIELDS,
+        subresource=subresource,
+    )
+
+
+def same_manager(one: ManagedFieldsEntry, other: ManagedFieldsEntry) -> bool:
+    return (one.manager, one.operation, one.subresource) == (other.manager, other.operation, other.subresource)
+
+
+def in_order(entries: Iterable[ManagedFieldsEntry]) -> Entries:
+    """Those who apply first, then by age and name."""
+    return tuple(sorted(entries, key=lambda each: (each.operation, each.time or "", each.manager, each.subresource)))
+
+
+def tracked_part(tree: Tree) -> Tree:
+    """Without the fields that nobody owns."""
+    found = {name: inner for name, inner in tree.items() if name not in _UNTRACKED}
+    meta = {name: inner for name, inner in found.pop("f:metadata", {}).items() if name not in _UNTRACKED_META}
+    return found | ({"f:metadata": meta} if meta.keys() - {"."} else {})
+
+
+def everything(info: ResourceInfo, document: Any) -> Tree:
+    """What the writer of the whole document would own."""
+    return tracked_part(changed(_blank(info), document, info.type))
+
+
+def without_times(entries: Entries) -> Entries:
+    return tuple(replace(each, time=None) for each in entries)
+
+
+def given(entries: Entries) -> Entries | None:
+    """The entries that a client wrote itself, as a migration of managers does; None when they make no sense."""
+    fine = all(
+        each.operation in (UPDATE, APPLY)
+        and each.fields_type == _FIELDS
+        and well_formed(each.fields_v1)
+        and len(each.manager.encode()) <= LONGEST_NAME
+        for each in entries
+    )
+    return entries if fine and entries else None
+
+
+def _without_lost(info: ResourceInfo, entries: Entries, new: Any) -> Entries:
+    """What is gone belongs to nobody."""
+    whole = codec.to_dict(new)
+    return tuple(replace(each, fields_v1=existing(each.fields_v1 or {}, whole, info.type)) for each in entries)
+
+
+def _fields_of_new(info: ResourceInfo, new: Any) -> Tree:
+    """What the client that makes an object owns of it: not its name, and not the status, which is not the client's."""
+    anonymous = replace(new.metadata, name="", namespace="", uid="", creation_timestamp=None)
+    text = codec.encode(replace(new, metadata=anonymous))
+    return (_written_of if len(text) <= LONGEST_KEPT else _written_of.__wrapped__)(info, text)
+
+
+@lru_cache(maxsize=256)  # of at most LONGEST_KEPT bytes each
+def _written_of(info: ResourceInfo, text: bytes) -> Tree:
+    """Kept by what is written, as pods of one template differ in their names alone. Nobody changes a tree."""
+    written = tracked_part(changed(_blank(info), msgspec.json.decode(text), info.type))
+    return sorted_tree({name: inner for name, inner in written.items() if name != "f:status" or not info.has_status})
+
+
+def _apart(old: Any, new: Any) -> tuple[Any, Any]:
+    """Both as documents, without what is the same in both, which is most of an object, and without their managers."""
+    unmanaged = (replace(each, metadata=replace(each.metadata, managed_fields=())) for each in (old, new))
+    before, after = map(codec.to_dict, differing(*unmanaged))
+    return before, after
+
+
+@lru_cache(maxsize=1024)  # declared kinds come and go
+def _blank(info: ResourceInfo) -> Any:
+    """What a new object is compared with: members that upstream writes even when empty are there, so not owned."""
+    return _with_containers(info.type, codec.to_dict(info.type()))
+
+
+def _with_containers(kind: Kind, document: Any) -> Any:
+    """Upstream writes the containers of a pod, or of a template, even when there are none."""
+    if kind is PodSpec:
+        return {**document, "containers": None}
+    known = members(kind)
+    inside = {name: known[name].item for name, value in document.items() if isinstance(value, dict)}
+    return document | {name: _with_containers(item, document[name]) for name, item in inside.items() if item}
+
+
+def _settled(
+    entries: Iterable[ManagedFieldsEntry], written: Tree, writer: ManagedFieldsEntry
+) -> Iterator[ManagedFieldsEntry]:
+    """The entries after a write, the writer's among them; only those that changed get the writer's time."""
+    found = False
+    for entry in entries:
+        owned = entry.fields_v1 or {}
+        mine = not found and same_manager(entry, writer)
+        found = found or mine
+        if owned and (contains(owned, written) if mine else not meets(owned, written)):
+            yield entry
+        elif kept := union(owned, written) if mine else without(owned, written):
+            yield replace(entry, fields_v1=sorted_tree(kept), time=writer.time)
+    if not found and written:
+        yield replace(writer, fields_v1=sorted_tree(written))
+
+
+def _capped(entries: Iterable[ManagedFieldsEntry]) -> list[ManagedFieldsEntry]:
+    """The oldest of too many writers become one, so that an object with many of them stays small."""
+    kept = list(entries)
+    if len(kept) <= MOST_UPDATERS:
+        return kept
+    updaters = sorted((each for each in kept if each.operation == UPDATE), key=lambda each: each.time or "")
+    surplus = updaters[: len(updaters) - MOST_UPDATERS + 1] if len(updaters) > MOST_UPDATERS else []
+    if not surplus:
+        return kept
+    newest = surplus[-1]
+    fields = union_of(each.fields_v1 or {} for each in surplus)
+    ancient = replace(newest, manager=ANCIENT, subresource="", fields_v1=fields)
+    merged = set(map(id, surplus))  # comparing each with each takes a third of a second for as many as one may write
+    return [each for each in kept if id(each) not in merged] + [ancient]

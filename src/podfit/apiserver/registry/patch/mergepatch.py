@@ -1,0 +1,34 @@
+"""RFC 7386: members replace members, null removes, lists are replaced whole."""
+
+from typing import Any
+
+from podfit.apiserver.registry.patch.decoding import unmarshalled
+from podfit.core.errors import bad_request
+
+
+def apply(document: Any, patch: Any) -> Any:
+    """The merged document. ApiError 400 when the patch is not an object."""
+    if patch is None:
+        raise bad_request("Invalid JSON Patch")
+    if not isinstance(patch, dict):
+        raise bad_request(f"error decoding patch: {unmarshalled(patch, 'map[string]interface {}')}")
+    return _merge(document, patch)
+
+
+def _merge(document: Any, patch: Any) -> Any:
+    if not (isinstance(patch, dict) and isinstance(document, dict)):
+        return _pruned(patch)
+    merged = dict(document)
+    for name, value in patch.items():
+        if value is None:
+            merged.pop(name, None)
+        else:
+            merged[name] = _merge(merged.get(name), value)
+    return merged
+
+
+def _pruned(value: Any) -> Any:
+    """What comes new, without the members that are null, within lists as well."""
+    if isinstance(value, dict):
+        return {name: _pruned(inner) for name, inner in value.items() if inner is not None}
+    return [_pruned(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,230 @@
+"""Objects in the store: keys, encodings, and the revision between them.
+
+An object is stored encoded, without its resource version, which is known only when the write has its place in the log.
+Every encoding of a kind begins with the same bytes up to the first member of the metadata, so the version is put in by
+slicing, and a list item loses `kind` and `apiVersion` by slicing: get, list and watch never encode an object.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, Generic, TypeVar
+
+from msgspec.structs import replace
+
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta import codec
+from podfit.api.meta.base import Object
+from podfit.api.registry import ResourceInfo
+from podfit.api.structural.custom import is_custom
+from podfit.apiserver.request.documents import MOST_OF_POD, MOST_VALUES, check_encoded
+from podfit.core.errors import ApiError, already_exists, conflict, not_found
+from podfit.core.kept import within
+from podfit.store.protocol import (
+    Companion,
+    CompanionConflict,
+    KeyExists,
+    Record,
+    RevisionConflict,
+    Store,
+    StoreError,
+    TooLarge,
+    Unreadable,
+)
+
+T = TypeVar("T", bound=Object)
+ROOT = "/registry"
+MOST_STORED, MOST_STORED_POD = 2 * MOST_VALUES, 4 * MOST_OF_POD  # with what the server adds, such as fields' managers
+
+
+@lru_cache(maxsize=1024)  # declared kinds come and go
+def head(info: ResourceInfo) -> bytes:
+    """What every encoded object of the kind begins with."""
+    start = f'{{"kind":"{info.kind}","apiVersion":"{info.group_version}","metadata":{{'
+    return start.encode()
+
+
+@lru_cache(maxsize=1024)
+def of_kind(info: ResourceInfo) -> str:
+    """Keys of a kind begin with this."""
+    info = info.home
+    group = f"{info.group}/" if info.group else ""
+    return f"{ROOT}/{group}{info.resource}/"
+
+
+def prefix(info: ResourceInfo, namespace: str = "") -> str:
+    """Keys of a kind, or of it in one namespace, begin with this."""
+    return f"{of_kind(info)}{namespace}/" if namespace and info.namespaced else of_kind(info)
+
+
+def key(info: ResourceInfo, namespace: str, name: str) -> str:
+    return f"{of_kind(info)}{namespace}/{name}" if namespace and info.namespaced else of_kind(info) + name
+
+
+def pieces(info: ResourceInfo, record: Record) -> tuple[bytes, bytes, bytes]:
+    """The encoded object with its resource version, in parts that are joined once."""
+    start = head(info)
+    return start, b'"resourceVersion":"%d",' % record.mod_revision, record.value[len(start) :]
+
+
+def whole(info: ResourceInfo, record: Record) -> bytes:
+    """The object as a line of text."""
+    return b"".join((*pieces(info, record), b"\n"))
+
+
+def unended(info: ResourceInfo, record: Record) -> bytes:
+    """The object as watchers and other clients in this process decode it, which is done once for all of them."""
+    return b"".join(pieces(info, record))
+
+
+def items(info: ResourceInfo, records: Iterable[Record]) -> list[bytes]:
+    """The records as list items, in parts, commas included; custom resources say in lists, too, what they are."""
+    parts: list[bytes] = []
+    start, opening = len(head(info)), _opening(info)
+    for record in records:
+        parts += (opening % record.mod_revision, record.value[start:], b",")
+    return parts[:-1]
+
+
+def each_item(info: ResourceInfo, records: Iterable[Record]) -> Iterator[bytes]:
+    """The same, one after the other: no more than the bytes of one are copied. Each begins with its comma, of which the
+    first is empty."""
+    start, opening, comma = len(head(info)), _opening(info), b""
+    for record in records:
+        yield comma
+        yield opening % record.mod_revision
+        yield record.value[start:]
+        comma = b","
+
+
+def _opening(info: ResourceInfo) -> bytes:
+    return (head(info) if is_custom(info.type) else b'{"metadata":{') + b'"resourceVersion":"%d",'
+
+
+SMALL = 16 * 1024  # bytes of an encoded object; a decoded one takes ten times that, and more
+MOST_SMALL, MOST_LARGE = 8 * 2**20, 4  # bytes; objects
+
+
+def decoded(info: ResourceInfo, record: Record) -> Any:
+    """Objects never change, so one decoding serves every reader: admission, tables, and each watcher's selector. Of
+    large ones only the last few are kept."""
+    kept = _decoded if len(record.value) <= SMALL else _large
+    return kept(info, record.value, record.mod_revision)
+
+
+def _decode(info: ResourceInfo, value: bytes, revision: int) -> Any:
+    return codec.decode_shared(unended(info, Record("", value, 0, revision)), info.type)
+
+
+_decoded, _large = within(MOST_SMALL)(_decode), lru_cache(MOST_LARGE)(_decode)
+
+
+def encoded(obj: Object) -> bytes:
+    meta = obj.metadata  # type: ignore[attr-defined]  # every kind has metadata
+    return codec.encode(replace(obj, metadata=replace(meta, resource_version="")) if meta.resource_version else obj)
+
+
+class Stored(Generic[T]):
+    """Reads and writes of one kind, in typed objects; the API's errors for what the store refuses. What it is unable
+    to do stays a StoreError, which the server answers with 503."""
+
+    def __init__(self, store: Store, info: ResourceInfo) -> None:
+        self._store = store
+        self._info = info
+
+    async def record(self, namespace: str, name: str) -> Record:
+        found = await self._store.get(key(self._info, namespace, name))
+        if found is None:
+            raise not_found(self._info.resource, name, group=self._info.group)
+        return found
+
+    async def get(self, namespace: str, name: str) -> T:
+        obj: T = decoded(self._info, await self.record(namespace, name))
+        return obj
+
+    async def check_free(self, namespace: str, name: str) -> None:
+        """Raises what a creation under this name would."""
+        if await self._store.get(key(self._info, namespace, name)) is not None:
+            raise await self._taken(namespace, name)
+
+    async def _taken(self, namespace: str, name: str) -> ApiError:
+        """What is said of a name that an object has; when that one is going, this is said first."""
+        refusal = already_exists(self._info.resource, name, group=self._info.group)
+        record = await self._store.get(key(self._info, namespace, name))
+        if record is None or not decoded(self._info, record).metadata.deletion_timestamp:
+            return refusal
+        return ApiError(refusal.code, refusal.reason, f"object is being deleted: {refusal.message}", refusal.details)
+
+    def companion(self, obj: T, *, expected: int) -> Companion:
+        """The update of the object, to be made along with another write."""
+        meta = obj.metadata  # type: ignore[attr-defined]
+        return Companion(key(self._info, meta.namespace, meta.name), self._encoded(obj), expected)
+
+    async def create(self, obj: T, *, along: Sequence[Companion] = ()) -> Record:
+        """Raises Superseded, and writes nothing, when one of the companions was written since."""
+        meta = obj.metadata  # type: ignore[attr-defined]
+        try:
+            where = key(self._info, meta.namespace, meta.name)
+            return await self._store.create(where, self._encoded(obj), along=along)
+        except CompanionConflict:
+            raise _superseded() from None
+        except KeyExists:
+            raise await self._taken(meta.namespace, meta.name) from None
+
+    async def update(self, obj: T, *, expected: int, freeing: bool = False, along: Sequence[Companion] = ()) -> Record:
+        """Replace the object whose revision is `expected`. Raises Changed when it is not the current one any more,
+        Superseded as `create` does.
+        `freeing` is done on a full disk too; so is any write to what is being deleted, which brings its end nearer."""
+        meta = obj.metadata  # type: ignore[attr-defined]
+        try:
+            where = key(self._info, meta.namespace, meta.name)
+            freeing = freeing or bool(meta.deletion_timestamp)
+            encoding = self._encoded(obj)
+            return await self._store.update(where, encoding, expected=expected, freeing=freeing, along=along)
+        except CompanionConflict:
+            raise _superseded() from None
+        except RevisionConflict as error:
+            raise self._changed(meta.name, error) from None
+
+    async def delete(self, namespace: str, name: str, *, expected: int) -> Record:
+        try:
+            return await self._store.delete(key(self._info, namespace, name), expected=expected)
+        except RevisionConflict as error:
+            raise self._changed(name, error) from None
+
+    def _encoded(self, obj: T) -> bytes:
+        value = encoded(obj)
+        assert value.startswith(head(self._info)), f"not a whole {self._info.kind}: {value[:80]!r}"
+        most = MOST_STORED_POD if self._info.type is Pod else MOST_STORED
+        check_encoded(value, most)  # what patches have made of it, one after the other
+        return value
+
+    def _changed(self, name: str, error: RevisionConflict) -> ApiError:
+        if error.current is None:
+            return not_found(self._info.resource, name, group=self._info.group)
+        refusal = conflict(self._info.resource, name, group=self._info.group)
+        return Changed(refusal.code, refusal.reason, refusal.message, refusal.details)
+
+
+class Changed(ApiError):
+    """Someone else wrote the object meanwhile: 409, unless the caller can try again on the new state."""
+
+
+class Superseded(ApiError):
+    """What was to be written along with an object was written by someone else meanwhile, and the object was not."""
+
+
+def _superseded() -> Superseded:
+    refusal = conflict("resourcequotas", "", "the quota was written since; please try again")
+    return Superseded(refusal.code, refusal.reason, refusal.message, refusal.details)
+
+
+def unavailable(error: StoreError) -> ApiError:
+    """What the store could not do, such as a write that the disk refused: not the client's fault, worth another try.
+
+    Only what is too large for it will not become smaller, and a key that is missing will not come by itself.
+    """
+    if isinstance(error, Unreadable):
+        return ApiError(500, "InternalError", f"Internal error occurred: {error}")
+    if isinstance(error, TooLarge):
+        return ApiError(413, "RequestEntityTooLarge", str(error))
+    return ApiError(503, "ServiceUnavailable", f"the store is not available: {error}", {"retryAfterSeconds": 1})

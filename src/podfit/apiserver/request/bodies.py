@@ -1,0 +1,219 @@
+"""Request bodies: from bytes of a media type to a typed object with its defaults.
+
+A client's mistakes are told apart: not the right media type 415, not JSON or of the wrong shape 400, unknown fields as
+the request's `fieldValidation` says (Strict 400, Warn a warning, Ignore nothing).
+"""
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache, partial
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from podfit.api.apiextensions.v1.types import CustomResourceDefinition
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.defaults import apply_defaults
+from podfit.api.meta import codec
+from podfit.api.meta.base import Object, Struct
+from podfit.api.meta.schema import unknown_fields
+from podfit.api.registry import ResourceInfo
+from podfit.api.structural.custom import Custom, is_custom
+from podfit.api.structural.prune import prune
+from podfit.apiserver.request import decoder_words, protobuf
+from podfit.apiserver.request.documents import (
+    MOST_BUILT_IN,
+    MOST_CUSTOM,
+    MOST_OF_POD,
+    MOST_VALUES,
+    check_size,
+    parse_json,
+)
+from podfit.apiserver.request.legacy_options import DRAFT_POLICIES, OFF, Legacy
+from podfit.apiserver.request.legacy_rules import modern_policies
+from podfit.apiserver.request.media import JSON, YAML
+from podfit.apiserver.request.repetitions import merged_repetitions, problems_in_order
+from podfit.apiserver.request.write_options import check_write_options
+from podfit.core.errors import ApiError, bad_request
+from podfit.core.features import FeatureGates
+from podfit.core.fields import invalid as invalid_value
+from podfit.core.fields import refusal
+from podfit.core.go_json import syntax_error
+from podfit.net.wire import Request
+
+T = TypeVar("T", bound=Struct)
+
+IGNORE, STRICT = "Ignore", "Strict"
+
+
+class Strictness(msgspec.Struct, frozen=True):
+    """What to do about fields that a kind does not have; `level` is the request's `fieldValidation`."""
+
+    level: str
+
+    @staticmethod
+    def of(request: Request) -> "Strictness":
+        """Of a request whose options were checked."""
+        return Strictness(request.param("fieldValidation") or "Warn")
+
+    def check(self, problems: Iterable[str], refuse: Callable[[str], ApiError]) -> list[str]:
+        """Warnings for the client. When strict, raises what `refuse` makes of the text."""
+        found = list(dict.fromkeys(problems)) if self.level != IGNORE else []
+        if found and self.level == STRICT:
+            raise refuse(f"strict decoding error: {', '.join(found)}")
+        return found
+
+
+def media_type(request: Request) -> str:
+    return _media_type(request.headers.get("content-type", ""))
+
+
+@lru_cache(maxsize=64)  # headers are bounded
+def _media_type(header: str) -> str:
+    return header.partition(";")[0].strip().lower()
+
+
+def unsupported(*accepted: str) -> ApiError:
+    text = f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
+    return ApiError(415, "UnsupportedMediaType", text)
+
+
+def document(request: Request) -> tuple[Any, list[str]]:
+    """The decoded body and the problems that decoding forgives: members that occur twice."""
+    return _decoded(_known_type(request), request.body)
+
+
+def _decoded(kind: str, body: bytes) -> tuple[Any, list[str]]:
+    if kind == YAML:
+        from podfit.apiserver.request.yaml_documents import parse_yaml_strictly
+
+        return parse_yaml_strictly(body)
+    if kind == protobuf.MEDIA_TYPE:
+        return protobuf.decode(body), []
+    return parse_json(body)
+
+
+def _known_type(request: Request) -> str:
+    """The media type of the body. Raises 415 for one that is none of an object's."""
+    kind = media_type(request) or JSON
+    if kind not in (JSON, YAML, protobuf.MEDIA_TYPE):
+        raise unsupported(JSON, YAML, protobuf.MEDIA_TYPE)
+    return kind
+
+
+def typed(value: Any, kind: type[T], *, version: str = "v1") -> T:
+    """The document as an object of the kind. Raises 400 that says which field does not fit."""
+    if not isinstance(value, dict):
+        raise bad_request(f"couldn't get version/kind; the body is not a JSON object but {type(value).__name__}")
+    try:
+        return codec.convert(value, kind)
+    except (msgspec.ValidationError, ValueError, RecursionError) as error:
+        raise _unfit(kind, version, decoder_words.misfit(str(error), kind, value)) from error
+
+
+def _unfit(kind: type[Struct], version: str, why: str) -> ApiError:
+    return bad_request(f'{kind.__name__} in version "{version}" cannot be handled as a {kind.__name__}: {why}')
+
+
+def typed_object(value: Any, kind: type[Object], *, version: str = "v1") -> Any:
+    """The document as an object that says of itself what it is, as everything that is stored has to. Raises 400."""
+    if is_custom(kind):
+        return custom_object(value, kind)
+    _check_kind(value, kind)
+    obj, declared = typed(forgetting(value), kind, version=version), kind()
+    return replace(obj, kind=declared.kind, api_version=declared.api_version)  # type: ignore[attr-defined]  # all do
+
+
+def custom_object(value: Any, kind: type[Custom]) -> Custom:
+    """The document as a custom resource, without what its schema does not declare. Raises 400, 422 for another kind."""
+    declared = kind.declared
+    if not isinstance(value, dict) or not value.get("kind"):
+        data = codec.encode(value).decode()
+        what = f"the object provided is unrecognized (must be of type {declared.kind})"
+        raise bad_request(f"{what}: Object 'Kind' is missing in '{data}' ({data[:16]})")
+    given, wanted = value.get("apiVersion"), f"{declared.group}/{declared.version}"
+    if given != wanted:
+        text = f"the API version in the data ({given or ''}) does not match the expected API version ({wanted})"
+        raise bad_request(text)
+    if value["kind"] != declared.kind:
+        meta = value.get("metadata")
+        errors = [invalid_value("kind", value["kind"], f"must be {declared.kind}")]
+        name = str(meta.get("name") or "") if isinstance(meta, dict) else ""
+        raise refusal(str(value["kind"]), name, errors, group=declared.group)
+    return typed(prune(forgetting(value), declared.schema), kind, version=declared.version)
+
+
+def forgetting(value: Any) -> Any:
+    """An empty list of managers says to forget them all, as one empty entry does; no list says to keep them."""
+    meta = value.get("metadata") if isinstance(value, dict) else None
+    if isinstance(meta, dict) and meta.get("managedFields") == []:
+        return value | {"metadata": meta | {"managedFields": [{}]}}
+    return value
+
+
+def most_values(kind: type[Object]) -> int:
+    """How many values an object of the kind may have."""
+    if is_custom(kind):
+        return MOST_CUSTOM
+    if kind is CustomResourceDefinition:
+        return MOST_VALUES
+    return MOST_OF_POD if kind is Pod else MOST_BUILT_IN
+
+
+def read_object(
+    request: Request, info: ResourceInfo, gates: FeatureGates, *, kind: type[Object] | None = None, legacy: Legacy = OFF
+) -> tuple[Any, list[str]]:
+    """The body as an object of the resource, or of `kind`, defaults applied; and warnings for the client."""
+    wanted = kind or info.type
+    media = _known_type(request)
+    check_write_options(request)
+    if not request.body:
+        raise bad_request(
+            f"the object provided is unrecognized (must be of type {wanted.__name__}): couldn't get version/kind; "
+            "json parse error: unexpected end of JSON input (<empty>)"
+        )
+    value, problems = _object_of(media, request.body, wanted)
+    if len(request.body) > 2 * MOST_BUILT_IN and len(request.body) > 2 * most_values(wanted):
+        check_size(value, most_values(wanted))
+    is_yaml = media == YAML
+    if problems and not is_yaml and not is_custom(wanted):
+        value = merged_repetitions(request.body)
+    value = {} if value is None else value
+    if not isinstance(value, dict) or not (_is_name(value.get("apiVersion")) and _is_name(value.get("kind"))):
+        raise bad_request(decoder_words.no_object(value, request.body, wanted.__name__))
+    obj = typed_object(todays(value, wanted, legacy), wanted, version=info.version)
+    if not problems or is_custom(wanted) or is_yaml:
+        problems += [f'unknown field "{path}"' for path in unknown_fields(value, wanted, in_order=is_yaml)]
+    else:
+        problems = problems_in_order(request.body, wanted)
+    warnings = Strictness.of(request).check(problems, partial(_unfit, wanted, info.version))
+    return apply_defaults(obj, gates), warnings
+
+
+def _object_of(media: str, body: bytes, wanted: type[Object]) -> tuple[Any, list[str]]:
+    """As `_decoded`; what is no JSON is refused in the words of upstream's scanner."""
+    try:
+        return _decoded(media, body)
+    except ApiError as error:
+        if error.code == 413 or media != JSON or (why := syntax_error(body)) is None:
+            raise
+        raise bad_request(decoder_words.unrecognized(why, body, wanted.__name__)) from error
+
+
+def _is_name(value: Any) -> bool:
+    return not value or isinstance(value, str)
+
+
+def todays(value: Any, kind: type[Object], legacy: Legacy) -> Any:
+    """The document with the names of today, where the legacy mode takes those of 2021 (H-08)."""
+    return modern_policies(value) if kind is Pod and DRAFT_POLICIES in legacy else value
+
+
+def _check_kind(value: Any, wanted: type[Object]) -> None:
+    if not isinstance(value, dict):
+        return
+    declared = wanted()
+    expected = (declared.api_version, declared.kind)  # type: ignore[attr-defined]  # every kind declares both
+    given = (str(value.get("apiVersion") or expected[0]), str(value.get("kind") or expected[1]))
+    if given != expected:
+        raise bad_request(decoder_words.other_kind(given, expected))

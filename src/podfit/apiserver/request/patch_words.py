@@ -1,0 +1,64 @@
+"""What a refused patch says: the patch as upstream prints it, and why its outcome does not fit the kind."""
+
+import re
+from typing import Any
+
+from podfit.api.meta.base import WIDE, Struct
+from podfit.api.meta.member import Kind
+from podfit.api.meta.schema import members
+from podfit.core.quantity import MALFORMED
+
+MISFIT = re.compile(
+    r"Expected `(?P<wanted>object|array|str|int|bool)[^`]*`, got `(?P<given>\w+)`( - at `\$\.?(?P<path>[^`]*)`)?"
+)
+_GO_KINDS = {"object": "map", "array": "slice", "str": "string", "int": "int64", "float": "float64", "bool": "bool"}
+
+
+def shown_map(value: Any) -> str:
+    """A decoded document as Go prints maps and slices: `map[spec:map[containers:[map[name:c1]]]]`, keys sorted."""
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{name}:{shown_map(value[name])}' for name in sorted(value))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(map(shown_map, value))}]"
+    if value is None:
+        return "<nil>"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def unfit(text: str, kind: type[Struct]) -> str:
+    """Why the outcome of a strategic patch does not fit its kind, in upstream's words where it has any; else ours.
+
+    Upstream makes the object from a map then, and names the kinds that do not go together. From a document it quotes
+    its JSON decoder (`decoder_words`).
+    """
+    if MALFORMED in text or "a quantity must be a string or a number" in text:
+        return MALFORMED
+    found = MISFIT.search(text)
+    given = _GO_KINDS.get(found["given"]) if found else None
+    if found is None or given is None:
+        return text
+    match found["wanted"]:
+        case "array":
+            return f"cannot restore slice from {given}"
+        case "object":
+            is_struct = _is_struct(kind, found["path"] or "")
+            return f"cannot restore struct from: {given}" if is_struct else f"cannot restore map from {given}"
+        case "str":
+            return f"cannot convert {given} to string" if given == "int64" else "unrecognized type: string"
+        case "bool":
+            return "unrecognized type: bool"
+    name = (found["path"] or "").rpartition(".")[2].partition("[")[0]
+    number = "int64" if name in WIDE else "int32"
+    return f"cannot convert float64 to {number}" if given == "float64" else f"unrecognized type: {number}"
+
+
+def _is_struct(kind: type[Struct], path: str) -> bool:
+    """Whether the path, such as `spec.containers[0].resources`, leads to an object with declared members."""
+    here: Kind | None = kind
+    for part in filter(None, path.split(".")):
+        name, bracket, _ = part.partition("[")
+        member = members(here).get(name) if here else None
+        if member is None or (member.shape in ("list", "map") and not bracket):
+            return False
+        here = member.item
+    return here is not None

@@ -1,0 +1,30 @@
+"""Roles made of other roles, and default roles that keep up with a newer server: which rules they get."""
+
+from collections.abc import Iterable
+
+from podfit.api.meta.selectors import holds, requirements
+from podfit.api.rbac.v1.types import ClusterRole, PolicyRule, Subject
+
+
+def aggregated_rules(role: ClusterRole, roles: Iterable[ClusterRole]) -> tuple[PolicyRule, ...]:
+    """The rules of the roles whose labels the aggregation rule selects, in the order of their names, each once.
+
+    The role itself never counts.
+    """
+    selectors = role.aggregation_rule.cluster_role_selectors if role.aggregation_rule else ()
+    named = sorted(roles, key=lambda each: each.metadata.name)
+    found: dict[PolicyRule, None] = {}
+    for selector in selectors:
+        for each in named:
+            if each.metadata.name != role.metadata.name and holds(requirements(selector), each.metadata.labels):
+                found |= dict.fromkeys(each.rules)
+    return tuple(found)
+
+
+def with_missing_rules(current: tuple[PolicyRule, ...], wanted: tuple[PolicyRule, ...]) -> tuple[PolicyRule, ...]:
+    """What a default role holds, and what it lacks; what somebody added stays."""
+    return (*current, *(rule for rule in wanted if rule not in current))
+
+
+def with_missing_subjects(current: tuple[Subject, ...], wanted: tuple[Subject, ...]) -> tuple[Subject, ...]:
+    return (*current, *(subject for subject in wanted if subject not in current))

@@ -1,0 +1,1 @@
+"""What a namespace allows: LimitRange defaults and bounds, ResourceQuota scopes, usage and credit."""

@@ -1,0 +1,120 @@
+"""Who is ended so that a critical pod fits: one that is new, or one that grows (spec 5.5, R-117).
+
+Static and mirror pods and those of system priority may end others, if too little room is all that stands against them.
+As few Guaranteed pods as possible are ended, then as few Burstable ones, then BestEffort ones. Within a class the next
+victim is the pod that leaves least of what is still missing, of equals the smaller one. What is to end already counts
+as gone, so a pod that waits for its room does not end more with every look at the node.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from fractions import Fraction
+
+import msgspec
+
+from podfit.api.core.v1.pods.types import Pod
+from podfit.core.quantity import ZERO, Quantity
+from podfit.core.resources import ResourceList, positive, subtract
+from podfit.decide.cgroup.container_resources import is_critical
+from podfit.decide.resize import verdict as fit
+from podfit.decide.resize.verdict import Deferred, Fits, Neighbour, NodeView
+
+PREEMPTING, PREEMPTED = "Preempting", "Preempted in order to admit critical pod"
+"""Reason and message of a victim's end."""
+DISRUPTED = "Pod was preempted by Kubelet to accommodate a critical pod."
+_ONE = Quantity.of(1)
+
+
+class Occupant(msgspec.Struct, frozen=True):
+    """A pod that holds room of the node. `going` says that it will end without being told, or was told."""
+
+    pod: Pod
+    counts: Neighbour
+    going: bool = False
+
+
+class Preempts(msgspec.Struct, frozen=True):
+    """There will be room once the victims are gone; none means that others are on their way out already.
+
+    `signal` is the first resource that is short, for the metric.
+    """
+
+    victims: tuple[Pod, ...]
+    signal: str
+
+
+def preemption(
+    pod: Pod, refusal: Deferred, node: NodeView, occupants: Collection[Occupant], reserved: Sequence[Neighbour] = ()
+) -> Preempts | None:
+    """What a critical pod may do about its refusal; None when it has to take it. `pod` is not among the occupants.
+
+    `reserved` is what is kept for other critical pods that are not on the node yet.
+    """
+    short_by = dict(refusal.short_by)
+    if not is_critical(pod) or not short_by or not isinstance(fit.admit(pod, node, ()), Fits):
+        return None
+    staying = [each for each in occupants if not each.going]
+    missing = fit.shortage(pod, node, [*(each.counts for each in staying), *reserved])
+    victims = _victims([each for each in staying if _yields(each.pod, pod)], missing)
+    return None if victims is None else Preempts(tuple(each.pod for each in victims), next(iter(short_by)))
+
+
+def _yields(other: Pod, pod: Pod) -> bool:
+    """Whoever is not critical, and of the critical ones whose priority is lower; a static pod may have none."""
+    mine, theirs = pod.spec.priority, other.spec.priority
+    return not is_critical(other) or (mine is not None and theirs is not None and theirs < mine)
+
+
+def _victims(candidates: Sequence[Occupant], missing: ResourceList) -> list[Occupant] | None:
+    """None when not even all of them are enough."""
+    classes: Mapping[str, list[Occupant]] = {name: [] for name in ("BestEffort", "Burstable", "Guaranteed")}
+    for each in candidates:
+        classes[each.pod.status.qos_class].append(each)
+    best_effort, burstable, guaranteed = classes.values()
+    if _left(missing, candidates):
+        return None
+    last = _nearest(guaranteed, _left(missing, [*best_effort, *burstable]))
+    then = _nearest(burstable, _left(missing, [*best_effort, *last]))
+    first = _nearest(best_effort, _left(missing, [*then, *last]))
+    return _needed([*first, *then, *last], missing)
+
+
+def _nearest(candidates: Iterable[Occupant], missing: ResourceList) -> list[Occupant]:
+    """One after the other, whoever leaves least of what is missing, until nothing is."""
+    chosen, rest = list[Occupant](), list(candidates)
+    while missing:
+        best = min(rest, key=lambda each: (_distance(each, missing), _size(each), each.counts.name))
+        chosen.append(best)
+        rest = [each for each in rest if each is not best]
+        missing = _left(missing, [best])
+    return chosen
+
+
+def _needed(victims: list[Occupant], missing: ResourceList) -> list[Occupant]:
+    """Without those that turn out to be superfluous, the higher class spared first."""
+    for each in reversed(victims):
+        fewer = [other for other in victims if other is not each]
+        if not _left(missing, fewer):
+            victims = fewer
+    return victims
+
+
+def _left(missing: ResourceList, gone: Iterable[Occupant]) -> dict[str, Quantity]:
+    """What is still missing once these are gone."""
+    left = dict(missing)
+    for each in gone:
+        left = positive(subtract(left, {name: _holds(each, name) for name in left}))
+    return left
+
+
+def _distance(each: Occupant, missing: ResourceList) -> Fraction:
+    """The part of each resource that would be left, squared: no resource weighs more for being counted in bytes."""
+    left = _left(missing, [each])
+    return sum((Fraction(left[name].nano, missing[name].nano) ** 2 for name in left), Fraction(0))
+
+
+def _size(each: Occupant) -> tuple[Quantity, Quantity]:
+    return _holds(each, "memory"), _holds(each, "cpu")
+
+
+def _holds(each: Occupant, name: str) -> Quantity:
+    return _ONE if name == "pods" else each.counts.requests.get(name, ZERO)

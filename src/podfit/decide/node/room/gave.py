@@ -1,0 +1,76 @@
+"""The annotation `podfit.dev/gave-room`: that a pod was shrunk for a more important one, and what it had before.
+
+It holds as long as the pod has the size that it was shrunk to. Whoever resizes it since has decided anew.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from podfit.api.core.v1.pods.containers import ResourceRequirements
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta import codec
+from podfit.api.meta.base import ResourceList
+from podfit.core.resources import CPU, MEMORY, only
+from podfit.decide.node.room.giving import Shrink
+
+GAVE = "podfit.dev/gave-room"
+
+
+class Sides(msgspec.Struct, frozen=True):
+    requests: ResourceList
+    limits: ResourceList
+
+
+class Gave(msgspec.Struct, frozen=True):
+    """`to` is the pod that grew; each container that gave had `before` at first, and has `after` now."""
+
+    to: str
+    before: Mapping[str, Sides]
+    after: Mapping[str, Sides]
+
+    @property
+    def text(self) -> str:
+        """`cpu 2 → 1`, by container where there are several."""
+        return ", ".join(
+            f"{f'{name} ' if len(self.after) > 1 else ''}{resource} {self.before[name].requests[resource]} → {amount}"
+            for name, after in self.after.items()
+            for resource, amount in after.requests.items()
+            if self.before[name].requests.get(resource) != amount
+        )
+
+
+def gave(pod: Pod) -> Gave | None:
+    """What the pod's note says; None without one, and when the pod has another size by now."""
+    note = pod.metadata.annotations.get(GAVE)
+    if note is None:
+        return None
+    try:
+        found = codec.decode(note.encode(), Gave)
+    except (msgspec.DecodeError, ValueError):
+        return None  # not ours to interpret: anybody may write annotations
+    present = {each.name: _sides(each.resources) for each in pod.spec.containers}
+    holds = all(present.get(name) == after and name in found.before for name, after in found.after.items())
+    return found if holds else None
+
+
+def noted(change: Shrink, to: str) -> str:
+    """The note for a pod that is about to give; it goes on from an earlier gift that still holds."""
+    earlier = gave(change.pod)
+    now = {each.name: _sides(each.resources) for each in change.pod.spec.containers}
+    after = {name: _sides(resources) for name, resources in change.containers.items()}
+    before = {name: now[name] for name in after}
+    if earlier is not None:
+        before, after = {**before, **earlier.before}, {**earlier.after, **after}
+    return codec.encode(Gave(to, before, after)).decode()
+
+
+def told(change: Shrink, to: str) -> str:
+    """`cpu 2 → 1`: what a gift takes."""
+    after = {name: _sides(resources) for name, resources in change.containers.items()}
+    now = {each.name: _sides(each.resources) for each in change.pod.spec.containers}
+    return Gave(to, {name: now[name] for name in after}, after).text
+
+
+def _sides(resources: ResourceRequirements) -> Sides:
+    return Sides(only(resources.requests, (CPU, MEMORY)), only(resources.limits, (CPU, MEMORY)))

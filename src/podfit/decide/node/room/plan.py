@@ -1,0 +1,229 @@
+"""Which neighbours make room for a resize that the node deferred, and how (docs/room.md).
+
+    plan(deferred, neighbours, allocatable, targets) ──▶ Enough       there is room, or it is on its way
+                                                     ├─▶ Plan         who shrinks to what, who is evicted afterwards
+                                                     └─▶ Impossible   nothing that is allowed would help
+
+A neighbour gives only if its priority is lower, it has a target, and no resize of its own waits or is under way. The
+lowest priority gives first, then whoever has most to give, and all together no more than is missing. Eviction is for
+what shrinking cannot free, and spares everyone who can be spared, the higher priority before the lower.
+
+`targets` is by pod UID and container. Today they are the pods' minimums; a recommendation would enter in their place.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+
+import msgspec
+
+from podfit.api.core.v1.pods.types import MIRROR, Pod, PodCondition
+from podfit.api.meta.base import ResourceList
+from podfit.core.features import DEFAULT_GATES, FeatureGates
+from podfit.core.quantity import ZERO, Quantity
+from podfit.core.resources import add, only, positive, subtract
+from podfit.decide.node.room.giving import Shrink, shrink, slack
+from podfit.decide.node.room.minimum import Target
+from podfit.decide.pod.allocated import overlay
+from podfit.decide.pod.requests import pod_requests
+from podfit.decide.resize import by_status
+from podfit.decide.resize import verdict as fit
+from podfit.decide.resize.queue_order import increases
+
+Targets = Mapping[str, Mapping[str, Target]]
+_TERMINAL = ("Succeeded", "Failed")
+
+
+class Enough(msgspec.Struct, frozen=True):
+    """There will be room without anyone being asked."""
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """All of it is needed: first the shrinks, in order, then the evictions, in order."""
+
+    missing: ResourceList
+    shrinks: tuple[Shrink, ...]
+    victims: tuple[Pod, ...] = ()
+
+
+class Impossible(msgspec.Struct, frozen=True):
+    """`available` is what lower-priority neighbours could give of it by shrinking; nobody is asked for any."""
+
+    missing: ResourceList
+    available: ResourceList
+
+
+class _Neighbour(msgspec.Struct, frozen=True):
+    """`holds` is what it will count for when what is under way has happened, `gives` the most it can give of that."""
+
+    pod: Pod
+    holds: ResourceList
+    gives: ResourceList
+
+    @property
+    def least(self) -> ResourceList:
+        return positive(subtract(self.holds, self.gives))
+
+
+def waits_for_room(pod: Pod) -> bool:
+    """Whether the node has deferred the pod's present desire because there is too little room."""
+    pending = _condition(pod, "PodResizePending")
+    return (
+        pending is not None
+        and pending.reason == "Deferred"
+        and pending.observed_generation in (0, pod.metadata.generation)
+        and pending.message.startswith(fit.TOO_LITTLE)
+        and is_active(pod)
+        and pod.metadata.deletion_timestamp is None
+    )
+
+
+def is_active(pod: Pod) -> bool:
+    return bool(pod.spec.node_name) and pod.status.phase not in _TERMINAL
+
+
+def allocated_form(pod: Pod, gates: FeatureGates = DEFAULT_GATES) -> Pod:
+    """The pod at the size that its node reports to have promised."""
+    return overlay(pod, by_status.promised(pod, gates), gates)
+
+
+def plan(
+    deferred: Pod,
+    neighbours: Collection[Pod],
+    allocatable: ResourceList,
+    targets: Targets,
+    *,
+    evict: bool = False,
+    gates: FeatureGates = DEFAULT_GATES,
+) -> Enough | Plan | Impossible:
+    """`neighbours` are the other active pods of the node; `evict` allows to end some where shrinking is not enough."""
+    wanted = pod_requests(deferred, gates=gates)
+    others = [_neighbour(pod, targets.get(pod.metadata.uid, {}), deferred, gates) for pod in neighbours]
+
+    def suffices(gone: Collection[_Neighbour]) -> bool:
+        """Whether there is room once these are gone and everyone else gives all it can."""
+        return not fit.short_by(wanted, allocatable, [each.least for each in others if not _among(each, gone)])
+
+    missing = fit.short_by(wanted, allocatable, [each.holds for each in others])
+    if not missing:
+        return Enough()
+    victims: list[_Neighbour] = []
+    if not suffices(victims):
+        may_end = [each for each in others if evict and _may_end(each, deferred)]
+        if not suffices(may_end):
+            return Impossible(missing, only(add(*(each.gives for each in others)), missing))
+        victims = _fewest(may_end, missing, suffices)
+    staying = [each for each in others if not _among(each, victims)]
+    left = fit.short_by(wanted, allocatable, [each.holds for each in staying])
+    ended = tuple(each.pod for each in sorted(victims, key=_turn))
+    return Plan(missing, _shrinks(staying, left, targets, gates), ended)
+
+
+def _neighbour(pod: Pod, targets: Mapping[str, Target], deferred: Pod, gates: FeatureGates) -> _Neighbour:
+    if pod.metadata.deletion_timestamp is not None:
+        return _Neighbour(pod, {}, {})
+    allocated = allocated_form(pod, gates)
+    held = pod_requests(allocated, gates=gates, use_status=True)
+    if not _moves(pod, allocated, gates):
+        return _Neighbour(pod, held, slack(pod, targets, gates) if _priority(pod) < _priority(deferred) else {})
+    if _stands_still(pod) or increases(pod, allocated):
+        return _Neighbour(pod, held, {})
+    return _Neighbour(pod, pod_requests(pod, gates=gates), {})
+
+
+def _moves(pod: Pod, allocated: Pod, gates: FeatureGates) -> bool:
+    """Whether a resize of its own waits or is under way."""
+    conditions = (_condition(pod, "PodResizePending"), _condition(pod, "PodResizeInProgress"))
+    return any(conditions) or pod_requests(pod, gates=gates) != pod_requests(allocated, gates=gates)
+
+
+def _stands_still(pod: Pod) -> bool:
+    """Whether the node refuses the resize or fails at it, so that it cannot be counted on."""
+    progress = _condition(pod, "PodResizeInProgress")
+    return _condition(pod, "PodResizePending") is not None or (progress is not None and progress.reason == "Error")
+
+
+def _may_end(each: _Neighbour, deferred: Pod) -> bool:
+    return (
+        bool(each.holds)
+        and _priority(each.pod) < _priority(deferred)
+        and deferred.spec.preemption_policy != "Never"
+        and MIRROR not in each.pod.metadata.annotations
+    )
+
+
+def _fewest(
+    may_end: list[_Neighbour], missing: ResourceList, suffices: Callable[[Collection[_Neighbour]], bool]
+) -> list[_Neighbour]:
+    """Level by level from the lowest priority: the smallest that is enough alone, or else the largest and another one.
+
+    Then whoever turns out not to be needed is spared, the highest priority first.
+    """
+
+    def size(each: _Neighbour) -> tuple[list[Quantity], str]:
+        return _amounts(each.holds, missing), _name(each.pod)
+
+    victims, left = list[_Neighbour](), list(may_end)
+    while not suffices(victims):
+        lowest = min(_priority(each.pod) for each in left)
+        level = [each for each in left if _priority(each.pod) == lowest]
+        alone = [each for each in level if suffices([*victims, each])]
+        chosen = min(alone, key=size) if alone else max(level, key=size)
+        victims.append(chosen)
+        left = [each for each in left if each is not chosen]
+    for each in sorted(victims, key=_turn, reverse=True):
+        fewer = [victim for victim in victims if victim is not each]
+        if suffices(fewer):
+            victims = fewer
+    return victims
+
+
+def _shrinks(
+    staying: list[_Neighbour], missing: ResourceList, targets: Targets, gates: FeatureGates
+) -> tuple[Shrink, ...]:
+    shrinks, left = list[Shrink](), dict(missing)
+    turns = sorted(staying, key=lambda each: (_priority(each.pod), _most_first(each, missing), _name(each.pod)))
+    for each in turns:
+        wanted = {name: amount for name, amount in left.items() if name in each.gives}
+        if wanted:
+            shrinks.append(shrink(each.pod, targets[each.pod.metadata.uid], wanted, gates))
+            left = positive(subtract(left, only(shrinks[-1].given, left)))
+    return tuple(shrinks)
+
+
+def _most_first(each: _Neighbour, missing: ResourceList) -> list[Quantity]:
+    return [-amount for amount in _amounts(each.gives, missing)]
+
+
+def _amounts(held: ResourceList, missing: ResourceList) -> list[Quantity]:
+    """Of what is missing, in the order in which it is reported."""
+    return [held.get(name, ZERO) for name in missing]
+
+
+def _among(each: _Neighbour, some: Collection[_Neighbour]) -> bool:
+    return any(each is other for other in some)
+
+
+def _turn(each: _Neighbour) -> tuple[int, str]:
+    return _priority(each.pod), _name(each.pod)
+
+
+def _priority(pod: Pod) -> int:
+    return pod.spec.priority or 0
+
+
+def _name(pod: Pod) -> str:
+    return f"{pod.metadata.namespace}/{pod.metadata.name}"
+
+
+def _condition(pod: Pod, kind: str) -> PodCondition | None:
+    return next((each for each in pod.status.conditions if each.type == kind), None)
+
+
+def why_not(verdict: Impossible, *, evict: bool) -> str:
+    """What is said of a pod for which no room can be made."""
+    could = _listed(verdict.available) or "nothing"
+    text = f"Resize lacks {_listed(verdict.missing)}; neighbours of lower priority can give {could}"
+    return text + (", and evicting them would not be enough" if evict else "")
+
+
+def _listed(resources: ResourceList) -> str:
+    return ", ".join(f"{name} {amount}" for name, amount in resources.items())

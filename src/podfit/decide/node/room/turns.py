@@ -1,0 +1,49 @@
+"""Making room on one node for all that wait there: one after the other, in the order in which the node tries them."""
+
+from collections.abc import Iterable, Mapping
+
+from msgspec.structs import replace
+
+from podfit.api.core.v1.pods.types import Pod, PodStatus
+from podfit.api.meta.base import ResourceList
+from podfit.core.features import DEFAULT_GATES, FeatureGates
+from podfit.core.times import parse_time
+from podfit.decide.node.room.plan import Enough, Impossible, Plan, Targets, allocated_form, plan
+from podfit.decide.resize.queue_order import QueueKey, queue_key
+
+Outcome = tuple[Pod, Enough | Plan | Impossible]
+
+
+def turn_of(pod: Pod, gates: FeatureGates = DEFAULT_GATES) -> QueueKey:
+    """Sorts pods that wait into the order of their node."""
+    since = next((each.last_transition_time for each in pod.status.conditions if each.type == "PodResizePending"), None)
+    return queue_key(pod, allocated_form(pod, gates), parse_time(since) if since else None)
+
+
+def in_turn(
+    waiting: Iterable[Pod],
+    pods: Mapping[str, Pod],
+    allocatable: ResourceList,
+    targets: Targets,
+    *,
+    evict: bool = False,
+    gates: FeatureGates = DEFAULT_GATES,
+) -> list[Outcome]:
+    """`waiting` in its order, `pods` by UID all that are active on the node. Ends with the first plan: when it has been
+    acted on the facts are other ones.
+    """
+    counted, outcomes = dict(pods), list[Outcome]()
+    for pod in waiting:
+        others = [other for uid, other in counted.items() if uid != pod.metadata.uid]
+        outcome = plan(pod, others, allocatable, targets, evict=evict, gates=gates)
+        outcomes.append((pod, outcome))
+        if isinstance(outcome, Plan):
+            break
+        if isinstance(outcome, Enough):
+            counted[pod.metadata.uid] = granted(pod)
+    return outcomes
+
+
+def granted(pod: Pod) -> Pod:
+    """A pod whose resize is on its way, as it will count: at what it desires."""
+    return replace(pod, status=PodStatus(phase=pod.status.phase, qos_class=pod.status.qos_class))

@@ -1,0 +1,137 @@
+"""Where a pod may run, and where it would run best (spec 4.2).
+
+Filters run in upstream's order and the first one that refuses a node speaks for it; the reasons of all nodes, counted
+and sorted, make the sentence on a pod that fits nowhere. Scores prefer the node that stays emptiest and most balanced,
+so two pods do not chase the same room. Equal scores go to the first name: a decision that can be repeated can be
+explained.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+import msgspec
+
+from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.placement.node_filters import admits, has_features, has_ports, has_room
+from podfit.decide.placement.pod_affinity import Neighbourhood, neighbourhood
+from podfit.decide.placement.score import DEFAULT_WEIGHTS, scores
+from podfit.decide.placement.spread import Spread, spread
+from podfit.decide.placement.view import NamespaceLabels, NodeView, Refusal, Resident
+from podfit.decide.placement.volumes import NO_CLAIMS, Claims, objection
+
+NO_NAMESPACES: NamespaceLabels = MappingProxyType({})
+
+
+class Placed(msgspec.Struct, frozen=True):
+    node: str
+
+
+class Unschedulable(msgspec.Struct, frozen=True):
+    """`refusals` by node name; `message` is the sentence of the PodScheduled condition and the event.
+
+    `outright`: the pod itself cannot be placed, whatever the nodes are like, so preemption is not asked either.
+    """
+
+    message: str
+    refusals: Mapping[str, Refusal]
+    outright: bool = False
+
+    @property
+    def short_of(self) -> frozenset[str]:
+        """Resources of which more, somewhere, might help."""
+        return frozenset().union(*(refusal.resources for refusal in self.refusals.values()))
+
+    @property
+    def filters(self) -> frozenset[str]:
+        return frozenset(refusal.filter for refusal in self.refusals.values())
+
+
+class Surroundings(msgspec.Struct, frozen=True):
+    """What the rules between pods say about a newcomer; None where none applies."""
+
+    neighbourhood: Neighbourhood | None
+    spread: Spread | None
+
+    def __bool__(self) -> bool:
+        return self.neighbourhood is not None or self.spread is not None
+
+
+def place(
+    subject: Resident,
+    views: Sequence[NodeView],
+    *,
+    namespaces: NamespaceLabels = NO_NAMESPACES,
+    claims: Claims = NO_CLAIMS,
+    weights: Mapping[str, int] = DEFAULT_WEIGHTS,
+) -> Placed | Unschedulable:
+    """Choose a node for a pod that waits. A node that it is nominated for goes before every other that would do."""
+    if not views:
+        return Unschedulable("no nodes available to schedule pods", {})
+    if problem := objection(subject.pod, claims):
+        missing = Refusal("VolumeBinding", (problem,), final=True)
+        text = f"0/{len(views)} nodes are available: {missing.reasons[0]}. not found"
+        return Unschedulable(text, {view.name: missing for view in views}, outright=True)
+    refusals: dict[str, Refusal] = {}
+    fitting: list[NodeView] = []
+    surroundings = survey(subject.pod, views, namespaces)
+    for view in views:
+        refusal = refuse(subject, view, views, surroundings, namespaces)
+        if refusal is not None:
+            refusals[view.name] = refusal
+        elif view.name == subject.pod.status.nominated_node_name:
+            return Placed(view.name)
+        else:
+            fitting.append(view)
+    if not fitting:
+        return Unschedulable(sentence(refusals.values(), len(views)), refusals)
+    if len(fitting) == 1:
+        return Placed(fitting[0].name)
+    ranks = zip(scores(subject, fitting, views, namespaces, weights), fitting, strict=True)
+    return Placed(min((-score, view.name) for score, view in ranks)[1])
+
+
+def sentence(refusals: Iterable[Refusal], nodes: int) -> str:
+    counts = Counter(reason for refusal in refusals for reason in refusal.reasons)
+    listed = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
+    return f"0/{nodes} nodes are available: {listed}."
+
+
+def survey(pod: Pod, views: Sequence[NodeView], namespaces: NamespaceLabels) -> Surroundings:
+    return Surroundings(neighbourhood(pod, views, namespaces), spread(pod, views))
+
+
+def refuse(
+    subject: Resident,
+    view: NodeView,
+    views: Sequence[NodeView],
+    surroundings: Surroundings,
+    namespaces: NamespaceLabels,
+) -> Refusal | None:
+    """The first objection to this node, or None. It has to do with the pods that are promised room there and without.
+
+    Only promises to pods of at least the same priority count.
+    """
+    promised = [each for each in view.nominated if each.uid != subject.uid and each.priority >= subject.priority]
+    if promised:
+        crowded = view.with_residents((*view.residents, *promised))
+        around = survey(subject.pod, replaced(views, crowded), namespaces) if surroundings else surroundings
+        if refusal := _refuse_as_is(subject, crowded, around):
+            return refusal
+    return _refuse_as_is(subject, view, surroundings)
+
+
+def _refuse_as_is(subject: Resident, view: NodeView, surroundings: Surroundings) -> Refusal | None:
+    pod = subject.pod
+    return (
+        admits(pod, view.node)
+        or has_ports(pod, view)
+        or has_room(subject.requests, view)
+        or (surroundings.spread and surroundings.spread.refuse(view))
+        or (surroundings.neighbourhood and surroundings.neighbourhood.refuse(view))
+        or has_features(pod, view.node)
+    )
+
+
+def replaced(views: Sequence[NodeView], changed: NodeView) -> list[NodeView]:
+    return [changed if view.name == changed.name else view for view in views]

@@ -1,0 +1,90 @@
+"""Required affinity and anti-affinity between pods.
+
+Counted once an attempt, over all nodes, by topology: a pair of label and value, such as one zone. Anti-affinity binds
+both sides: a pod that runs keeps out a newcomer that its own terms speak of.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+
+from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.placement.terms import Term, term
+from podfit.decide.placement.view import NamespaceLabels, NodeView, Refusal
+
+Pair = tuple[str, str]
+"""A label of nodes, and its value."""
+
+
+class Neighbourhood(msgspec.Struct, frozen=True):
+    """`wanted` and `unwanted` hold, for each term of the newcomer, how many pods match it in each topology."""
+
+    attract: tuple[Term, ...]
+    wanted: tuple[Counter[str], ...]
+    repel: tuple[Term, ...]
+    unwanted: tuple[Counter[str], ...]
+    closed: frozenset[Pair]  # the anti-affinity of pods that run there keeps the newcomer out
+    first: bool  # nobody matches its affinity anywhere, but it matches itself: it may begin the group
+
+    def refuse(self, view: NodeView) -> Refusal | None:
+        if not self._attracted(view):
+            return Refusal("InterPodAffinity", ("node(s) didn't match pod affinity rules",), final=True)
+        for each, counts in zip(self.repel, self.unwanted, strict=True):
+            if each.topology_key in view.labels and counts[view.labels[each.topology_key]]:
+                return Refusal("InterPodAffinity", ("node(s) didn't match pod anti-affinity rules",))
+        if any(pair in self.closed for pair in view.labels.items()):
+            return Refusal("InterPodAffinity", ("node(s) didn't satisfy existing pods anti-affinity rules",))
+        return None
+
+    def _attracted(self, view: NodeView) -> bool:
+        if any(each.topology_key not in view.labels for each in self.attract):
+            return False
+        return self.first or all(
+            counts[view.labels[each.topology_key]] for each, counts in zip(self.attract, self.wanted, strict=True)
+        )
+
+
+def required_affinity(pod: Pod) -> tuple[Term, ...]:
+    rules = pod.spec.affinity.pod_affinity if pod.spec.affinity else None
+    terms = rules.required_during_scheduling_ignored_during_execution if rules else ()
+    return tuple(term(pod, each) for each in terms)
+
+
+def required_anti_affinity(pod: Pod) -> tuple[Term, ...]:
+    rules = pod.spec.affinity.pod_anti_affinity if pod.spec.affinity else None
+    terms = rules.required_during_scheduling_ignored_during_execution if rules else ()
+    return tuple(term(pod, each) for each in terms)
+
+
+def matches_all(terms: Sequence[Term], pod: Pod, namespaces: NamespaceLabels) -> bool:
+    return all(each.matches(pod, namespaces) for each in terms)
+
+
+def neighbourhood(pod: Pod, views: Sequence[NodeView], namespaces: NamespaceLabels) -> Neighbourhood | None:
+    """None when neither the pod nor anyone who runs has a say in it."""
+    attract, repel = required_affinity(pod), required_anti_affinity(pod)
+    closed = frozenset(
+        (each.topology_key, view.labels[each.topology_key])
+        for view in views
+        for resident in view.choosy
+        for each in required_anti_affinity(resident.pod)
+        if each.topology_key in view.labels and each.matches(pod, namespaces)
+    )
+    if not (attract or repel or closed):
+        return None
+    wanted = tuple(Counter[str]() for _ in attract)
+    unwanted = tuple(Counter[str]() for _ in repel)
+    for view in views:
+        alike = sum(matches_all(attract, each.pod, namespaces) for each in view.residents) if attract else 0
+        for each, counts in zip(attract, wanted, strict=True):
+            _count(counts, each, view, alike)
+        for each, counts in zip(repel, unwanted, strict=True):
+            _count(counts, each, view, sum(each.matches(other.pod, namespaces) for other in view.residents))
+    first = not any(map(len, wanted)) and matches_all(attract, pod, namespaces)
+    return Neighbourhood(attract, wanted, repel, unwanted, closed, first)
+
+
+def _count(counts: Counter[str], each: Term, view: NodeView, amount: int) -> None:
+    if amount and each.topology_key in view.labels:
+        counts[view.labels[each.topology_key]] += amount

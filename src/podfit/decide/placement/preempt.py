@@ -1,0 +1,187 @@
+"""Which pods of lower priority have to go so that a pod that fits nowhere fits somewhere.
+
+On each node that eviction could open, all pods of lower priority are taken away in thought and given back, the most
+important first, as long as the newcomer still fits; who cannot be given back is a victim. Of the nodes, the one that
+hurts least is taken. Nobody is ever evicted to help a resize (spec 4.2).
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.selectors import holds, requirements
+from podfit.api.meta.v1.types import LabelSelector
+from podfit.api.policy.v1.types import PodDisruptionBudget
+from podfit.decide.placement.place import NO_NAMESPACES, Surroundings, Unschedulable, refuse, replaced, sentence, survey
+from podfit.decide.placement.view import NamespaceLabels, NodeView, Refusal, Resident
+
+PREEMPTED = "PreemptionByScheduler"
+_NEVER = "not eligible due to preemptionPolicy=Never."
+_ON_THE_WAY = "not eligible due to a terminating pod on the nominated node."
+_UNHELPFUL = Refusal("DefaultPreemption", ("Preemption is not helpful for scheduling",), final=True)
+_NOBODY = Refusal("DefaultPreemption", ("No preemption victims found for incoming pod",), final=True)
+_NOT_STARTED = "~"  # sorts after every time
+
+
+class Budget(msgspec.Struct, frozen=True):
+    """A disruption budget: how many more pods of its selection may go, and which are on their way already."""
+
+    namespace: str
+    selector: LabelSelector | None
+    allowed: int
+    disrupted: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, budget: PodDisruptionBudget) -> "Budget":
+        """As its controller has counted last."""
+        status = budget.status
+        return cls(
+            budget.metadata.namespace,
+            budget.spec.selector,
+            status.disruptions_allowed,
+            frozenset(status.disrupted_pods),
+        )
+
+    def covers(self, pod: Pod) -> bool:
+        wanted = requirements(self.selector)
+        return self.namespace == pod.metadata.namespace and bool(wanted) and holds(wanted, pod.metadata.labels)
+
+
+class Eviction(msgspec.Struct, frozen=True):
+    """`victims` go, most important first, and the pod is promised the room on `node`; `violations` counts budgets."""
+
+    node: str
+    victims: tuple[Resident, ...]
+    violations: int = 0
+
+
+class Hopeless(msgspec.Struct, frozen=True):
+    """`message` ends the sentence on the pod. `keeps_promise`: an earlier nomination stays, its room is on the way."""
+
+    message: str
+    keeps_promise: bool = False
+
+
+def told(verdict: Unschedulable, outcome: Hopeless) -> str:
+    """What is said of a pod that no node takes, and that no eviction helps."""
+    return f"{verdict.message} no new claims to deallocate, preemption: {outcome.message}"
+
+
+def preempt(
+    subject: Resident,
+    verdict: Unschedulable,
+    views: Sequence[NodeView],
+    *,
+    namespaces: NamespaceLabels = NO_NAMESPACES,
+    budgets: Sequence[Budget] = (),
+) -> Eviction | Hopeless:
+    """Ask it about a pod that `place` has just called unschedulable, of the same views."""
+    if refusal := _ineligible(subject, verdict, views):
+        return refusal
+    surroundings = survey(subject.pod, views, namespaces)
+    outcomes = [
+        _UNHELPFUL
+        if verdict.refusals[view.name].final
+        else _evict(subject, view, views, surroundings, namespaces, budgets)
+        for view in views
+    ]
+    evictions = [each for each in outcomes if isinstance(each, Eviction)]
+    if evictions:
+        return _mildest(evictions)
+    return Hopeless(sentence((each for each in outcomes if isinstance(each, Refusal)), len(views)))
+
+
+def _ineligible(subject: Resident, verdict: Unschedulable, views: Sequence[NodeView]) -> Hopeless | None:
+    if subject.pod.spec.preemption_policy == "Never":
+        return Hopeless(_NEVER)
+    nominated = subject.pod.status.nominated_node_name
+    view = next((each for each in views if each.name == nominated), None)
+    if view is None or verdict.refusals[nominated].final:
+        return None
+    waits = any(each.priority < subject.priority and _leaving(each.pod) for each in view.residents)
+    return Hopeless(_ON_THE_WAY, keeps_promise=True) if waits else None
+
+
+def _leaving(pod: Pod) -> bool:
+    return pod.metadata.deletion_timestamp is not None and any(
+        each.type == "DisruptionTarget" and each.status == "True" and each.reason == PREEMPTED
+        for each in pod.status.conditions
+    )
+
+
+def _evict(
+    subject: Resident,
+    view: NodeView,
+    views: Sequence[NodeView],
+    surroundings: Surroundings,
+    namespaces: NamespaceLabels,
+    budgets: Sequence[Budget],
+) -> Eviction | Refusal:
+    """The fewest that have to leave this node, or why it is no use."""
+    lower = sorted((each for each in view.residents if each.priority < subject.priority), key=_importance)
+    if not lower:
+        return _NOBODY
+
+    def refused(changed: NodeView) -> Refusal | None:
+        if not surroundings:  # removing pods adds no rule
+            return refuse(subject, changed, views, surroundings, namespaces)
+        others = replaced(views, changed)
+        return refuse(subject, changed, others, survey(subject.pod, others, namespaces), namespaces)
+
+    staying = view.with_residents(each for each in view.residents if each.priority >= subject.priority)
+    if refusal := refused(staying):
+        return refusal
+    protected = {each.uid for each in _protected(lower, budgets)}
+    victims, violations = [], 0
+    for each in sorted(lower, key=lambda one: one.uid not in protected):
+        restored = staying.plus(each)
+        if refused(restored):
+            victims.append(each)
+            violations += each.uid in protected
+        else:
+            staying = restored
+    return Eviction(view.name, tuple(sorted(victims, key=_importance)), violations)
+
+
+def _importance(each: Resident) -> tuple[int, str, str, str]:
+    """Higher priority first, then who has run longest."""
+    meta = each.pod.metadata
+    return -each.priority, each.pod.status.start_time or _NOT_STARTED, meta.creation_timestamp or "", meta.name
+
+
+def _protected(pods: Iterable[Resident], budgets: Sequence[Budget]) -> list[Resident]:
+    """Those whose eviction would overdraw a budget, when they go in this order."""
+    left = [budget.allowed for budget in budgets]
+    found = []
+    for each in pods:
+        covering = [
+            index
+            for index, budget in enumerate(budgets)
+            if budget.covers(each.pod) and each.pod.metadata.name not in budget.disrupted
+        ]
+        for index in covering:
+            left[index] -= 1
+        if any(left[index] < 0 for index in covering):
+            found.append(each)
+    return found
+
+
+def _mildest(evictions: Sequence[Eviction]) -> Eviction:
+    """Fewest violations, then lowest highest priority, lowest sum, fewest victims, latest start of the highest."""
+    best = min(map(_harm, evictions))
+    return max((each for each in evictions if _harm(each) == best), key=_youth)
+
+
+def _harm(eviction: Eviction) -> tuple[int, int, int, int]:
+    priorities = [each.priority for each in eviction.victims]
+    highest = max(priorities, default=-(1 << 31))
+    return eviction.violations, highest, sum(each + (1 << 31) for each in priorities), len(priorities)
+
+
+def _youth(eviction: Eviction) -> str:
+    highest = max((each.priority for each in eviction.victims), default=0)
+    return min(
+        (each.pod.status.start_time or _NOT_STARTED for each in eviction.victims if each.priority == highest),
+        default=_NOT_STARTED,
+    )

@@ -1,0 +1,182 @@
+"""Which change of the cluster is worth another try of a pod that fitted nowhere (spec 4.3).
+
+Each filter that refused a node says whether the change could turn it; one that says so is enough. A pod that waits for
+CPU is not tried again because someone gave back memory (R-083). The question is asked of frozen values, so a test can
+ask it without a queue.
+"""
+
+import msgspec
+
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.base import ResourceList
+from podfit.api.meta.selectors import holds
+from podfit.core.quantity import ZERO
+from podfit.decide.placement.node_filters import admits, has_features, has_room, needed_features
+from podfit.decide.placement.place import NO_NAMESPACES, Unschedulable
+from podfit.decide.placement.pod_affinity import matches_all, required_affinity, required_anti_affinity
+from podfit.decide.placement.spread import constraints
+from podfit.decide.placement.view import NamespaceLabels, NodeView, Resident
+from podfit.decide.placement.volumes import claims_of
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """A pod that was tried, and what came of it."""
+
+    subject: Resident
+    verdict: Unschedulable
+
+
+class PodCame(msgspec.Struct, frozen=True):
+    """A pod was put on a node."""
+
+    pod: Pod
+
+
+class PodGone(msgspec.Struct, frozen=True):
+    """A pod that was assigned to a node, or promised room on one, left it or finished."""
+
+    pod: Pod
+
+
+class PodRelabelled(msgspec.Struct, frozen=True):
+    """To rules between pods the old one went and the new one came; to everyone else nothing happened."""
+
+    old: Pod
+    new: Pod
+
+
+class PodShrank(msgspec.Struct, frozen=True):
+    """An assigned pod now asks for less; `resources` names of what."""
+
+    resources: frozenset[str]
+
+
+class NodeChanged(msgspec.Struct, frozen=True):
+    """A node came (`old` is None) or is different."""
+
+    old: Node | None
+    new: Node
+
+
+class NodeGone(msgspec.Struct, frozen=True):
+    node: Node
+
+
+class ClaimChanged(msgspec.Struct, frozen=True):
+    """A claim came, is different, or went."""
+
+    namespace: str
+    name: str
+
+
+Change = PodCame | PodGone | PodRelabelled | PodShrank | NodeChanged | NodeGone | ClaimChanged
+
+
+def worth_retrying(waiting: Waiting, change: Change, *, namespaces: NamespaceLabels = NO_NAMESPACES) -> bool:
+    """Could this change turn the verdict? Over-eager is allowed, deaf is not."""
+    if isinstance(change, PodGone) and change.pod.metadata.uid == waiting.subject.uid:
+        return False  # what it gave up itself was its own already
+    if not waiting.verdict.refusals:  # there was no node at all
+        return isinstance(change, NodeChanged)
+    return any(_helps(name, waiting, change, namespaces) for name in waiting.verdict.filters)
+
+
+def _helps(name: str, waiting: Waiting, change: Change, namespaces: NamespaceLabels) -> bool:
+    pod = waiting.subject.pod
+    match change:
+        case PodShrank(resources):
+            return name == "NodeResourcesFit" and bool(resources & waiting.verdict.short_of)
+        case PodGone(other):
+            return name in ("NodeResourcesFit", "NodePorts") or _without(name, pod, other, namespaces)
+        case PodCame(other):
+            return _beside(name, pod, other, namespaces)
+        case PodRelabelled(old, new):
+            return _without(name, pod, old, namespaces) or _beside(name, pod, new, namespaces)
+        case ClaimChanged(namespace, claim):
+            return name == "VolumeBinding" and pod.metadata.namespace == namespace and claim in claims_of(pod)
+        case NodeGone():
+            return name in ("PodTopologySpread", "InterPodAffinity")
+        case NodeChanged(old, new):
+            return _opens(name, waiting.subject, new) and (old is None or _improved(name, waiting, old, new))
+
+
+def _opens(name: str, subject: Resident, node: Node) -> bool:
+    """Whether this node, empty, would have no objection of that kind."""
+    match name:
+        case "NodeResourcesFit":
+            return has_room(subject.requests, NodeView(node)) is None
+        case "NodeUnschedulable" | "TaintToleration" | "NodeAffinity":
+            refusal = admits(subject.pod, node)
+            return refusal is None or refusal.filter != name
+        case "NodeDeclaredFeatures":
+            return has_features(subject.pod, node) is None
+        case _:
+            return True
+
+
+def _improved(name: str, waiting: Waiting, old: Node, new: Node) -> bool:
+    """Whether the update touched what the filter looks at, in the right direction."""
+    subject = waiting.subject
+    match name:
+        case "NodeResourcesFit":
+            wanted = {"pods", *(each for each, amount in subject.requests.items() if amount)}
+            before, after = old.status.allocatable, new.status.allocatable
+            return any(after.get(each, ZERO) > before.get(each, ZERO) for each in wanted)
+        case "NodeUnschedulable" | "TaintToleration" | "NodeAffinity":
+            refusal = admits(subject.pod, old)
+            return refusal is not None and refusal.filter == name
+        case "NodeDeclaredFeatures":
+            return old.status.declared_features != new.status.declared_features
+        case "PodTopologySpread" | "InterPodAffinity":
+            return old.metadata.labels != new.metadata.labels or old.spec.taints != new.spec.taints
+        case _:
+            return False
+
+
+def _without(name: str, pod: Pod, other: Pod, namespaces: NamespaceLabels) -> bool:
+    """Whether the other's absence helps: one kept away from the other, or the other was the group that this one has to
+    join, and may now begin, or it made a skew."""
+    if name != "InterPodAffinity":
+        return _spreads_over(name, pod, other)
+    apart = _repels(pod, other, namespaces) or _repels(other, pod, namespaces)
+    return apart or (_joins(pod, other, namespaces) and _joins(pod, pod, namespaces))
+
+
+def _beside(name: str, pod: Pod, other: Pod, namespaces: NamespaceLabels) -> bool:
+    """Whether the other's presence helps: this one wants to be near it, or a domain has caught up."""
+    return (name == "InterPodAffinity" and _joins(pod, other, namespaces)) or _spreads_over(name, pod, other)
+
+
+def _joins(pod: Pod, other: Pod, namespaces: NamespaceLabels) -> bool:
+    affinity = required_affinity(pod)
+    return bool(affinity) and matches_all(affinity, other, namespaces)
+
+
+def _repels(one: Pod, other: Pod, namespaces: NamespaceLabels) -> bool:
+    return any(each.matches(other, namespaces) for each in required_anti_affinity(one))
+
+
+def _spreads_over(name: str, pod: Pod, other: Pod) -> bool:
+    return (
+        name == "PodTopologySpread"
+        and pod.metadata.namespace == other.metadata.namespace
+        and any(holds(rule.selector, other.metadata.labels) for rule in constraints(pod, "DoNotSchedule"))
+    )
+
+
+def own_change_helps(waiting: Waiting, old: Pod, new: Pod, requests: ResourceList) -> bool:
+    """The pod that waits was changed itself; `requests` are its new ones. Asking for less may let it in (R-081)."""
+    filters = waiting.verdict.filters
+    if "NodeResourcesFit" in filters and shrunk(waiting.subject.requests, requests):
+        return True
+    if old.spec.tolerations != new.spec.tolerations and filters & {"TaintToleration", "NodeUnschedulable"}:
+        return True
+    if "NodeDeclaredFeatures" in filters and needed_features(old) != needed_features(new):
+        return True
+    return old.metadata.labels != new.metadata.labels and bool(filters & {"InterPodAffinity", "PodTopologySpread"})
+
+
+def shrunk(before: ResourceList, after: ResourceList) -> frozenset[str]:
+    """Resources of which `after` asks less than `before`."""
+    return frozenset(name for name, amount in before.items() if after.get(name, ZERO) < amount)

@@ -1,0 +1,194 @@
+"""What a node that would do is worth: upstream's default plugins, each 0 to 100, weighted and summed.
+
+Arithmetic is in whole numbers where upstream's is, since a rounding decides between nodes that are nearly equal.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.base import ResourceList
+from podfit.core.quantity import ZERO
+from podfit.decide.placement.node_filters import term_matches, tolerated
+from podfit.decide.placement.spread import constraints, matching, takes_part
+from podfit.decide.placement.terms import term
+from podfit.decide.placement.view import NamespaceLabels, NodeView, Resident
+
+MOST = 100
+HOSTNAME = "kubernetes.io/hostname"
+DEFAULT_WEIGHTS: Mapping[str, int] = MappingProxyType(
+    {
+        "NodeResourcesFit": 1,
+        "NodeResourcesBalancedAllocation": 1,
+        "ImageLocality": 1,
+        "TaintToleration": 3,
+        "NodeAffinity": 2,
+        "PodTopologySpread": 2,
+        "InterPodAffinity": 2,
+    }
+)
+"""Upstream's default plugins that score, and what each counts for."""
+_SMALL_IMAGE, _LARGE_IMAGE = 23 << 20, 1000 << 20  # bytes; below no gain, above no more gain
+_HARD_AFFINITY = 1  # what a required affinity of a pod that runs is worth to one that it speaks of
+
+
+def scores(
+    subject: Resident,
+    fitting: Sequence[NodeView],
+    views: Sequence[NodeView],
+    namespaces: NamespaceLabels,
+    weights: Mapping[str, int] = DEFAULT_WEIGHTS,
+) -> list[int]:
+    """One number for each of the `fitting` nodes; `views` are all nodes, for what depends on the whole. `weights` names
+    every plugin; one that weighs 0 is not asked."""
+    pod = subject.pod
+    plugins: dict[str, Callable[[], list[int]]] = {
+        "NodeResourcesFit": lambda: [free_share(subject, view) for view in fitting],
+        "NodeResourcesBalancedAllocation": lambda: [balance(subject, view) for view in fitting],
+        "ImageLocality": lambda: [image_locality(pod, view, views) for view in fitting],
+        "TaintToleration": lambda: _inverted([_soft_taints(pod, view) for view in fitting]),
+        "NodeAffinity": lambda: _relative([_node_preference(pod, view) for view in fitting]),
+        "PodTopologySpread": lambda: spread_evenly(pod, fitting, views),
+        "InterPodAffinity": lambda: company(pod, fitting, views, namespaces),
+    }
+    parts = [(weights[name], plugin()) for name, plugin in plugins.items() if weights[name]]
+    return [sum(weight * part[index] for weight, part in parts) for index in range(len(fitting))]
+
+
+def free_share(subject: Resident, view: NodeView) -> int:
+    """The share of CPU and memory left free; containers without a request count as small ones."""
+    total = kinds = 0
+    for capacity, used, more in zip(_capacity(view), view.weight, subject.weight, strict=True):
+        if capacity:
+            total += max(capacity - used - more, 0) * MOST // capacity
+            kinds += 1
+    return total // kinds if kinds else 0
+
+
+def balance(subject: Resident, view: NodeView) -> int:
+    """How much the pod evens out the use of CPU and memory; a pod that asks for nothing changes nothing."""
+    if not any(subject.requests.values()):
+        return 0
+    before, added = _amounts(view.requested), _amounts(subject.requests)
+    after = tuple(map(sum, zip(before, added, strict=True)))
+    change = _evenness(after, _capacity(view)) - _evenness(before, _capacity(view))
+    return MOST // 2 + (MOST // 2 + change) // 2
+
+
+def image_locality(pod: Pod, view: NodeView, views: Sequence[NodeView]) -> int:
+    """Bytes of the pod's images that are here already, each by the share of nodes that have it, so that it spreads."""
+    containers = (*pod.spec.init_containers, *pod.spec.containers)
+    here = {name: image.size_bytes for image in view.node.status.images for name in image.names}
+    total = 0
+    for name in (_normalized(each.image) for each in containers):
+        if name in here:
+            holders = sum(any(name in image.names for image in other.node.status.images) for other in views)
+            total += here[name] * holders // len(views)
+    top = _LARGE_IMAGE * len(containers)
+    return MOST * (min(max(total, _SMALL_IMAGE), top) - _SMALL_IMAGE) // (top - _SMALL_IMAGE)
+
+
+def spread_evenly(pod: Pod, fitting: Sequence[NodeView], views: Sequence[NodeView]) -> list[int]:
+    """Constraints that only prefer: fewer matching pods in the node's topologies are better."""
+    rules = constraints(pod, "ScheduleAnyway")
+    known = [all(rule.key in view.labels for rule in rules) for view in fitting]
+    if not rules or not any(known):
+        return [0] * len(fitting)
+    sums = [0.0] * len(fitting)
+    for rule in rules:
+        domains = {view.labels[rule.key] for view, complete in zip(fitting, known, strict=True) if complete}
+        for view in views:
+            value = view.labels.get(rule.key)
+            complete = all(other.key in view.labels for other in rules)
+            if value in domains and complete and takes_part(pod, rule.given, view):
+                rule.counts[value] += matching(pod, rule.selector, view)
+        weight = math.log(len(domains) + 2)
+        for index, view in enumerate(fitting):
+            sums[index] += rule.counts[view.labels.get(rule.key, "")] * weight + (rule.given.max_skew - 1)
+    rounded = [math.floor(each + 0.5) for each in sums]
+    counted = [each for each, complete in zip(rounded, known, strict=True) if complete]
+    least, most = min(counted), max(counted)
+    return [
+        (MOST * (most + least - each) // most if most else MOST) if complete else 0
+        for each, complete in zip(rounded, known, strict=True)
+    ]
+
+
+def company(pod: Pod, fitting: Sequence[NodeView], views: Sequence[NodeView], namespaces: NamespaceLabels) -> list[int]:
+    """Preferences between pods, the newcomer's and those of the pods that run, spread from lowest to highest."""
+    worth = Counter[tuple[str, str]]()
+    ours = _preferences(pod)
+    for view in views:
+        for key, weight, matches in ours:
+            if key in view.labels:
+                alike = sum(matches(resident.pod, namespaces) for resident in view.residents)
+                worth[key, view.labels[key]] += weight * alike
+        for resident in view.choosy:
+            for key, weight, matches in _preferences(resident.pod, placed=True):
+                if key in view.labels and matches(pod, namespaces):
+                    worth[key, view.labels[key]] += weight
+    sums = [sum(worth[pair] for pair in view.labels.items()) for view in fitting] if worth else [0] * len(fitting)
+    least, most = min(sums), max(sums)
+    return [MOST * (each - least) // (most - least) if most > least else 0 for each in sums]
+
+
+Preference = tuple[str, int, Callable[[Pod, NamespaceLabels], bool]]
+
+
+def _preferences(pod: Pod, *, placed: bool = False) -> list[Preference]:
+    affinity, found = pod.spec.affinity, list[Preference]()
+    if affinity is None:
+        return found
+    if affinity.pod_affinity:
+        for each in affinity.pod_affinity.preferred_during_scheduling_ignored_during_execution:
+            wanted = term(pod, each.pod_affinity_term)
+            found.append((wanted.topology_key, each.weight, wanted.matches))
+        for required in affinity.pod_affinity.required_during_scheduling_ignored_during_execution if placed else ():
+            wanted = term(pod, required)
+            found.append((wanted.topology_key, _HARD_AFFINITY, wanted.matches))
+    if affinity.pod_anti_affinity:
+        for each in affinity.pod_anti_affinity.preferred_during_scheduling_ignored_during_execution:
+            unwanted = term(pod, each.pod_affinity_term)
+            found.append((unwanted.topology_key, -each.weight, unwanted.matches))
+    return found
+
+
+def _soft_taints(pod: Pod, view: NodeView) -> int:
+    soft = [taint for taint in view.node.spec.taints if taint.effect == "PreferNoSchedule"]
+    tolerations = [each for each in pod.spec.tolerations if each.effect in ("", "PreferNoSchedule")]
+    return sum(not tolerated(tolerations, taint) for taint in soft)
+
+
+def _node_preference(pod: Pod, view: NodeView) -> int:
+    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
+    terms = affinity.preferred_during_scheduling_ignored_during_execution if affinity else ()
+    return sum(each.weight for each in terms if term_matches(each.preference, view.node))
+
+
+def _relative(counts: list[int]) -> list[int]:
+    most = max(counts)
+    return [MOST * each // most for each in counts] if most else counts
+
+
+def _inverted(counts: list[int]) -> list[int]:
+    return [MOST - each for each in _relative(counts)]
+
+
+def _capacity(view: NodeView) -> tuple[int, ...]:
+    return _amounts(view.node.status.allocatable)
+
+
+def _amounts(resources: ResourceList) -> tuple[int, ...]:
+    return resources.get("cpu", ZERO).milli(), resources.get("memory", ZERO).value()
+
+
+def _evenness(used: Sequence[int], capacity: Sequence[int]) -> int:
+    shares = [min(each / whole, 1.0) for each, whole in zip(used, capacity, strict=True) if whole]
+    return int((1 - abs(shares[0] - shares[1]) / 2) * MOST) if len(shares) == 2 else MOST
+
+
+def _normalized(image: str) -> str:
+    """`latest` is what an image without a tag means."""
+    return image if ":" in image.rsplit("/", 1)[-1] else f"{image}:latest"

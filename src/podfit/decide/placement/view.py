@@ -1,0 +1,134 @@
+"""A node as the scheduler counts it, and the verdicts about it.
+
+What a pod counts for is worked out once, when the pod is put on a node, and carried with it: a scheduling attempt looks
+at every pod of every node, and none of that may cost a sum over containers.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import msgspec
+
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.base import ResourceList
+from podfit.core.features import DEFAULT_GATES, FeatureGates
+from podfit.core.quantity import ZERO, Quantity
+from podfit.core.resources import add
+from podfit.decide.pod.requests import pod_requests
+
+HostPort = tuple[str, str, int]
+"""Host IP, protocol, port."""
+
+NamespaceLabels = Mapping[str, Mapping[str, str]]
+
+FILTERS = (
+    "NodeUnschedulable",
+    "TaintToleration",
+    "NodeAffinity",
+    "NodePorts",
+    "NodeResourcesFit",
+    "VolumeBinding",
+    "PodTopologySpread",
+    "InterPodAffinity",
+    "NodeDeclaredFeatures",
+)
+"""Who may refuse a node, in the order in which they are asked, under upstream's names."""
+
+ASSUMED = {"cpu": Quantity.of_milli(100), "memory": Quantity.of_bytes(200 << 20)}
+"""What a container without a request is taken for when nodes are compared; never when they are filtered."""
+
+
+def host_ports(pod: Pod) -> frozenset[HostPort]:
+    """The host ports that the pod's containers and sidecars hold while it runs."""
+    running = [*pod.spec.containers, *(each for each in pod.spec.init_containers if each.restart_policy == "Always")]
+    return frozenset(
+        (port.host_ip or "0.0.0.0", port.protocol or "TCP", port.host_port)
+        for container in running
+        for port in container.ports
+        if port.host_port
+    )
+
+
+class Resident(msgspec.Struct, frozen=True):
+    """A pod and what it counts for: `requests` against the node's room, `weight` (milli CPU, bytes) in comparisons."""
+
+    pod: Pod
+    requests: ResourceList
+    weight: tuple[int, int] = (0, 0)
+    ports: frozenset[HostPort] = frozenset()
+
+    @staticmethod
+    def of(pod: Pod, *, gates: FeatureGates = DEFAULT_GATES, placed: bool = True) -> "Resident":
+        """A placed pod counts with its status considered (spec 4.1), one that waits by its spec alone."""
+        requests = pod_requests(pod, gates=gates, use_status=placed)
+        assumed = pod_requests(pod, gates=gates, use_status=placed, missing=ASSUMED)
+        weight = (assumed.get("cpu", ZERO).milli(), assumed.get("memory", ZERO).value())
+        return Resident(pod, requests, weight, host_ports(pod))
+
+    @property
+    def uid(self) -> str:
+        return self.pod.metadata.uid
+
+    @property
+    def priority(self) -> int:
+        return self.pod.spec.priority or 0
+
+
+@dataclass(frozen=True)
+class NodeView:
+    """`requested` and `weight` are sums over `residents`; `nominated` are promised room here (spec 4.2)."""
+
+    node: Node
+    residents: tuple[Resident, ...] = ()
+    requested: ResourceList = field(default_factory=dict)
+    weight: tuple[int, int] = (0, 0)
+    nominated: tuple[Resident, ...] = ()
+
+    @staticmethod
+    def of(node: Node, residents: Iterable[Resident], nominated: tuple[Resident, ...] = ()) -> "NodeView":
+        residents = tuple(residents)
+        cpu, memory = (sum(each.weight[index] for each in residents) for index in (0, 1))
+        return NodeView(node, residents, add(*(each.requests for each in residents)), (cpu, memory), nominated)
+
+    @property
+    def name(self) -> str:
+        return self.node.metadata.name
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        return self.node.metadata.labels
+
+    @cached_property
+    def ports(self) -> frozenset[HostPort]:
+        return frozenset().union(*(each.ports for each in self.residents))
+
+    @cached_property
+    def choosy(self) -> tuple[Resident, ...]:
+        """Residents that say near whom, or far from whom, they would be: it counts for newcomers as well."""
+        return tuple(
+            each
+            for each in self.residents
+            if (affinity := each.pod.spec.affinity) and (affinity.pod_affinity or affinity.pod_anti_affinity)
+        )
+
+    def with_residents(self, residents: Iterable[Resident]) -> "NodeView":
+        return NodeView.of(self.node, residents, self.nominated)
+
+    def plus(self, newcomer: Resident) -> "NodeView":
+        cpu, memory = (sum(pair) for pair in zip(self.weight, newcomer.weight, strict=True))
+        requested = add(self.requested, newcomer.requests)
+        return NodeView(self.node, (*self.residents, newcomer), requested, (cpu, memory), self.nominated)
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Why one node will not do. Of the `resources` it is short: only more of one of them can change the answer.
+
+    `final`: no eviction can change the answer either, so the node is no candidate for preemption.
+    """
+
+    filter: str
+    reasons: tuple[str, ...]
+    resources: frozenset[str] = frozenset()
+    final: bool = False

@@ -1,0 +1,38 @@
+"""The QoS class: who is squeezed and evicted first (spec 1.7).
+
+It is computed once, when the pod is created, and a resize may not change it: the pod's cgroup hangs under its class.
+"""
+
+from typing import Literal
+
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.base import ResourceList
+from podfit.core.features import DEFAULT_GATES, FeatureGates
+from podfit.core.resources import CPU, MEMORY, add
+
+QOSClass = Literal["Guaranteed", "Burstable", "BestEffort"]
+_COUNTED = (CPU, MEMORY)
+
+
+def qos_class(pod: Pod, gates: FeatureGates = DEFAULT_GATES) -> QOSClass:
+    """Of the spec alone; only CPU and memory above zero count.
+
+    With `spec.resources` the containers do not matter (R-059). Otherwise a pod is Guaranteed when every container has
+    both limits and the sums of requests and limits agree.
+    """
+    level = pod.spec.resources
+    if level is not None and gates["PodLevelResources"]:
+        requests, limits = _counted(level.requests), _counted(level.limits)
+        bounded = len(limits) == len(_COUNTED)
+    else:
+        resources = [each.resources for each in (*pod.spec.containers, *pod.spec.init_containers)]
+        limited = [_counted(each.limits) for each in resources]
+        requests, limits = add(*[_counted(each.requests) for each in resources]), add(*limited)
+        bounded = all(len(each) == len(_COUNTED) for each in limited)
+    if not requests and not limits:
+        return "BestEffort"
+    return "Guaranteed" if bounded and requests == limits else "Burstable"
+
+
+def _counted(resources: ResourceList) -> ResourceList:
+    return {name: resources[name] for name in _COUNTED if name in resources and resources[name].nano > 0}

@@ -1,0 +1,72 @@
+"""What a node has promised a pod and what it enforces, read off the status that it last reported.
+
+For whoever is not on the node, and for a node that has lost its own records.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from podfit.api.core.v1.pods.container_status import ContainerStatus
+from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.base import ResourceList
+from podfit.core.features import FeatureGates
+from podfit.decide.cgroup.container_resources import effective
+from podfit.decide.pod.allocated import NOTHING, PodResources, overlay, resizable
+
+
+def promised(pod: Pod, gates: FeatureGates) -> PodResources | None:
+    """Allocated requests and actual limits; None when no container was ever reported with resources."""
+    reported = {
+        container.name: ResourceRequirements(
+            claims=container.resources.claims,
+            requests=status.allocated_resources,
+            limits=_own_limits(pod, container, status),
+        )
+        for container, status in _reported(pod, gates)
+    }
+    if not reported:
+        return None
+    spec = {each.name: each.resources for each in resizable(pod, gates)}
+    return PodResources(spec | reported, _level(pod, promised=True))
+
+
+def actuated(pod: Pod, gates: FeatureGates) -> PodResources | None:
+    """What the node enforced; None when it has not said."""
+    actual = {container.name: status.resources for container, status in _reported(pod, gates) if status.resources}
+    if not actual:
+        return None
+    level = _level(pod, promised=False)
+    seen = overlay(pod, PodResources(actual, level), gates)
+    records = {each.name: effective(seen, each) for each in resizable(seen, gates) if each.name in actual}
+    return PodResources(records, level)
+
+
+def _reported(pod: Pod, gates: FeatureGates) -> Iterator[tuple[Container, ContainerStatus]]:
+    known = {each.name: each for each in (*pod.status.init_container_statuses, *pod.status.container_statuses)}
+    for container in resizable(pod, gates):
+        status = known.get(container.name)
+        if status is not None and status.resources is not None:
+            yield container, status
+
+
+def _own_limits(pod: Pod, container: Container, status: ContainerStatus) -> ResourceList:
+    """Without those that a container only has because the pod has them, which the runtime enforces and reports too."""
+    if status.resources is None:
+        return container.resources.limits
+    own, level = container.resources.limits, (pod.spec.resources or NOTHING).limits
+    return {name: amount for name, amount in status.resources.limits.items() if name in own or name not in level}
+
+
+def _level(pod: Pod, *, promised: bool) -> ResourceRequirements | None:
+    """Only what the spec names: the status reports totals for every pod."""
+    spec, status = pod.spec.resources, pod.status.resources
+    if spec is None or status is None:
+        return spec
+    requests = pod.status.allocated_resources if promised else status.requests
+    return msgspec.structs.replace(
+        spec,
+        requests={name: requests.get(name, amount) for name, amount in spec.requests.items()},
+        limits={name: status.limits.get(name, amount) for name, amount in spec.limits.items()},
+    )

@@ -1,0 +1,70 @@
+"""Whether the node that a pod is bound to could ever carry out a change of it (spec 2).
+
+Both checks ask only about pods that are bound, and only when the spec really changed (R-074). They keep hopeless
+requests from becoming stored desires: what is merely too much for now is the kubelet's to defer.
+"""
+
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.aggregate import is_sidecar
+from podfit.api.core.v1.pods.types import Pod
+from podfit.core.features import FeatureGates
+from podfit.core.quantity import ZERO, Quantity
+from podfit.decide.pod.requests import pod_requests
+from podfit.decide.refused import Refused
+
+_OS_LABEL = "kubernetes.io/os"
+LEVEL_FEATURE = "InPlacePodLevelResourcesVerticalScaling"
+INIT_FEATURE = "InPlacePodVerticalScalingInitContainers"
+
+
+def concerns_node(new: Pod, old: Pod) -> bool:
+    return bool(new.spec.node_name) and new.metadata.generation != old.metadata.generation
+
+
+def check_features(new: Pod, old: Pod, node: Node | None, gates: FeatureGates) -> Refused | None:
+    """NodeDeclaredFeatureValidator: the node must have declared what the update needs (R-072, R-073)."""
+    if not gates["NodeDeclaredFeatures"] or not concerns_node(new, old):
+        return None
+    if node is None:
+        return Refused(f'node "{new.spec.node_name}" not found')
+    missing = [name for name in _needed(new, old) if name not in node.status.declared_features]
+    if not missing:
+        return None
+    text = f"pod update requires features {', '.join(missing)} which are not available on node"
+    return Refused(f'{text} "{new.spec.node_name}"')
+
+
+def _needed(new: Pod, old: Pod) -> list[str]:
+    """Sorted names of features."""
+    before = {each.name: each.resources for each in old.spec.init_containers}
+    plain = (each for each in new.spec.init_containers if not is_sidecar(each))
+    features = [LEVEL_FEATURE] if new.spec.resources != old.spec.resources else []
+    if any(each.resources != before.get(each.name) for each in plain):
+        features.append(INIT_FEATURE)
+    return features
+
+
+def check_capacity(new: Pod, old: Pod, node: Node | None, gates: FeatureGates) -> Refused | None:
+    """PodResizeValidator: Linux, and no more than the node's allocatable, which is itself allowed (R-069 to R-071)."""
+    if not concerns_node(new, old):
+        return None
+    if node is None:
+        return Refused(f'node "{new.spec.node_name}" not found')
+    system = node.metadata.labels.get(_OS_LABEL, "linux")
+    if system != "linux":
+        text = f'pod resize is only supported on linux nodes, node "{node.metadata.name}" is "{system}"'
+        return Refused(text, ("UnsupportedPlatform",))
+    wanted, room = pod_requests(new, gates=gates), node.status.allocatable
+    short = [name for name in ("cpu", "memory") if wanted.get(name, ZERO) > room.get(name, ZERO)]
+    if not short:
+        return None
+    parts = (
+        f"{name}, requested: {_plain(wanted.get(name, ZERO), name)}, allocatable: {_plain(room.get(name, ZERO), name)}"
+        for name in short
+    )
+    return Refused(f"node didn't have enough allocatable resources: {'; '.join(parts)}", ("NodeCapacity",))
+
+
+def _plain(amount: Quantity, name: str) -> int:
+    """CPU in thousandths, memory in bytes."""
+    return amount.milli() if name == "cpu" else amount.value()

@@ -1,0 +1,231 @@
+"""What has to be done to make a running pod what was promised, as an ordered list of steps (spec 5.6, 5.7).
+
+    check memory        nothing at all happens when a limit would go below usage
+    for memory, then cpu:
+        pod cgroup up       so that no container ever exceeds its pod (v1 refuses that)
+        container decreases
+        container increases
+        pod cgroup down
+
+The pod cgroup follows `pod_config` whenever it differs, not only when a container changed: a limit raised while its
+container was down, or a sync that stopped half way, is made good by the next one (PQ-12). A limit that comes where
+there was none counts as a decrease, because it is one: upstream calls it an increase and leaves it unchecked
+(pitfall 27).
+"""
+
+from collections.abc import Collection, Iterator
+
+import msgspec
+from msgspec.structs import replace
+
+from podfit.api.core.v1.pods.containers import Container, ResourceRequirements
+from podfit.api.core.v1.pods.types import Pod
+from podfit.core.features import FeatureGates
+from podfit.core.quantity import ZERO, Quantity
+from podfit.decide.cgroup.container_resources import (
+    RESOURCES,
+    ContainerResources,
+    Machine,
+    container_resources,
+    effective,
+    memory,
+)
+from podfit.decide.cgroup.pod_cgroup import PodConfig, PodValues, pod_config
+from podfit.decide.pod.allocated import NOTHING, PodResources, resizable
+from podfit.decide.resize.memory_shrink import Memory
+
+
+class CheckMemory(msgspec.Struct, frozen=True):
+    """Compare usage with the limits that are about to come; stop everything when one is below."""
+
+    limits: Memory
+
+
+class SetPod(msgspec.Struct, frozen=True):
+    """Write one value of the pod cgroup. `config` is all it holds afterwards, `before` all it held."""
+
+    resource: str
+    value: str  # "limit" or "shares"
+    config: PodConfig
+    before: PodConfig
+
+
+class UpdateContainer(msgspec.Struct, frozen=True):
+    """Change one resource of a live container; `actuated` is the record once that has worked."""
+
+    name: str
+    resource: str
+    resources: ContainerResources
+    actuated: ResourceRequirements
+
+
+class RecordPod(msgspec.Struct, frozen=True):
+    """The pod-level resources are real now."""
+
+    actuated: ResourceRequirements
+
+
+Step = CheckMemory | SetPod | UpdateContainer | RecordPod
+
+
+class _Change(msgspec.Struct, frozen=True):
+    """One container whose effective resources are not what was actuated."""
+
+    container: Container
+    want: ResourceRequirements
+    have: ResourceRequirements | None
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        return tuple(name for name in RESOURCES if differs(self.want, self.have or NOTHING, name))
+
+    @property
+    def needs_restart(self) -> bool:
+        policies = {each.resource_name: each.restart_policy for each in self.container.resize_policy}
+        return any(policies.get(name) == "RestartContainer" for name in self.resources)
+
+    def decreases(self, resource: str) -> bool:
+        want, have = self.want, self.have or NOTHING
+        if _amount(want.limits, resource) != _amount(have.limits, resource):
+            return lowers(_amount(want.limits, resource), _amount(have.limits, resource))
+        return _amount(want.requests, resource) < _amount(have.requests, resource)
+
+
+def _amount(amounts: dict[str, Quantity], name: str) -> Quantity:
+    return amounts.get(name, ZERO)
+
+
+def differs(want: ResourceRequirements, have: ResourceRequirements, name: str) -> bool:
+    """Whether request or limit of one resource differ; absent is zero."""
+    return (_amount(want.limits, name), _amount(want.requests, name)) != (
+        _amount(have.limits, name),
+        _amount(have.requests, name),
+    )
+
+
+def lowers(new: Quantity, old: Quantity) -> bool:
+    """Whether a limit becomes tighter; zero is no limit."""
+    return bool(new) and (not old or new < old)
+
+
+def _changes(pod: Pod, actuated: PodResources, running: Collection[str], gates: FeatureGates) -> Iterator[_Change]:
+    for container in resizable(pod, gates):
+        change = _Change(container, effective(pod, container), actuated.containers.get(container.name))
+        if container.name in running and change.resources:
+            yield change
+
+
+def pod_level_differs(pod: Pod, actuated: PodResources, gates: FeatureGates) -> bool:
+    """Whether `spec.resources` are not yet what was actuated; without a record nothing is known to differ."""
+    if actuated.pod is None or not gates["InPlacePodLevelResourcesVerticalScaling"]:
+        return False
+    return any(differs(pod.spec.resources or NOTHING, actuated.pod, name) for name in RESOURCES)
+
+
+def in_progress(pod: Pod, actuated: PodResources, running: Collection[str], gates: FeatureGates) -> bool:
+    """Whether the allocated `pod` is not yet what was actuated. Plain init containers count while they run (PQ-9)."""
+    return any(_changes(pod, actuated, running, gates)) or pod_level_differs(pod, actuated, gates)
+
+
+def restarts(pod: Pod, actuated: PodResources, running: Collection[str], gates: FeatureGates) -> tuple[str, ...]:
+    """Running containers that have to be started anew to change: one resource with that policy is enough (R-126)."""
+    return tuple(each.container.name for each in _changes(pod, actuated, running, gates) if each.needs_restart)
+
+
+def steps(
+    pod: Pod, actuated: PodResources, running: Collection[str], now: PodValues, machine: Machine
+) -> tuple[Step, ...]:
+    """In the order in which they are to be done; the first that fails ends the list (spec 5.7).
+
+    `running` are the containers that run, those that `restarts` names being stopped already: as long as one of them
+    still runs the pod's limits are not lowered.
+    """
+    changes = tuple(_changes(pod, actuated, running, machine.gates))
+    live = [each for each in changes if not each.needs_restart]
+    plan = _Plan(
+        pod=pod,
+        target=pod_config(pod, machine),
+        machine=machine,
+        now=now,
+        config=now.as_config(),
+        records={each.container.name: each.have for each in live},
+        may_lower=len(live) == len(changes),
+    )
+    done = [step for resource in RESOURCES for step in plan.steps(resource, live)]
+    if pod_level_differs(pod, actuated, machine.gates):
+        done.append(RecordPod(pod.spec.resources or NOTHING))
+    limits = plan.lowered(live)
+    return (CheckMemory(limits), *done) if limits else tuple(done)
+
+
+class _Plan(msgspec.Struct):
+    """The state that steps build on: what the pod cgroup and each container's record hold so far."""
+
+    pod: Pod
+    target: PodConfig
+    machine: Machine
+    now: PodValues
+    config: PodConfig
+    records: dict[str, ResourceRequirements | None]
+    may_lower: bool
+
+    def lowered(self, live: list[_Change]) -> Memory:
+        """The memory limits that the steps would tighten."""
+        pod = self.target.memory if self.may_lower and self.now.limit_change(self.target, "memory") < 0 else None
+        return Memory(
+            pod,
+            {
+                each.container.name: memory(each.want.limits)
+                for each in live
+                if lowers(_amount(each.want.limits, "memory"), _amount((each.have or NOTHING).limits, "memory"))
+            },
+        )
+
+    def steps(self, resource: str, live: list[_Change]) -> Iterator[Step]:
+        limit = self.now.limit_change(self.target, resource)
+        shares = self.now.shares_change(self.target) if resource == "cpu" else 0
+        changes = [each for each in live if resource in each.resources]
+        changes.sort(key=lambda each: not each.decreases(resource))
+        if limit > 0:
+            yield self._set(resource, "limit")
+        if shares > 0:
+            yield self._set(resource, "shares")
+        for change in changes:
+            yield self._update(change, resource)
+        if shares < 0:
+            yield self._set(resource, "shares")
+        if limit < 0 and self.may_lower:
+            yield self._set(resource, "limit")
+
+    def _set(self, resource: str, value: str) -> SetPod:
+        before, target = self.config, self.target
+        if value == "shares":
+            self.config = replace(before, shares=target.shares)
+        elif resource == "cpu":
+            self.config = replace(before, quota=target.quota, period=target.period)
+        else:
+            self.config = replace(before, memory=target.memory)
+        return SetPod(resource, value, self.config, before)
+
+    def _update(self, change: _Change, resource: str) -> UpdateContainer:
+        """One resource is new, the others stay as last actuated; of what was never recorded nothing is said (R-137)."""
+        name, have = change.container.name, self.records[change.container.name]
+        mixed = _mix(change.want, have or NOTHING, resource)
+        values = container_resources(self.pod, change.container, self.machine, mixed)
+        if have is None and resource != "cpu":
+            values = replace(values, cpu_shares=0, cpu_quota=0, cpu_period=0)
+        self.records[name] = mixed
+        return UpdateContainer(name, resource, values, mixed)
+
+
+def _mix(new: ResourceRequirements, old: ResourceRequirements, resource: str) -> ResourceRequirements:
+    """`new`, but with the other resizable resources of `old`."""
+    kept = [name for name in RESOURCES if name != resource]
+
+    def merge(ours: dict[str, Quantity], theirs: dict[str, Quantity]) -> dict[str, Quantity]:
+        merged = {name: amount for name, amount in ours.items() if name not in kept}
+        return merged | {name: theirs[name] for name in kept if name in theirs}
+
+    return msgspec.structs.replace(
+        new, limits=merge(new.limits, old.limits), requests=merge(new.requests, old.requests)
+    )

@@ -1,0 +1,81 @@
+"""What the garbage collector does about one object, given what is known of its owners and dependents.
+
+    owner     solid    it is there                       dangling   it is not, or not any more
+              waiting  it is being deleted in the foreground: it waits for its dependents
+              unknown  its kind cannot be looked up: nothing is decided on it
+
+An object goes when no owner of it is solid or unknown, and at least one was named. While one is solid the others are
+only forgotten.
+"""
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import TypeAlias
+
+import msgspec
+
+from podfit.api.meta.v1.types import ObjectMeta, OwnerReference
+from podfit.decide.workload.propagation import BACKGROUND, FOREGROUND, FOREGROUND_FINALIZER, ORPHAN, ORPHAN_FINALIZER
+
+
+class Owner(Enum):
+    SOLID = "solid"
+    DANGLING = "dangling"
+    WAITING = "waiting"
+    UNKNOWN = "unknown"
+
+
+class Keep(msgspec.Struct, frozen=True):
+    """Nothing is to be done."""
+
+
+class Forget(msgspec.Struct, frozen=True):
+    """Take these owners (by UID) off the object: it has others."""
+
+    owners: frozenset[str]
+
+
+class Delete(msgspec.Struct, frozen=True):
+    """Delete the object. `unblock`: first stop blocking the owners, because this object waits for dependents itself."""
+
+    policy: str
+    unblock: bool = False
+
+
+Verdict: TypeAlias = Keep | Forget | Delete
+
+
+def is_waiting(meta: ObjectMeta) -> bool:
+    """Whether the object is being deleted in the foreground."""
+    return bool(meta.deletion_timestamp) and FOREGROUND_FINALIZER in meta.finalizers
+
+
+def is_orphaning(meta: ObjectMeta) -> bool:
+    return bool(meta.deletion_timestamp) and ORPHAN_FINALIZER in meta.finalizers
+
+
+def judge(meta: ObjectMeta, owners: Mapping[str, Owner], dependents: Sequence[ObjectMeta]) -> Verdict:
+    """`owners` by UID, all that the object names; `dependents` are what names the object."""
+    if meta.deletion_timestamp or not meta.owner_references:
+        return Keep()
+    found = set(owners.values())
+    if Owner.UNKNOWN in found:
+        return Keep()
+    gone = frozenset(uid for uid, owner in owners.items() if owner is not Owner.SOLID)
+    if Owner.SOLID in found:
+        return Forget(gone) if gone else Keep()
+    if Owner.WAITING in found and dependents:
+        # A dependent that waits as well closes a circle, which nobody could leave: this object lets its owners go.
+        return Delete(FOREGROUND, unblock=any(is_waiting(each) for each in dependents))
+    if ORPHAN_FINALIZER in meta.finalizers:
+        return Delete(ORPHAN)
+    return Delete(FOREGROUND if FOREGROUND_FINALIZER in meta.finalizers else BACKGROUND)
+
+
+def blocks(meta: ObjectMeta, owner: str) -> bool:
+    """Whether this object keeps its owner (by UID) from going."""
+    return any(each.uid == owner and each.block_owner_deletion for each in meta.owner_references)
+
+
+def without(references: Sequence[OwnerReference], owners: frozenset[str]) -> tuple[OwnerReference, ...]:
+    return tuple(each for each in references if each.uid not in owners)

@@ -1,0 +1,44 @@
+"""Warnings for what is stored and not acted on: workloads without a controller, probes."""
+
+from datetime import datetime, timedelta
+
+from podfit.api.coordination.v1.types import Lease
+from podfit.api.core.v1.pods.templates import PodTemplate
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.base import Object
+from podfit.core.times import parse_time
+from podfit.decide.workload.templates import template_of
+
+MANAGER_LEASE = ("kube-system", "kube-controller-manager")
+"""Namespace and name of the Lease that a controller manager holds while it runs."""
+_HOLDS = 15  # seconds for which a Lease is held when it does not say
+
+
+def makes_pods(obj: Object) -> bool:
+    """Whether the object needs a controller that makes pods of it."""
+    return not isinstance(obj, PodTemplate) and template_of(obj) is not None
+
+
+def attended(lease: Lease | None, now: datetime) -> bool:
+    """Whether a controller manager runs beside this API server."""
+    if lease is None or not lease.spec.holder_identity or lease.spec.renew_time is None:
+        return False
+    holds = timedelta(seconds=lease.spec.lease_duration_seconds or _HOLDS)
+    return abs(now - parse_time(lease.spec.renew_time)) <= holds  # of a time to come: the clock was set back
+
+
+def unattended_warning(resource: str) -> str:
+    return f"no controller for {resource} runs in this cluster: no pods will be created"
+
+
+def probes_warnings(pod: Pod) -> list[str]:
+    """One for the pod that has probes."""
+    probed = [
+        container.name
+        for container in (*pod.spec.init_containers, *pod.spec.containers)
+        if container.liveness_probe or container.readiness_probe or container.startup_probe
+    ]
+    if not probed:
+        return []
+    which = ", ".join(probed)
+    return [f"podfit's kubelet does not run probes: they count as passed while the container runs ({which})"]
