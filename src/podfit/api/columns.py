@@ -75,8 +75,8 @@ _ROLE = "node-role.kubernetes.io/"
 
 def node_row(node: Node, now: str) -> list[Any]:
     status = node.status
-    ready = next((each.status for each in status.conditions if each.type == "Ready"), "")
-    state = {"": "Unknown", "True": "Ready"}.get(ready, "NotReady")
+    ready = next((each.status for each in reversed(status.conditions) if each.type == "Ready"), None)
+    state = "Unknown" if ready is None else "Ready" if ready == "True" else "NotReady"
     labels = node.metadata.labels
     roles = {key.removeprefix(_ROLE) for key in labels if key.startswith(_ROLE) and key != _ROLE}
     roles |= {labels["kubernetes.io/role"]} if labels.get("kubernetes.io/role") else set()
@@ -132,8 +132,8 @@ def event_row(event: Event, now: str) -> list[Any]:
 
 
 def _source(source: EventSource, event: Event) -> str:
-    parts = (source.component or event.reporting_component, source.host or event.reporting_instance)
-    return ", ".join(filter(None, parts))
+    component, host = source.component or event.reporting_component, source.host or event.reporting_instance
+    return f"{component}, {host}" if host else component
 
 
 CONFIG_MAP = (NAME, Column("Data", description="How many entries it has."), AGE)
@@ -173,8 +173,8 @@ QUOTA = (
 def quota_row(quota: ResourceQuota, now: str) -> list[Any]:
     status = quota.status
     cells = {name: f"{name}: {status.used.get(name, ZERO)}/{hard}" for name, hard in sorted(status.hard.items())}
-    limits = [text for name, text in cells.items() if name.startswith("limits")]
-    requests = [text for name, text in cells.items() if not name.startswith("limits")]
+    limits = [text for name, text in cells.items() if name.startswith("limits.")]
+    requests = [text for name, text in cells.items() if not name.startswith("limits.")]
     return [_name(quota), ", ".join(requests), ", ".join(limits), age(quota, now)]
 
 

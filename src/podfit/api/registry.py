@@ -72,6 +72,8 @@ class ResourceInfo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     columns: tuple[Column, ...] = ()
     row: Callable[[Any, str], list[Any]] | None = None
     """Cells of one object under `columns`; the second argument is the present, RFC 3339, for ages."""
+    row_conditions: Callable[[Any], list[dict[str, str]]] | None = None
+    """What a table says of the row itself, such as that the object has ended."""
     fields: Mapping[str, Callable[[Any], str]] = msgspec.field(default_factory=dict)
     """Field selectors beyond metadata.name and metadata.namespace."""
     conversion: Conversion | None = None

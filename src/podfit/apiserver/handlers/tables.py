@@ -79,4 +79,5 @@ def table_row(info: ResourceInfo, record: Record, now: str, include: str, form: 
 def _row(info: ResourceInfo, obj: Any, whole: Any, now: str, include: str, form: Form) -> dict[str, Any]:
     cells = info.row(obj, now) if info.row else [obj.metadata.name, obj.metadata.creation_timestamp]
     shown = {"Object": whole, "None": None}.get(include) if include != "Metadata" else partial(obj.metadata, form)
-    return {"cells": cells, "object": shown}
+    conditions = info.row_conditions(obj) if info.row_conditions else []
+    return {"cells": cells, **({"conditions": conditions} if conditions else {}), "object": shown}

@@ -25,6 +25,7 @@ _SOURCES = {
     "External": "external",
 }
 _NAMED = ("Resource", "ContainerResource")
+_EITHER = ("Object", "External")  # their target is a whole value or an average, so the latter is marked
 
 
 def autoscaler_row(autoscaler: HorizontalPodAutoscaler, now: str) -> list[Any]:
@@ -59,7 +60,8 @@ def _target(metric: MetricSpec, current: MetricStatus | None) -> str:
     is_, wanted = getattr(seen, "current", None), source.target
     head = f"{source.name}: " if metric.type in _NAMED else ""
     if wanted.average_value is not None:
-        return f"{head}{_shown(is_ and is_.average_value)}/{wanted.average_value}" + ("" if head else " (avg)")
+        mean = " (avg)" if metric.type in _EITHER else ""
+        return f"{head}{_shown(is_ and is_.average_value)}/{wanted.average_value}{mean}"
     if wanted.average_utilization is not None:
         use = is_ and is_.average_utilization
         return f"{head}{UNKNOWN if use is None else f'{use}%'}/{wanted.average_utilization}%"

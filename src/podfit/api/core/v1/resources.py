@@ -10,7 +10,7 @@ from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
-from podfit.api.core.v1.pods.columns import POD, pod_row
+from podfit.api.core.v1.pods.columns import POD, pod_row, pod_row_conditions
 from podfit.api.core.v1.pods.templates import PodTemplate
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.replication.types import ReplicationController
@@ -52,6 +52,7 @@ KINDS: tuple[ResourceInfo, ...] = (
         categories=("all",),
         columns=POD,
         row=pod_row,
+        row_conditions=pod_row_conditions,
         subresources=(
             Subresource("binding", ("create",), "Binding"),
             Subresource("ephemeralcontainers"),

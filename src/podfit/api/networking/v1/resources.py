@@ -1,10 +1,12 @@
 """The kinds of networking.k8s.io."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from podfit.api.columns import AGE, NAME, NONE, age
-from podfit.api.meta.v1.types import LabelSelector
-from podfit.api.networking.v1.types import Ingress, IngressClass, NetworkPolicy
+from podfit.api.core.v1.services.columns import balanced
+from podfit.api.meta import selectors
+from podfit.api.networking.v1.types import Ingress, IngressClass, IngressRule, NetworkPolicy
 from podfit.api.registry import STATUS, Column, ResourceInfo
 
 _GROUP = "networking.k8s.io"
@@ -13,42 +15,36 @@ _HOSTS = 3
 
 def _ingress_row(ingress: Ingress, now: str) -> list[Any]:
     spec = ingress.spec
-    hosts = [rule.host for rule in spec.rules if rule.host]
-    shown = ",".join(hosts[:_HOSTS]) or "*"
-    if len(hosts) > _HOSTS:
-        shown += f" + {len(hosts) - _HOSTS} more..."
-    addresses = ",".join(each.ip or each.hostname for each in ingress.status.load_balancer.ingress)
     ports = "80, 443" if spec.tls else "80"
-    return [ingress.metadata.name, spec.ingress_class_name or NONE, shown, addresses, ports, age(ingress, now)]
+    return [
+        ingress.metadata.name,
+        NONE if spec.ingress_class_name is None else spec.ingress_class_name,
+        _hosts(spec.rules),
+        balanced(ingress.status.load_balancer.ingress),
+        ports,
+        age(ingress, now),
+    ]
+
+
+def _hosts(rules: Sequence[IngressRule]) -> str:
+    """The first three hosts, and how many rules there are beyond three when one comes after them."""
+    named = [index for index, rule in enumerate(rules) if rule.host][:_HOSTS]
+    shown = ",".join(rules[index].host for index in named) or "*"
+    more = len(named) == _HOSTS and named[-1] < len(rules) - 1
+    return f"{shown} + {len(rules) - _HOSTS} more..." if more else shown
 
 
 def _class_row(found: IngressClass, now: str) -> list[Any]:
     parameters = found.spec.parameters
     shown = NONE
     if parameters is not None:
-        group = f".{parameters.api_group}" if parameters.api_group else ""
+        group = "" if parameters.api_group is None else f".{parameters.api_group}"
         shown = f"{parameters.kind}{group}/{parameters.name}"
     return [found.metadata.name, found.spec.controller, shown, age(found, now)]
 
 
 def _policy_row(policy: NetworkPolicy, now: str) -> list[Any]:
-    return [policy.metadata.name, _selector(policy.spec.pod_selector), age(policy, now)]
-
-
-def _selector(selector: LabelSelector) -> str:
-    parts = [f"{key}={value}" for key, value in sorted(selector.match_labels.items())]
-    for each in selector.match_expressions:
-        values = ",".join(sorted(each.values))
-        match each.operator:
-            case "In":
-                parts.append(f"{each.key} in ({values})")
-            case "NotIn":
-                parts.append(f"{each.key} notin ({values})")
-            case "Exists":
-                parts.append(each.key)
-            case _:
-                parts.append(f"!{each.key}")
-    return ",".join(parts) or NONE
+    return [policy.metadata.name, selectors.text(policy.spec.pod_selector) or NONE, age(policy, now)]
 
 
 KINDS: tuple[ResourceInfo, ...] = (

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from podfit.api.columns import AGE, NAME, age, wide
-from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
-from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
+from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim, PersistentVolumeClaimSpec
+from podfit.api.core.v1.persistentvolumes.types import PersistentVolume, PersistentVolumeSpec
 from podfit.api.node.v1.types import RuntimeClass
 from podfit.api.registry import Column
-from podfit.api.storage.v1.types import CSIDriver, CSINode, StorageClass
+from podfit.api.storage.v1.types import CLASS_ANNOTATION, CSIDriver, CSINode, StorageClass
 
 UNSET = "<unset>"
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
@@ -41,11 +41,15 @@ def claim_row(claim: PersistentVolumeClaim, now: str) -> list[Any]:
         spec.volume_name,
         str(status.capacity["storage"]) if bound and "storage" in status.capacity else "0" if bound else "",
         _modes(status.access_modes) if bound else "",
-        spec.storage_class_name or "",
-        spec.volume_attributes_class_name or UNSET,
+        claim.metadata.annotations.get(CLASS_ANNOTATION, spec.storage_class_name or ""),
+        _attributes(spec),
         age(claim, now),
         spec.volume_mode or UNSET,
     ]
+
+
+def _attributes(spec: PersistentVolumeClaimSpec | PersistentVolumeSpec) -> str:
+    return UNSET if spec.volume_attributes_class_name is None else spec.volume_attributes_class_name
 
 
 def _modes(modes: Iterable[str]) -> str:
@@ -76,8 +80,8 @@ def volume_row(volume: PersistentVolume, now: str) -> list[Any]:
         spec.persistent_volume_reclaim_policy,
         "Terminating" if volume.metadata.deletion_timestamp else volume.status.phase,
         f"{claim.namespace}/{claim.name}" if claim else "",
-        spec.storage_class_name,
-        spec.volume_attributes_class_name or UNSET,
+        volume.metadata.annotations.get(CLASS_ANNOTATION, spec.storage_class_name),
+        _attributes(spec),
         volume.status.reason,
         age(volume, now),
         spec.volume_mode or UNSET,
@@ -130,7 +134,7 @@ def driver_row(driver: CSIDriver, now: str) -> list[Any]:
         spec.attach_required is not False,
         bool(spec.pod_info_on_mount),
         bool(spec.storage_capacity),
-        ",".join(each.audience for each in spec.token_requests) or UNSET,
+        ",".join(each.audience for each in spec.token_requests) if spec.token_requests else UNSET,
         bool(spec.requires_republish),
         ",".join(spec.volume_lifecycle_modes) or "<none>",
         age(driver, now),

@@ -8,6 +8,9 @@ from podfit.api.core.v1.topology import TopologySelectorTerm
 from podfit.api.meta.base import ATOMIC, SET_REPLACED, Object, Struct, always, keyed
 from podfit.api.meta.v1.types import ObjectMeta
 
+CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
+"""Names the class of a volume or claim, as was done before they had a field for it."""
+
 
 class StorageClass(Object):
     kind: str = always(default="StorageClass")

@@ -19,11 +19,10 @@ from podfit.api.meta.validation.rules import Rules
 from podfit.api.node.v1.types import RuntimeClass
 from podfit.api.storage.v1.csi_driver_validation import validate_driver, validate_driver_update
 from podfit.api.storage.v1.csi_node_validation import validate_csi_node, validate_csi_node_update
-from podfit.api.storage.v1.types import CSIDriver, CSINode, StorageClass
+from podfit.api.storage.v1.types import CLASS_ANNOTATION, CSIDriver, CSINode, StorageClass
 from podfit.core.fields import FieldError, duplicate, forbidden, invalid, required, too_long, unsupported
 from podfit.core.quantity import ZERO, Quantity
 
-_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 _GROWING = (
     "ControllerResizeInProgress",
     "ControllerResizeInfeasible",
@@ -43,10 +42,10 @@ def validate_claim_update(new: PersistentVolumeClaim, old: PersistentVolumeClaim
     """Once made a claim stays as it is, but for growing when it is bound."""
     after, before = new.spec, old.spec
     errors = validate_claim(new)
-    told, called = (each.metadata.annotations.get(_CLASS_ANNOTATION, "") for each in (new, old))
+    told, called = (each.metadata.annotations.get(CLASS_ANNOTATION, "") for each in (new, old))
     upgraded = _is_upgraded(new, old)
     if not upgraded:
-        errors += immutable(told, called, f"metadata.annotations.{_CLASS_ANNOTATION}")
+        errors += immutable(told, called, f"metadata.annotations.{CLASS_ANNOTATION}")
     if not before.volume_name:
         before = replace(before, volume_name=after.volume_name)
     if before.storage_class_name is None and (upgraded or called in ("", after.storage_class_name)):
@@ -65,8 +64,8 @@ def validate_claim_update(new: PersistentVolumeClaim, old: PersistentVolumeClaim
 
 def _is_upgraded(new: PersistentVolumeClaim, old: PersistentVolumeClaim) -> bool:
     """Whether the class that an annotation named is named by the field now."""
-    called = old.metadata.annotations.get(_CLASS_ANNOTATION)
-    told = new.metadata.annotations.get(_CLASS_ANNOTATION, called)
+    called = old.metadata.annotations.get(CLASS_ANNOTATION)
+    told = new.metadata.annotations.get(CLASS_ANNOTATION, called)
     moved = old.spec.storage_class_name is None and new.spec.storage_class_name == called
     return called is not None and moved and told == called
 

@@ -11,9 +11,8 @@ from podfit.api.core.v1.pods.validation.deprecations import NODE_LABELS
 from podfit.api.core.v1.services.warnings import of_networks
 from podfit.api.meta.base import Object
 from podfit.api.node.v1.types import RuntimeClass
-from podfit.api.storage.v1.types import CSIDriver, StorageClass
+from podfit.api.storage.v1.types import CLASS_ANNOTATION, CSIDriver, StorageClass
 
-CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 MOUNT_ANNOTATION = "volume.beta.kubernetes.io/mount-options"
 _ANNOTATIONS = {
     CLASS_ANNOTATION: 'deprecated since v1.8; use "storageClassName" attribute instead',

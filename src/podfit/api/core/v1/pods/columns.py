@@ -20,6 +20,8 @@ POD = (
     wide("Readiness Gates", "Extra conditions that hold, of those asked for."),
 )
 
+_ENDED = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
+
 
 def pod_row(pod: Pod, now: str) -> list[Any]:
     status = pod.status
@@ -35,6 +37,14 @@ def pod_row(pod: Pod, now: str) -> list[Any]:
         status.nominated_node_name or NONE,
         _gates(pod),
     ]
+
+
+def pod_row_conditions(pod: Pod) -> list[dict[str, str]]:
+    """What a table says of the row of a pod that has ended, so that clients may leave it out."""
+    message = _ENDED.get(pod.status.phase)
+    if message is None:
+        return []
+    return [{"type": "Completed", "status": "True", "reason": pod.status.phase, "message": message}]
 
 
 def pod_status(pod: Pod) -> str:
@@ -61,14 +71,28 @@ def _holds(pod: Pod, sort: str) -> bool:
     return any(condition.type == sort and condition.status == "True" for condition in pod.status.conditions)
 
 
+def _done(status: ContainerStatus, sidecars: set[str]) -> bool:
+    """Whether what comes after this init container may begin."""
+    return _succeeded(status) or bool(status.name in sidecars and status.started)
+
+
+def _succeeded(status: ContainerStatus) -> bool:
+    return status.state.terminated is not None and status.state.terminated.exit_code == 0
+
+
+def _looked_at(pod: Pod) -> tuple[ContainerStatus, ...]:
+    """Init containers up to the first that is not through; what is told of later ones does not count."""
+    sidecars, initial = _sidecars(pod), pod.status.init_container_statuses
+    waits = next((index for index, each in enumerate(initial) if not _done(each, sidecars)), len(initial))
+    return initial[: waits + 1]
+
+
 def _initializing(pod: Pod) -> str:
     """What the first init container that is not through says; empty when all are."""
     sidecars = _sidecars(pod)
     for index, status in enumerate(pod.status.init_container_statuses):
         state = status.state
-        if state.terminated is not None and state.terminated.exit_code == 0:
-            continue
-        if status.name in sidecars and status.started:
+        if _done(status, sidecars):
             continue
         if state.terminated is not None:
             return f"Init:{_ended(state.terminated)}"
@@ -109,8 +133,8 @@ def _expected(pod: Pod) -> int:
 def _ready(pod: Pod) -> int:
     sidecars = _sidecars(pod)
     ready = sum(
-        bool(status.name in sidecars and status.started and status.ready)
-        for status in pod.status.init_container_statuses
+        bool(status.name in sidecars and status.started and status.ready) and not _succeeded(status)
+        for status in _looked_at(pod)
     )
     if _initializing(pod) and not _holds(pod, "Initialized"):
         return ready
@@ -120,7 +144,7 @@ def _ready(pod: Pod) -> int:
 def _restarts(pod: Pod, now: str) -> str:
     """While initialising those of init containers count, afterwards those of sidecars and regular ones."""
     sidecars = _sidecars(pod)
-    initial: tuple[ContainerStatus, ...] = pod.status.init_container_statuses
+    initial = _looked_at(pod)
     if _initializing(pod) and not _holds(pod, "Initialized"):
         counted = initial
     else:

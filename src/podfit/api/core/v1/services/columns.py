@@ -5,12 +5,12 @@ from ipaddress import ip_address
 from typing import Any
 
 from podfit.api.columns import AGE, NAME, NONE, age, wide
-from podfit.api.core.v1.services.types import Endpoints, Service, ServicePort, ServiceSpec
+from podfit.api.core.v1.services.types import Endpoints, LoadBalancerIngress, Service, ServicePort, ServiceSpec
 from podfit.api.discovery.v1.types import EndpointPort, EndpointSlice
+from podfit.api.networking.v1.types import IngressLoadBalancerIngress
 from podfit.api.registry import Column
 
 _SHOWN = 3
-_WIDTH = 16
 
 SERVICE = (
     NAME,
@@ -43,10 +43,12 @@ def _external(service: Service) -> str:
     given = ",".join(spec.external_ips)
     if spec.type != "LoadBalancer":
         return given or NONE
-    balanced = ",".join(sorted({each.ip or each.hostname for each in service.status.load_balancer.ingress}))
-    if len(balanced) > _WIDTH:
-        balanced = balanced[: _WIDTH - 3] + "..."
-    return ",".join(filter(None, (balanced, given))) or "<pending>"
+    return ",".join(filter(None, (balanced(service.status.load_balancer.ingress), given))) or "<pending>"
+
+
+def balanced(points: Sequence[LoadBalancerIngress | IngressLoadBalancerIngress]) -> str:
+    """Where load balancers take traffic, each place once; never shortened, as only clients know their width."""
+    return ",".join(sorted({each.ip or each.hostname for each in points} - {""}))
 
 
 def _service_port(port: ServicePort) -> str:
@@ -68,7 +70,8 @@ def endpoints_row(endpoints: Endpoints, now: str) -> list[Any]:
         for port in subset.ports or (None,)
         for each in subset.addresses
     ]
-    return [endpoints.metadata.name, shortened(found) or NONE, age(endpoints, now)]
+    none = "" if endpoints.subsets else NONE  # there are subsets, but nothing in them is ready
+    return [endpoints.metadata.name, shortened(found) or none, age(endpoints, now)]
 
 
 def _joined(ip: str, port: int) -> str:
@@ -102,4 +105,6 @@ def slice_row(slice_: EndpointSlice, now: str) -> list[Any]:
 
 
 def _slice_port(port: EndpointPort) -> str:
-    return str(port.port) if port.port is not None else port.name or "*"
+    if port.port is not None:
+        return str(port.port)
+    return "*" if port.name is None else port.name
