@@ -164,7 +164,7 @@ def asked_by(
 
 
 def unchanged(new: CertificateSigningRequest, old: CertificateSigningRequest) -> CertificateSigningRequest:
-    """Through the main door only metadata changes."""
+    """Of the object itself only metadata changes."""
     return replace(new, spec=old.spec, status=old.status)
 
 

@@ -131,7 +131,7 @@ _CERTIFICATE_RESET: dict[str, Tree] = {
 
 
 def _reset(info: ResourceInfo, subresource: str) -> Tree:
-    """The fields that this door does not write, so that nobody comes to own them through it."""
+    """The fields that this subresource does not write, so that nobody comes to own them through it."""
     if info.type is CertificateSigningRequest:
         return {"f:spec": {}} | _CERTIFICATE_RESET[subresource]
     if subresource == "status":

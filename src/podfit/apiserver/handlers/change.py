@@ -1,6 +1,6 @@
-"""PUT and PATCH: a new version of an object, through its main door or a subresource's (spec 1.2).
+"""PUT and PATCH: a new version of an object, of the object or of a subresource (spec 1.2).
 
-    decode or patch ─▶ defaults ─▶ admission changes it ─▶ the door keeps what may change ─▶ validation (422)
+    decode or patch ─▶ defaults ─▶ admission changes it ─▶ its strategy keeps what may change ─▶ validation (422)
         ─▶ admission refuses (403) ─▶ store, unless nothing was asked for
 
 Without a resource version it is done again when someone else was quicker; with one, that is the client's 409.
@@ -22,10 +22,10 @@ from podfit.api.registry import ResourceInfo
 from podfit.api.structural.custom import is_custom
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.authz.authorize import Authorizer
+from podfit.apiserver.authz.nodes import node_name
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.handlers.answers import object_response, record_response
 from podfit.apiserver.handlers.create import create_object
-from podfit.apiserver.handlers.legacy_writes import door_of, without_echo
 from podfit.apiserver.handlers.options import dry_run
 from podfit.apiserver.handlers.retry import until_unchanged
 from podfit.apiserver.handlers.turns import give_turn, is_large
@@ -39,7 +39,7 @@ from podfit.apiserver.registry.patch.decoding import decoded
 from podfit.apiserver.registry.patch.touched import document_of, retyped
 from podfit.apiserver.registry.removal import released
 from podfit.apiserver.registry.stored import Stored
-from podfit.apiserver.registry.strategies import door
+from podfit.apiserver.registry.strategies.table import strategy_of
 from podfit.apiserver.request import bodies
 from podfit.apiserver.request.bodies import IGNORE, Strictness, forgetting, read_object, todays, typed_object
 from podfit.apiserver.request.decoder_words import misfit
@@ -204,9 +204,10 @@ async def change(
     wanted, warnings = made.obj, made.warnings
     _check_identity(info, target, wanted, old, exact=request.method == "PUT")
     dry = dry_run(request)
-    asked = without_echo(context.legacy, identity, wanted, old)
+    strategy = strategy_of(info.type)
+    asked = wanted if node_name(identity) else strategy.without_echo(context.legacy, wanted, old)
     asked = replace(asked, metadata=_kept(wanted.metadata, old.metadata, _managers(made, target, old)))
-    subresource = door_of(context.legacy, target.subresource, asked, old)
+    subresource = target.subresource or strategy.legacy_subresource(context.legacy, asked, old)
     if subresource != target.subresource:
         await Authorizer(context).check(identity, msgspec.structs.replace(target, subresource=subresource), request)
     attributes = Attributes(
@@ -220,14 +221,14 @@ async def change(
         old=old,
         url_name=target.name,
     )
-    through = door(info, subresource)
+    updating = strategy.for_update(subresource)
     with Warned(attributes, warnings):
         admitted, repeated = with_owners_once(await chain.mutate(attributes, asked), ADMITTED)
         attributes.rounds.warnings += repeated
-        new = through.prepare(admitted, old, context.gates)
+        new = updating.prepare(info, admitted, old, context.gates)
         # Upstream asks about metadata in every update, and again among a kind's own rules: such causes repeat.
         errors = validate_any_update(new.metadata, old.metadata, namespaced=info.namespaced)
-        if errors := errors + await context.judging.judged(partial(through.validate, new, old, context.gates)):
+        if errors := errors + await context.judging.judged(partial(updating.validate, new, old, context.gates)):
             raise refusal(info.kind, target.name, errors, group=info.home.group)
         if not subresource:
             attributes.rounds.warnings += warnings_of(new, old)
@@ -236,7 +237,7 @@ async def change(
     await chain.validate(attributes, new)
     warnings = [*warnings, *attributes.rounds.warnings]
     new = replace(new, metadata=replace(new.metadata, resource_version=old.metadata.resource_version))
-    if same(new, old) and not record.stale and not (through.writes_dropped and asked != old):
+    if same(new, old) and not record.stale and not (updating.writes_dropped and asked != old):
         return record_response(info, record, warnings=warnings)
     if made.entries is None:
         new = tracked(

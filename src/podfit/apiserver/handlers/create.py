@@ -7,10 +7,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from podfit.api.certificates.v1.types import CertificateSigningRequest
-from podfit.api.core.v1.pods.disabled import without_disabled
-from podfit.api.core.v1.pods.types import Pod
-from podfit.api.core.v1.pods.validation.deprecations import with_app_armor
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.handlers.answers import object_response, record_response
@@ -23,13 +19,12 @@ from podfit.apiserver.registry.allocations import allocated
 from podfit.apiserver.registry.apply.managed import Entries, manager_of, tracked
 from podfit.apiserver.registry.naming import random_suffix
 from podfit.apiserver.registry.stored import Stored
-from podfit.apiserver.registry.strategies import check_create, prepare_create
+from podfit.apiserver.registry.strategies.table import strategy_of
 from podfit.apiserver.request.bodies import read_object
 from podfit.apiserver.request.target import Target
 from podfit.core.errors import ApiError, bad_request
 from podfit.core.fields import refusal
 from podfit.core.times import format_time
-from podfit.decide.certificates import asked_by
 from podfit.decide.workload.templates import warnings_of
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.protocol import Companion
@@ -65,7 +60,7 @@ async def create_object(
     info = target.info
     assert info is not None
     obj = _placed(obj, target)
-    dry, large = dry_run(request), is_large(request)
+    strategy, dry, large = strategy_of(info.type), dry_run(request), is_large(request)
     for attempt in range(ATTEMPTS):
         now = format_time(context.clock.now())
         named = _completed(obj, now)
@@ -87,22 +82,21 @@ async def create_object(
         if large:
             await give_turn()
         with Warned(attributes, warnings):
-            admitted = await chain.mutate(attributes, prepare_create(info, owned, context.gates))
+            admitted = await chain.mutate(attributes, strategy.prepare_create(info, owned, context.gates))
             admitted, repeated = with_owners_once(admitted, ADMITTED)
             attributes.rounds.warnings += repeated
             # Prepared again: what follows from the spec, such as the QoS class, follows from what admission made of it.
-            admitted = prepare_create(info, _placed(admitted, target), context.gates)
-            admitted = _asked(admitted, identity)
+            admitted = strategy.prepare_create(info, _placed(admitted, target), context.gates)
             if large:
                 await give_turn()
-            if isinstance(admitted, Pod):
-                admitted, deprecated = with_app_armor(without_disabled(admitted))
-                attributes.rounds.warnings += deprecated
-            if errors := await context.judging.judged(partial(check_create, admitted, context.gates)):
+            admitted, deprecated = strategy.complete(admitted, identity)
+            attributes.rounds.warnings += deprecated
+            if errors := await context.judging.judged(partial(strategy.validate_create, admitted, context.gates)):
                 raise refusal(info.kind, named.metadata.name, errors, group=info.home.group)
             if large:
                 await give_turn()
             attributes.rounds.warnings += warnings_of(admitted, None)
+            attributes.rounds.warnings += strategy.warnings_on_create(admitted)
             attributes.rounds.warnings += await unattended(context, info, admitted)
             await chain.validate(attributes, admitted)
         said = [*warnings, *attributes.rounds.warnings]
@@ -131,13 +125,6 @@ async def _store(
             return object_response(complete, status=201, warnings=warnings)
         record = await objects.create(complete, along=along)
     return record_response(attributes.info, record, status=201, warnings=warnings)
-
-
-def _asked(obj: Any, who: Identity) -> Any:
-    """A request for a certificate says who asks."""
-    if not isinstance(obj, CertificateSigningRequest):
-        return obj
-    return asked_by(obj, who.user, who.uid, who.groups, dict(who.extra))
 
 
 def _placed(obj: Any, target: Target) -> Any:

@@ -7,10 +7,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from podfit.api.core.v1.config.types import ServiceAccount
-from podfit.api.core.v1.limits.types import ResourceQuota
-from podfit.api.core.v1.namespaces.types import Namespace
-from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.v1.types import DeleteOptions
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver.admission.chain import Chain
@@ -21,15 +17,15 @@ from podfit.apiserver.handlers.read import matching
 from podfit.apiserver.handlers.retry import until_unchanged
 from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.allocations import allocated
-from podfit.apiserver.registry.removal import check_preconditions, grace_of, held, left_behind, marked, propagating
+from podfit.apiserver.registry.removal import check_preconditions, held, marked, propagating
 from podfit.apiserver.registry.stored import Stored
+from podfit.apiserver.registry.strategies.table import strategy_of
 from podfit.apiserver.request.target import Target
 from podfit.core.errors import ApiError
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.protocol import Record
 
 WORKERS = 8  # deletions of a collection at once
-ANSWERED_WITH_OBJECT = (Pod, Namespace, ServiceAccount, ResourceQuota)
 
 
 async def delete(context: Context, chain: Chain, target: Target, request: Request, identity: Identity) -> Response:
@@ -37,7 +33,7 @@ async def delete(context: Context, chain: Chain, target: Target, request: Reques
     assert info is not None
     options = delete_options(request)
     attempt = partial(_delete_once, context, chain, target, request, identity, options)
-    return await told(left_behind(info, options), until_unchanged(attempt))
+    return await told(strategy_of(info.type).delete.warnings(options), until_unchanged(attempt))
 
 
 async def _delete_once(
@@ -68,7 +64,8 @@ async def remove(
     context: Context, info: ResourceInfo, obj: Any, record: Record, options: DeleteOptions, *, dry: bool
 ) -> Response:
     """Take an object away, at once or, when something has to happen first, by and by."""
-    grace = grace_of(obj, options)
+    strategy = strategy_of(info.type).delete
+    grace = strategy.grace(obj, options)
     waiting = propagating(info, obj, options)
     meta = obj.metadata
     if grace or held(waiting):
@@ -84,8 +81,8 @@ async def remove(
         expected = record.mod_revision
         async with allocated(context, None, obj, dry=dry):
             record = await Stored[Any](context.store, info).delete(meta.namespace, meta.name, expected=expected)
-    if isinstance(obj, ANSWERED_WITH_OBJECT):
-        if isinstance(obj, Pod) and not meta.deletion_timestamp:  # shown as it went: marked, without any grace
+    if strategy.answered_with_object:
+        if strategy.shown_as_marked and not meta.deletion_timestamp:
             going = marked(context, obj, 0)
             return object_response(
                 replace(going, metadata=replace(going.metadata, resource_version=str(record.mod_revision)))
@@ -107,7 +104,7 @@ async def delete_collection(
     assert info is not None
     options = delete_options(request)
     work = _delete_matching(context, chain, target, request, identity, options)
-    return await told(left_behind(info, options), work)
+    return await told(strategy_of(info.type).delete.warnings(options), work)
 
 
 async def _delete_matching(

@@ -1,17 +1,14 @@
 """Tells who creates something that nobody in this cluster acts on."""
 
 from podfit.api.coordination.v1.types import Lease
-from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import Object
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver.context import Context
-from podfit.decide.workload.unattended import MANAGER_LEASE, attended, makes_pods, probes_warnings, unattended_warning
+from podfit.decide.workload.unattended import MANAGER_LEASE, attended, makes_pods, unattended_warning
 
 
 async def unattended(context: Context, info: ResourceInfo, obj: Object) -> list[str]:
     """Warnings for a new object."""
-    if isinstance(obj, Pod):
-        return probes_warnings(obj)
     if not makes_pods(obj):
         return []
     namespace, name = MANAGER_LEASE

@@ -85,11 +85,12 @@ def _updated(wanted: Any, current: Any) -> Any:
 
 async def _create(context: Context, wanted: Any) -> None:
     from podfit.api.defaults import apply_defaults  # a cluster that has everything never loads these
-    from podfit.apiserver.registry.strategies import prepare_create
+    from podfit.apiserver.registry.strategies.table import strategy_of
 
     info = info_for(type(wanted))
     meta = replace(wanted.metadata, uid=str(uuid.uuid4()), creation_timestamp=format_time(context.clock.now()))
-    made = prepare_create(info, apply_defaults(replace(wanted, metadata=meta), context.gates), context.gates)
+    made = apply_defaults(replace(wanted, metadata=meta), context.gates)
+    made = strategy_of(info.type).prepare_create(info, made, context.gates)
     try:
         await Stored[Any](context.store, info).create(made)
     except ApiError as error:

@@ -143,11 +143,12 @@ def _meta(labels: dict[str, str]) -> ObjectMeta:
 
 def _completed(context: Context, obj: Any) -> Any:
     from podfit.api.defaults import apply_defaults  # a service that is there already never needs these
-    from podfit.apiserver.registry.strategies import prepare_create
+    from podfit.apiserver.registry.strategies.table import strategy_of
 
     now = format_time(context.clock.now())
     meta = replace(obj.metadata, uid=str(uuid.uuid4()), creation_timestamp=now)
-    return prepare_create(info_for(type(obj)), apply_defaults(replace(obj, metadata=meta)), context.gates)
+    made = apply_defaults(replace(obj, metadata=meta))
+    return strategy_of(type(obj)).prepare_create(info_for(type(obj)), made, context.gates)
 
 
 async def _put(context: Context, obj: Any) -> None:

@@ -140,7 +140,7 @@ def created(service: Service) -> Service:
 
 
 def updated(new: Service, old: Service) -> Service:
-    """What an update makes of a service through its main door."""
+    """What an update makes of a service."""
     spec = _let_go(_normal(new.spec, old.spec), old.spec)
     return replace(new, spec=_carried(spec, old.spec), status=old.status)
 

@@ -1,4 +1,4 @@
-"""Certificate signing requests: what may be asked for, and which conditions may come and go through which door.
+"""Certificate signing requests: what may be asked for, and which conditions may come and go where.
 
 What takes reading X.509 is for the API server to look at: `apiserver.certificates`.
 """
@@ -127,7 +127,7 @@ def validate_status(new: CertificateSigningRequest, old: CertificateSigningReque
 
 
 def validate_approval(new: CertificateSigningRequest, old: CertificateSigningRequest) -> list[FieldError]:
-    """Through the door where approving and denying is allowed."""
+    """Through `approval`, where approving and denying is allowed."""
     errors = validate_request(new, old) + _removed(new, old) + _issued(new, old, may=False)
     return errors + validate_meta_update(new.metadata, old.metadata)
 

@@ -124,7 +124,7 @@ def _qualified(name: str, path: str) -> list[FieldError]:
 
 
 def validate_namespace_update(_new: Namespace, _old: Namespace) -> list[FieldError]:
-    """Nothing besides metadata: the finalizers of its spec have a door of their own."""
+    """Nothing besides metadata: the finalizers of its spec are written by `finalize`."""
     return []
 
 

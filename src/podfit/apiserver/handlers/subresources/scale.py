@@ -1,7 +1,7 @@
 """The scale of a controller: its number of pods, read and written without knowing what kind of controller it is.
 
-A scale is a view of a stored object. Reading derives it; writing changes the number in the object, through the door
-`scale` of its kind, so that generation, validation and admission are those of any other change. Who owns the number is
+A scale is a view of a stored object. Reading derives it; writing changes the number in the object, by the strategy of
+its kind for `scale`, so that generation, validation and admission are those of any other change. Who owns the number is
 translated both ways: in the view an owner of `spec.replicas` owns it of the scale.
 """
 

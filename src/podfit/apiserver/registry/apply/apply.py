@@ -48,7 +48,7 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Application(msgspec.Struct, frozen=True, kw_only=True):
-    """What one manager applies through which door. `reset` are fields that the door does not write."""
+    """What one manager applies through which subresource. `reset` are fields that it does not write."""
 
     document: dict[str, Any]
     manager: str
@@ -134,8 +134,8 @@ def _conflicts(others: Iterable[ManagedFieldsEntry], taken: Tree) -> Iterator[tu
 
 
 def _shown(entry: ManagedFieldsEntry) -> str:
-    door = f' with subresource "{entry.subresource}"' if entry.subresource else ""
-    return f'"{entry.manager}"{door}' + (f" using {entry.api_version}" if entry.operation == UPDATE else "")
+    place = f' with subresource "{entry.subresource}"' if entry.subresource else ""
+    return f'"{entry.manager}"{place}' + (f" using {entry.api_version}" if entry.operation == UPDATE else "")
 
 
 def _refusal(conflicts: list[tuple[str, str]]) -> ApiError:

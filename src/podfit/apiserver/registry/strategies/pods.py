@@ -1,0 +1,109 @@
+"""The strategy of pods and of their subresources: resize, status, ephemeral containers."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from podfit.api.core.v1.pods.disabled import without_disabled
+from podfit.api.core.v1.pods.types import GATED, Pod, PodCondition, PodStatus
+from podfit.api.core.v1.pods.validation import status, updates
+from podfit.api.core.v1.pods.validation.deprecations import with_app_armor
+from podfit.api.meta.v1.types import DeleteOptions
+from podfit.api.registry import ResourceInfo
+from podfit.apiserver.registry.strategies.strategy import DeleteStrategy, Strategy, UpdateStrategy
+from podfit.apiserver.request.legacy_options import POD_UPDATES, STATUS, Legacy
+from podfit.apiserver.request.legacy_rules import is_only_a_resize
+from podfit.core.features import FeatureGates
+from podfit.core.fields import FieldError
+from podfit.decide.pod.qos import qos_class
+from podfit.decide.resize.validation import prepare_resize, validate_resize
+from podfit.decide.workload.unattended import probes_warnings
+from podfit.net.wire import Identity
+
+TERMINAL = ("Succeeded", "Failed")
+DEFAULT_GRACE = 30
+SHORTEST_GRACE = 1  # seconds, which a negative number stands for
+LONGEST_GRACE = 100 * 365 * 86400  # what comes after cannot be written as a time
+
+
+def _new(_info: ResourceInfo, obj: Pod, gates: FeatureGates) -> Pod:
+    pending = PodStatus(phase="Pending", qos_class=qos_class(obj, gates), conditions=_gated(obj))
+    return replace(obj, metadata=replace(obj.metadata, generation=1), status=pending)
+
+
+def _gated(pod: Pod) -> tuple[PodCondition, ...]:
+    """A pod with gates says from the start that nobody will schedule it yet."""
+    if not pod.spec.scheduling_gates:
+        return ()
+    condition = PodCondition(
+        type="PodScheduled",
+        status="False",
+        last_transition_time=pod.metadata.creation_timestamp,
+        reason="SchedulingGated",
+        message=GATED,
+    )
+    return (condition,)
+
+
+def _complete(obj: Pod, _identity: Identity) -> tuple[Pod, Sequence[str]]:
+    return with_app_armor(without_disabled(obj))
+
+
+def _changed(_info: ResourceInfo, new: Pod, old: Pod, _gates: FeatureGates) -> Pod:
+    return updates.prepare_pod_update(new, old)
+
+
+def _resized(_info: ResourceInfo, new: Pod, old: Pod, gates: FeatureGates) -> Pod:
+    return prepare_resize(new, old, gates)
+
+
+def _status(_info: ResourceInfo, new: Pod, old: Pod, _gates: FeatureGates) -> Pod:
+    return updates.prepare_status_update(new, old)
+
+
+def _status_errors(new: Pod, old: Pod, _gates: FeatureGates) -> list[FieldError]:
+    return status.validate_status_update(new, old)
+
+
+def _ephemeral_containers(_info: ResourceInfo, new: Pod, old: Pod, _gates: FeatureGates) -> Pod:
+    return updates.prepare_ephemeral_update(new, old)
+
+
+def _grace(pod: Pod, options: DeleteOptions) -> int:
+    """Only a pod that may run on a node needs any."""
+    if not pod.spec.node_name or pod.status.phase in TERMINAL:
+        return 0
+    asked = options.grace_period_seconds
+    if asked is None:
+        asked = pod.spec.termination_grace_period_seconds
+    if asked is None:
+        asked = DEFAULT_GRACE
+    return min(asked if asked >= 0 else SHORTEST_GRACE, LONGEST_GRACE)
+
+
+def _legacy_subresource(legacy: Legacy, new: Pod, old: Pod) -> str:
+    """A resize that comes through the pod itself is one (H-07)."""
+    return "resize" if POD_UPDATES in legacy and is_only_a_resize(new, old) else ""
+
+
+def _without_echo(legacy: Legacy, new: Pod, old: Pod) -> Pod:
+    """A pod without the derived field that a client read and sends back (H-10)."""
+    return replace(new, status=replace(new.status, resize=old.status.resize)) if STATUS in legacy else new
+
+
+STRATEGY = Strategy(
+    prepare_create=_new,
+    complete=_complete,
+    warnings_on_create=probes_warnings,
+    update=UpdateStrategy(prepare=_changed),
+    subresources={
+        "resize": UpdateStrategy(prepare=_resized, validate=validate_resize, writes_dropped=True),
+        "status": UpdateStrategy(prepare=_status, validate=_status_errors),
+        "ephemeralcontainers": UpdateStrategy(
+            prepare=_ephemeral_containers, validate=updates.validate_ephemeral_update
+        ),
+    },
+    delete=DeleteStrategy(grace=_grace, answered_with_object=True, shown_as_marked=True),
+    legacy_subresource=_legacy_subresource,
+    without_echo=_without_echo,
+)

@@ -1,0 +1,113 @@
+"""What a strategy is, and the one of kinds that need nothing special."""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from podfit.api import validation
+from podfit.api.meta.v1.types import DeleteOptions, ObjectMeta, Preconditions
+from podfit.api.registry import ResourceInfo
+from podfit.apiserver.request.legacy_options import Legacy
+from podfit.core.features import FeatureGates
+from podfit.core.fields import FieldError
+from podfit.net.wire import Identity
+
+
+def new_object(info: ResourceInfo, obj: Any, _gates: FeatureGates) -> Any:
+    """A new object as it will be stored; the status is for whoever runs it to write."""
+    if info.counted is not None:
+        obj = replace(obj, metadata=replace(obj.metadata, generation=1))
+    return replace(obj, status=type(obj.status)()) if info.has_status else obj
+
+
+def changed_object(info: ResourceInfo, new: Any, old: Any, _gates: FeatureGates) -> Any:
+    """All but the status, which is written apart; the generation counts changes of what it is about."""
+    if info.has_status:
+        new = replace(new, status=old.status)
+    if info.counted is None:
+        return new
+    generation = old.metadata.generation + (info.counted(new) != info.counted(old))
+    return replace(new, metadata=replace(new.metadata, generation=generation))
+
+
+def changed_status(_info: ResourceInfo, new: Any, old: Any, _gates: FeatureGates) -> Any:
+    """The status, and of the metadata all but the owners."""
+    kept = replace(new.metadata, owner_references=old.metadata.owner_references)
+    return replace(new, metadata=kept, spec=old.spec)
+
+
+def changed_scale(info: ResourceInfo, new: Any, old: Any, gates: FeatureGates) -> Any:
+    """The number of pods and nothing else."""
+    kept = replace(old.metadata, managed_fields=new.metadata.managed_fields)
+    spec = replace(old.spec, replicas=new.spec.replicas)
+    return changed_object(info, replace(old, metadata=kept, spec=spec), old, gates)
+
+
+def status_errors(new: Any, old: Any, _gates: FeatureGates) -> list[FieldError]:
+    return validation.validate_status(new, old)
+
+
+class UpdateStrategy(msgspec.Struct, frozen=True, kw_only=True):
+    """What a write through a resource or one of its subresources does.
+
+    `prepare(info, new, old, gates)` keeps of a new object what may be changed here; `validate(new, old, gates)` names
+    what is wrong with it.
+    """
+
+    prepare: Callable[[ResourceInfo, Any, Any, FeatureGates], Any] = changed_object
+    validate: Callable[[Any, Any, FeatureGates], list[FieldError]] = validation.validate_update
+    writes_dropped: bool = False
+    """Whether a request is written even when all that it asked for was dropped; upstream does so for resize (PQ-1)."""
+
+
+class DeleteStrategy(msgspec.Struct, frozen=True, kw_only=True):
+    """How objects of a kind end."""
+
+    grace: Callable[[Any, DeleteOptions], int] = lambda _obj, _options: 0
+    """Seconds that an object may take to end."""
+    preconditions: Callable[[ResourceInfo, ObjectMeta, Preconditions], None] = lambda _info, _meta, _wanted: None
+    """Raises 409 in words of the kind's own, before the usual ones."""
+    mark: Callable[[Any], Any] = lambda obj: obj
+    """What else changes in an object that is marked as being deleted."""
+    held: Callable[[Any], bool] = lambda _obj: False
+    """Whether something besides the finalizers of its metadata has to happen before the object may go."""
+    propagates: bool = True
+    """Whether a deletion may wait for dependents."""
+    warnings: Callable[[DeleteOptions], tuple[str, ...]] = lambda _options: ()
+    answered_with_object: bool = False
+    """Whether the answer is the object that went, and not a Status."""
+    shown_as_marked: bool = False
+    """Whether an object that goes at once is shown as marked, without any grace."""
+
+
+class Strategy(msgspec.Struct, frozen=True, kw_only=True):
+    """A kind's answers to the generic handlers."""
+
+    prepare_create: Callable[[ResourceInfo, Any, FeatureGates], Any] = new_object
+    """A new object as it will be stored, before and again after admission changed it."""
+    complete: Callable[[Any, Identity], tuple[Any, Sequence[str]]] = lambda obj, _identity: (obj, ())
+    """After admission: what the server adds or drops, and the warnings about it."""
+    validate_create: Callable[[Any, FeatureGates], list[FieldError]] = validation.validate_create
+    warnings_on_create: Callable[[Any], Sequence[str]] = lambda _obj: ()
+    update: UpdateStrategy = UpdateStrategy()
+    subresources: Mapping[str, UpdateStrategy] = MappingProxyType({})
+    """Those that have a strategy of their own, beside `scale` and `status`."""
+    delete: DeleteStrategy = DeleteStrategy()
+    legacy_subresource: Callable[[Legacy, Any, Any], str] = lambda _legacy, _new, _old: ""
+    """The subresource whose rules a write of the object itself is judged by in the legacy mode."""
+    without_echo: Callable[[Legacy, Any, Any], Any] = lambda _legacy, new, _old: new
+    """The object without what a client of the legacy mode read and sends back."""
+
+    def for_update(self, subresource: str) -> UpdateStrategy:
+        if not subresource:
+            return self.update
+        return self.subresources.get(subresource) or _SUBRESOURCES.get(subresource, self.update)
+
+
+_SUBRESOURCES = {
+    "status": UpdateStrategy(prepare=changed_status, validate=status_errors),
+    "scale": UpdateStrategy(prepare=changed_scale),
+}
