@@ -16,19 +16,38 @@ from podfit.kubelet.allocation.form import load
 from podfit.kubelet.allocation.journal import SIZE
 from podfit.kubelet.writer import LIMIT_SECONDS, DiskWriter, Threads
 from support.clock import FakeClock
-from support.hanging import Hanging
+from support.hanging import Hanging, being_written
 from support.pods import needs
 
 TEXT = "the disk does not answer within 10 s"
 SMALL, LARGE = (PodResources({"c1": needs({"cpu": cpu})}) for cpu in ("1", "2"))
 
 
+class HangingFile:
+    """One of the node's two checkpoints, whose journal hangs from the next change of a size on."""
+
+    def __init__(self, node: Node, which: str) -> None:
+        self._node = node
+        self._hanging = Hanging(node.config.root / f"{which}.journal")
+        node.clock.hanging = lambda: being_written(node.kubelet._writer, node.config.root / which)
+
+    async def answer(self) -> None:
+        """From now on the clock waits for the thread that hung, too."""
+        self._node.clock.hanging = tuple
+        self._hanging.answer()
+        await self._node.rest()
+        assert not self._node.kubelet._writer.problem
+
+    def close(self) -> None:
+        self._hanging.close()
+
+
 @pytest.fixture
-def hanging(node: Node) -> Iterator["list[Hanging]"]:
-    held: list[Hanging] = []
+def hanging() -> Iterator[list[HangingFile]]:
+    held: list[HangingFile] = []
     yield held
     for each in held:
-        each.answer()
+        each.close()
 
 
 def pending(node: Node, name: str) -> Any:
@@ -40,28 +59,17 @@ def disk(node: Node) -> Any:
     return next(((each["status"], each["reason"]) for each in conditions if each["type"] == "UnresponsiveDisk"), None)
 
 
-async def answers(node: Node, hanging: Hanging) -> None:
-    """The thread that hung needs real time, for which the node's clock does not wait."""
-    hanging.answer()
-    for _ in range(6000):
-        if not node.kubelet._writer.problem:
-            return
-        await asyncio.to_thread(threading.Event().wait, 0.01)
-    raise AssertionError(node.kubelet._writer.problem)
-
-
-async def hang(node: Node, which: str) -> Hanging:
-    """From the next change of a size on. After the first one, changes go into the journal."""
+async def hang(node: Node, which: str) -> HangingFile:
+    """After the first change of a size, changes go into the journal."""
     node.api.change("web", containers=[sized("150m", name="web")])
     await node.until(lambda: done(node, "web"))
     await node.advance(2)
-    journal = node.config.root / f"{which}.journal"
-    assert journal.stat().st_size == SIZE
-    return Hanging(journal)
+    assert (node.config.root / f"{which}.journal").stat().st_size == SIZE
+    return HangingFile(node, which)
 
 
 @pytest.mark.row("R-090", "R-092", "R-096")
-async def test_a_resize_waits_with_the_reason_and_other_pods_go_on(node: Node, hanging: list[Hanging]) -> None:
+async def test_a_resize_waits_with_the_reason_and_other_pods_go_on(node: Node, hanging: list[HangingFile]) -> None:
     for name in ("web", "other"):
         node.add(name, containers=[sized("100m", name=name)])
         await node.runs(name)
@@ -88,7 +96,7 @@ async def test_a_resize_waits_with_the_reason_and_other_pods_go_on(node: Node, h
     await node.advance(1)
     await node.until(lambda: node.state("other", "other").get("restartCount") == 1, "a container that ended stays so")
 
-    await answers(node, hanging.pop())
+    await hanging[0].answer()
     await node.until(lambda: done(node, "web") and done(node, "other"), "the resizes were not done")
     await node.runs("new")
     assert node.state("web", "web")["resources"]["limits"]["cpu"] == "200m"
@@ -101,7 +109,7 @@ async def test_a_resize_waits_with_the_reason_and_other_pods_go_on(node: Node, h
 
 @pytest.mark.row("R-170")
 async def test_actuation_that_cannot_be_recorded_is_tried_again_for_that_pod_alone(
-    node: Node, hanging: list[Hanging]
+    node: Node, hanging: list[HangingFile]
 ) -> None:
     for name in ("web", "other"):
         node.add(name, containers=[sized("100m", name=name)])
@@ -114,12 +122,12 @@ async def test_actuation_that_cannot_be_recorded_is_tried_again_for_that_pod_alo
     node.runtime.exit("other", 1)
     await node.advance(1)
     await node.until(lambda: node.state("other", "other").get("restartCount") == 1, "a container that ended stays so")
-    await answers(node, hanging.pop())
+    await hanging[0].answer()
     await node.until(lambda: done(node, "web"), "the resize was not done")
     assert node.state("web", "web")["restartCount"] == 0
 
 
-async def test_a_kubelet_whose_disk_hangs_can_be_stopped(node: Node, hanging: list[Hanging]) -> None:
+async def test_a_kubelet_whose_disk_hangs_can_be_stopped(node: Node, hanging: list[HangingFile]) -> None:
     node.add("web", containers=[sized("100m", name="web")])
     await node.runs("web")
     hanging.append(await hang(node, "allocated_pods_state"))
@@ -127,7 +135,7 @@ async def test_a_kubelet_whose_disk_hangs_can_be_stopped(node: Node, hanging: li
     await node.rest()
     stopping = asyncio.create_task(node.kubelet.stop(stop_pods=False))
     await node.advance(2 * LIMIT_SECONDS)
-    await node.until(stopping.done, "it waits for the disk")
+    assert stopping.done(), "it waits for the disk"
     await stopping
 
 
@@ -142,6 +150,7 @@ async def test_nobody_knows_what_a_write_that_was_given_up_has_left(tmp_path: Pa
 
     answered = asyncio.Event()
     path, writer = tmp_path / "state", DiskWriter(clock, Threads(), answers=answered.set)
+    clock.hanging = lambda: being_written(writer, path) if hangs else ()
     checkpoint = Checkpoint(path, writer, write=write)
     await checkpoint.put({"a": SMALL, "b": SMALL})
     hangs = True

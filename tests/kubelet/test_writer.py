@@ -3,21 +3,21 @@
 import asyncio
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from podfit.kubelet.writer import LIMIT_SECONDS, DiskWriter, Hung, Threads
-from podfit.testing import clock as virtual
 from support.clock import FakeClock
+from support.hanging import being_written
 
 FILE, OTHER = Path("/kubelet/file"), Path("/kubelet/other")
 
 
 @pytest.fixture
-def answer(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+def answer() -> Iterator[threading.Event]:
     """Set when the disk answers."""
-    monkeypatch.setattr(virtual, "THREAD_SECONDS", 0.1)
     event = threading.Event()
     yield event
     event.set()
@@ -29,6 +29,7 @@ async def test_a_write_that_hangs_is_given_up_and_the_file_is_written_by_nobody_
     told, done = list[str](), list[str]()
     clock, answered = FakeClock(), asyncio.Event()
     writer = DiskWriter(clock, Threads(), hangs=lambda: told.append(writer.problem), answers=answered.set)
+    clock.hanging = partial(being_written, writer, FILE)
 
     def late() -> None:
         answer.wait()
@@ -60,6 +61,7 @@ async def test_who_no_longer_waits_leaves_the_file_to_its_write(answer: threadin
     """A pod that is deleted in the middle of a write: the next write of the file comes after it."""
     done, clock = list[str](), FakeClock()
     writer = DiskWriter(clock, Threads())
+    clock.hanging = partial(being_written, writer, FILE)
 
     def late() -> None:
         answer.wait()
