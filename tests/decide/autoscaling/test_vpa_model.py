@@ -234,6 +234,23 @@ def test_aggregates_end_eight_days_after_their_last_sample() -> None:
 
 
 @pytest.mark.row("V-036")
+def test_what_was_learnt_of_pods_that_are_gone_ends_when_it_has_expired() -> None:
+    found = state("c", "idle")
+    assert cpu(found, 100, NOW)
+    assert found.pods_of(VPA) == 1
+    assert found.forget_ended(NOW + 9 * DAY) == 0  # its pod lives: what is known of it is all there is
+    found.remove_pod(POD)
+    assert found.pods_of(VPA) == 0
+    assert found.forget_ended(NOW + 7 * DAY) == 1
+    assert [each.container_name for each in found.recommend({VPA: {}})[VPA].container_recommendations] == ["c"]
+    assert found.forget_ended(NOW + 8 * DAY) == 1
+    assert found.recommend({VPA: {}})[VPA].container_recommendations == ()
+    found.set_pod(POD, {"app": "a"}, ["c"], NOW + 8 * DAY)
+    assert found.pods_of(VPA) == 1
+    assert cpu(found, 200, NOW + 8 * DAY)
+    assert found.found({VPA: {}})[VPA].unknown == {("c", "memory")}
+
+
 def test_a_checkpoint_comes_back_without_the_peak_of_the_running_window() -> None:
     found = state()
     cpu(found, 500, NOW)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from podfit.api.autoscaling_k8s.v1 import PodResourcePolicy, RecommendedPodResources, VerticalPodAutoscalerCheckpoint
+from podfit.core.resources import CPU, MEMORY
 from podfit.core.selectors import Selector
 from podfit.decide.autoscaling import checkpoints
 from podfit.decide.autoscaling.estimate import Estimates, Merged, estimate
@@ -22,6 +23,7 @@ from podfit.decide.autoscaling.model import Model
 from podfit.decide.autoscaling.passes import Members, merge, take_out_open_windows
 from podfit.decide.autoscaling.policies import is_off, policy_of
 from podfit.decide.autoscaling.recommendation import Amounts, Numbers, recommendation
+from podfit.decide.autoscaling.status import Found
 
 AT_ONCE = 256
 """Containers whose histograms are merged together: as many as fit a processor's cache."""
@@ -88,6 +90,30 @@ class ClusterState:
         group, slots = self._pods.pop(key)
         self._living[group].discard(key)
         self.model.containers.free(np.array(list(slots.values()), dtype=np.intp))
+
+    def forget_ended(self, now: float) -> int:
+        """Drop what was learnt of pods that are gone, when it has expired or is nothing; says how many aggregates.
+
+        What is known of pods that live stays, however long there have been no samples (V-035).
+        """
+        table = self.model.aggregates
+        ended = table.expired(now) | (table.slots.used & (table.count == 0))
+        dropped: list[int] = []
+        for group in [each for each in self._rows if not self._living.get(each)]:
+            rows = self._rows[group]
+            gone = [name for name, row in rows.items() if ended[row]]
+            dropped += [rows.pop(name) for name in gone]
+            if not rows:
+                self._forget_group(group)
+        table.free(np.array(dropped, dtype=np.intp))
+        return len(dropped)
+
+    def _forget_group(self, group: Group) -> None:
+        for key in self._matching.selectors_of(group):
+            del self._vpas[key].groups[group]
+        self._matching.remove_group(group)
+        self._living.pop(group, None)
+        del self._rows[group]
 
     def slot(self, key: PodKey, container: str) -> int | None:
         """Where the model has a container; None when it is not known."""
@@ -157,6 +183,14 @@ class ClusterState:
                 )
             self.model.aggregates.configure(np.array([row]), memory, oom)
 
+    @property
+    def vpas(self) -> list[VpaKey]:
+        return list(self._vpas)
+
+    def pods_of(self, key: VpaKey) -> int:
+        """How many pods a VPA selects."""
+        return sum(len(self._living.get(group, ())) for group in self._vpas[key].groups)
+
     # ------------------------------------------------------------ passes
 
     def members(self, keys: Iterable[VpaKey], *, off: bool = False) -> Members:
@@ -186,15 +220,27 @@ class ClusterState:
 
     def recommend(self, annotations: Mapping[VpaKey, Mapping[str, str]]) -> dict[VpaKey, RecommendedPodResources]:
         """Of these VPAs, with their annotations; one without containers has an empty recommendation."""
+        return {key: each.recommendation for key, each in self.found(annotations).items()}
+
+    def found(self, annotations: Mapping[VpaKey, Mapping[str, str]]) -> dict[VpaKey, Found]:
+        """The same, with what is not known; a percentile of 0 says that there are no samples."""
         members = self.members(annotations)
         numbers: dict[VpaKey, list[Numbers]] = {key: [] for key in annotations}
+        unknown: dict[VpaKey, set[tuple[str, str]]] = {key: set() for key in annotations}
         for part, found in self.estimates(members):
             amounts = np.array([[found.cpu[bound].floor, found.memory[bound].floor] for bound in found.cpu])
             for place, (target, lower, upper) in enumerate(amounts.astype(np.int64).transpose(2, 0, 1).tolist()):
                 key, name = members.names[part.start + place]
                 numbers[key].append(Numbers(name, Amounts(*target), Amounts(*lower), Amounts(*upper)))
+            for resource, chains in ((CPU, found.cpu), (MEMORY, found.memory)):
+                for place in (chains["target"].percentile == 0).nonzero()[0].tolist():
+                    key, name = members.names[part.start + place]
+                    unknown[key].add((name, resource))
         return {
-            key: recommendation(every, self._vpas[key].policy, self.flags.render, annotations[key])
+            key: Found(
+                recommendation(every, self._vpas[key].policy, self.flags.render, annotations[key]),
+                frozenset(unknown[key]),
+            )
             for key, every in numbers.items()
         }
 

@@ -1,0 +1,108 @@
+"""What is known, kept in VerticalPodAutoscalerCheckpoint objects over a restart (V-036, V-037, V-053)."""
+
+import logging
+from collections.abc import Callable, Collection, Mapping
+
+from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscalerCheckpoint
+from podfit.client.backoff import Backoff
+from podfit.client.rest import JSON_PATCH, Client
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
+from podfit.decide.autoscaling.cluster_state import ClusterState, VpaKey
+from podfit.vpa.kinds import CHECKPOINTS
+from podfit.vpa.recommender.workers import each_by_workers
+
+log = logging.getLogger(__name__)
+NOT_FOUND = 404
+AT_ONCE = 100
+"""VPAs whose checkpoints are made together; after each of these parts the time is looked at."""
+
+
+class Checkpoints:
+    def __init__(self, client: Client, clock: Clock, state: ClusterState, namespace: str = "") -> None:
+        self._client, self._clock, self._state, self._namespace = client, clock, state, namespace
+        self._written: dict[VpaKey, float] = {}
+
+    async def load(self) -> None:
+        """All that there are, of VPAs that the model has. Asks until it gets an answer: what would be written without
+        it would take the place of what was known."""
+        known, now = set(self._state.vpas), self._clock.now().timestamp()
+        for each in await self._patiently():
+            if _owner(each) in known:
+                try:
+                    self._state.restore(each, now)
+                except ValueError as error:
+                    log.warning("checkpoint not loaded checkpoint=%s error=%s", _name(each), error)
+
+    async def _patiently(self) -> tuple[VerticalPodAutoscalerCheckpoint, ...]:
+        backoff = Backoff(1.0, 30.0)
+        while True:
+            try:
+                return await self._list()
+            except (ApiError, ConnectionError) as error:
+                delay = backoff.next()
+                log.warning("checkpoints not read retry_seconds=%.2f error=%s", delay, error)
+                await self._clock.sleep(delay)
+
+    async def write(self, seconds: float, workers: int) -> None:
+        """Those that were written longest ago first, for so long, and a part of them at least."""
+        began = self._clock.monotonic()
+        keys = sorted(self._state.vpas, key=lambda key: self._written.get(key, 0.0))
+        self._written = {key: self._written[key] for key in keys if key in self._written}
+        for start in range(0, len(keys), AT_ONCE):
+            if start and self._clock.monotonic() - began >= seconds:
+                log.warning("checkpoints not written in time left=%d", len(keys) - start)
+                return
+            now = self._clock.now().timestamp()
+            made = list(self._state.checkpoints(keys[start : start + AT_ONCE], now))
+            await each_by_workers(workers, [each for _, every in made for each in every if _says(each)], self._store)
+            self._written |= dict.fromkeys(keys[start : start + AT_ONCE], now)
+
+    async def collect(self, vpas: Callable[[], Collection[VpaKey]], ignored: Collection[str]) -> None:
+        """Delete those whose VPA does not exist; `vpas` are all that there are, of other recommenders too."""
+        try:
+            found, there = await self._list(), vpas()
+            for each in found:
+                if _owner(each) not in there and each.metadata.namespace not in ignored:
+                    meta = each.metadata
+                    await self._client.delete(CHECKPOINTS, meta.name, meta.namespace, uid=meta.uid)
+                    log.info("checkpoint deleted, its VPA is gone checkpoint=%s", _name(each))
+        except (ApiError, ConnectionError) as error:
+            log.warning("checkpoints not collected error=%s", error)
+
+    async def _list(self) -> tuple[VerticalPodAutoscalerCheckpoint, ...]:
+        found: list[VerticalPodAutoscalerCheckpoint] = []
+        continue_ = ""
+        while True:
+            page = await self._client.list(CHECKPOINTS, self._namespace, limit=500, continue_=continue_)
+            found += page.items
+            continue_ = page.continue_
+            if not continue_:
+                return tuple(found)
+
+    async def _store(self, checkpoint: VerticalPodAutoscalerCheckpoint) -> None:
+        meta = checkpoint.metadata
+        patch: list[Mapping[str, object]] = [{"op": "add", "path": "/status", "value": checkpoint.status}]
+        try:
+            try:
+                await self._client.patch(CHECKPOINTS, meta.name, meta.namespace, patch, content_type=JSON_PATCH)
+            except ApiError as error:
+                if error.code != NOT_FOUND:
+                    raise
+                await self._client.create_in(CHECKPOINTS, checkpoint, meta.namespace)
+        except (ApiError, ConnectionError) as error:
+            log.warning("checkpoint not written checkpoint=%s error=%s", _name(checkpoint), error)
+
+
+def _owner(checkpoint: VerticalPodAutoscalerCheckpoint) -> VpaKey:
+    return VpaKey(checkpoint.metadata.namespace, checkpoint.spec.vpa_object_name)
+
+
+def _name(checkpoint: VerticalPodAutoscalerCheckpoint) -> str:
+    return f"{checkpoint.metadata.namespace}/{checkpoint.metadata.name}"
+
+
+def _says(checkpoint: VerticalPodAutoscalerCheckpoint) -> bool:
+    """One without samples would say nothing, or take the place of one that could not be read."""
+    status = checkpoint.status
+    return bool(status.total_samples_count or status.memory_histogram.bucket_weights)

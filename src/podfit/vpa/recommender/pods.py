@@ -1,0 +1,70 @@
+"""Pods and what becomes of them, on their way into the model.
+
+Pods are taken in as their watch tells of them. One that is gone leaves after the samples and OOMs of the pass have been
+counted, so that the last ones are not lost (V-040).
+"""
+
+from collections import deque
+from collections.abc import Iterable
+
+import numpy as np
+
+from podfit.api.core.v1.events.types import Event
+from podfit.api.core.v1.pods.types import Pod
+from podfit.client.informer import Informer
+from podfit.client.rest import Client
+from podfit.core.clock import Clock
+from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey
+from podfit.decide.autoscaling.oom import OutOfMemory, evicted, ran_out
+from podfit.vpa.recommender.usage import Sample
+
+MOST_OOMS = 5000
+"""That wait for the next pass; more push the oldest out."""
+
+
+class Pods:
+    def __init__(self, client: Client, clock: Clock, state: ClusterState, namespace: str = "") -> None:
+        self._clock, self._state = clock, state
+        self._gone: set[PodKey] = set()
+        self._ooms: deque[OutOfMemory] = deque(maxlen=MOST_OOMS)
+        pods = Informer(client, Pod, clock=clock, namespace=namespace, fields="status.phase!=Pending")
+        pods.add_handler(add=self._seen, update=self._changed, delete=self._left)
+        events = Informer(client, Event, clock=clock, namespace=namespace, fields="reason=Evicted")
+        events.add_handler(add=lambda event: self._ooms.extend(evicted(event)))
+        self.informers = (pods, events)
+
+    def count(self, samples: Iterable[Sample]) -> int:
+        """Says how many are of containers that are known."""
+        found = [(slot, each) for each in samples if (slot := self._state.slot(each.pod, each.container)) is not None]
+        cpu = [(slot, each.cpu, each.time) for slot, each in found if each.cpu is not None]
+        memory = [(slot, each.memory, each.time) for slot, each in found if each.memory is not None]
+        for told, add in ((cpu, self._state.model.add_cpu), (memory, self._state.model.add_memory)):
+            if told:
+                slots, amounts, times = zip(*told, strict=True)
+                add(np.array(slots, dtype=np.intp), np.array(amounts, dtype=np.float64), np.array(times))
+        return len(found)
+
+    def count_ooms(self) -> None:
+        while self._ooms:
+            each = self._ooms.popleft()
+            slot = self._state.slot(PodKey(each.namespace, each.pod), each.container)
+            if slot is not None:
+                self._state.model.add_oom(slot, each.memory, each.time.timestamp())
+
+    def drop_gone(self) -> None:
+        for key in self._gone:
+            self._state.remove_pod(key)
+        self._gone.clear()
+
+    def _seen(self, pod: Pod) -> None:
+        key = PodKey(pod.metadata.namespace, pod.metadata.name)
+        self._gone.discard(key)
+        names = [each.name for each in pod.spec.containers]
+        self._state.set_pod(key, pod.metadata.labels, names, self._clock.now().timestamp())
+
+    def _changed(self, old: Pod, new: Pod) -> None:
+        self._ooms.extend(ran_out(old, new))
+        self._seen(new)
+
+    def _left(self, pod: Pod) -> None:
+        self._gone.add(PodKey(pod.metadata.namespace, pod.metadata.name))

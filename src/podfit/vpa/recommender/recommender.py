@@ -1,0 +1,194 @@
+"""The recommender: each minute it counts usage, and writes what it recommends and what it must remember.
+
+    metrics.k8s.io ─ samples ─┐
+    pods ─ containers, OOMs ──┼─▶ ClusterState ─▶ status of each VPA, where it differs
+    targets ─ selectors ──────┘        │ ▲
+                                       ▼ │ at the start
+                                  checkpoints
+
+Nothing that is missing changes a recommendation: not usage, not a target, not the API server.
+"""
+
+import asyncio
+import logging
+from typing import Any
+
+import msgspec
+
+from podfit.api.autoscaling_k8s.v1 import CrossVersionObjectReference, VerticalPodAutoscaler
+from podfit.client.informer import Informer
+from podfit.client.rest import JSON_PATCH, Client
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
+from podfit.core.resources import CPU, MEMORY
+from podfit.core.selectors import Selector
+from podfit.core.times import format_time, parse_time
+from podfit.decide.autoscaling.cluster_state import ClusterState, VpaKey
+from podfit.decide.autoscaling.flags import DEFAULT_FLAGS, RecommenderFlags
+from podfit.decide.autoscaling.gates import NO_GATES, Gates
+from podfit.decide.autoscaling.policies import DEFAULT_RECOMMENDER, is_for
+from podfit.decide.autoscaling.status import Found, Seen, provided, status
+from podfit.net.metrics import Metrics
+from podfit.vpa.kinds import VPAS
+from podfit.vpa.recommender.checkpoints import Checkpoints
+from podfit.vpa.recommender.metrics import RecommenderMetrics
+from podfit.vpa.recommender.pods import Pods
+from podfit.vpa.recommender.usage import samples
+from podfit.vpa.recommender.workers import each_by_workers
+from podfit.vpa.targets import Targets, Unsupported
+from podfit.vpa.workloads import NOTHING
+
+log = logging.getLogger(__name__)
+COMPONENT = "vpa-recommender"
+COLLECT_SECONDS = 3600.0
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """Times in seconds. Of `namespace`, or of all but the `ignored` ones."""
+
+    name: str = DEFAULT_RECOMMENDER
+    interval: float = 60.0
+    checkpoints_timeout: float = 60.0
+    checkpoints_gc_interval: float = 600.0
+    workers: int = 10
+    namespace: str = ""
+    ignored: frozenset[str] = frozenset()
+    flags: RecommenderFlags = DEFAULT_FLAGS
+    gates: Gates = NO_GATES
+
+
+class Recommender:
+    def __init__(self, client: Client, *, clock: Clock, settings: Settings, metrics: Metrics | None = None) -> None:
+        self._client, self._clock, self._settings = client, clock, settings
+        self._state = ClusterState(settings.flags, settings.gates)
+        namespace = settings.namespace
+        self._vpas = Informer(client, VPAS, clock=clock, namespace=namespace)
+        self._targets = Targets(client, clock, namespace)
+        self._pods = Pods(client, clock, self._state, namespace)
+        self._checkpoints = Checkpoints(client, clock, self._state, namespace)
+        self._selectors: dict[VpaKey, tuple[CrossVersionObjectReference | None, Selector]] = {}
+        self._unsupported: dict[VpaKey, str] = {}
+        self._ended_at = self._collected_at = clock.monotonic()
+        self.metrics = metrics or Metrics()
+        self._measured = RecommenderMetrics(self.metrics, clock, self._own, self._aggregates)
+
+    async def run(self) -> None:
+        """Recommend until cancelled; the first time one interval after the start."""
+        informers: tuple[Informer[Any], ...] = (self._vpas, *self._pods.informers, *self._targets.informers)
+        async with asyncio.TaskGroup() as group:
+            for informer in informers:
+                group.create_task(informer.run())
+            await asyncio.gather(*(informer.synced.wait() for informer in informers))
+            await self._load_vpas()
+            await self._checkpoints.load()
+            while True:
+                await self._clock.sleep(self._settings.interval)
+                with self._measured.step("total"):
+                    await self._pass()
+
+    async def _pass(self) -> None:
+        step = self._measured.step
+        with step("LoadVPAs"):
+            await self._load_vpas()
+        with step("LoadMetrics"):
+            await self._load_metrics()
+        with step("DeleteRemovedPods"):
+            self._pods.drop_gone()
+        with step("UpdateVPAs"):
+            await self._update_vpas()
+        with step("MaintainCheckpoints"):
+            await self._maintain_checkpoints()
+        with step("GarbageCollect"):
+            self._forget_ended()
+
+    def _own(self) -> list[VerticalPodAutoscaler]:
+        """The VPAs of this recommender (V-045)."""
+        settings = self._settings
+        return [
+            each
+            for each in self._vpas.list()
+            if is_for(each, settings.name) and each.metadata.namespace not in settings.ignored
+        ]
+
+    async def _load_vpas(self) -> None:
+        own = {_key(each): each for each in self._own()}
+        for key in set(self._state.vpas) - set(own):
+            self._state.remove_vpa(key)
+            self._selectors.pop(key, None)
+            self._unsupported.pop(key, None)
+        for key, vpa in own.items():
+            self._state.set_vpa(key, await self._selector(key, vpa), vpa.spec.resource_policy)
+
+    async def _selector(self, key: VpaKey, vpa: VerticalPodAutoscaler) -> Selector:
+        """Of the target; while it cannot be read, the one that the same target had (docs/vpa.md)."""
+        target = vpa.spec.target_ref
+        try:
+            found = await self._targets.selector(key.namespace, target)
+        except Unsupported as error:
+            self._unsupported[key] = str(error)
+            before, selector = self._selectors.get(key, (None, NOTHING))
+            return selector if before == target else NOTHING
+        self._unsupported.pop(key, None)
+        self._selectors[key] = target, found
+        return found
+
+    async def _load_metrics(self) -> None:
+        try:
+            told = await samples(self._client, self._settings.namespace)
+        except (ApiError, ConnectionError, ValueError) as error:
+            self._measured.answered(error=True)
+            log.warning("usage not read, recommendations stay error=%s", error)
+        else:
+            self._measured.answered(error=False)
+            self._pods.count(told)
+        self._pods.count_ooms()
+
+    async def _update_vpas(self) -> None:
+        known = set(self._state.vpas)  # one that came since then is for the next pass
+        vpas = {key: vpa for vpa in self._own() if (key := _key(vpa)) in known}
+        found = self._state.found({key: vpa.metadata.annotations for key, vpa in vpas.items()})
+        await each_by_workers(self._settings.workers, vpas.items(), lambda each: self._update(*each, found[each[0]]))
+
+    async def _update(self, key: VpaKey, vpa: VerticalPodAutoscaler, found: Found) -> None:
+        """Write the status, if it is another one than before (V-050)."""
+        seen = Seen(found, self._state.pods_of(key), self._unsupported.get(key, ""))
+        flags, now = self._settings.flags.render, self._clock.now()
+        most = {CPU: flags.max_allowed_cpu, MEMORY: flags.max_allowed_memory}
+        new = status(vpa, seen, format_time(now), {name: most for name, most in most.items() if most is not None})
+        if new == vpa.status:
+            return
+        patch = [{"op": "add", "path": "/status", "value": new}]
+        try:
+            await self._client.patch(
+                VPAS, key.name, key.namespace, patch, content_type=JSON_PATCH, subresource="status"
+            )
+        except (ApiError, ConnectionError) as error:
+            log.warning("status not written vpa=%s/%s error=%s", *key, error)
+            return
+        created = vpa.metadata.creation_timestamp
+        if created and new.recommendation and not provided(vpa).container_recommendations:
+            self._measured.recommended_first((now - parse_time(created)).total_seconds())
+
+    async def _maintain_checkpoints(self) -> None:
+        settings = self._settings
+        await self._checkpoints.write(settings.checkpoints_timeout, settings.workers)
+        if self._clock.monotonic() - self._collected_at >= settings.checkpoints_gc_interval:
+            self._collected_at = self._clock.monotonic()
+            await self._checkpoints.collect(self._every_vpa, settings.ignored)
+
+    def _every_vpa(self) -> set[VpaKey]:
+        return set(map(_key, self._vpas.list()))
+
+    def _forget_ended(self) -> None:
+        self._targets.scales.forget_old()
+        if self._clock.monotonic() - self._ended_at >= COLLECT_SECONDS:
+            self._ended_at = self._clock.monotonic()
+            dropped = self._state.forget_ended(self._clock.now().timestamp())
+            log.info("aggregates dropped that have ended number=%d", dropped)
+
+    def _aggregates(self) -> int:
+        return int(self._state.model.aggregates.slots.used.sum())
+
+
+def _key(vpa: VerticalPodAutoscaler) -> VpaKey:
+    return VpaKey(vpa.metadata.namespace, vpa.metadata.name)

@@ -1,0 +1,93 @@
+"""Controllers of other kinds, through their scale subresource: whom they select, and who owns them.
+
+Which kinds have one is asked of the server and remembered for 5 minutes; a scale is remembered for 10.
+"""
+
+from collections.abc import AsyncIterator
+from typing import TypeAlias
+
+import msgspec
+
+from podfit.api.autoscaling.v1.types import Scale
+from podfit.api.meta import codec
+from podfit.client.rest import Client
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
+
+KINDS_SECONDS, SCALE_SECONDS = 300.0, 600.0
+NOT_FOUND = 404
+Template: TypeAlias = str
+"""Of the path of a scale, with the places `namespace` and `name`."""
+
+
+class _Kind(msgspec.Struct, frozen=True):
+    name: str
+    kind: str
+
+
+class _Kinds(msgspec.Struct, frozen=True):
+    resources: tuple[_Kind, ...] | None = ()  # Go writes an empty list as null
+
+
+class _Version(msgspec.Struct, frozen=True, rename="camel"):
+    group_version: str
+
+
+class _Group(msgspec.Struct, frozen=True):
+    versions: tuple[_Version, ...] = ()
+
+
+class Scales:
+    def __init__(self, client: Client, clock: Clock) -> None:
+        self._client, self._clock = client, clock
+        self._templates: dict[tuple[str, str], tuple[float, Template]] = {}
+        self._scales: dict[str, tuple[float, Scale]] = {}
+
+    async def find(self, api_version: str, kind: str, namespace: str, name: str) -> Scale | None:
+        """None when the server has no such kind that can be scaled.
+
+        ApiError, ConnectionError: it was not read, and it is asked again the next time; 404: there is no such object.
+        """
+        template = await self._template(api_version.rpartition("/")[0], kind)
+        if not template:
+            return None
+        path = template.format(namespace=namespace, name=name)
+        now = self._clock.monotonic()
+        until, scale = self._scales.get(path, (now, None))
+        if scale is None or until <= now:
+            scale = codec.decode(await self._client.request("GET", path), Scale)
+            self._scales[path] = now + SCALE_SECONDS, scale
+        return scale
+
+    def forget_old(self) -> None:
+        """Drop what would be read again anyway."""
+        now = self._clock.monotonic()
+        self._scales = {path: kept for path, kept in self._scales.items() if kept[0] > now}
+
+    async def _template(self, group: str, kind: str) -> Template:
+        """Empty when there is none; the first version of the group that has it counts."""
+        now = self._clock.monotonic()
+        until, template = self._templates.get((group, kind), (now, ""))
+        if until <= now:
+            template = await anext(self._ask(group, kind), "")
+            self._templates[group, kind] = now + KINDS_SECONDS, template
+        return template
+
+    async def _ask(self, group: str, kind: str) -> AsyncIterator[Template]:
+        for place in await self._versions(group):
+            kinds = codec.decode(await self._client.request("GET", place), _Kinds).resources or ()
+            served = {each.name for each in kinds}
+            for each in kinds:
+                if each.kind == kind and f"{each.name}/scale" in served:
+                    yield f"{place}/namespaces/{{namespace}}/{each.name}/{{name}}/scale"
+
+    async def _versions(self, group: str) -> tuple[str, ...]:
+        if not group:
+            return ("/api/v1",)
+        try:
+            found = codec.decode(await self._client.request("GET", f"/apis/{group}"), _Group)
+        except ApiError as error:
+            if error.code == NOT_FOUND:
+                return ()
+            raise
+        return tuple(f"/apis/{each.group_version}" for each in found.versions)

@@ -1,0 +1,117 @@
+"""The controllers that a VPA may name, read for what selects their pods and for who owns them; the rest of them is not
+even decoded."""
+
+from typing import Any, Protocol
+
+import msgspec
+
+from podfit.api.meta.selectors import is_usable, requirements
+from podfit.api.meta.v1.types import LabelSelector, OwnerReference
+from podfit.api.registry import ResourceInfo
+from podfit.client.resource import Resource, dynamic
+from podfit.core.selectors import Requirement, Selector, from_map
+
+NOTHING = Selector((Requirement("", "In"),))
+"""Selects no pod."""
+
+
+class Meta(msgspec.Struct, frozen=True, rename="camel"):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    owner_references: tuple[OwnerReference, ...] = ()
+
+
+class Workload(Protocol):
+    @property
+    def metadata(self) -> Meta: ...
+
+    def selector(self) -> Selector:
+        """ValueError for one that cannot be matched."""
+
+
+class _SelectedSpec(msgspec.Struct, frozen=True):
+    selector: LabelSelector | None = None
+
+
+class Selecting(msgspec.Struct, frozen=True):
+    """Deployment, ReplicaSet, StatefulSet, DaemonSet, Job."""
+
+    metadata: Meta = Meta()
+    spec: _SelectedSpec = _SelectedSpec()
+
+    def selector(self) -> Selector:
+        found = requirements(self.spec.selector)
+        if not is_usable(self.spec.selector):
+            raise ValueError("its selector cannot be matched")
+        return NOTHING if found is None else Selector(found)
+
+
+class _MappedSpec(msgspec.Struct, frozen=True):
+    selector: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class Mapping(msgspec.Struct, frozen=True):
+    """ReplicationController."""
+
+    metadata: Meta = Meta()
+    spec: _MappedSpec = _MappedSpec()
+
+    def selector(self) -> Selector:
+        return from_map(self.spec.selector)
+
+
+class _Labels(msgspec.Struct, frozen=True):
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class _Template(msgspec.Struct, frozen=True):
+    metadata: _Labels = _Labels()
+
+
+class _JobSpec(msgspec.Struct, frozen=True):
+    template: _Template = _Template()
+
+
+class _JobTemplate(msgspec.Struct, frozen=True):
+    spec: _JobSpec = _JobSpec()
+
+
+class _CronSpec(msgspec.Struct, frozen=True, rename="camel"):
+    job_template: _JobTemplate = _JobTemplate()
+
+
+class Repeating(msgspec.Struct, frozen=True):
+    """CronJob: its pods bear the labels of its template."""
+
+    metadata: Meta = Meta()
+    spec: _CronSpec = _CronSpec()
+
+    def selector(self) -> Selector:
+        return from_map(self.spec.job_template.spec.template.metadata.labels)
+
+
+class WellKnown(msgspec.Struct, frozen=True):
+    kind: str
+    api_version: str
+    resource: str
+    read_as: type[Any] = Selecting
+
+    def followed(self) -> Resource[Any]:
+        return Resource(self.info(), self.read_as)
+
+    def info(self) -> ResourceInfo:
+        group, _, version = self.api_version.rpartition("/")
+        return dynamic(group, version, self.resource).info
+
+
+WELL_KNOWN = (
+    WellKnown("DaemonSet", "apps/v1", "daemonsets"),
+    WellKnown("Deployment", "apps/v1", "deployments"),
+    WellKnown("ReplicaSet", "apps/v1", "replicasets"),
+    WellKnown("StatefulSet", "apps/v1", "statefulsets"),
+    WellKnown("Job", "batch/v1", "jobs"),
+    WellKnown("CronJob", "batch/v1", "cronjobs", Repeating),
+    WellKnown("ReplicationController", "v1", "replicationcontrollers", Mapping),
+)

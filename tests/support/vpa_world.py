@@ -1,0 +1,150 @@
+"""The recommender beside a real API server, with usage that a test says and time that a test moves."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from podfit.api.admissionregistration.v1.types import ServiceReference
+from podfit.api.apiextensions.v1.types import CustomResourceDefinition
+from podfit.api.apiregistration.v1.types import APIService
+from podfit.api.apps.v1.deployments import Deployment
+from podfit.api.autoscaling_k8s.v1 import (
+    RecommendedContainerResources,
+    VerticalPodAutoscaler,
+    VerticalPodAutoscalerCheckpoint,
+)
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert
+from podfit.core.times import format_time
+from podfit.net.wire import Handler, Request, Response
+from podfit.vpa.kinds import CHECKPOINTS, VPAS
+from podfit.vpa.recommender.recommender import Recommender, Settings
+from support.clock import FakeClock
+from support.server import Server, running_server
+
+GROUP = "metrics.k8s.io"
+PODS = f"/apis/{GROUP}/v1beta1/pods"
+DEFINITIONS = (files("podfit.api") / "manifests" / "verticalpodautoscalers.yaml").read_text()
+NAMESPACE = "default"
+Usage = dict[str, dict[str, tuple[str, str]]]
+"""By pod and container: CPU and memory."""
+
+
+@dataclass
+class MetricsServer:
+    """A metrics API whose samples are of the present, and which can be away."""
+
+    clock: FakeClock
+    there: bool = True
+    used: Usage = field(default_factory=dict)
+
+    def find(self, service: ServiceReference) -> Handler | None:
+        return self.answer if service.name == "metrics-server" else None
+
+    async def answer(self, request: Request) -> Response:
+        if not self.there:
+            raise ConnectionRefusedError("connection refused")
+        items = [self._item(name, containers) for name, containers in self.used.items()]
+        body: dict[str, Any] = {"kind": "PodMetricsList", "metadata": {}, "items": items}
+        if request.path != PODS:
+            body = {"kind": "APIResourceList", "groupVersion": f"{GROUP}/v1beta1", "resources": []}
+        return Response(200, {"content-type": "application/json"}, json.dumps(body).encode())
+
+    def _item(self, name: str, containers: dict[str, tuple[str, str]]) -> dict[str, Any]:
+        return {
+            "metadata": {"name": name, "namespace": NAMESPACE},
+            "timestamp": format_time(self.clock.now()),
+            "window": "15s",
+            "containers": [
+                {"name": each, "usage": {"cpu": cpu, "memory": memory}} for each, (cpu, memory) in containers.items()
+            ],
+        }
+
+
+class World:
+    def __init__(self, server: Server, clock: FakeClock, usage: MetricsServer) -> None:
+        self.server, self.client, self.clock, self.usage = server, server.client, clock, usage
+        self.recommender: Recommender | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self, **settings: Any) -> Recommender:
+        self.recommender = Recommender(self.client, clock=self.clock, settings=Settings(**settings))
+        self._task = asyncio.create_task(self.recommender.run())
+        await self.clock.settle()
+        return self.recommender
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+
+    async def minutes(self, number: int) -> None:
+        await self.clock.advance(60.0 * number)
+
+    async def deployment(self, name: str, **metadata: Any) -> None:
+        labels = {"app": name}
+        template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "app", "image": "i"}]}}
+        spec = {"selector": {"matchLabels": labels}, "template": template}
+        document = {"metadata": {"name": name, "namespace": NAMESPACE, **metadata}, "spec": spec}
+        await self.client.create(convert(document, Deployment))
+
+    async def pod(self, name: str, app: str, *containers: str, memory: str = "300Mi", **status: Any) -> None:
+        """One that runs."""
+        resources = {"requests": {"cpu": "100m", "memory": memory}}
+        every = [{"name": each, "image": "i", "resources": resources} for each in containers or ("app",)]
+        metadata = {"name": name, "namespace": NAMESPACE, "labels": {"app": app}}
+        await self.client.create(convert({"metadata": metadata, "spec": {"containers": every}}, Pod))
+        await self.report(name, phase="Running", **status)
+
+    async def report(self, name: str, **status: Any) -> None:
+        await self.client.patch(Pod, name, NAMESPACE, {"status": status}, subresource="status")
+        await self.clock.settle()
+
+    async def vpa(self, name: str, target: dict[str, str] | None = None, **spec: Any) -> None:
+        target = target or {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
+        document = {"metadata": {"name": name, "namespace": NAMESPACE}, "spec": {"targetRef": target, **spec}}
+        await self.client.create_in(VPAS, convert(document, VerticalPodAutoscaler))
+        await self.clock.settle()
+
+    async def seen(self, name: str) -> VerticalPodAutoscaler:
+        return await self.client.get(VPAS, name, NAMESPACE)
+
+    async def sizes(self, name: str) -> dict[str, RecommendedContainerResources]:
+        found = (await self.seen(name)).status.recommendation
+        return {each.container_name: each for each in (found.container_recommendations if found else ())}
+
+    async def conditions(self, name: str) -> dict[str, tuple[str, str]]:
+        return {each.type: (each.status, each.message) for each in (await self.seen(name)).status.conditions}
+
+    async def checkpoints(self) -> dict[str, VerticalPodAutoscalerCheckpoint]:
+        return {each.metadata.name: each for each in (await self.client.list(CHECKPOINTS, NAMESPACE)).items}
+
+
+@asynccontextmanager
+async def recommending(directory: Path) -> AsyncIterator[World]:
+    """Without a recommender: a test starts it."""
+    clock = FakeClock()
+    usage = MetricsServer(clock)
+    async with running_server(directory, clock=clock, services=usage.find) as server:
+        for document in yaml.safe_load_all(DEFINITIONS):
+            await server.client.create(convert(document, CustomResourceDefinition))
+        service = {"namespace": "kube-system", "name": "metrics-server"}
+        spec = {"group": GROUP, "version": "v1beta1", "service": service, "insecureSkipTLSVerify": True}
+        priorities = {"groupPriorityMinimum": 100, "versionPriority": 100}
+        document = {"metadata": {"name": f"v1beta1.{GROUP}"}, "spec": {**spec, **priorities}}
+        await server.client.create(convert(document, APIService))
+        await clock.settle()
+        world = World(server, clock, usage)
+        try:
+            yield world
+        finally:
+            await world.stop()
