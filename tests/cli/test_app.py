@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -64,5 +65,20 @@ def test_questions_load_nothing_that_they_do_not_need() -> None:
     verbs = "podfit.cli.why, podfit.cli.plan, podfit.cli.top, podfit.cli.resize, podfit.net.brief_client"
     heavy = {"aiohttp", "cryptography", "podfit.api.kinds", "prometheus_client", "rich", "uvloop"}
     code = f"import sys, {verbs}\nprint(*sorted({heavy!r} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == []
+
+
+def test_why_loads_no_rules_of_the_api_and_looks_for_no_garbage_meanwhile(tmp_path: Path) -> None:
+    """They check what is written, for `plan`. A collection is 20 ms of the 300 that it has."""
+    code = f"""
+import gc, sys
+from podfit.cli import app
+gc.set_threshold(*app.COLLECT)
+gc.callbacks.append(lambda phase, told: print("collected", told))
+app.run(["why", "--kubeconfig", "{tmp_path}/none"])
+print(*(name for name in sys.modules if name.startswith(("podfit.apiserver", "podfit.decide.resize.validation"))))
+gc.callbacks.clear()
+"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.split() == []

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from podfit.answers.effects import doubts
-from podfit.answers.foreign_checks import may_refuse
+from podfit.answers.may_refuse import may_refuse
 from podfit.answers.snapshot import Snapshot
 from podfit.answers.wish import Wish, apply
 from podfit.api.core.v1.limits.types import ResourceQuota
