@@ -1,4 +1,4 @@
-"""The table of exit codes in docs/answers.md is the one of --help, and each outcome of each verb has its code.
+"""The tables of exit codes in docs/ are those of --help, and each outcome of each verb has its code.
 
 On failure stdout is empty or a whole document.
 """
@@ -16,9 +16,9 @@ from answers.conversation import METRICS, PODS, Conversation, pod
 from answers.test_top import metrics
 from cli.test_questions import kubeconfig
 from podfit.cli.app import run
-from podfit.cli.examples import EXIT_CODES
+from podfit.cli.examples import EXAMPLES, EXIT_CODES
 
-PAGE = (Path(__file__).parents[2] / "docs/answers.md").read_text()
+DOCS = Path(__file__).parents[2] / "docs"
 VERBS = ("plan", "resize", "why", "top", "export")
 SIZED = ["pod/web", "--cpu", "700m"]
 DRIFTED = """
@@ -44,19 +44,62 @@ OUTCOMES: dict[tuple[str, int], list[str]] = {
 }
 
 
-def rows() -> dict[str, list[str]]:
-    section = PAGE.partition("## Exit codes\n")[2].partition("\n## ")[0]
-    found = re.findall(r"^\| (\w+) \| (.*) \|$", section, re.MULTILINE)
+OTHERS: dict[tuple[str, int], list[str]] = {
+    ("status", 1): ["--data", "empty"],
+    ("down", 0): ["--data", "empty"],
+    ("backup", 2): ["empty"],
+    ("backup", 3): ["new.backup", "--data", "empty"],
+    ("restore", 3): ["none.backup", "--data", "empty"],
+    ("image load", 2): [],
+    ("image load", 3): ["drifted.yaml", "--data", "empty"],
+    ("image list", 3): ["--data", "empty"],
+    ("token create", 2): ["--ttl", "0"],
+    ("token create", 3): ["--kubeconfig", "none"],
+    ("completion", 0): ["bash"],
+    ("completion", 2): ["tcsh"],
+    ("up", 2): ["--nodes", "0"],
+    ("kubelet", 2): ["--node-ip", "127.0.0.1"],
+    ("controllers", 2): ["--controllers", "none"],
+    ("scheduler", 2): ["--config", "empty"],
+    ("apiserver", 2): ["--legacy", "none"],
+}
+"""What costs nothing to try of the verbs that are about a machine."""
+
+
+def rows(page: str) -> dict[str, list[str]]:
+    section = (DOCS / page).read_text().partition("## Exit codes\n")[2].partition("\n## ")[0]
+    found = re.findall(r"^\| ([\w ]+) \| (.*) \|$", section, re.MULTILINE)
     return {verb: cells.split(" | ") for verb, cells in found}
 
 
-def test_the_page_and_the_help_agree() -> None:
-    told = {verb: {each[0]: each[2:] for each in EXIT_CODES[verb]} for verb in VERBS}
-    assert rows() == {verb: [codes.get(code, "-") for code in "01234"] for verb, codes in told.items()}
+def test_the_pages_and_the_help_agree() -> None:
+    told = {verb: {each[0]: each[2:] for each in EXIT_CODES[verb]} for verb in EXIT_CODES}
+    assert set(told) == set(EXAMPLES)
+    assert rows("answers.md").keys() == set(VERBS)
+    assert rows("answers.md") | rows("processes.md") == {
+        verb: [codes.get(code, "-") for code in "01234"] for verb, codes in told.items()
+    }
+
+
+@pytest.mark.parametrize(("verb", "code"), list(OTHERS), ids=str)
+def test_verbs_about_a_machine_have_their_codes(
+    verb: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "drifted.yaml").write_text(DRIFTED)
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert run([*verb.split(), *OTHERS[verb, code]]) == code
+    told = capsys.readouterr()
+    if code > 1:
+        assert (told.out, told.err.count("error: ")) == ("", 1)
+    if code == 2:
+        assert told.err.endswith(f"  see:  podfit {verb} --help\n")
 
 
 def test_every_code_of_the_table_but_that_of_a_missing_kubeconfig_is_tried() -> None:
-    told = {(verb, code) for verb, cells in rows().items() for code, cell in enumerate(cells) if cell != "-"}
+    told = {
+        (verb, code) for verb, cells in rows("answers.md").items() for code, cell in enumerate(cells) if cell != "-"
+    }
     assert told - {(verb, 3) for verb in VERBS} == set(OUTCOMES)
 
 

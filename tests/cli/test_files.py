@@ -1,4 +1,7 @@
-"""Files that flags name: each mistake is one line that says what, where and what to do, and ends with 2."""
+"""Files that flags name: each mistake is one line that says what, where and what to do, and ends with 2.
+
+Below it is where the options of the verb are explained.
+"""
 
 from pathlib import Path
 
@@ -117,7 +120,8 @@ def test_a_place_where_nothing_can_be_written(
 ) -> None:
     flags = {"--data": str(tmp_path / "data"), flag: str(files / place)}
     assert run([verb, "--port", "0", *(word for pair in flags.items() for word in pair)]) == exits.USAGE
-    (line,) = capsys.readouterr().err.strip().splitlines()
+    line, see = capsys.readouterr().err.splitlines()
+    assert see == f"  see:  podfit {verb} --help"
     assert line.startswith(f"error: {flag}: {files}")
     assert said in line
     assert not (tmp_path / "data").exists()
@@ -157,7 +161,8 @@ def test_a_file_that_is_not_what_it_should_be(
     monkeypatch.chdir(files)
     data = tmp_path / "data"
     assert run([verb, "--data", str(data), "--port", "0", flag, file, *beside]) == exits.USAGE
-    (line,) = capsys.readouterr().err.strip().splitlines()
+    line, see = capsys.readouterr().err.splitlines()
+    assert see == f"  see:  podfit {verb} --help"
     assert line.startswith(f"error: {flag}: ")
     assert f"{file} {said}" in line
     assert "; " in line

@@ -33,7 +33,7 @@ FILES = {
 
 @pytest.mark.parametrize("verb", ["plan", "export"])
 @pytest.mark.parametrize("name", [*FILES, "directory", "absent.yaml"])
-async def test_a_file_that_is_no_manifest_is_told_in_one_line(
+async def test_a_file_that_is_no_manifest_is_told_in_one_line_and_the_help_of_the_verb(
     verb: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, said = tmp_path / name, None
@@ -50,7 +50,8 @@ async def test_a_file_that_is_no_manifest_is_told_in_one_line(
         arguments = ["export", "deploy/web", "--drift", "-f", str(path)]
     assert await ask(tmp_path, of_a_deployment(pod("web-1")), *arguments) == 2
     captured = capsys.readouterr()
-    (line,) = captured.err.splitlines()
+    line, see = captured.err.splitlines()
+    assert see == f"  see:  podfit {verb} --help"
     assert line.startswith(f"error: {path}: ")
     assert len(line) < 300
     if said:
@@ -87,7 +88,7 @@ async def test_several_documents_with_one_target_are_a_usage_error(
     path.write_bytes(b"kind: Service\n---\n" + MANIFEST)
     assert await ask(tmp_path, of_a_deployment(pod("web-1")), "plan", "deploy/web", "-f", str(path)) == 2
     said = "2 documents for one target; plan all of them by leaving out the target"
-    assert capsys.readouterr().err == f"error: {path}: {said}\n"
+    assert capsys.readouterr().err == f"error: {path}: {said}\n  see:  podfit plan --help\n"
 
 
 def sized(name: str, cpu: str, **meta: str) -> bytes:
@@ -133,6 +134,6 @@ async def test_documents_that_name_no_resize_are_told(
     path = tmp_path / "all.yaml"
     path.write_bytes(documents)
     assert await ask(tmp_path, Conversation(36, pod("a")), "plan", "-f", str(path)) == 2
-    assert capsys.readouterr().err == f"error: {path}: {said}\n"
+    assert capsys.readouterr().err == f"error: {path}: {said}\n  see:  podfit plan --help\n"
     assert await ask(tmp_path, Conversation(36, pod("a")), "plan", "--cpu", "1") == 2
     assert "a target is required" in capsys.readouterr().err

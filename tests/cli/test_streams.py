@@ -62,6 +62,16 @@ async def test_a_disk_that_is_full_is_said(question: list[str], tmp_path: Path) 
     assert done.stderr.splitlines()[-1] == "error: <stdout>: no space left on device"
 
 
+@pytest.mark.parametrize(
+    ("redirected", "code", "said"),
+    [("| head -1; exit ${PIPESTATUS[0]}", 0, ""), (">/dev/full", 3, "error: <stdout>: no space left on device\n")],
+)
+def test_a_help_page_whose_reader_leaves_is_no_failure(redirected: str, code: int, said: str) -> None:
+    shell = ["bash", "-c", f'"$@" {redirected}', "-", *podfit("plan", "--help")]
+    done = subprocess.run(shell, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (code, said)
+
+
 async def test_nobody_is_watched_for(tmp_path: Path) -> None:
     """`podfit top --watch | head -1` ends when head has."""
     async with kubeconfig(tmp_path, shop()) as path:

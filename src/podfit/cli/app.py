@@ -1,5 +1,6 @@
 """The command line. Each verb is a module that is imported when it is called, so that `podfit --help` stays quick."""
 
+import errno
 import gc
 import io
 import os
@@ -152,6 +153,8 @@ def _default(value: object) -> str | None:
     """How a default is shown; one that says no more than that nothing was given is not."""
     if value is None or value is False or value in ("", ()):
         return None
+    if value is True:
+        return "yes"
     return str(getattr(value, "value", value))
 
 
@@ -166,6 +169,8 @@ def _dispatch(arguments: list[str]) -> int:
         return usage.wrong(usage.explained(error, arguments, verbs()), arguments, verbs())
     except KeyboardInterrupt:
         return exits.INTERRUPTED
+    except SystemExit:  # rich ends the process when the reader of a help page has left (`| head -1`)
+        return exits.DONE
     except Exception as error:  # noqa: BLE001  (what is no user's situation is raised again, with its traceback)
         return _explain(error, arguments)
     return code if isinstance(code, int) else exits.DONE
@@ -179,25 +184,27 @@ def _explain(error: Exception, arguments: list[str]) -> int:
     from podfit.client.kubeconfig import KubeconfigError
     from podfit.core.errors import ApiError
     from podfit.core.features import FeatureGateError
-    from podfit.process.errors import ClusterError
+    from podfit.process.errors import ClusterError, UsageError
 
     match error:
+        case UsageError():
+            return usage.wrong(error.message, arguments, verbs(), evidence=error.evidence, fix=error.fix)
         case ClusterError():
             render.cluster_error(error)
             return error.exit_code
         case FeatureGateError():
             return usage.wrong(f"--feature-gates: {error}", arguments, verbs())
-        case TargetError() | OptionError():
+        case TargetError() | OptionError() | WishError():
             return usage.wrong(str(error), arguments, verbs())
-        case WishError():
-            render.error(str(error))
-            return exits.USAGE
         case KubeconfigError():
             return mishaps.kubeconfig(error)
         case ApiError():
             return mishaps.refused(error)
         case ConnectionError():
             return mishaps.silent(error)
+        case OSError(errno=errno.ENOSPC, filename=None, strerror=str() as why):  # a help page goes to a full disk
+            render.error(f"<stdout>: {why.lower()}")
+            return exits.MACHINE
         case OSError(filename=str() | bytes() as path, strerror=str() as why):  # a file or directory that was named
             render.error(f"{os.fsdecode(path)}: {why[:1].lower()}{why[1:]}")
             return exits.MACHINE

@@ -31,7 +31,10 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         Example("The one of another directory.", "podfit down --data ~/two"),
     ),
     "backup": (Example("All objects, while the cluster runs.", "podfit backup monday.backup"),),
-    "restore": (Example("Into a new directory.", "podfit restore monday.backup --data ~/again"),),
+    "restore": (
+        Example("Into a new directory.", "podfit restore monday.backup --data ~/again"),
+        Example("Over the store that is there, which is kept aside.", "podfit restore monday.backup --replace"),
+    ),
     "status": (
         Example("What runs on the usual directory.", "podfit status"),
         Example("For a script.", "podfit status -o json"),
@@ -71,19 +74,31 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         Example("For a machine that joins today.", "podfit token create --out bootstrap.kubeconfig"),
         Example("For an hour.", "podfit token create --ttl 1 --description 'rack 4'"),
     ),
-    "image list": (Example("With names in full.", "podfit image list"),),
+    "image list": (
+        Example("What the node can run.", "podfit image list"),
+        Example("With IDs in full.", "podfit image list -o wide"),
+    ),
 }
 
 USAGE, MACHINE, API = "2 wrong usage", "3 no usable kubeconfig", "4 the API answered with an error, or not at all"
-_CLUSTER = ("0 done", USAGE, "3 this machine lacks something")
+LACKS = "3 this machine lacks something"
+_PROCESS = ("0 stopped", "1 a part of it failed", USAGE, LACKS)
 _API = (USAGE, MACHINE, API)
 EXIT_CODES: dict[str, tuple[str, ...]] = {
+    "up": ("0 stopped; with `--detach`: the cluster runs", "1 a part of it failed", USAGE, LACKS),
+    **dict.fromkeys(("apiserver", "controllers", "scheduler", "kubelet"), _PROCESS),
+    "backup": ("0 written", USAGE, "3 the store cannot be read, or the file not written"),
+    "restore": ("0 restored", USAGE, "3 not restored, nothing was changed"),
+    "image load": ("0 loaded", USAGE, "3 no cluster with a node runs, or an archive cannot be read"),
+    "image list": ("0 shown", USAGE, "3 no cluster with a node runs"),
+    "demo": ("0 everything was as told", "1 something was not", USAGE, LACKS),
     "down": ("0 nothing runs any more", "1 something was left behind", USAGE, "3 it cannot be stopped"),
+    "completion": ("0 printed", USAGE),
     "status": ("0 a cluster runs", "1 none does", USAGE, "3 the directory cannot be read"),
     "plan": ("0 every pod can be resized now", "1 not every one, or no pod runs", *_API),
     "resize": ("0 every pod has been resized", "1 not every one, or no pod runs", *_API),
     "why": ("0 nothing waits or fails", "1 something does", *_API),
-    "top": ("0 shown", USAGE, MACHINE, f"{API}, or nobody tells what containers use"),
+    "top": ("0 shown", USAGE, MACHINE, f"{API}, or there are no metrics"),
     "token create": ("0 made", *_API),
     "export": ("0 exported, or no drift", "1 drift, or no pod runs", *_API),
 }
@@ -94,4 +109,4 @@ def epilogue(verb: str) -> str:
     lines = ["Examples:"]
     for example in EXAMPLES[verb]:
         lines += [f"  # {example.what}", f"  {example.command}", ""]
-    return "\n".join((*lines, "Exit codes:", *(f"  {code}" for code in EXIT_CODES.get(verb, _CLUSTER)), ""))
+    return "\n".join((*lines, "Exit codes:", *(f"  {code}" for code in EXIT_CODES[verb]), ""))

@@ -7,8 +7,10 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from podfit.cli import exits, render
-from podfit.cli.output import Output, OutputOption
+from podfit.cli.output import Output
 from podfit.process.layout import DataDir, default_data_dir
+
+SHORT_ID = len("sha256:") + 12
 
 
 def load(
@@ -26,7 +28,9 @@ def load(
 def list_images(
     *,
     data: Annotated[Path | None, Parameter(help=f"Data directory. [default: {default_data_dir()}]")] = None,
-    output: OutputOption = Output.TEXT,
+    output: Annotated[
+        Output, Parameter(name=["--output", "-o"], help="text, wide (IDs in full), json or yaml.")
+    ] = Output.TEXT,
 ) -> int:
     """List the images of the running cluster."""
     from podfit.process.images import list_images as listed
@@ -35,7 +39,7 @@ def list_images(
     if not output.for_people:
         render.document(images, output)
     else:
-        render.table(
-            ("IMAGE", "ID", "SIZE"), [(each.name, each.id[:19], f"{each.size / 2**20:.1f} MiB") for each in images]
-        )
+        length = None if output is Output.WIDE else SHORT_ID
+        rows = [(image.name, image.id[:length], f"{image.size / 2**20:.1f} MiB") for image in images]
+        render.table(("IMAGE", "ID", "SIZE"), rows)
     return exits.DONE

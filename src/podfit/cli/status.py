@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from podfit.cli import exits, render
-from podfit.cli.output import Output, OutputOption
+from podfit.cli.output import NarrowOutputOption, Output
 from podfit.process.layout import DataDir, default_data_dir
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def status(
     *,
     data: Annotated[Path | None, Parameter(help=f"Data directory. [default: {default_data_dir()}]")] = None,
-    output: OutputOption = Output.TEXT,
+    output: NarrowOutputOption = Output.TEXT,
 ) -> int:
     """Show the cluster: address, nodes, pods; what a crashed one has left. Exit code 1 when none is running."""
     from podfit.process.inspect import inspect

@@ -14,9 +14,17 @@ _MEANT = re.compile(r"Did you mean (?P<option>--?[\w-]+)")
 _KINDS = {"int": "not a whole number", "float": "not a number"}
 
 
-def wrong(message: str, arguments: Sequence[str], verbs: Sequence[str]) -> int:
+def wrong(
+    message: str,
+    arguments: Sequence[str],
+    verbs: Sequence[str],
+    *,
+    evidence: Sequence[str] = (),
+    fix: Sequence[str] = (),
+) -> int:
     """Print the message with the help of the verb that was called; the exit code."""
-    render.error(message, fix=(f"see:  {' '.join(('podfit', *called(arguments, verbs), '--help'))}",))
+    see = f"see:  {' '.join(('podfit', *called(arguments, verbs), '--help'))}"
+    render.error(message, evidence=evidence, fix=(*fix, see))
     return exits.USAGE
 
 

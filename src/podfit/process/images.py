@@ -8,7 +8,7 @@ import msgspec
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.net.system import SystemClock
-from podfit.process.errors import ClusterError, MachineError
+from podfit.process.errors import ClusterError, MachineError, UsageError
 from podfit.process.layout import DataDir
 from podfit.process.node_runtime import private_containerd
 from podfit.process.process import running
@@ -23,10 +23,10 @@ class ImageLine(msgspec.Struct, frozen=True):
 async def load_archives(data: DataDir, archives: Sequence[Path]) -> list[str]:
     """Names of what was loaded. Raises ClusterError that says which archive is wrong."""
     if not archives:
-        raise ClusterError("no archive was named", fix=("podfit image load FILE.tar",))
+        raise UsageError("a file is required, such as web.tar")
     for archive in archives:
         if not archive.is_file():
-            raise ClusterError(f"{archive} is not a file")
+            raise MachineError(f"{archive}: {'not a regular file' if archive.exists() else 'no such file'}")
     runtime = _connect(data)
     try:
         return [name for archive in archives for name in await runtime.import_archive(archive.absolute())]
