@@ -87,7 +87,6 @@ async def serve(directory: Path, profile: bool) -> None:
     from podfit.api.core.v1.config.types import ServiceAccount
     from podfit.api.meta.v1.types import ObjectMeta
     from podfit.apiserver.context import Context
-    from podfit.apiserver.embedded import embedded_store
     from podfit.apiserver.server import ApiServer
     from podfit.client.rest import Client
     from podfit.client.transport import Local
@@ -98,6 +97,7 @@ async def serve(directory: Path, profile: bool) -> None:
     from podfit.net.system import SystemClock
     from podfit.net.tls import server_context
     from podfit.net.wire import Identity
+    from podfit.process.stores import embedded_store
 
     clock, stop = SystemClock(), asyncio.Event()
     authority = Authority.load(directory / "pki", clock=clock)

@@ -16,7 +16,7 @@ from podfit.api.core.v1.services.types import Service
 from podfit.api.meta.codec import convert
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.apiserver.housekeeping.janitor import EVERY, LIFE, Ages
-from podfit.apiserver.registry import allocations, in_flight
+from podfit.apiserver.registry import allocations, pending_allocations
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.controllers.room_notice import RENEW, keep_notice
@@ -213,7 +213,7 @@ async def test_an_address_that_was_left_behind_is_free_in_time(server: Server, s
         assert await _is_refused(server, "early")
     clock.jump(seconds)
     assert await _is_refused(server, "next") is (seen or seconds < 0)
-    await clock.advance(in_flight.SECONDS + 1)
+    await clock.advance(pending_allocations.SECONDS + 1)
     assert await _is_refused(server, "last") is (not seen and seconds > 0)  # "next" has it
 
 

@@ -12,7 +12,7 @@ from podfit.api.apiextensions.v1.types import CustomResourceDefinition
 from podfit.apiserver.extensions.customresources.ending import release, remove_all
 from podfit.apiserver.extensions.customresources.kinds import kept_as
 from podfit.apiserver.extensions.customresources.table import CustomTable
-from podfit.apiserver.registry.following import RETRY
+from podfit.apiserver.registry.change_watch import RETRY
 from podfit.net.supervisor import Supervisor
 from podfit.store.protocol import SlowWatcher, Store, Watch
 from support.clock import FakeClock

@@ -1,4 +1,4 @@
-"""Seats: a client that floods the server waits for itself, and the kubelet does not."""
+"""Flow control: a client that floods the server waits for itself, and the kubelet does not."""
 
 import asyncio
 import statistics
@@ -18,7 +18,7 @@ from podfit.api.meta.codec import convert
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.rbac.v1.types import ClusterRole, ClusterRoleBinding
 from podfit.apiserver.http.fairness import CATCH_ALL, GLOBAL_DEFAULT, LONGEST_WAIT
-from podfit.apiserver.http.flow_control import Seats
+from podfit.apiserver.http.flow_control import FlowControl
 from podfit.client.kubeconfig import Access
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
@@ -49,8 +49,8 @@ async def turns(count: int = 50) -> None:
 class Crowd:
     """Requests that stay until they are told to go."""
 
-    def __init__(self, seats: Seats) -> None:
-        self._seats = seats
+    def __init__(self, flow_control: FlowControl) -> None:
+        self._flow_control = flow_control
         self.let_in: list[str] = []
         self._leave = asyncio.Event()
 
@@ -58,7 +58,7 @@ class Crowd:
         return asyncio.ensure_future(self._one(who, name or who.user))
 
     async def _one(self, who: Identity, name: str) -> None:
-        async with self._seats.taken(*asking(who)):
+        async with self._flow_control.taken(*asking(who)):
             self.let_in.append(name)
             await self._leave.wait()
 
@@ -67,8 +67,8 @@ class Crowd:
 
 
 async def test_a_full_level_lets_others_wait_and_then_refuses() -> None:
-    seats = Seats(FakeClock())
-    crowd = Crowd(seats)
+    flow_control = FlowControl(FakeClock())
+    crowd = Crowd(flow_control)
     tasks = [crowd.come() for _ in range(GLOBAL_DEFAULT.seats)]
     await turns()
     tasks += [crowd.come() for _ in range(GLOBAL_DEFAULT.waiting)]
@@ -78,16 +78,16 @@ async def test_a_full_level_lets_others_wait_and_then_refuses() -> None:
         await crowd.come()
     assert (refused.value.code, refused.value.reason) == (429, "TooManyRequests")
     assert refused.value.details["retryAfterSeconds"] == 1
-    found = {name: rest for name, *rest in seats.counts()}
+    found = {name: rest for name, *rest in flow_control.counts()}
     assert found["global-default"] == [GLOBAL_DEFAULT.seats, GLOBAL_DEFAULT.waiting, 1]
     crowd.go()
     await asyncio.gather(*tasks)
-    assert {name: rest[:2] for name, *rest in seats.counts()}["global-default"] == [0, 0]
+    assert {name: rest[:2] for name, *rest in flow_control.counts()}["global-default"] == [0, 0]
 
 
 async def test_flows_take_turns() -> None:
-    seats = Seats(FakeClock())
-    crowd = Crowd(seats)
+    flow_control = FlowControl(FakeClock())
+    crowd = Crowd(flow_control)
     tasks = [crowd.come(JANE) for _ in range(40)]
     await asyncio.sleep(0)
     tasks += [crowd.come(JOHN) for _ in range(3)]
@@ -99,8 +99,8 @@ async def test_flows_take_turns() -> None:
 
 
 async def test_few_start_in_a_turn_of_the_loop() -> None:
-    seats = Seats(FakeClock())
-    crowd = Crowd(seats)
+    flow_control = FlowControl(FakeClock())
+    crowd = Crowd(flow_control)
     tasks = [crowd.come() for _ in range(20)]
     await asyncio.sleep(0)
     before = len(crowd.let_in)
@@ -115,8 +115,8 @@ async def test_few_start_in_a_turn_of_the_loop() -> None:
 
 async def test_nobody_waits_for_ever_and_who_leaves_leaves_no_trace() -> None:
     clock = FakeClock()
-    seats = Seats(clock)
-    crowd = Crowd(seats)
+    flow_control = FlowControl(clock)
+    crowd = Crowd(flow_control)
     anonymous = Identity("system:anonymous", ("system:unauthenticated",))
     sitting = [crowd.come(anonymous) for _ in range(CATCH_ALL.seats)]
     await turns()
@@ -130,7 +130,7 @@ async def test_nobody_waits_for_ever_and_who_leaves_leaves_no_trace() -> None:
         await gone
     crowd.go()
     await asyncio.gather(*sitting)
-    assert {name: rest[:2] for name, *rest in seats.counts()}["catch-all"] == [0, 0]
+    assert {name: rest[:2] for name, *rest in flow_control.counts()}["catch-all"] == [0, 0]
 
 
 class Silent:
@@ -142,14 +142,14 @@ class Silent:
 
 
 async def test_streams_are_counted_until_they_are_closed() -> None:
-    seats = Seats(FakeClock())
-    opened = [seats.streaming(CATCH_ALL, JANE, Response(body=Silent())) for _ in range(CATCH_ALL.watches)]
+    flow_control = FlowControl(FakeClock())
+    opened = [flow_control.streaming(CATCH_ALL, JANE, Response(body=Silent())) for _ in range(CATCH_ALL.watches)]
     with pytest.raises(ApiError, match="watches open"):
-        seats.check_streams(CATCH_ALL, JANE)
-    seats.check_streams(CATCH_ALL, JOHN)
+        flow_control.check_streams(CATCH_ALL, JANE)
+    flow_control.check_streams(CATCH_ALL, JOHN)
     for _ in range(2):
         await opened[0].body.aclose()  # type: ignore[union-attr]  # every body that is streamed has it
-    seats.check_streams(CATCH_ALL, JANE)
+    flow_control.check_streams(CATCH_ALL, JANE)
 
 
 # ---------------------------------------------------------------------- the flood

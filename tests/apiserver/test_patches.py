@@ -12,7 +12,7 @@ from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.apiserver.registry.patch import decoding, jsonpatch, mergepatch, strategic
 from podfit.apiserver.request.bodies import typed_object
-from podfit.apiserver.request.patch_words import unfit
+from podfit.apiserver.request.patch_messages import unfit
 from podfit.core.errors import ApiError
 
 Json = Any

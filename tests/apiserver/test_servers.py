@@ -9,12 +9,12 @@ import pytest
 from podfit.api.core.v1.services.types import Endpoints
 from podfit.api.discovery.v1.types import EndpointSlice
 from podfit.apiserver.context import Context
-from podfit.apiserver.embedded import Store, passing_store
 from podfit.apiserver.housekeeping.alive import DEAD_SECONDS
 from podfit.apiserver.housekeeping.servers import LOOK_SECONDS, PREFIX, Servers
 from podfit.apiserver.server import ApiServer
 from podfit.core.features import FeatureGates
-from podfit.store.protocol import Page, StoreUnavailable
+from podfit.process.stores import passing_store
+from podfit.store.protocol import Page, Store, StoreUnavailable
 from support.clock import FakeClock
 
 A, B, C = "192.0.2.1:6443", "192.0.2.2:6443", "192.0.2.1:7443"

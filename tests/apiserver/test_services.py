@@ -13,7 +13,7 @@ from podfit.api.core.v1.services.types import Endpoints, Service
 from podfit.api.discovery.v1.types import EndpointSlice
 from podfit.api.meta.codec import convert
 from podfit.apiserver.housekeeping import own_service
-from podfit.apiserver.registry import allocations, in_flight
+from podfit.apiserver.registry import allocations, pending_allocations
 from podfit.apiserver.registry.service_allocation import ServiceRanges
 from podfit.apiserver.server import ApiServer
 from podfit.client.rest import Client
@@ -167,6 +167,6 @@ async def test_the_address_that_a_dying_server_took_is_free_again(server: Server
     publishing = asyncio.create_task(server.api.publish("https://192.0.2.1:6443"))
     await clock.advance(own_service.GLANCE)
     assert not publishing.done()
-    await clock.advance(in_flight.SECONDS + 1)
+    await clock.advance(pending_allocations.SECONDS + 1)
     await publishing
     assert (await server.client.get(Service, "kubernetes", "default")).spec.cluster_ip == "10.96.0.1"

@@ -25,10 +25,11 @@ from podfit.api.core.v1.config.types import ConfigMap, ServiceAccount
 from podfit.api.core.v1.services.types import Endpoints
 from podfit.api.discovery.v1.types import EndpointSlice
 from podfit.api.meta.v1.types import ObjectMeta
-from podfit.apiserver.embedded import EtcdOptions, etcd_store
 from podfit.client.kubeconfig import Access, load
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
+from podfit.process.stores import etcd_store
+from podfit.store.etcd.options import EtcdOptions
 from podfit.store.protocol import Change
 from support.alone import ApiProcess
 from support.etcd import etcd_cluster

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from podfit.apiserver.embedded import passing_store
 from podfit.apiserver.extensions.aggregation.table import Aggregation
 from podfit.apiserver.housekeeping.janitor import Janitor
 from podfit.client.events import EventRecorder
@@ -20,6 +19,7 @@ from podfit.net.wire import Identity, Request
 from podfit.process.foreground import run_until_stopped
 from podfit.process.layout import DataDir
 from podfit.process.options import ApiServerOptions, NodeKind, UpOptions
+from podfit.process.stores import passing_store
 from podfit.process.up import Cluster
 from podfit.scheduler.scheduler import Scheduler
 

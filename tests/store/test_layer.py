@@ -2,7 +2,7 @@
 
 import pytest
 
-from podfit.apiserver.registry.converting import ConvertingStore
+from podfit.apiserver.registry.converting_store import ConvertingStore
 from podfit.store.memory import memory_store
 from podfit.store.protocol import RevisionConflict
 from podfit.store.remembered import Remembered

@@ -11,9 +11,9 @@ from podfit.api.admissionregistration.v1.types import ServiceReference
 from podfit.api.meta.base import Object
 from podfit.api.registry import ResourceInfo, info_for
 from podfit.apiserver.registry import stored
-from podfit.apiserver.registry.in_flight import InFlight
-from podfit.apiserver.registry.judging import Judging
-from podfit.apiserver.registry.listed import Lists
+from podfit.apiserver.registry.bounded_checks import BoundedChecks
+from podfit.apiserver.registry.list_cache import ListCache
+from podfit.apiserver.registry.pending_allocations import PendingAllocations
 from podfit.apiserver.registry.service_allocation import ServiceRanges
 from podfit.apiserver.request.admission_rounds import Rounds
 from podfit.apiserver.request.legacy_options import OFF, Legacy
@@ -48,12 +48,12 @@ class Context:
     kubelet: NodeConnection
     legacy: Legacy = OFF
     services: Services = lambda _: None
-    lists: Lists = field(default_factory=Lists)
+    lists: ListCache = field(default_factory=ListCache)
     ranges: ServiceRanges = ServiceRanges()  # noqa: RUF009  (frozen)
-    in_flight: InFlight = field(default_factory=InFlight)
+    pending_allocations: PendingAllocations = field(default_factory=PendingAllocations)
     converted: Remembered = field(default_factory=Remembered)
     """Stored values in the versions in which they were asked for."""
-    judging: Judging = field(default_factory=Judging)
+    checks: BoundedChecks = field(default_factory=BoundedChecks)
     supervisor: Supervisor = field(default_factory=partial(Supervisor, "API server"))
     """Owns what runs beside the requests; whoever composes the server watches it."""
     _derived: dict[Any, tuple[tuple[int, ...], Any]] = field(default_factory=dict, init=False, compare=False)

@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 
 from podfit.apiserver.authn.tokens import ALGORITHM, ISSUER, ServiceAccountTokens
-from podfit.apiserver.extensions.aggregation import pages as remote
+from podfit.apiserver.extensions.aggregation import discovery as remote
 from podfit.apiserver.extensions.aggregation.table import Aggregation
 from podfit.apiserver.extensions.customresources.table import CustomTable
-from podfit.apiserver.http.pages import discovery
-from podfit.apiserver.http.pages.health import health
-from podfit.apiserver.http.pages.writes import Writes
-from podfit.apiserver.request.forms import NONE, TYPES
+from podfit.apiserver.http import discovery
+from podfit.apiserver.http.health import health
+from podfit.apiserver.http.write_probe import WriteProbe
+from podfit.apiserver.request.representations import NONE, TYPES
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError, method_not_allowed
 from podfit.net.metrics import CONTENT_TYPE, Metrics
@@ -36,14 +36,14 @@ class Pages:
         clock: Clock,
         supervisor: Supervisor,
     ) -> None:
-        self._writes = Writes(store, clock, supervisor)
+        self._write_probe = WriteProbe(store, clock, supervisor)
         self._store, self._tokens, self._metrics = store, tokens, metrics
         self._customs, self._aggregation = customs, aggregation
 
     def answer(self, request: Request, *, ready: bool, stopping: bool, address: str) -> Response:
         """`address` is where clients find this server."""
         path = request.path.rstrip("/") or "/"
-        stored, problem = self._store.healthy, self._writes.problem() if path.startswith("/readyz") else ""
+        stored, problem = self._store.healthy, self._write_probe.problem() if path.startswith("/readyz") else ""
         # Upstream answers for these paths whatever the method.
         if page := health(path, request, ready=ready, stored=stored, problem=problem, stopping=stopping):
             return page
@@ -52,7 +52,7 @@ class Pages:
         if path == "/metrics":
             return Response(200, {"content-type": CONTENT_TYPE}, self._metrics.exposition())
         if path == "/":
-            return _json(discovery.pages(self._customs.all))
+            return _json(discovery.root_paths(self._customs.all))
         if request.method != "GET" and not self._only_read(path):
             return not_found_page()
         if request.method != "GET":

@@ -34,13 +34,13 @@ from podfit.apiserver.handlers.subresources.reviews import Reviews
 from podfit.apiserver.handlers.subresources.scale import scale
 from podfit.apiserver.handlers.subresources.token_requests import create_token
 from podfit.apiserver.handlers.watch import watch
-from podfit.apiserver.http.pages import discovery
+from podfit.apiserver.http import discovery
 from podfit.apiserver.paths import not_found_page
 from podfit.apiserver.registry.versions import in_version
 from podfit.apiserver.request.bodies import media_type
 from podfit.apiserver.request.documents import LARGE, is_json
-from podfit.apiserver.request.forms import check_form, wanted_form
 from podfit.apiserver.request.media import JSON, YAML
+from podfit.apiserver.request.representations import check_representation, wanted_representation
 from podfit.apiserver.request.target import Target
 from podfit.core.errors import ApiError, method_not_allowed, not_found
 from podfit.net.metrics import Metrics
@@ -123,14 +123,14 @@ class Resources:
         context = in_version(self._customs.context(target), target.info)
         if read := _READS.get(target.verb):
             return await read(context, target, request)
-        form = wanted_form(request, target.subresource)
+        representation = wanted_representation(request, target.subresource)
         if target.info is not None and target.verb != "deletecollection":
-            check_form(form, target.info, of_list=False)
+            check_representation(representation, target.info, of_list=False)
         if write := self._write(context, request, target, identity):
             # A client that goes away does not undo half a write; of a collection it ends what was not begun.
             done = self._customs.followed(target.info, write)
             answer = await (done if target.verb == "deletecollection" else asyncio.shield(done))
-            return formed(context, target, request, form, answer)
+            return formed(context, target, request, representation, answer)
         raise method_not_allowed()
 
     def _write(

@@ -29,7 +29,7 @@ from podfit.apiserver.housekeeping import extension, own_service
 from podfit.apiserver.housekeeping.bootstrap import bootstrap
 from podfit.apiserver.housekeeping.extension import FrontProxy
 from podfit.apiserver.housekeeping.janitor import Janitor
-from podfit.apiserver.http.flow_control import Seats
+from podfit.apiserver.http.flow_control import FlowControl
 from podfit.apiserver.http.request_metrics import RequestMetrics
 from podfit.apiserver.paths import Pages
 from podfit.apiserver.registry.stored import unavailable
@@ -90,7 +90,7 @@ class ApiServer:
             context.clock,
             context.supervisor,
         )
-        self._seats = Seats(context.clock)
+        self._flow_control = FlowControl(context.clock)
         self._requests = RequestMetrics()
         self.ready = False
         self._stopping = False
@@ -104,7 +104,7 @@ class ApiServer:
         await bootstrap(self._context)
         await self._customs.start()
         await self._aggregation.start()
-        self._requests.declare(self.metrics, self._seats)
+        self._requests.declare(self.metrics, self._flow_control)
         self._context.supervisor.run(self._janitor.run(), name="janitor")
         self.ready = True
 
@@ -133,7 +133,7 @@ class ApiServer:
         self.ready = False
         await self.withdraw()
         await self._context.supervisor.stop()
-        self._context.judging.close()
+        self._context.checks.close()
         if self._loaded is not None:
             await self._loaded.close()
         if self._reached is not None:
@@ -167,11 +167,11 @@ class ApiServer:
         identity = await impersonated(who, request, question, self._authorizer)
         if trail is not None:
             trail.acting_as(identity)
-        async with self._seats.taken(identity, target, request) as level:
+        async with self._flow_control.taken(identity, target, request) as level:
             if target is not None and target.verb == "watch":
-                self._seats.check_streams(level, identity)
+                self._flow_control.check_streams(level, identity)
             await self._authorizer.require(identity, question)
-            answer = self._seats.streaming(level, identity, await self._served(request, target, identity))
+            answer = self._flow_control.streaming(level, identity, await self._served(request, target, identity))
         return shown(self._context.legacy, target, request, identity, answer)
 
     async def _served(self, request: Request, target: Target | None, identity: Identity) -> Response:

@@ -13,10 +13,17 @@ from podfit.core.features import FeatureGates
 from podfit.process.errors import UsageError
 from podfit.process.layout import DEFAULT_PORT, DataDir, default_data_dir
 from podfit.process.listening import listening
-from podfit.process.options import ApiServerOptions, ControllersOptions, MakeRoom, NodeKind, legacy_of, ranges_of
+from podfit.process.options import (
+    ApiServerOptions,
+    ControllersOptions,
+    MakeRoom,
+    NodeKind,
+    etcd_options,
+    legacy_of,
+    ranges_of,
+)
 
 if TYPE_CHECKING:
-    from podfit.apiserver.embedded import EtcdOptions
     from podfit.net.tls import KeyPair
 
 Gates: TypeAlias = Annotated[str, Parameter(help="NAME=true,OTHER=false; upstream's names, defaults of 1.36.")]
@@ -98,29 +105,19 @@ class ApiServerFlags:
             client_ca=self.client_ca_file,
             listening=listening(self.bind_address, self.advertise_address, self.tls_san),
             ranges=ranges_of(self.service_cluster_ip_range, self.service_node_port_range),
-            etcd=self._etcd(),
+            etcd=etcd_options(
+                self.etcd_servers,
+                ca_file=self.etcd_cafile,
+                cert_file=self.etcd_certfile,
+                key_file=self.etcd_keyfile,
+                prefix=self.etcd_prefix,
+            ),
             tls=key_pair(self.tls_cert_file, self.tls_private_key_file),
             encryption=self.encryption_provider_config,
             signing_key=self.service_account_signing_key_file,
             gates=FeatureGates.parse(self.feature_gates),
             audit=AuditOptions(log=self.audit_log_path, policy=self.audit_policy_file),
             legacy=legacy_of(self.legacy, self.legacy_clients),
-        )
-
-    def _etcd(self) -> "EtcdOptions | None":
-        servers = tuple(part for each in self.etcd_servers for part in each.split(",") if part)
-        if not servers:
-            if any((self.etcd_cafile, self.etcd_certfile, self.etcd_keyfile)):
-                raise UsageError("certificates for etcd were given, but no --etcd-servers")
-            return None
-        from podfit.apiserver.embedded import EtcdOptions
-
-        return EtcdOptions(
-            servers=servers,
-            ca_file=self.etcd_cafile,
-            cert_file=self.etcd_certfile,
-            key_file=self.etcd_keyfile,
-            prefix=self.etcd_prefix.rstrip("/"),
         )
 
 

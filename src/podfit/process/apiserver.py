@@ -13,7 +13,6 @@ from contextlib import AsyncExitStack, contextmanager, nullcontext
 
 from podfit import __version__
 from podfit.apiserver.context import Context, NodeConnection, unreached
-from podfit.apiserver.embedded import Store, StoreError, embedded_store, etcd_store
 from podfit.apiserver.server import ApiServer
 from podfit.client import kubeconfig_edit
 from podfit.client.kubeconfig import Access
@@ -35,6 +34,8 @@ from podfit.process.listening import listen, url
 from podfit.process.node_connections import NodeConnections
 from podfit.process.options import ApiServerOptions, encryption_rules, open_audit
 from podfit.process.process import exclusive
+from podfit.process.stores import embedded_store, etcd_store
+from podfit.store.protocol import Store, StoreError
 
 Announce = Callable[[str], None]
 OpenStore = Callable[[], Store]

@@ -21,13 +21,14 @@ from pathlib import Path
 import msgspec
 
 from podfit import __version__
-from podfit.apiserver.embedded import StoreError, check_store, copy_store, forget_history
 from podfit.core.times import format_time
 from podfit.net.files import sync_directory
 from podfit.process import remains
 from podfit.process.errors import MachineError, UsageError
 from podfit.process.layout import DataDir
 from podfit.process.process import exclusive
+from podfit.store.protocol import StoreError
+from podfit.store.sqlite.backup import check_store, copy_store, forget_history
 
 FORMAT = 1
 MANIFEST, STORE = "backup.json", "store.db"

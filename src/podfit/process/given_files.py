@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
     from cryptography.x509 import Certificate
 
-    from podfit.apiserver.embedded import EtcdOptions
     from podfit.net.tls import KeyPair
+    from podfit.store.etcd.options import EtcdOptions
 
 _LABEL = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----")
 _CERTIFICATE, _KEY = "a certificate in PEM", "a private key in PEM"
@@ -35,7 +35,7 @@ def check_serving(pair: "KeyPair") -> None:
 
 
 def check_etcd(options: "EtcdOptions") -> None:
-    from podfit.apiserver.embedded import StoreError
+    from podfit.store.protocol import StoreError
 
     try:
         options.check()

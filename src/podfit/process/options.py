@@ -1,7 +1,7 @@
 """What each component was asked for, checked before anything is touched. `up` has those of all of them."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -22,9 +22,10 @@ from podfit.process.layout import DEFAULT_PORT, DataDir
 from podfit.process.listening import Listening
 
 if TYPE_CHECKING:
-    from podfit.apiserver.embedded import EtcdOptions, Rule
     from podfit.apiserver.extensions.audit.log import AuditLog
     from podfit.net.tls import KeyPair
+    from podfit.store.encrypted import Rule
+    from podfit.store.etcd.options import EtcdOptions
 
 
 CONTROLLERS = (
@@ -245,6 +246,22 @@ def check_audit(audit: AuditOptions) -> None:
         audit.read()
     except BadPolicy as error:
         raise UsageError(f"--audit-policy-file: {error}") from None
+
+
+def etcd_options(
+    given: Sequence[str], *, ca_file: Path | None, cert_file: Path | None, key_file: Path | None, prefix: str
+) -> "EtcdOptions | None":
+    """None when no etcd is named. Raises UsageError."""
+    servers = tuple(server for text in given for server in text.split(",") if server)
+    if not servers:
+        if any((ca_file, cert_file, key_file)):
+            raise UsageError("certificates for etcd were given, but no --etcd-servers")
+        return None
+    from podfit.store.etcd.options import EtcdOptions  # most servers keep their objects in a file
+
+    return EtcdOptions(
+        servers=servers, ca_file=ca_file, cert_file=cert_file, key_file=key_file, prefix=prefix.rstrip("/")
+    )
 
 
 def ranges_of(addresses: str, ports: str) -> ServiceRanges:

@@ -13,12 +13,13 @@ from pathlib import Path
 
 import msgspec
 
-from podfit.apiserver.embedded import StoreDamaged, StoreError
 from podfit.net.certificates import Damaged, new_key, read_key
 from podfit.net.files import sync_directory, write_atomic
 from podfit.net.issued import Checked, Issued, digest_of
 from podfit.process.errors import MachineError
 from podfit.process.layout import DataDir
+from podfit.store.protocol import StoreError
+from podfit.store.sqlite import StoreDamaged
 
 STORE = "store.db"
 SIGNING_KEY = "pki/service-accounts.key"

@@ -14,7 +14,6 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from podfit import __version__
-from podfit.apiserver.embedded import Store, StoreError
 from podfit.core.clock import Clock
 from podfit.core.times import format_time
 from podfit.net.supervisor import Supervisor
@@ -28,6 +27,7 @@ from podfit.process.identities import agent
 from podfit.process.node_choice import NodeChoice, choose_node, node_names
 from podfit.process.options import KubeletOptions, NodeKind, UpOptions
 from podfit.process.process import Process, UpState, write_state
+from podfit.store.protocol import Store, StoreError
 
 if TYPE_CHECKING:
     from podfit.client.rest import Client

@@ -16,7 +16,6 @@ import yaml
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.registry import ResourceInfo, resources
-from podfit.apiserver.embedded import passing_store
 from podfit.client.resource import dynamic
 from podfit.client.rest import APPLY_PATCH, Client
 from podfit.core.errors import ApiError
@@ -24,6 +23,7 @@ from podfit.kubelet.runtime.simulated import SimulatedRuntime
 from podfit.net.event_loop import COLLECT
 from podfit.process.layout import DataDir
 from podfit.process.options import ApiServerOptions, NodeKind, UpOptions
+from podfit.process.stores import passing_store
 from podfit.process.up import Cluster as Composed
 from podfit.testing.clock import VirtualClock
 from podfit.testing.load import Curve, Loads

@@ -10,7 +10,7 @@ from podfit.api.registry import ResourceInfo
 from podfit.apiserver.context import Context
 from podfit.apiserver.handlers.tables import object_table
 from podfit.apiserver.registry import stored
-from podfit.apiserver.request.forms import WHOLE, Form, Shape, partial
+from podfit.apiserver.request.representations import WHOLE, Representation, Shape, partial
 from podfit.apiserver.request.target import Target
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
@@ -70,18 +70,20 @@ def object_response(obj: Any, *, status: int = 200, warnings: Sequence[str] = ()
     return Response(status, _headers(warnings), codec.encode(obj) + b"\n")
 
 
-def formed(context: Context, target: Target, request: Request, form: Form, answer: Response) -> Response:
+def formed(
+    context: Context, target: Target, request: Request, representation: Representation, answer: Response
+) -> Response:
     """The answer to a write in the form that the client wants; a Status stays as it is."""
     info = target.info
-    if form == WHOLE or info is None or not isinstance(answer.body, bytes):
+    if representation == WHOLE or info is None or not isinstance(answer.body, bytes):
         return answer
     document = msgspec.json.decode(answer.body)
     if document.get("kind") != info.kind:
         return answer
     obj = codec.convert(document, info.type)
     now = format_time(context.clock.now())
-    whole = form.shape is Shape.PARTIAL
-    shown = partial(obj.metadata, form) if whole else object_table(info, obj, now, request, form)  # type: ignore[attr-defined]
+    whole = representation.shape is Shape.PARTIAL
+    shown = partial(obj.metadata, representation) if whole else object_table(info, obj, now, request, representation)  # type: ignore[attr-defined]
     return Response(answer.status, answer.headers, codec.encode(shown))
 
 

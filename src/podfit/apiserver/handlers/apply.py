@@ -13,8 +13,8 @@ from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.context import Context
 from podfit.apiserver.handlers.change import Wanted, change, check_place
 from podfit.apiserver.handlers.create import create_object
+from podfit.apiserver.handlers.large_requests import is_large, yield_turn
 from podfit.apiserver.handlers.retry import ATTEMPTS, until_unchanged
-from podfit.apiserver.handlers.turns import give_turn, is_large
 from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.apply.apply import Application, Applied
 from podfit.apiserver.registry.apply.managed import manager_of
@@ -59,11 +59,11 @@ async def apply(
             raise not_found(info.resource, target.name, group=info.group)
         await may_create()
         if is_large(request):
-            await give_turn()
+            await yield_turn()
         made = application.to(info, None, ())
         try:
             if is_large(request):
-                await give_turn()
+                await yield_turn()
             obj = _new(_typed(context, info, made), info, target)
             said = [*application.warnings]
             return await create_object(context, chain, target, request, identity, obj, said, entries=made.entries)

@@ -26,10 +26,10 @@ from podfit.apiserver.authz.nodes import node_name
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.handlers.answers import object_response, record_response
 from podfit.apiserver.handlers.create import create_object
+from podfit.apiserver.handlers.large_requests import is_large, yield_turn
 from podfit.apiserver.handlers.options import dry_run
+from podfit.apiserver.handlers.refusal_warnings import WarningsOnRefusal
 from podfit.apiserver.handlers.retry import until_unchanged
-from podfit.apiserver.handlers.turns import give_turn, is_large
-from podfit.apiserver.handlers.warned import Warned
 from podfit.apiserver.owners import ADMITTED, SENT, with_owners_once
 from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.allocations import allocated
@@ -42,10 +42,10 @@ from podfit.apiserver.registry.stored import Stored
 from podfit.apiserver.registry.strategies.table import strategy_of
 from podfit.apiserver.request import bodies
 from podfit.apiserver.request.bodies import IGNORE, Strictness, forgetting, read_object, todays, typed_object
-from podfit.apiserver.request.decoder_words import misfit
+from podfit.apiserver.request.decoder_messages import misfit
 from podfit.apiserver.request.documents import check_depth, check_size
 from podfit.apiserver.request.legacy_options import DRAFT_POLICIES
-from podfit.apiserver.request.patch_words import shown_map, unfit
+from podfit.apiserver.request.patch_messages import shown_map, unfit
 from podfit.apiserver.request.target import Target
 from podfit.apiserver.request.write_options import check_write_options
 from podfit.core.errors import ApiError, bad_request, conflict
@@ -197,10 +197,10 @@ async def change(
     record = await Stored[Any](context.store, info).record(target.namespace, target.name)
     old, large = stored.decoded(info, record), is_large(request)
     if large:
-        await give_turn()
+        await yield_turn()
     made = make(record)
     if large:
-        await give_turn()
+        await yield_turn()
     wanted, warnings = made.obj, made.warnings
     _check_identity(info, target, wanted, old, exact=request.method == "PUT")
     dry = dry_run(request)
@@ -222,18 +222,18 @@ async def change(
         url_name=target.name,
     )
     updating = strategy.for_update(subresource)
-    with Warned(attributes, warnings):
+    with WarningsOnRefusal(attributes, warnings):
         admitted, repeated = with_owners_once(await chain.mutate(attributes, asked), ADMITTED)
         attributes.rounds.warnings += repeated
         new = updating.prepare(info, admitted, old, context.gates)
         # Upstream asks about metadata in every update, and again among a kind's own rules: such causes repeat.
         errors = validate_any_update(new.metadata, old.metadata, namespaced=info.namespaced)
-        if errors := errors + await context.judging.judged(partial(updating.validate, new, old, context.gates)):
+        if errors := errors + await context.checks.run(partial(updating.validate, new, old, context.gates)):
             raise refusal(info.kind, target.name, errors, group=info.home.group)
         if not subresource:
             attributes.rounds.warnings += warnings_of(new, old)
         if large:
-            await give_turn()
+            await yield_turn()
     await chain.validate(attributes, new)
     warnings = [*warnings, *attributes.rounds.warnings]
     new = replace(new, metadata=replace(new.metadata, resource_version=old.metadata.resource_version))
@@ -244,7 +244,7 @@ async def change(
             info, new, old, manager=manager_of(request), subresource=subresource, now=format_time(context.clock.now())
         )
     if large:
-        await give_turn()
+        await yield_turn()
     objects = Stored[Any](context.store, info)
     if released(new) and not dry:
         async with allocated(context, None, old, dry=dry):

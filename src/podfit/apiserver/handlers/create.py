@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.handlers.answers import object_response, record_response
+from podfit.apiserver.handlers.large_requests import is_large, yield_turn
 from podfit.apiserver.handlers.options import dry_run
-from podfit.apiserver.handlers.turns import give_turn, is_large
+from podfit.apiserver.handlers.refusal_warnings import WarningsOnRefusal
 from podfit.apiserver.handlers.unattended import unattended
-from podfit.apiserver.handlers.warned import Warned
 from podfit.apiserver.owners import ADMITTED, SENT, with_owners_once
 from podfit.apiserver.registry.allocations import allocated
 from podfit.apiserver.registry.apply.managed import Entries, manager_of, tracked
@@ -37,7 +37,7 @@ async def create(context: Context, chain: Chain, target: Target, request: Reques
     assert target.info is not None
     obj, warnings = read_object(request, target.info, context.gates, legacy=context.legacy)
     if is_large(request):
-        await give_turn()
+        await yield_turn()
     _placed(obj, target)
     if (version := obj.metadata.resource_version).isdecimal() and version.strip("0"):
         raise bad_request("resourceVersion should not be set on objects to be created")
@@ -80,21 +80,21 @@ async def create_object(
         else:
             owned = replace(named, metadata=replace(named.metadata, managed_fields=entries))
         if large:
-            await give_turn()
-        with Warned(attributes, warnings):
+            await yield_turn()
+        with WarningsOnRefusal(attributes, warnings):
             admitted = await chain.mutate(attributes, strategy.prepare_create(info, owned, context.gates))
             admitted, repeated = with_owners_once(admitted, ADMITTED)
             attributes.rounds.warnings += repeated
             # Prepared again: what follows from the spec, such as the QoS class, follows from what admission made of it.
             admitted = strategy.prepare_create(info, _placed(admitted, target), context.gates)
             if large:
-                await give_turn()
+                await yield_turn()
             admitted, deprecated = strategy.complete(admitted, identity)
             attributes.rounds.warnings += deprecated
-            if errors := await context.judging.judged(partial(strategy.validate_create, admitted, context.gates)):
+            if errors := await context.checks.run(partial(strategy.validate_create, admitted, context.gates)):
                 raise refusal(info.kind, named.metadata.name, errors, group=info.home.group)
             if large:
-                await give_turn()
+                await yield_turn()
             attributes.rounds.warnings += warnings_of(admitted, None)
             attributes.rounds.warnings += strategy.warnings_on_create(admitted)
             attributes.rounds.warnings += await unattended(context, info, admitted)

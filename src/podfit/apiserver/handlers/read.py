@@ -20,9 +20,16 @@ from podfit.apiserver.handlers.options import ListOptions, revision_of
 from podfit.apiserver.handlers.selection import Selection
 from podfit.apiserver.handlers.tables import included, list_table, table, table_row
 from podfit.apiserver.registry import stored
-from podfit.apiserver.registry.listed import Lists
+from podfit.apiserver.registry.list_cache import ListCache
 from podfit.apiserver.registry.stored import Stored
-from podfit.apiserver.request.forms import WHOLE, Shape, check_form, partial, partial_list, wanted_form
+from podfit.apiserver.request.representations import (
+    WHOLE,
+    Shape,
+    check_representation,
+    partial,
+    partial_list,
+    wanted_representation,
+)
 from podfit.apiserver.request.target import Target
 from podfit.core.errors import ApiError, bad_request, gone
 from podfit.core.fields import shown
@@ -73,7 +80,7 @@ class Page(msgspec.Struct, frozen=True):
                 meta["remainingItemCount"] = self.remaining
         return meta
 
-    def response(self, lists: Lists) -> Response:
+    def response(self, lists: ListCache) -> Response:
         info = self.info
         start = {"kind": info.list_kind, "apiVersion": info.group_version, "metadata": self.metadata()}
         opening = msgspec.json.encode(start)[:-1] + b',"items":['
@@ -83,32 +90,32 @@ class Page(msgspec.Struct, frozen=True):
 async def get(context: Context, target: Target, request: Request) -> Response:
     info = target.info
     assert info is not None
-    form = wanted_form(request, target.subresource)
-    check_form(form, info, of_list=False)
+    representation = wanted_representation(request, target.subresource)
+    check_representation(representation, info, of_list=False)
     if version := revision_of(request.param("resourceVersion")):
         await check_reached(context, version)
     record = await Stored[Any](context.store, info).record(target.namespace, target.name)
-    if form == WHOLE:
+    if representation == WHOLE:
         return record_response(info, record)
-    if form.shape is Shape.PARTIAL:
-        return object_response(partial(stored.decoded(info, record).metadata, form))
+    if representation.shape is Shape.PARTIAL:
+        return object_response(partial(stored.decoded(info, record).metadata, representation))
     metadata = {"resourceVersion": str(record.mod_revision)}
-    return object_response(list_table(info, [record], metadata, _now(context), request, form))
+    return object_response(list_table(info, [record], metadata, _now(context), request, representation))
 
 
 async def list_(context: Context, target: Target, request: Request) -> Response:
-    form = wanted_form(request)
+    representation = wanted_representation(request)
     assert target.info is not None
-    check_form(form, target.info, of_list=True)
+    check_representation(representation, target.info, of_list=True)
     page = await matching(context, target, request)
-    if form == WHOLE:
+    if representation == WHOLE:
         return page.response(context.lists)
-    if form.shape is Shape.PARTIAL_LIST:
+    if representation.shape is Shape.PARTIAL_LIST:
         objects = [stored.decoded(page.info, record) async for record in _in_turns(page.records)]
-        return object_response(partial_list(objects, page.metadata(), form))
+        return object_response(partial_list(objects, page.metadata(), representation))
     now, include = _now(context), included(request)
-    made = [table_row(page.info, record, now, include, form) async for record in _in_turns(page.records)]
-    return object_response(table(page.info, made, page.metadata(), form))
+    made = [table_row(page.info, record, now, include, representation) async for record in _in_turns(page.records)]
+    return object_response(table(page.info, made, page.metadata(), representation))
 
 
 async def _in_turns(records: Sequence[Record]) -> AsyncIterator[Record]:

@@ -7,7 +7,7 @@ import msgspec
 
 from podfit.api.registry import Column, ResourceInfo
 from podfit.apiserver.registry import stored
-from podfit.apiserver.request.forms import Form, partial
+from podfit.apiserver.request.representations import Representation, partial
 from podfit.core.errors import bad_request
 from podfit.core.fields import invalid
 from podfit.net.wire import Request
@@ -20,24 +20,36 @@ _DEFAULT_COLUMNS = (
 
 
 def list_table(
-    info: ResourceInfo, records: Sequence[Record], metadata: dict[str, Any], now: str, request: Request, form: Form
+    info: ResourceInfo,
+    records: Sequence[Record],
+    metadata: dict[str, Any],
+    now: str,
+    request: Request,
+    representation: Representation,
 ) -> dict[str, Any]:
-    return table(info, list(rows(info, records, now, included(request), form)), metadata, form)
+    return table(info, list(rows(info, records, now, included(request), representation)), metadata, representation)
 
 
-def object_table(info: ResourceInfo, obj: Any, now: str, request: Request, form: Form) -> dict[str, Any]:
+def object_table(
+    info: ResourceInfo, obj: Any, now: str, request: Request, representation: Representation
+) -> dict[str, Any]:
     """A table of one object that is not in the store in this form."""
     version = obj.metadata.resource_version
     metadata = {"resourceVersion": version} if version else {}
-    return table(info, [_row(info, obj, obj, now, included(request), form)], metadata, form)
+    return table(info, [_row(info, obj, obj, now, included(request), representation)], metadata, representation)
 
 
 def table(
-    info: ResourceInfo, found: list[dict[str, Any]], metadata: dict[str, Any], form: Form, *, columns: bool = True
+    info: ResourceInfo,
+    found: list[dict[str, Any]],
+    metadata: dict[str, Any],
+    representation: Representation,
+    *,
+    columns: bool = True,
 ) -> dict[str, Any]:
     return {
         "kind": "Table",
-        "apiVersion": form.version,
+        "apiVersion": representation.version,
         "metadata": metadata,
         "columnDefinitions": definitions(info) if columns else None,
         "rows": found,
@@ -66,18 +78,26 @@ def definitions(info: ResourceInfo) -> list[dict[str, Any]]:
     ]
 
 
-def rows(info: ResourceInfo, records: Iterable[Record], now: str, include: str, form: Form) -> Iterable[dict[str, Any]]:
+def rows(
+    info: ResourceInfo, records: Iterable[Record], now: str, include: str, representation: Representation
+) -> Iterable[dict[str, Any]]:
     for record in records:
-        yield table_row(info, record, now, include, form)
+        yield table_row(info, record, now, include, representation)
 
 
-def table_row(info: ResourceInfo, record: Record, now: str, include: str, form: Form) -> dict[str, Any]:
+def table_row(
+    info: ResourceInfo, record: Record, now: str, include: str, representation: Representation
+) -> dict[str, Any]:
     raw = msgspec.Raw(stored.whole(info, record)) if include == "Object" else None
-    return _row(info, stored.decoded(info, record), raw, now, include, form)
+    return _row(info, stored.decoded(info, record), raw, now, include, representation)
 
 
-def _row(info: ResourceInfo, obj: Any, whole: Any, now: str, include: str, form: Form) -> dict[str, Any]:
+def _row(
+    info: ResourceInfo, obj: Any, whole: Any, now: str, include: str, representation: Representation
+) -> dict[str, Any]:
     cells = info.row(obj, now) if info.row else [obj.metadata.name, obj.metadata.creation_timestamp]
-    shown = {"Object": whole, "None": None}.get(include) if include != "Metadata" else partial(obj.metadata, form)
+    shown = (
+        {"Object": whole, "None": None}.get(include) if include != "Metadata" else partial(obj.metadata, representation)
+    )
     conditions = info.row_conditions(obj) if info.row_conditions else []
     return {"cells": cells, **({"conditions": conditions} if conditions else {}), "object": shown}

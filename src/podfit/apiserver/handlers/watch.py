@@ -23,8 +23,15 @@ from podfit.apiserver.handlers.read import check_reached, too_large
 from podfit.apiserver.handlers.selection import Selection
 from podfit.apiserver.handlers.tables import definitions, included, rows, table
 from podfit.apiserver.registry import stored
-from podfit.apiserver.request.forms import NO_STREAM, WHOLE, Form, Shape, partial, wanted_form
 from podfit.apiserver.request.media import YAML
+from podfit.apiserver.request.representations import (
+    NO_STREAM,
+    WHOLE,
+    Representation,
+    Shape,
+    partial,
+    wanted_representation,
+)
 from podfit.apiserver.request.target import Target
 from podfit.core.clock import Timer
 from podfit.core.errors import ApiError, gone
@@ -48,7 +55,7 @@ async def watch(context: Context, target: Target, request: Request) -> Response:
     if media_of(request) == YAML:
         raise ApiError(406, "NotAcceptable", NO_STREAM)
     options = ListOptions.of(request, watch=True, by_path=target.by_path)
-    writer = _Writer(context, info, Selection.of(info, request, target.name), wanted_form(request), request)
+    writer = _Writer(context, info, Selection.of(info, request, target.name), wanted_representation(request), request)
     prefix = stored.prefix(info, target.namespace)
     first: Page | None = None
     if options.initial or (options.initial is None and not options.version):
@@ -72,12 +79,17 @@ class _Writer:
     """Turns changes into lines for one kind of watcher."""
 
     def __init__(
-        self, context: Context, info: ResourceInfo, selection: Selection, form: Form, request: Request
+        self,
+        context: Context,
+        info: ResourceInfo,
+        selection: Selection,
+        representation: Representation,
+        request: Request,
     ) -> None:
         self._context = context
         self._info = info
         self._selection = selection
-        self._form = form
+        self._representation = representation
         self._include = included(request)
         self._columns_due = True
 
@@ -99,14 +111,14 @@ class _Writer:
         if annotations:
             meta["annotations"] = annotations
         obj: dict[str, Any] = {"kind": self._info.kind, "apiVersion": self._info.group_version, "metadata": meta}
-        if self._form.shape is Shape.TABLE:
+        if self._representation.shape is Shape.TABLE:
             now = format_time(self._context.clock.now())
             blank = [None] * len(definitions(self._info))
             cells = self._info.row(self._info.type(), now) if self._info.row else blank
-            row = {"cells": cells, "object": partial(meta, self._form)}
-            obj = table(self._info, [row], {"resourceVersion": str(revision)}, self._form, columns=False)
-        elif self._form != WHOLE:
-            obj = partial(meta, self._form)
+            row = {"cells": cells, "object": partial(meta, self._representation)}
+            obj = table(self._info, [row], {"resourceVersion": str(revision)}, self._representation, columns=False)
+        elif self._representation != WHOLE:
+            obj = partial(meta, self._representation)
         return msgspec.json.encode({"type": "BOOKMARK", "object": obj}) + b"\n"
 
     def _selected(self, record: Record) -> bool:
@@ -123,19 +135,19 @@ class _Writer:
         return {(False, True): "ADDED", (True, True): "MODIFIED", (True, False): "DELETED"}.get((before, after), "")
 
     def _line(self, kind: str, record: Record) -> bytes:
-        if self._form == WHOLE:
+        if self._representation == WHOLE:
             event = _event if len(record.value) <= stored.SMALL else _large_event
             return event(self._info, kind, record.value, record.mod_revision)
         return codec.encode({"type": kind, "object": self._formed(record)}) + b"\n"
 
     def _formed(self, record: Record) -> dict[str, Any]:
-        if self._form.shape is not Shape.TABLE:
-            return partial(stored.decoded(self._info, record).metadata, self._form)
+        if self._representation.shape is not Shape.TABLE:
+            return partial(stored.decoded(self._info, record).metadata, self._representation)
         now = format_time(self._context.clock.now())
-        found = list(rows(self._info, [record], now, self._include, self._form))
+        found = list(rows(self._info, [record], now, self._include, self._representation))
         due, self._columns_due = self._columns_due, False
         metadata = {"resourceVersion": str(record.mod_revision)}
-        return table(self._info, found, metadata, self._form, columns=due)
+        return table(self._info, found, metadata, self._representation, columns=due)
 
 
 def _encode_event(info: ResourceInfo, kind: str, value: bytes, revision: int) -> bytes:

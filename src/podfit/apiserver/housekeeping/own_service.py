@@ -75,7 +75,7 @@ def split(server: str) -> tuple[str, int]:
 
 
 async def _make_service(context: Context, port: int) -> None:
-    from podfit.apiserver.registry.in_flight import SECONDS
+    from podfit.apiserver.registry.pending_allocations import SECONDS
 
     patience = context.clock.monotonic() + 2 * SECONDS
     while not await _create_service(context, port, last=context.clock.monotonic() > patience):

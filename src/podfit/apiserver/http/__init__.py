@@ -1,6 +1,7 @@
-"""What surrounds every request: flow control, metrics, presentation, and the pages that name no resource.
+"""What surrounds every request: flow control, metrics, presentation, and the paths that name no resource.
 
 flow_control  who waits for a seat, by `fairness`
-pages         health, version, discovery
+health        /healthz, /livez, /readyz; `write_probe` says whether the store takes writes
+discovery     which groups, versions and resources are served
 openapi       schemas of what is served
 """

@@ -1,4 +1,4 @@
-"""Seats for requests: the part of `apiserver.http.fairness` that waits.
+"""Flow control: the part of `apiserver.http.fairness` that waits.
 
 A request of a limited level takes a seat before it is looked at and gives it back when it is answered; a watch or a
 followed log when its stream begins. Who finds none waits in the queue of their flow, and each turn of the event loop
@@ -23,7 +23,7 @@ from podfit.net.wire import Identity, Pieces, Request, Response
 RETRY_SECONDS = 1
 
 
-class _Crowd(msgspec.Struct):
+class _LevelState(msgspec.Struct):
     """The requests of one level."""
 
     level: Level
@@ -43,21 +43,21 @@ class _Crowd(msgspec.Struct):
         """Who has waited longest in the flow whose turn it is; that flow goes to the end of the line."""
         while self.queues:
             flow, queue = next(iter(self.queues.items()))
-            found = queue.popleft()
+            request = queue.popleft()
             if queue:
                 self.queues.move_to_end(flow)
             else:
                 del self.queues[flow]
-            if not found.done():
-                return found
+            if not request.done():
+                return request
         return None
 
 
-class Seats:
+class FlowControl:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._crowds = {each: _Crowd(each) for each in LEVELS if each.seats}
-        self._urgent_crowds = tuple(each for each in self._crowds.values() if each.level.urgent)
+        self._levels = {level: _LevelState(level) for level in LEVELS if level.seats}
+        self._urgent_levels = tuple(state for state in self._levels.values() if state.level.urgent)
         self._turning = False
         self._streams: dict[str, int] = {}  # by user
 
@@ -66,13 +66,13 @@ class Seats:
         level = level_of(identity.user, identity.groups, resource=target.resource if target else "", path=request.path)
         return _Seat(self, level, identity.user)
 
-    async def sit(self, level: Level, user: str) -> None:
+    async def acquire(self, level: Level, user: str) -> None:
         if level is not EXEMPT:
-            await self._sit(self._crowds[level], user)
+            await self._admit(self._levels[level], user)
 
-    def leave(self, level: Level) -> None:
+    def release(self, level: Level) -> None:
         if level is not EXEMPT:
-            self._crowds[level].under_way -= 1
+            self._levels[level].under_way -= 1
             self._turn()
 
     def streaming(self, level: Level, identity: Identity, answer: Response) -> Response:
@@ -97,44 +97,44 @@ class Seats:
 
     def counts(self) -> Iterator[tuple[str, int, int, int]]:
         """Level, requests under way, waiting, refused so far."""
-        for each, crowd in self._crowds.items():
-            yield each.name, crowd.under_way, sum(map(len, crowd.queues.values())), crowd.refused
+        for level, state in self._levels.items():
+            yield level.name, state.under_way, sum(map(len, state.queues.values())), state.refused
 
-    async def _sit(self, crowd: _Crowd, flow: str) -> None:
-        waiting = crowd.waiting(flow) or (1 if crowd.queues else 0)
+    async def _admit(self, state: _LevelState, flow: str) -> None:
+        waiting = state.waiting(flow) or (1 if state.queues else 0)
         turn = judge(
-            crowd.level, under_way=crowd.under_way, started=crowd.started, waiting=waiting, urgent=self._urgent()
+            state.level, under_way=state.under_way, started=state.started, waiting=waiting, urgent=self._urgent()
         )
         if turn is Turn.REFUSE:
-            crowd.refused += 1
+            state.refused += 1
             raise too_many("Too many requests, please try again later.")
         if turn is Turn.GO:
-            crowd.start()
+            state.start()
             self._turn()
             return
         mine = asyncio.get_running_loop().create_future()
-        crowd.queues.setdefault(flow, deque()).append(mine)
+        state.queues.setdefault(flow, deque()).append(mine)
         self._turn()
         timer = self._clock.call_later(LONGEST_WAIT, partial(_give_up, mine))
         try:
             await mine
         except asyncio.CancelledError:
             if mine.done() and not mine.cancelled():  # it was let in, and its client left in the same moment
-                crowd.under_way -= 1
+                state.under_way -= 1
                 raise
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            crowd.refused += 1
+            state.refused += 1
             raise too_many("The request waited too long, please try again later.") from None
         finally:
             timer.cancel()
 
     def _urgent(self) -> bool:
-        return any(each.under_way for each in self._urgent_crowds)
+        return any(state.under_way for state in self._urgent_levels)
 
-    def _has_room(self, crowd: _Crowd) -> bool:
-        return may_start(crowd.level, under_way=crowd.under_way, started=crowd.started, urgent=self._urgent())
+    def _has_room(self, state: _LevelState) -> bool:
+        return may_start(state.level, under_way=state.under_way, started=state.started, urgent=self._urgent())
 
     def _turn(self) -> None:
         """Begin a turn with the loop's next one."""
@@ -144,36 +144,36 @@ class Seats:
 
     def _begin(self) -> None:
         self._turning = False
-        for crowd in self._crowds.values():  # the urgent ones come first
-            crowd.started = 0
-            if not crowd.queues:
+        for state in self._levels.values():  # the urgent ones come first
+            state.started = 0
+            if not state.queues:
                 continue
-            while self._has_room(crowd) and (found := crowd.next()):
-                crowd.start()
-                found.set_result(None)
-            if crowd.started or crowd.queues:
-                self._turn_again(crowd)
+            while self._has_room(state) and (waiting := state.next()):
+                state.start()
+                waiting.set_result(None)
+            if state.started or state.queues:
+                self._turn_again(state)
 
-    def _turn_again(self, crowd: _Crowd) -> None:
+    def _turn_again(self, state: _LevelState) -> None:
         """A level that is full has its next turn when a seat is given back."""
-        if crowd.started or crowd.under_way < crowd.level.seats:
+        if state.started or state.under_way < state.level.seats:
             self._turn()
 
 
 class _Seat:
     """Taken for as long as the block lasts; a class, because a generator costs every request several times as much."""
 
-    __slots__ = ("_level", "_seats", "_user")
+    __slots__ = ("_flow_control", "_level", "_user")
 
-    def __init__(self, seats: Seats, level: Level, user: str) -> None:
-        self._seats, self._level, self._user = seats, level, user
+    def __init__(self, flow_control: FlowControl, level: Level, user: str) -> None:
+        self._flow_control, self._level, self._user = flow_control, level, user
 
     async def __aenter__(self) -> Level:
-        await self._seats.sit(self._level, self._user)
+        await self._flow_control.acquire(self._level, self._user)
         return self._level
 
     async def __aexit__(self, *_: object) -> None:
-        self._seats.leave(self._level)
+        self._flow_control.release(self._level)
 
 
 def _give_up(waiting: "asyncio.Future[None]") -> None:

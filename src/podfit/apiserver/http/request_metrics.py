@@ -6,7 +6,7 @@ from functools import partial
 from typing import TypeAlias
 
 from podfit.api.registry import ALL_VERBS
-from podfit.apiserver.http.flow_control import Seats
+from podfit.apiserver.http.flow_control import FlowControl
 from podfit.apiserver.request.target import Target
 from podfit.net.metrics import Distribution, Metrics, Series
 
@@ -69,7 +69,7 @@ class RequestMetrics:
     def __init__(self) -> None:
         self._counted: dict[_Key, _Counted] | None = None
 
-    def declare(self, metrics: Metrics, seats: Seats) -> None:
+    def declare(self, metrics: Metrics, flow_control: FlowControl) -> None:
         self._counted = {}
         metrics.collected(
             "apiserver_request_total",
@@ -82,7 +82,7 @@ class RequestMetrics:
             "apiserver_request_duration_seconds", "How long answers took, watches left out.", LABELS, self._durations
         )
         for column, (name, text) in enumerate(_COLUMNS):
-            metrics.collected(FLOWCONTROL + name, text, ("priority_level",), partial(_read, seats, column))
+            metrics.collected(FLOWCONTROL + name, text, ("priority_level",), partial(_read, flow_control, column))
 
     def count(self, target: Target | None, code: int, seconds: float) -> None:
         if self._counted is None:
@@ -107,8 +107,8 @@ class RequestMetrics:
                 yield key, BUCKETS, found.buckets, found.seconds
 
 
-def _read(seats: Seats, column: int) -> list[Series]:
-    return [((name,), counts[column]) for name, *counts in seats.counts()]
+def _read(flow_control: FlowControl, column: int) -> list[Series]:
+    return [((name,), counts[column]) for name, *counts in flow_control.counts()]
 
 
 def _key(target: Target | None) -> _Key:

@@ -1,9 +1,12 @@
 """Objects on their way into the store and out of it.
 
-strategies            what may be written where, for each kind: creation, update, subresources
-stored                keys, encodings and revisions
-patch, apply          the three kinds of patch; server-side apply and managed fields
-versions, converting  kinds that are served in a version that is not the stored one
-allocations           addresses and node ports of services
-encryption            encryption at rest
+strategies      what the handlers ask about a kind: creation, update, subresources, deletion
+stored          keys, encodings and revisions; `list_cache` keeps the bytes of lists
+patch, apply    the three kinds of patch; server-side apply and managed fields
+versions        kinds that are served in a version that is not the stored one, by a `converting_store`
+allocations     addresses and node ports of services; `pending_allocations` are those of requests under way
+removal         how objects end
+bounded_checks  validation that may take long because a user says so
+change_watch    what a server keeps in its process follows the store's watch
+encryption      encryption at rest
 """

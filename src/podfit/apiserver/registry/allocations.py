@@ -211,7 +211,7 @@ class _Taking(msgspec.Struct):
 
     async def _in_use(self, record: Record) -> bool:
         owner = msgspec.json.decode(record.value, type=Owner)
-        if self.context.in_flight.has(record, self.context.clock, written=parse_time(owner.since)):
+        if self.context.pending_allocations.has(record, self.context.clock, written=parse_time(owner.since)):
             return True
         service = await self.context.find(Service, owner.name, owner.namespace)
         if service is None or service.metadata.uid != owner.uid:
@@ -220,11 +220,11 @@ class _Taking(msgspec.Struct):
 
     def _begin(self, record: Record) -> None:
         self.taken.append(record)
-        self.context.in_flight.begin(record, self.context.clock)
+        self.context.pending_allocations.begin(record, self.context.clock)
 
     def end(self) -> None:
         for record in self.taken:
-            self.context.in_flight.end(record)
+            self.context.pending_allocations.end(record)
 
     async def undo(self) -> None:
         for record in self.taken:

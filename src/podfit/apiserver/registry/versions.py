@@ -6,7 +6,7 @@ from functools import partial
 from podfit.api.meta import codec
 from podfit.api.registry import Conversion, ResourceInfo
 from podfit.apiserver.context import Context
-from podfit.apiserver.registry.converting import ConvertingStore
+from podfit.apiserver.registry.converting_store import ConvertingStore
 from podfit.store.remembered import Remembered
 
 

@@ -20,7 +20,7 @@ from podfit.api.meta.schema import unknown_fields
 from podfit.api.registry import ResourceInfo
 from podfit.api.structural.custom import Custom, is_custom
 from podfit.api.structural.prune import prune
-from podfit.apiserver.request import decoder_words, protobuf
+from podfit.apiserver.request import decoder_messages, protobuf
 from podfit.apiserver.request.documents import (
     MOST_BUILT_IN,
     MOST_CUSTOM,
@@ -108,7 +108,7 @@ def typed(value: Any, kind: type[T], *, version: str = "v1") -> T:
     try:
         return codec.convert(value, kind)
     except (msgspec.ValidationError, ValueError, RecursionError) as error:
-        raise _unfit(kind, version, decoder_words.misfit(str(error), kind, value)) from error
+        raise _unfit(kind, version, decoder_messages.misfit(str(error), kind, value)) from error
 
 
 def _unfit(kind: type[Struct], version: str, why: str) -> ApiError:
@@ -180,7 +180,7 @@ def read_object(
         value = merged_repetitions(request.body)
     value = {} if value is None else value
     if not isinstance(value, dict) or not (_is_name(value.get("apiVersion")) and _is_name(value.get("kind"))):
-        raise bad_request(decoder_words.no_object(value, request.body, wanted.__name__))
+        raise bad_request(decoder_messages.no_object(value, request.body, wanted.__name__))
     obj = typed_object(todays(value, wanted, legacy), wanted, version=info.version)
     if not problems or is_custom(wanted) or is_yaml:
         problems += [f'unknown field "{path}"' for path in unknown_fields(value, wanted, in_order=is_yaml)]
@@ -197,7 +197,7 @@ def _object_of(media: str, body: bytes, wanted: type[Object]) -> tuple[Any, list
     except ApiError as error:
         if error.code == 413 or media != JSON or (why := syntax_error(body)) is None:
             raise
-        raise bad_request(decoder_words.unrecognized(why, body, wanted.__name__)) from error
+        raise bad_request(decoder_messages.unrecognized(why, body, wanted.__name__)) from error
 
 
 def _is_name(value: Any) -> bool:
@@ -216,4 +216,4 @@ def _check_kind(value: Any, wanted: type[Object]) -> None:
     expected = (declared.api_version, declared.kind)  # type: ignore[attr-defined]  # every kind declares both
     given = (str(value.get("apiVersion") or expected[0]), str(value.get("kind") or expected[1]))
     if given != expected:
-        raise bad_request(decoder_words.other_kind(given, expected))
+        raise bad_request(decoder_messages.other_kind(given, expected))

@@ -12,7 +12,7 @@ from podfit.api.core.v1.services.types import Endpoints, Service
 from podfit.api.discovery.v1.types import EndpointSlice
 from podfit.api.registry import info_for
 from podfit.apiserver.context import Context
-from podfit.apiserver.registry.following import follow
+from podfit.apiserver.registry.change_watch import refresh_on_change
 
 KINDS = (Service, EndpointSlice, Endpoints, Pod)
 
@@ -31,6 +31,8 @@ class Neighbours:
                 task.cancel()
         for new in namespaces - self._tasks.keys():
             after, look = self._context.store.revision, partial(self._moved, new)
-            following = (follow(self._context, info_for(kind), look, after=after, namespace=new) for kind in KINDS)
+            watches = (
+                refresh_on_change(self._context, info_for(kind), look, after=after, namespace=new) for kind in KINDS
+            )
             run = self._context.supervisor.run
-            self._tasks[new] = [run(each, name=f"neighbours in {new}") for each in following]
+            self._tasks[new] = [run(watch, name=f"neighbours in {new}") for watch in watches]

@@ -9,10 +9,10 @@ import msgspec
 from podfit.api.admissionregistration.v1.types import ServiceReference
 from podfit.api.apiregistration.v1.types import APIService
 from podfit.apiserver.context import Context
-from podfit.apiserver.extensions.aggregation import pages
+from podfit.apiserver.extensions.aggregation import discovery
 from podfit.apiserver.extensions.backend_addresses import Reached, Unreached
 from podfit.apiserver.extensions.backends import Backends, Trusted, joined, network_text, server_of
-from podfit.apiserver.extensions.within import within
+from podfit.apiserver.extensions.deadline import with_deadline
 from podfit.apiserver.housekeeping.extension import FrontProxy
 from podfit.core.errors import ApiError
 from podfit.net.streams import close
@@ -71,13 +71,13 @@ class Remotes:
         trusted = Trusted(spec.ca_bundle, verify=not spec.insecure_skip_tls_verify)
         headers = remote_headers(identity)
         sent = self._backends.send(reference, plain, trusted, proof=self._proof, more=headers)
-        answer = await within(self._context.clock, REQUEST_SECONDS, sent)
+        answer = await with_deadline(self._context.clock, REQUEST_SECONDS, sent)
         if refusal := _refusal(answer):
             await _hang_up(answer)
             return Response(502, {"content-type": "text/plain; charset=utf-8"}, refusal.encode())
         return Response(answer.status, _passed_on(answer.headers, _OF_THE_CONNECTION), answer.body)
 
-    async def resources(self, registered: APIService, place: Reached | Unreached | None) -> pages.Listed:
+    async def resources(self, registered: APIService, place: Reached | Unreached | None) -> discovery.Listed:
         """The resources of its group version. Raises Unavailable."""
         if isinstance(place, Unreached):
             raise Unavailable(place.reason, place.message)
@@ -85,9 +85,11 @@ class Remotes:
         url = f"https://{joined(place.addresses[0])}{path}" if place is not None else path
         request = Request("GET", path, headers={"accept": "application/json"})
         try:
-            response = await within(self._context.clock, ANSWER_SECONDS, self.answer(registered, request, AGGREGATOR))
-            body = await within(self._context.clock, ANSWER_SECONDS, response.read(DISCOVERY_BYTES))
-            listed = msgspec.json.decode(body, type=pages.Listed) if response.status == 200 else None
+            response = await with_deadline(
+                self._context.clock, ANSWER_SECONDS, self.answer(registered, request, AGGREGATOR)
+            )
+            body = await with_deadline(self._context.clock, ANSWER_SECONDS, response.read(DISCOVERY_BYTES))
+            listed = msgspec.json.decode(body, type=discovery.Listed) if response.status == 200 else None
         except (OSError, TimeoutError, ApiError, msgspec.DecodeError) as error:
             raise _failing(url, self._text(registered, error)) from None
         if listed is None or listed.kind != "APIResourceList":

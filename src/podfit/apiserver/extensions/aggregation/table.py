@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from podfit.api.apiregistration.v1.types import APIService, APIServiceCondition, APIServiceStatus
 from podfit.api.registry import ResourceInfo, info_for
 from podfit.apiserver.context import Context
-from podfit.apiserver.extensions.aggregation import pages
+from podfit.apiserver.extensions.aggregation import discovery
 from podfit.apiserver.housekeeping.extension import FrontProxy
-from podfit.apiserver.registry.following import follow
+from podfit.apiserver.registry.change_watch import refresh_on_change
 from podfit.apiserver.registry.stored import Stored
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
@@ -52,14 +52,14 @@ class Aggregation:
         self._local = local
         self._info = info_for(APIService)
         self._remote: dict[str, APIService] = {}
-        self._lists: dict[str, pages.Listed] = {}
+        self._lists: dict[str, discovery.Listed] = {}
         self._places: dict[str, Reached | Unreached | None] = {}
         self._lock = asyncio.Lock()
 
     async def start(self) -> None:
         revision = self._context.store.revision
         await self.refresh()
-        following = follow(self._context, self._info, self.refresh, after=revision)
+        following = refresh_on_change(self._context, self._info, self.refresh, after=revision)
         self._context.supervisor.run(following, name="table of APIServices")
         self._context.supervisor.run(self._repeat(), name="availability of APIServices")
 
@@ -91,10 +91,10 @@ class Aggregation:
 
     def groups(self) -> dict[str, list[APIService]]:
         """The groups that only others serve."""
-        return pages.by_group(each for each in self._remote.values() if not self._is_local(each.spec.group))
+        return discovery.by_group(each for each in self._remote.values() if not self._is_local(each.spec.group))
 
     @property
-    def lists(self) -> pages.Lists:
+    def lists(self) -> discovery.Lists:
         return self._lists
 
     async def proxy(self, registered: APIService, request: Request, identity: Identity) -> Response:

@@ -19,7 +19,7 @@ from podfit.apiserver.context import Context
 from podfit.apiserver.extensions.customresources.kinds import CustomInfo, entries, kept_as
 from podfit.apiserver.extensions.customresources.view import VersionedStore
 from podfit.apiserver.registry import stored
-from podfit.apiserver.registry.following import RETRY, follow
+from podfit.apiserver.registry.change_watch import RETRY, refresh_on_change
 from podfit.apiserver.registry.stored import Stored
 from podfit.apiserver.request.target import Target
 from podfit.core.errors import ApiError
@@ -50,7 +50,7 @@ class CustomTable:
     async def start(self) -> None:
         revision = self._context.store.revision
         await self.refresh()
-        following = follow(self._context, self._info, self.refresh, after=revision)
+        following = refresh_on_change(self._context, self._info, self.refresh, after=revision)
         self._context.supervisor.run(following, name="table of custom resources")
 
     def find(self, group: str, version: str, resource: str) -> CustomInfo | None:

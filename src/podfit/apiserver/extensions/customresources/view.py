@@ -17,7 +17,7 @@ from podfit.api.structural.prune import prune
 from podfit.apiserver.context import Context
 from podfit.apiserver.extensions.customresources.kinds import CustomInfo
 from podfit.apiserver.registry import stored
-from podfit.apiserver.registry.converting import ConvertingStore
+from podfit.apiserver.registry.converting_store import ConvertingStore
 from podfit.store.remembered import Remembered
 
 log = logging.getLogger(__name__)

@@ -68,7 +68,7 @@ class Webhooks(Passive):
             return False
         if not webhook.match_conditions:
             return True
-        found = await self.context.judging.judged(partial(matched, webhook, values_of(webhook, attributes, obj)))
+        found = await self.context.checks.run(partial(matched, webhook, values_of(webhook, attributes, obj)))
         if found.error:
             raise forbidden(attributes.info.resource, attributes.name, found.error, group=attributes.info.group)
         return found.called

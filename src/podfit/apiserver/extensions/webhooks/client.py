@@ -15,9 +15,9 @@ from podfit.api.admissionregistration.v1.types import ValidatingWebhook, Webhook
 from podfit.api.meta import codec
 from podfit.apiserver.context import Context
 from podfit.apiserver.extensions.backends import Backends, Trusted, https_client, network_text, server_of
+from podfit.apiserver.extensions.deadline import with_deadline
 from podfit.apiserver.extensions.webhooks.metrics import WebhookMetrics
 from podfit.apiserver.extensions.webhooks.review import CallFailed
-from podfit.apiserver.extensions.within import within
 from podfit.net.guard import answer
 from podfit.net.wire import Request, Response
 
@@ -58,7 +58,9 @@ class WebhookClient:
         request = Request("POST", path, {"timeout": (f"{seconds}s",)}, headers, codec.encode(review))
         where = f'failed to call webhook: Post "{server}{path}?timeout={seconds}s"'
         try:
-            status, body = await within(self._clock, seconds, self._exchange(webhook.client_config, server, request))
+            status, body = await with_deadline(
+                self._clock, seconds, self._exchange(webhook.client_config, server, request)
+            )
         except TimeoutError:
             raise CallFailed(f"{where}: context deadline exceeded") from None
         except (OSError, ValueError, OverflowError) as error:  # the latter two: a host or port that there cannot be

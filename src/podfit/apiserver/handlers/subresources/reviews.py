@@ -37,7 +37,7 @@ from podfit.apiserver.context import Context
 from podfit.apiserver.handlers.answers import object_response
 from podfit.apiserver.registry.apply.managed import manager_of, tracked
 from podfit.apiserver.request.bodies import read_object
-from podfit.apiserver.request.forms import wanted_form
+from podfit.apiserver.request.representations import wanted_representation
 from podfit.apiserver.request.target import Target
 from podfit.core.errors import bad_request
 from podfit.core.fields import refusal
@@ -54,7 +54,7 @@ class Reviews:
     async def answer(self, target: Target, request: Request, identity: Identity) -> Response:
         """The question with its answer. Raises 400 and 422 for one that cannot be answered."""
         assert target.info is not None
-        wanted_form(request, tables=False)
+        wanted_representation(request, tables=False)
         asked, warnings = read_object(request, target.info, self._context.gates)
         asked = replace(asked, metadata=_placed(asked.metadata, target), status=type(asked.status)())
         return object_response(await self._answered(asked, target, request, identity), status=201, warnings=warnings)

@@ -34,7 +34,7 @@ from podfit.apiserver.registry.apply.sets import Tree, common, union, without
 from podfit.apiserver.registry.custom_scale import custom_scale, replicas_tree, rescaled
 from podfit.apiserver.registry.stored import Stored
 from podfit.apiserver.request.bodies import media_type, read_object, typed_object
-from podfit.apiserver.request.forms import check_form, wanted_form
+from podfit.apiserver.request.representations import check_representation, wanted_representation
 from podfit.apiserver.request.target import Target
 from podfit.core.errors import conflict
 from podfit.core.fields import refusal
@@ -48,8 +48,8 @@ async def scale(context: Context, chain: Chain, target: Target, request: Request
     """Read or write it, by the verb of the target."""
     info = target.info
     assert info is not None
-    form = wanted_form(request)
-    check_form(form, SCALE_INFO, of_list=False)
+    representation = wanted_representation(request)
+    check_representation(representation, SCALE_INFO, of_list=False)
     if target.verb == "get":
         record = await Stored[Any](context.store, info).record(target.namespace, target.name)
         answer = object_response(scale_of(stored.decoded(info, record)))
@@ -57,7 +57,7 @@ async def scale(context: Context, chain: Chain, target: Target, request: Request
         make = _maker(context, info, target, request)
         written = await until_unchanged(partial(change, context, chain, target, request, identity, make))
         answer = _shown(info, written)
-    return formed(context, msgspec.structs.replace(target, info=SCALE_INFO), request, form, answer)
+    return formed(context, msgspec.structs.replace(target, info=SCALE_INFO), request, representation, answer)
 
 
 def scale_of(obj: Any) -> Scale:

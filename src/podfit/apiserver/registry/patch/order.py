@@ -3,7 +3,7 @@
 from collections import deque
 from typing import Any
 
-from podfit.apiserver.request.patch_words import shown_map
+from podfit.apiserver.request.patch_messages import shown_map
 from podfit.core.errors import bad_request
 
 _NESTED = (dict, list)

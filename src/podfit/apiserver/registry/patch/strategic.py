@@ -18,7 +18,7 @@ from podfit.api.meta.member import Kind, Member
 from podfit.api.meta.schema import members
 from podfit.apiserver.registry.patch.decoding import unmarshalled
 from podfit.apiserver.registry.patch.order import check_order, key_of, keys_of, ordered, places_of
-from podfit.apiserver.request.patch_words import shown_map
+from podfit.apiserver.request.patch_messages import shown_map
 from podfit.core.errors import ApiError, bad_request
 
 DIRECTIVE, RETAIN = "$patch", "$retainKeys"

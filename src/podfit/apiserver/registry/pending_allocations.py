@@ -13,7 +13,7 @@ SECONDS = 60.0
 MOST = 4096  # records remembered
 
 
-class InFlight:
+class PendingAllocations:
     def __init__(self) -> None:
         self._since: dict[tuple[str, int], float] = {}
 

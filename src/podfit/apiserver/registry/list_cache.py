@@ -31,7 +31,7 @@ class _Kept(msgspec.Struct, frozen=True):
     whole: bytes
 
 
-class Lists:
+class ListCache:
     """By kind and by what was asked for (`place`: the namespace, and where in the list it begins)."""
 
     def __init__(self) -> None:

@@ -35,24 +35,24 @@ class Shape(Enum):
     PARTIAL_LIST = PARTIAL_LIST
 
 
-class Form(msgspec.Struct, frozen=True):
+class Representation(msgspec.Struct, frozen=True):
     """`version` is that of `meta.k8s.io` in which tables and metadata are written."""
 
     shape: Shape = Shape.OBJECT
     version: str = f"{GROUP}/v1"
 
 
-WHOLE = Form()
+WHOLE = Representation()
 
 
-def wanted_form(request: Request, subresource: str = "", *, tables: bool = True) -> Form:
+def wanted_representation(request: Request, subresource: str = "", *, tables: bool = True) -> Representation:
     """The first form of the Accept header that this server has; 406 when it has none of them."""
     tables = tables and subresource not in WITHOUT_TABLES
-    return _form_of(request.headers.get("accept", ""), asks_to_watch(request), tables)
+    return _representation_of(request.headers.get("accept", ""), asks_to_watch(request), tables)
 
 
 @short(256, longest=1024)
-def _form_of(accept: str, watch: bool, tables: bool) -> Form:
+def _representation_of(accept: str, watch: bool, tables: bool) -> Representation:
     known_type = False
     for offer in accept.split(","):
         kind, *parameters = [part.strip() for part in offer.split(";")]
@@ -64,32 +64,32 @@ def _form_of(accept: str, watch: bool, tables: bool) -> Form:
             return WHOLE
         known = any(asked["as"] == each.value for each in Shape if tables or each is not Shape.TABLE)
         if known and kind != YAML and asked.get("g") == GROUP and asked.get("v") in _VERSIONS:
-            return Form(Shape(asked["as"]), f"{GROUP}/{asked['v']}")
+            return Representation(Shape(asked["as"]), f"{GROUP}/{asked['v']}")
     if known_type:
         raise ApiError(406, "NotAcceptable", NONE)
     raise ApiError(406, "NotAcceptable", _UNKNOWN + (_STREAMS if watch else ""), {})
 
 
-def check_form(form: Form, info: ResourceInfo, *, of_list: bool) -> None:
+def check_representation(representation: Representation, info: ResourceInfo, *, of_list: bool) -> None:
     """Raises 406 where metadata of a list is asked for of one object, or the other way round."""
-    if form is WHOLE:
+    if representation is WHOLE:
         return
     name = f"*{info.group.partition('.')[0] or 'core'}.{info.kind}"
-    if form.shape is Shape.PARTIAL and of_list:
+    if representation.shape is Shape.PARTIAL and of_list:
         what = f"is a list ({name}List)"
-    elif form.shape is Shape.PARTIAL_LIST and not of_list:
+    elif representation.shape is Shape.PARTIAL_LIST and not of_list:
         what = f"is not a list ({name})"
     else:
         return
-    text = f"you requested {form.shape.value}, but the requested object {what}"
+    text = f"you requested {representation.shape.value}, but the requested object {what}"
     raise ApiError(406, "NotAcceptable", text)
 
 
-def partial(metadata: Any, form: Form) -> dict[str, Any]:
+def partial(metadata: Any, representation: Representation) -> dict[str, Any]:
     """An object's metadata as an object of its own."""
-    return {"kind": PARTIAL, "apiVersion": form.version, "metadata": metadata}
+    return {"kind": PARTIAL, "apiVersion": representation.version, "metadata": metadata}
 
 
-def partial_list(items: list[Any], metadata: dict[str, Any], form: Form) -> dict[str, Any]:
-    listed = [partial(each.metadata, form) for each in items]
-    return {"kind": PARTIAL_LIST, "apiVersion": form.version, "metadata": metadata, "items": listed}
+def partial_list(items: list[Any], metadata: dict[str, Any], representation: Representation) -> dict[str, Any]:
+    listed = [partial(each.metadata, representation) for each in items]
+    return {"kind": PARTIAL_LIST, "apiVersion": representation.version, "metadata": metadata, "items": listed}

@@ -15,15 +15,15 @@ MOST = 20_000_000
 """Units (`core.turns`) of one check: twice what the rules for an object may cost."""
 
 
-class Judging:
+class BoundedChecks:
     """Of one API server. Its thread takes turns with the loop, one check at a time, and every check ends by its own
     budget."""
 
     @cached_property
     def _beside(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(max_workers=1, thread_name_prefix="judging")
+        return ThreadPoolExecutor(max_workers=1, thread_name_prefix="checks")
 
-    async def judged(self, check: Callable[[], T]) -> T:
+    async def run(self, check: Callable[[], T]) -> T:
         """`check` changes nothing, so it can be done twice. Raises 413 for what takes too long there, too."""
         try:
             with Allowance():

@@ -10,7 +10,7 @@ from podfit.store.protocol import Store
 PAUSE = 5.0  # seconds between tries
 
 
-class Writes:
+class WriteProbe:
     def __init__(self, store: Store, clock: Clock, supervisor: Supervisor) -> None:
         self._store, self._clock, self._supervisor = store, clock, supervisor
         self._next = 0.0

@@ -9,7 +9,7 @@ from podfit.core.clock import Clock
 T = TypeVar("T")
 
 
-async def within(clock: Clock, seconds: float, work: Awaitable[T]) -> T:
+async def with_deadline(clock: Clock, seconds: float, work: Awaitable[T]) -> T:
     """Raises TimeoutError when the clock says that the time is over."""
     task = asyncio.ensure_future(work)
     over = False

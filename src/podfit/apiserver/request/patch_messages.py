@@ -29,7 +29,7 @@ def unfit(text: str, kind: type[Struct]) -> str:
     """Why the outcome of a strategic patch does not fit its kind, in upstream's words where it has any; else ours.
 
     Upstream makes the object from a map then, and names the kinds that do not go together. From a document it quotes
-    its JSON decoder (`decoder_words`).
+    its JSON decoder (`decoder_messages`).
     """
     if MALFORMED in text or "a quantity must be a string or a number" in text:
         return MALFORMED

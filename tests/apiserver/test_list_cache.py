@@ -5,8 +5,8 @@ from typing import Any
 
 from podfit.api.core.v1.config.types import ConfigMap
 from podfit.api.registry import info_for
-from podfit.apiserver.registry import listed
-from podfit.apiserver.registry.listed import FEW, Lists
+from podfit.apiserver.registry import list_cache
+from podfit.apiserver.registry.list_cache import FEW, ListCache
 from podfit.store.protocol import Record
 from support.server import Server, document
 
@@ -56,7 +56,7 @@ async def test_pages_are_kept_apart(server: Server) -> None:
 
 
 def test_the_same_records_give_the_same_bytes() -> None:
-    lists, found = Lists(), records(FEW)
+    lists, found = ListCache(), records(FEW)
     body = lists.body(INFO, "all", found, HEAD)
     assert lists.body(INFO, "all", list(found), HEAD) is body
     assert isinstance(body, bytes)
@@ -65,8 +65,8 @@ def test_the_same_records_give_the_same_bytes() -> None:
 
 
 def test_what_is_kept_is_bounded() -> None:
-    lists = Lists()
+    lists = ListCache()
     for number in range(20):
         lists.body(INFO, str(number), records(FEW, 40_000), HEAD)
-        assert lists._size <= listed.KEPT
-    assert lists._size > listed.KEPT // 2
+        assert lists._size <= list_cache.KEPT
+    assert lists._size > list_cache.KEPT // 2

@@ -195,7 +195,7 @@ def _kind(info: ResourceInfo, sub: Subresource | None) -> dict[str, str]:
     return {"group": "", "version": "", "kind": info.kind}
 
 
-def pages(infos: Infos) -> dict[str, list[str]]:
+def root_paths(infos: Infos) -> dict[str, list[str]]:
     """The paths of this server, which its root lists."""
     named = {name: versions for name, versions in groups(infos).items() if name}
     versions = [f"/apis/{name}/{each}" for name, found in named.items() for each in found]

@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 RETRY = 1.0  # seconds, after the store could not be read
 
 
-async def follow(
+async def refresh_on_change(
     context: Context, info: ResourceInfo, refresh: Callable[[], Awaitable[None]], *, after: int, namespace: str = ""
 ) -> None:
     """Call `refresh` whenever an object of the kind (in the namespace) was written, for ever; `after` is the revision

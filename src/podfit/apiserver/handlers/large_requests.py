@@ -8,10 +8,10 @@ LARGE = 64 * 1024  # bytes of a body
 
 
 def is_large(request: Request) -> bool:
-    """Asked before `give_turn`: a coroutine that does nothing would cost every small write a microsecond."""
+    """Asked before `yield_turn`: a coroutine that does nothing would cost every small write a microsecond."""
     return len(request.body) > LARGE
 
 
-async def give_turn() -> None:
+async def yield_turn() -> None:
     """Let others go on; between the steps of a write, where nothing is held."""
     await asyncio.sleep(0)

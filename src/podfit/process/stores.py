@@ -1,4 +1,4 @@
-"""The stores that there are, so that whoever composes an API server need not know any of them."""
+"""Opening the store that a process is told to keep its objects in."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,22 +9,7 @@ from podfit.store.encrypted import ENCRYPTED, EncryptedStore, Rule
 from podfit.store.etcd.options import PREFIX, EtcdOptions
 from podfit.store.memory import memory_store
 from podfit.store.protocol import Store, StoreError
-from podfit.store.sqlite import StoreDamaged, sqlite_store
-from podfit.store.sqlite.backup import check_store, copy_store, forget_history
-
-__all__ = [
-    "EtcdOptions",
-    "Rule",
-    "Store",
-    "StoreDamaged",
-    "StoreError",
-    "check_store",
-    "copy_store",
-    "embedded_store",
-    "etcd_store",
-    "forget_history",
-    "passing_store",
-]
+from podfit.store.sqlite import sqlite_store
 
 
 def embedded_store(path: Path, rules: Sequence[Rule] = (), *, make: bool = True) -> Store:

@@ -6,7 +6,7 @@ from podfit.apiserver.context import Attributes
 from podfit.core.errors import ApiError
 
 
-class Warned:
+class WarningsOnRefusal:
     """A refusal meanwhile carries `warnings`, and those that admission had by then."""
 
     __slots__ = ("_attributes", "_warnings")

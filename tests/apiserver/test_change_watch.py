@@ -8,7 +8,7 @@ from typing import Any, cast
 from podfit.api.core.v1.config.types import ConfigMap
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.registry import info_for
-from podfit.apiserver.registry.following import RETRY, follow
+from podfit.apiserver.registry.change_watch import RETRY, refresh_on_change
 from podfit.core.errors import ApiError
 from podfit.store.protocol import Change, Store, StoreUnavailable
 from support.clock import FakeClock
@@ -59,7 +59,9 @@ async def test_what_happened_while_the_watch_was_broken_is_looked_at(server: Ser
 
     store = Once(server.context.store)
     context = replace(server.context, store=cast(Store, store))
-    following = asyncio.create_task(follow(context, info_for(ConfigMap), refresh, after=context.store.revision))
+    following = asyncio.create_task(
+        refresh_on_change(context, info_for(ConfigMap), refresh, after=context.store.revision)
+    )
     await clock.advance(RETRY)
     assert looks == 1, "after the break, and in vain"
     await clock.advance(RETRY)

@@ -7,7 +7,7 @@ import pytest
 from podfit.api.apps.v1.deployments import Deployment
 from podfit.api.core.v1.pods.types import Pod
 from podfit.apiserver.request.bodies import typed
-from podfit.apiserver.request.decoder_words import unrecognized
+from podfit.apiserver.request.decoder_messages import unrecognized
 from podfit.core.errors import ApiError
 
 START = "json: cannot unmarshal "

@@ -15,7 +15,7 @@ import msgspec
 from podfit.api.meta.base import WIDE, Struct
 from podfit.api.registry import resources
 from podfit.api.structural.custom import is_custom
-from podfit.apiserver.request.patch_words import MISFIT
+from podfit.apiserver.request.patch_messages import MISFIT
 from podfit.core.quantity import MALFORMED
 
 SCHEME = "pkg/api/legacyscheme/scheme.go:30"
