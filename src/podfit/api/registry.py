@@ -76,12 +76,15 @@ class ResourceInfo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """What a table says of the row itself, such as that the object has ended."""
     fields: Mapping[str, Callable[[Any], str]] = msgspec.field(default_factory=dict)
     """Field selectors beyond metadata.name and metadata.namespace."""
+    unselectable: str = "field label not supported: {}"
+    """What is said of a field that a kind with fields of its own cannot be selected by."""
     conversion: Conversion | None = None
     """For a version that is not stored: what it is stored as."""
     warning: str = ""
     """What whoever uses the kind in this version is warned of: that it is deprecated."""
     counted: Callable[[Any], Any] | None = None
     """The part of an object whose changes its generation counts; None for a kind without a generation."""
+    first_generation: int = 1
 
     @property
     def home(self) -> "ResourceInfo":

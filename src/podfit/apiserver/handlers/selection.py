@@ -92,5 +92,5 @@ def selectable_paths(info: ResourceInfo) -> set[str]:
 
 def _unselectable(info: ResourceInfo, path: str) -> str:
     if info.fields or is_custom(info.type):
-        return f"field label not supported: {path}"
+        return info.unselectable.format(path)
     return f'"{path}" is not a known field selector: only "metadata.name", "metadata.namespace"'

@@ -29,5 +29,6 @@ KINDS: tuple[ResourceInfo, ...] = (
         row=columns.job_row,
         propagation="Orphan",
         fields={"status.successful": lambda o: str(o.status.succeeded)},
+        unselectable='field label "{}" not supported for batchv1.Job',
     ),
 )

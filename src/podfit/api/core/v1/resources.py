@@ -68,7 +68,9 @@ KINDS: tuple[ResourceInfo, ...] = (
             "spec.serviceAccountName": lambda o: o.spec.service_account_name,
             "spec.hostNetwork": lambda o: str(o.spec.host_network).lower(),
             "status.phase": lambda o: o.status.phase,
+            "spec.host": lambda o: o.spec.node_name,  # as it was called once
             "status.podIP": lambda o: o.status.pod_ip,
+            "status.podIPs": lambda _: "",  # taken, but no pod has it
             "status.nominatedNodeName": lambda o: o.status.nominated_node_name,
         },
     ),

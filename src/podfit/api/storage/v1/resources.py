@@ -24,6 +24,8 @@ KINDS: tuple[ResourceInfo, ...] = (
         resource="csidrivers",
         singular="csidriver",
         namespaced=False,
+        counted=lambda o: (o.spec.token_requests, o.spec.requires_republish, o.spec.se_linux_mount),
+        first_generation=0,
         columns=DRIVER,
         row=driver_row,
     ),

@@ -19,7 +19,7 @@ from podfit.net.wire import Identity
 def new_object(info: ResourceInfo, obj: Any, _gates: FeatureGates) -> Any:
     """A new object as it will be stored; the status is for whoever runs it to write."""
     if info.counted is not None:
-        obj = replace(obj, metadata=replace(obj.metadata, generation=1))
+        obj = replace(obj, metadata=replace(obj.metadata, generation=info.first_generation))
     return replace(obj, status=type(obj.status)()) if info.has_status else obj
 
 
