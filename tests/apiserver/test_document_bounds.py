@@ -2,12 +2,18 @@
 
 import json
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from podfit.api.core.v1.config.types import ConfigMap
+from podfit.api.registry import resources
 from podfit.apiserver.registry import stored
+from podfit.apiserver.registry.apply.apply import Application
+from podfit.apiserver.registry.apply.managed import Entries
 from podfit.apiserver.request.documents import (
     MOST_BUILT_IN,
     MOST_CUSTOM,
@@ -120,6 +126,56 @@ async def test_patches_do_not_add_up_to_more(tmp_path: Path) -> None:
                 statuses.append(answer.status)
         assert statuses[0] == 201
         assert statuses[-1] == 413
+
+
+APPLY = "application/apply-patch+yaml"
+
+
+async def test_managers_of_the_same_keys(tmp_path: Path) -> None:
+    """What many own costs each later write, so the managers count as values of the object, too."""
+    body = json.dumps(config(MOST_BUILT_IN - 2000)).encode()
+    async with running_server(tmp_path) as server:
+
+        async def applied(manager: str, body: bytes = body, more: str = "") -> tuple[int, bytes]:
+            path = f"{MAPS}/big?fieldManager={manager}{more}"
+            answer = await server.ask("PATCH", path, body, content_type=APPLY)
+            return answer.status, answer.body
+
+        assert [(await applied(f"m{number}"))[0] for number in range(4)] == [201, 200, 200, 413]
+        small = json.dumps({"data": {"k5": "y"}}).encode()
+        answer = await server.ask("PATCH", f"{MAPS}/big", small, content_type="application/merge-patch+json")
+        assert answer.status == 200
+
+
+async def test_of_many_conflicts_the_first_are_listed(tmp_path: Path) -> None:
+    def of(value: str) -> bytes:
+        return json.dumps(config(5000) | {"data": {f"k{number:04}": value for number in range(5000)}}).encode()
+
+    async with running_server(tmp_path) as server:
+        for manager, expected in (("a", 201), ("b", 200)):
+            path = f"{MAPS}/big?fieldManager={manager}"
+            assert (await server.ask("PATCH", path, of(""), content_type=APPLY)).status == expected
+        answer = await server.ask("PATCH", f"{MAPS}/big?fieldManager=c", of("x"), content_type=APPLY)
+    assert answer.status == 409
+    refusal = json.loads(answer.body)
+    lines = refusal["message"].splitlines()
+    assert lines[0] == 'Apply failed with 10000 conflicts: conflicts with "a":'
+    assert lines[1:3] == ["- .data.k0000", "- .data.k0001"]
+    assert lines[-2:] == ["- .data.k0999", "and 9000 more"]
+    assert len(refusal["details"]["causes"]) == len(lines) - 2 == 1000
+
+
+def test_an_apply_of_many_keys_that_many_own() -> None:
+    """One turn of the loop: each key is looked at a few times, whoever owns it."""
+    document = config(MOST_BUILT_IN - 2000)
+    info = next(each for each in resources() if each.type is ConfigMap)
+    entries: Entries = ()
+    for manager in ("a", "b", "c", "a"):
+        wanted = Application(document=document, manager=manager, subresource="", reset={}, force=True, now="")
+        assert cpu_ms(partial(wanted.to, info, document, entries)) < TURN_MS
+        entries = wanted.to(info, document, entries).entries
+    check = msgspec.json.encode([each.fields_v1 for each in entries])
+    assert cpu_ms(lambda: check_encoded(check, 60_000)) < TURN_MS
 
 
 async def test_large_yaml_becomes_json(tmp_path: Path) -> None:

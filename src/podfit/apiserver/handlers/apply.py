@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
+from msgspec.structs import replace
+
 from podfit.api.certificates.v1.types import CertificateSigningRequest
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.defaults import apply_defaults
@@ -46,8 +48,7 @@ async def apply(
 
     def make(record: Record) -> Wanted:
         old = stored.decoded(info, record)
-        live = codec.to_dict(old)
-        live["metadata"].pop("managedFields", None)
+        live = codec.to_dict(replace(old, metadata=replace(old.metadata, managed_fields=())))
         made = application.to(info, live, old.metadata.managed_fields)
         return Wanted(_typed(context, info, made), application.warnings, entries=made.entries)
 

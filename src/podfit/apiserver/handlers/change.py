@@ -195,7 +195,7 @@ async def change(
 ) -> Response:
     info = _info(target)
     record = await Stored[Any](context.store, info).record(target.namespace, target.name)
-    old, large = stored.decoded(info, record), is_large(request)
+    old, large = stored.decoded(info, record), is_large(request, record)
     if large:
         await yield_turn()
     made = make(record)

@@ -11,12 +11,13 @@ from typing import Any, Generic, TypeVar
 
 from msgspec.structs import replace
 
+from podfit.api.apiextensions.v1.types import CustomResourceDefinition
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
 from podfit.api.meta.base import Object
 from podfit.api.registry import ResourceInfo
 from podfit.api.structural.custom import is_custom
-from podfit.apiserver.request.documents import MOST_OF_POD, MOST_VALUES, check_encoded
+from podfit.apiserver.request.documents import MOST_BUILT_IN, MOST_OF_POD, MOST_VALUES, check_encoded
 from podfit.core.errors import ApiError, already_exists, conflict, not_found
 from podfit.core.kept import within
 from podfit.store.protocol import (
@@ -33,7 +34,8 @@ from podfit.store.protocol import (
 
 T = TypeVar("T", bound=Object)
 ROOT = "/registry"
-MOST_STORED, MOST_STORED_POD = 2 * MOST_VALUES, 4 * MOST_OF_POD  # with what the server adds, such as fields' managers
+MOST_STORED, MOST_STORED_BUILT_IN, MOST_STORED_POD = 2 * MOST_VALUES, 4 * MOST_BUILT_IN, 4 * MOST_OF_POD
+"""Values of an object with what the server adds, such as the managers of its fields: each write looks at all."""
 
 
 @lru_cache(maxsize=1024)  # declared kinds come and go
@@ -118,6 +120,13 @@ def _decode(info: ResourceInfo, value: bytes, revision: int) -> Any:
 _decoded, _large = within(MOST_SMALL)(_decode), lru_cache(MOST_LARGE)(_decode)
 
 
+def most_stored(kind: type[Object]) -> int:
+    """How many values an object of the kind may have in the store."""
+    if is_custom(kind) or kind is CustomResourceDefinition:
+        return MOST_STORED
+    return MOST_STORED_POD if kind is Pod else MOST_STORED_BUILT_IN
+
+
 def encoded(obj: Object) -> bytes:
     meta = obj.metadata  # type: ignore[attr-defined]  # every kind has metadata
     return codec.encode(replace(obj, metadata=replace(meta, resource_version="")) if meta.resource_version else obj)
@@ -194,8 +203,8 @@ class Stored(Generic[T]):
     def _encoded(self, obj: T) -> bytes:
         value = encoded(obj)
         assert value.startswith(head(self._info)), f"not a whole {self._info.kind}: {value[:80]!r}"
-        most = MOST_STORED_POD if self._info.type is Pod else MOST_STORED
-        check_encoded(value, most)  # what patches have made of it, one after the other
+        if len(value) > MOST_STORED_POD:
+            check_encoded(value, most_stored(self._info.type))  # what patches have made of it, one after the other
         return value
 
     def _changed(self, name: str, error: RevisionConflict) -> ApiError:

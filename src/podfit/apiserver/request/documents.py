@@ -28,6 +28,7 @@ BEGINNING = 192 * 1024
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 LARGE = 4096
 """Bytes of YAML that are read beside the event loop."""
+_CONTAINERS = (dict, list)
 DEEPEST = 100  # levels; an object of the API needs twenty
 _UNUSUAL = tuple((text[0], text) for text in (b" :", b"\t:", b"\r:", b"\n:", b"\\u"))
 
@@ -77,7 +78,7 @@ def check_size(value: Any, most: int = MOST_VALUES) -> None:
         count += len(inner)
         if count > most:
             raise too_many(most)
-        waiting += [each for each in inner if isinstance(each, dict | list)]
+        waiting += [each for each in inner if each and isinstance(each, _CONTAINERS)]  # fields' managers: mostly empty
 
 
 def too_many(most: int = MOST_VALUES) -> ApiError:

@@ -7,6 +7,7 @@ Everything is read off the Structs; nothing here knows a kind.
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import groupby, islice
 from typing import Any
 
 import msgspec
@@ -31,12 +32,14 @@ from podfit.apiserver.registry.apply.managed import (
     tracked_part,
 )
 from podfit.apiserver.registry.apply.merge import merged, pruned
-from podfit.apiserver.registry.apply.parts import Shape, joined, parts
-from podfit.apiserver.registry.apply.sets import Tree, common, paths, sorted_tree, union_of, without
+from podfit.apiserver.registry.apply.parts import CONTAINERS, Shape, joined, parts
+from podfit.apiserver.registry.apply.sets import Tree, common, count, paths, sorted_tree, union_of, without
 from podfit.core.errors import ApiError, bad_request
 
 UNMANAGED = "before-first-apply"
 """Who owns what an object held that nobody had applied and whose managers are not known."""
+MOST_CONFLICTS = 1000
+"""Fields that a refusal lists."""
 _IDENTITY: Tree = {"f:metadata": {"f:name": {}}}
 
 
@@ -79,7 +82,7 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
         taken = _without_reset(written, self.reset)
         if not self.force:
             free = own_fields(info, before) if self.manager == KUBECTL else {}
-            if conflicts := list(_conflicts(others, without(taken, free))):
+            if conflicts := _conflicts(others, without(taken, free)):
                 raise _refusal(conflicts)
         if self.refused:
             raise bad_request(self.refused)
@@ -126,11 +129,11 @@ def _without_reset(tree: Tree, reset: Tree) -> Tree:
     return kept
 
 
-def _conflicts(others: Iterable[ManagedFieldsEntry], taken: Tree) -> Iterator[tuple[str, str]]:
-    """Who is in the way, and of which field."""
-    for entry in sorted(others, key=lambda each: (each.manager, each.operation, each.subresource)):
-        for path in paths(common(entry.fields_v1 or {}, taken)):
-            yield _shown(entry), path
+def _conflicts(others: Iterable[ManagedFieldsEntry], taken: Tree) -> list[tuple[str, Tree]]:
+    """Who is in the way, and of which fields."""
+    ordered = sorted(others, key=lambda each: (each.manager, each.operation, each.subresource))
+    found = ((_shown(entry), common(entry.fields_v1 or {}, taken)) for entry in ordered)
+    return [(who, fields) for who, fields in found if fields]
 
 
 def _shown(entry: ManagedFieldsEntry) -> str:
@@ -138,19 +141,24 @@ def _shown(entry: ManagedFieldsEntry) -> str:
     return f'"{entry.manager}"{place}' + (f" using {entry.api_version}" if entry.operation == UPDATE else "")
 
 
-def _refusal(conflicts: list[tuple[str, str]]) -> ApiError:
-    """409 that lists every conflict, in upstream's words."""
+def _refusal(conflicts: list[tuple[str, Tree]]) -> ApiError:
+    """409 that lists the conflicts, in upstream's words; of very many the first, and how many more there are."""
+    total = sum(count(fields) for _, fields in conflicts)
+    each_path = ((who, path) for who, fields in conflicts for path in paths(fields))
+    shown = list(islice(each_path, MOST_CONFLICTS))
     causes = [
-        {"reason": "FieldManagerConflict", "message": f"conflict with {who}", "field": path} for who, path in conflicts
+        {"reason": "FieldManagerConflict", "message": f"conflict with {who}", "field": path} for who, path in shown
     ]
-    if len(conflicts) == 1:
-        who, path = conflicts[0]
+    if total == 1:
+        who, path = shown[0]
         text = f"1 conflict: conflict with {who}: {path}"
     else:
         lines: list[str] = []
-        for who in dict.fromkeys(who for who, _ in conflicts):
-            lines += [f"conflicts with {who}:", *(f"- {path}" for other, path in conflicts if other == who)]
-        text = f"{len(conflicts)} conflicts: " + "\n".join(lines)
+        for who, group in groupby(shown, key=lambda each: each[0]):
+            lines += [f"conflicts with {who}:", *(f"- {path}" for _, path in group)]
+        if total > len(shown):
+            lines.append(f"and {total - len(shown)} more")
+        text = f"{total} conflicts: " + "\n".join(lines)
     return ApiError(409, "Conflict", f"Apply failed with {text}", {"causes": causes})
 
 
@@ -168,9 +176,14 @@ def _left(
 
 def _settled(value: Any, shape: Shape) -> Any:
     """The document as it can be typed: a null is a member that is not there, and in a map of scalars their zero."""
+    if isinstance(value, dict) and not any(part is None or isinstance(part, CONTAINERS) for part in value.values()):
+        return value
     inside = parts(value, shape)
     if inside is None:
         return codec.without_nulls(value)
     zero = shape.zero if isinstance(shape, Member) else None
-    kept = {name: zero if part is None else _settled(part, inner) for name, (part, inner) in inside.items()}
+    kept = {
+        name: _settled(part, inner) if isinstance(part, CONTAINERS) else zero if part is None else part
+        for name, (part, inner) in inside.items()
+    }
     return joined(value, {name: part for name, part in kept.items() if part is not None})

@@ -4,7 +4,7 @@ from typing import Any
 
 from podfit.api.meta.member import Kind
 from podfit.api.meta.schema import members
-from podfit.apiserver.registry.apply.parts import Shape, divisible, named, parts, struct_of
+from podfit.apiserver.registry.apply.parts import CONTAINERS, Shape, divisible, named, parts, struct_of
 from podfit.apiserver.registry.apply.sets import SELF, Tree, below, is_member, node
 
 
@@ -13,6 +13,9 @@ def fields_of(value: Any, shape: Shape) -> Tree:
     found: Tree = {}
     declared = named(shape)
     for name, (inner, inside) in (parts(value, shape) or {}).items():
+        if inside is None and not isinstance(inner, CONTAINERS):
+            found[name] = {}
+            continue
         owned = not (declared and inside) or not divisible(inside) or inner is None or inner == {}
         if (left := node(owned, fields_of(inner, inside))) is not None:
             found[name] = left

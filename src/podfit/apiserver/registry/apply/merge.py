@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from podfit.api.meta.member import Member
-from podfit.apiserver.registry.apply.parts import Parts, Several, Shape, divisible, joined, named, parts
+from podfit.apiserver.registry.apply.parts import CONTAINERS, Parts, Several, Shape, divisible, joined, named, parts
 from podfit.apiserver.registry.apply.sets import Tree, is_member
 
 
@@ -16,7 +16,9 @@ def merged(live: Any, applied: Any, shape: Shape) -> Any:
         return live if live and divisible(shape) and not applied else applied
     known = parts(live, shape) or {}
     both = {
-        name: merged(known[name][0], value, inner) if name in known and not _doubled(known, name) else value
+        name: value
+        if (inner is None and not isinstance(value, CONTAINERS)) or name not in known or _doubled(known, name)
+        else merged(known[name][0], value, inner)
         for name, (value, inner) in inside.items()
         if name in known or not _empty(value, inner)
     }
@@ -70,7 +72,7 @@ def pruned(value: Any, last: Tree, owned: Tree, shape: Shape) -> Any:
         known = declared and inner is not None
         if (known or is_member(before)) and not (now is not None and (known or is_member(now))):
             continue
-        left = pruned(part, before, now or {}, inner)
+        left = pruned(part, before, now or {}, inner) if isinstance(part, CONTAINERS) else part
         if left is not None or part is None:
             kept[name] = left
     if kept:

@@ -18,6 +18,10 @@ Shape: TypeAlias = Kind | Member | None
 Parts: TypeAlias = dict[str, tuple[Any, Shape]]
 
 
+CONTAINERS = (dict, list)
+"""What can fall apart at all: of tens of thousands of keys with texts, each is looked at no closer."""
+
+
 class Several(tuple[Any, ...]):
     """Items of a list that claim the same keys: they can only be told from others together."""
 

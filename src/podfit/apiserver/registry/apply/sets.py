@@ -37,7 +37,7 @@ def union(one: Tree, other: Tree) -> Tree:
     for name, inner in other.items():
         if name not in merged:
             merged[name] = inner
-        else:
+        elif inner or merged[name]:
             mine = merged[name]
             both = union(dict(below(mine)), dict(below(inner)))
             merged[name] = node(is_member(mine) or is_member(inner), both) or {}
@@ -53,9 +53,12 @@ def without(tree: Tree, taken: Tree) -> Tree:
     kept: Tree = {}
     for name, inner in below(tree):
         loss = taken.get(name)
-        left = inner if loss is None else node(is_member(inner) and not is_member(loss), without(inner, loss))
-        if left is not None:
-            kept[name] = left
+        if loss is None:
+            kept[name] = inner
+        elif inner or loss:
+            left = node(is_member(inner) and not is_member(loss), without(inner, loss))
+            if left is not None:
+                kept[name] = left
     return kept
 
 
@@ -93,11 +96,18 @@ def common(one: Tree, other: Tree) -> Tree:
     """The members of both."""
     found: Tree = {}
     for name, inner in below(one):
-        if name in other:
+        if name in other and not (inner or other[name]):
+            found[name] = inner
+        elif name in other:
             both = node(is_member(inner) and is_member(other[name]), common(inner, other[name]))
             if both is not None:
                 found[name] = both
     return found
+
+
+def count(tree: Tree) -> int:
+    """How many members it has."""
+    return sum(1 if not inner else is_member(inner) + count(inner) for _, inner in below(tree))
 
 
 def paths(tree: Tree, start: str = "") -> Iterator[str]:
