@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from podfit.client.kubeconfig import Access, load
-from support.bounded_server import CLOCK, CLOCK_AT, RECORD, SIZE, WHERE
+from support.bounded_server import CLOCK, CLOCK_AT, HANGING, RECORD, SIZE, WHERE
 from support.turns import TURN_MS
 
 PEAK_MIB, KEPT_MIB = 256.0, 64.0
@@ -133,6 +133,16 @@ class Victim:
         with self.shared.open("r+b") as file:
             file.seek(CLOCK_AT)
             file.write(CLOCK.pack(seconds))
+
+    @contextmanager
+    def hanging_disk(self) -> Iterator[None]:
+        """Its kubelet's writes wait until the end."""
+        sign = self.shared.with_name(self.shared.name + HANGING)
+        sign.touch()
+        try:
+            yield
+        finally:
+            sign.unlink()
 
     # ------------------------------------------------------------------ measuring
 

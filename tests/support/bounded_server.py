@@ -28,6 +28,7 @@ RECORD = struct.Struct("<qqd")  # the round that was asked for, the round that i
 CLOCK = struct.Struct("<d")  # seconds by which the time of day is set
 SIZE, WHERE, CLOCK_AT = 16 * 1024, 64, 32
 SUSPICIOUS_SECONDS = 0.06
+HANGING = ".hanging"  # the ending of a file beside SHARED: while it is there, the kubelet's disk does not answer
 
 
 class Told(Turns):
@@ -75,6 +76,23 @@ def _set_clock(shared: mmap.mmap) -> None:
     SystemClock.now = lambda self: now(self) + timedelta(seconds=CLOCK.unpack_from(shared, CLOCK_AT)[0])  # type: ignore[method-assign]
 
 
+def _let_disk_hang(sign: Path) -> None:
+    """Have the kubelet's writes wait as long as there is such a file."""
+    from podfit.kubelet.writer import DiskWriter
+
+    run = DiskWriter.run
+
+    async def waiting(self: DiskWriter, path: Path, work: Any) -> Any:
+        def late() -> Any:
+            while sign.exists():
+                time.sleep(TICK_SECONDS)
+            return work()
+
+        return await run(self, path, late)
+
+    DiskWriter.run = waiting  # type: ignore[method-assign]
+
+
 def _end_at(name: str) -> None:
     """Have the process end, as by the kernel, when its node works on the pod of this name."""
     from podfit.kubelet.pods import environment
@@ -99,6 +117,7 @@ def main() -> None:
     with Path(path).open("r+b") as file:
         shared = mmap.mmap(file.fileno(), SIZE)
     _set_clock(shared)
+    _let_disk_hang(Path(path + HANGING))
     if bomb := os.environ.get("PODFIT_TEST_BOMB"):
         _end_at(bomb)
     make = uvloop.new_event_loop

@@ -275,6 +275,47 @@ def server(scene: Scene) -> None:
             assert b"root:" not in answer.body
 
 
+# ------------------------------------------------------------------ a disk that does not answer
+
+
+def hanging_disk(scene: Scene) -> None:
+    """Sizes change while the node's disk takes no more writes: the node says so, and goes on when it does again."""
+    name = scene.name()
+    scene.send("POST", PODS, {"metadata": {"name": name}, "spec": _sized(100)}, {201})
+    scene.until(lambda: _cpu(scene, name) == "100m", f"{name} runs")
+    with scene.victim.hanging_disk():
+        for cpu in (scene.chance.randint(160, 900) for _ in range(5)):
+            _resize(scene, name, cpu)
+        scene.until(lambda: _disk(scene) == "True", "the node says that its disk does not answer")
+        scene.send("GET", "/readyz", None, {200})
+        assert _cpu(scene, name) == "100m"
+    _resize(scene, name, 200)
+    scene.until(lambda: _disk(scene) == "False" and _cpu(scene, name) == "200m", "the node goes on")
+    scene.send("DELETE", f"{PODS}/{name}?gracePeriodSeconds=0", None, {200})
+
+
+def _sized(cpu: int) -> dict[str, Any]:
+    return {"containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": f"{cpu}m"}}}]}
+
+
+def _resize(scene: Scene, name: str, cpu: int) -> None:
+    scene.send("PATCH", f"{PODS}/{name}/resize", {"spec": _sized(cpu)}, {200}, "application/strategic-merge-patch+json")
+
+
+def _cpu(scene: Scene, name: str) -> str | None:
+    """That its container really has."""
+    status = scene.send("GET", f"{PODS}/{name}", None, {200}).json()["status"]
+    found: list[str | None] = [
+        each.get("resources", {}).get("requests", {}).get("cpu") for each in status.get("containerStatuses", ())
+    ]
+    return found[0] if found else None
+
+
+def _disk(scene: Scene) -> str | None:
+    conditions = scene.send("GET", "/api/v1/nodes/simulated-1", None, {200}).json()["status"]["conditions"]
+    return next((each["status"] for each in conditions if each["type"] == "UnresponsiveDisk"), None)
+
+
 COURSES = (
     Course("variables", ("one variable",), variables),
     Course("environments", ("environment, command and args",), environments),
@@ -286,5 +327,6 @@ COURSES = (
     Course("termination messages", ("termination message",), messages),
     Course("logs", ("log line", "numbers in a query"), logs),
     Course("many files of a pod that goes", ("files of a pod that goes",), many_files),
+    Course("a disk that does not answer", ("a write of the kubelet",), hanging_disk, long=True),
     Course("the node's server", ("numbers in a query",), server),
 )

@@ -153,6 +153,11 @@ def managers(scene: Scene) -> None:
     ]
     assert got[0] == 201
     assert got[-1] == 413
+    other = body.replace(b'""', b'"x"')
+    scene.send("PATCH", f"{MAPS}/{name}?fieldManager=other", other, {409}, APPLY)
+    scene.send("PATCH", f"{MAPS}/{name}?fieldManager=m0", body, {200}, APPLY)
+    scene.send("PATCH", f"{MAPS}/{name}", {"data": {"k5": scene.name()}}, {200}, MERGE)
+    scene.send("PATCH", f"{MAPS}/{name}?fieldManager=other&force=true", other, {200}, APPLY)
     scene.send("DELETE", f"{MAPS}/{name}", None, {200})
 
 
@@ -190,7 +195,7 @@ COURSES = (
     ),
     Course("texts never twice", ("other caches",), caches, stored_mib=20),
     Course("moments", ("moments that",), moments),
-    Course("managers of the same keys", ("values of a stored object",), managers, stored_mib=20),
+    Course("managers of the same keys", ("values of a stored object", "conflicts that"), managers, stored_mib=20),
     Course("violations", ("names and values of one violation",), violations),
     Course("pods of a namespace that is restricted", ("existing pods looked at",), existing_pods, stored_mib=30),
 )
