@@ -87,7 +87,7 @@ async def test_a_wish_that_the_node_has_not_seen_yet() -> None:
     new = pod(cpu="3", allocated="2")
     new["metadata"]["generation"] = 2
     found = await asked(Conversation(36, new), cpu="3")
-    assert (found.verdict, found.text) == (IN_PROGRESS, "the node has not looked at this generation yet")
+    assert (found.verdict, found.text) == (IN_PROGRESS, "the kubelet has not seen this generation yet")
     found = await asked(Conversation(36, new, pod("big", cpu="2")), cpu="3")
     assert (found.verdict, found.short_by) == (DEFERRED, "1 cpu")
 
@@ -337,6 +337,8 @@ async def test_other_causes_stand_beside_the_resize(status: dict[str, Any], told
     bad["status"]["containerStatuses"][0] |= status
     why = await explained(Conversation(36, bad))
     assert (why.troubles, why.good) == ((told,), False)
+    snapshot = await Reader(Conversation(36, bad).client, "shop").read(Target(POD, "web"))
+    assert f"web: {told}" in plan(snapshot, Wish({"cpu": parse_amount("--cpu", "700m")})).notes
     assert (await explained(Conversation(36, pod()))).troubles == ()
 
 

@@ -84,7 +84,7 @@ async def test_memory_of_a_pod_that_may_swap_stays() -> None:
 async def test_what_could_not_be_read_is_said_where_it_matters(web: dict[str, Any], *, noted: bool) -> None:
     answer = await planned(Conversation(36, web, forbidden=(CONFIGZ,)), cpu="700m")
     assert answer.pods[0].verdict == FITS
-    text = "node n1 is taken for one without static CPU and memory managers"
+    text = "node n1 is assumed to have no static CPU and memory managers"
     assert any(text in note and "pods is forbidden" in note for note in answer.notes) == noted
 
 

@@ -229,7 +229,7 @@ async def test_other_kinds(kind: str, spec: dict[str, Any], verdict: str, text: 
 
 async def test_what_cannot_be_changed_at_all(shop: Workshop) -> None:
     told = await planned(shop, "rs/web-abc")
-    assert (told.verdict, told.text) == (REFUSED, "its template is made by deployment/web: ask for that")
+    assert (told.verdict, told.text) == (REFUSED, "its template is managed by deployment/web: resize that instead")
     document = {"metadata": {"name": "web"}, "spec": {"template": template()}}
     shop.documents["/apis/batch/v1/namespaces/shop/jobs/web"] = document
     assert (await planned(shop, "job/web")).text == "the template of a Job cannot be changed"

@@ -128,7 +128,7 @@ async def test_usage_that_nobody_tells_is_missing_with_its_reason(answer: int | 
     assert (found.source, found.rows[0].cpu.used, found.rows[0].cpu.limit) == ("", "", "500m")
     assert why in found.notes[0]
     assert "no usage from node n1: its kubelet serves neither /stats/summary nor /metrics/resource" in found.notes
-    assert found.missing[0] == "usage is not available: nobody here tells it"
+    assert found.missing[0] == "usage is not available: neither metrics.k8s.io nor a kubelet provides it"
     assert bool(found.fix) == fix
 
 

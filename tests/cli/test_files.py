@@ -102,14 +102,14 @@ CASES = [
         for verb in ("apiserver", "up")
         for file, said in NO_DOCUMENT.items()
     ),
-    ("up", "--pod-manifest-path", "garbage", "is no directory", ()),
+    ("up", "--pod-manifest-path", "garbage", "is not a directory", ()),
 ]
 
 PLACES = [
     ("--kubeconfig", "folder", "is a directory"),
-    ("--kubeconfig", "garbage/config", "is no directory"),
-    ("--data", "garbage", "is no directory"),
-    ("--data", "garbage/below", "is no directory"),
+    ("--kubeconfig", "garbage/config", "is not a directory"),
+    ("--data", "garbage", "is not a directory"),
+    ("--data", "garbage/below", "is not a directory"),
 ]
 
 

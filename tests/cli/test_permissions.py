@@ -197,7 +197,7 @@ def test_no_path_is_answered_with_a_traceback(
         return
     assert code in (exits.USAGE, exits.MACHINE), said
     assert said[0].startswith("error: ")
-    assert path in said[0] or f"{Path(path).parent} is no directory" in said[0]
+    assert path in said[0] or f"{Path(path).parent} is not a directory" in said[0]
     assert len(said) <= 3
 
 

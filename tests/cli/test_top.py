@@ -111,7 +111,7 @@ async def test_without_any_usage_the_sizes_are_shown_and_the_exit_code_says_so(
     assert await ask(tmp_path, conversation, "top", "pod/web") == 4
     captured = capsys.readouterr()
     assert "web   app         -     500m          500m" in captured.out
-    assert "error: no metrics: neither metrics.k8s.io nor the kubelets" in captured.err
+    assert "error: no metrics: neither metrics.k8s.io nor a kubelet provides usage" in captured.err
     assert captured.err.count("fix:") == 1
     assert "Traceback" not in captured.err
 

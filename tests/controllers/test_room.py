@@ -340,7 +340,7 @@ async def test_why_nobody_gives_is_told(world: World) -> None:
     found = await world.why("web")
     assert f"no room can be made: {said}" in found.room
     assert any(
-        each.startswith("default/odd gives nothing: its annotation podfit.dev/minimum is ignored: 'cpu:lots'")
+        each.startswith("default/odd is not shrunk: its annotation podfit.dev/minimum is ignored: 'cpu:lots'")
         for each in found.room
     )
     assert (await world.why("web", mode="")).room == ()

@@ -16,4 +16,4 @@ def test_the_demo_is_as_told(tmp_path: Path) -> None:
     done = subprocess.run([podfit, "demo", "--data", str(tmp_path)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "cgroup v2, cgroupfs driver" in done.stdout
-    assert "everything was as told" in done.stdout + done.stderr
+    assert "all checks passed" in done.stdout + done.stderr

@@ -72,7 +72,7 @@ def test_addresses_and_names(given: Listening, listens: tuple[str, ...], told: s
         (Listening(bind=("localhost",)), "--bind-address 'localhost' is not an IP address"),
         (Listening(bind=("10.0.0.5", "10.0.0")), "--bind-address '10.0.0' is not an IP address"),
         (Listening(advertise="example.com"), "--advertise-address 'example.com' is not an IP address"),
-        (Listening(advertise="0.0.0.0"), "nobody's address"),
+        (Listening(advertise="0.0.0.0"), "not an address that clients can reach"),
         (Listening(names=("no_name",)), "neither a DNS name nor an IP address"),
     ],
 )

@@ -94,7 +94,7 @@ class RoomMaker:
                 try:
                     minimums(other)
                 except BadMinimum as error:
-                    yield f"{_name(other)} gives nothing: its annotation {MINIMUM} is ignored: {error}"
+                    yield f"{_name(other)} is not shrunk: its annotation {MINIMUM} is ignored: {error}"
 
 
 def maker_of(node: str, model: LiveNode, snapshot: Snapshot) -> RoomMaker:

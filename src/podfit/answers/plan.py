@@ -295,7 +295,7 @@ class _Planner:
             return known
         if state == why.DEFERRED:
             return replace(told, verdict=DEFERRED, text=text or "the node tries it again every 3 minutes")
-        return replace(told, verdict=IN_PROGRESS, text="the node has not looked at this generation yet")
+        return replace(told, verdict=IN_PROGRESS, text="the kubelet has not seen this generation yet")
 
     def _placed(self, told: PodPlan, new: Pod) -> PodPlan:
         """Of a pod without a node, as the scheduler decides."""

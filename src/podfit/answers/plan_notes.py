@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from podfit.answers.effects import doubts
 from podfit.answers.may_refuse import may_refuse
 from podfit.answers.snapshot import Snapshot
+from podfit.answers.troubles import troubles
 from podfit.answers.wish import Wish, apply
 from podfit.api.core.v1.limits.types import ResourceQuota
 from podfit.api.core.v1.pods.types import Pod, PodSpec
@@ -32,6 +33,7 @@ def notes(
     template = snapshot.template if snapshot.pods and not also_template else None
     if template is not None and any(_undone(template, wish) for _, wish in typed):
         yield "the template is not changed: the next rollout goes back to its sizes"
+    yield from (f"{pod.metadata.name}: {text}" for pod in snapshot.pods for text in troubles(pod))
     yield from may_refuse(snapshot.foreign_checks, snapshot.pods)
     if deferred and snapshot.room.problem:
         yield f"whether this cluster makes room is not known: {snapshot.room.problem}"
@@ -44,7 +46,7 @@ def _policy_notes(snapshot: Snapshot) -> Iterator[str]:
         policies = snapshot.policies.get(name)
         if policies is not None and policies.problem:
             yield (
-                f"node {name} is taken for one without static CPU and memory managers, as its configuration was not "
+                f"node {name} is assumed to have no static CPU and memory managers, as its configuration was not "
                 f"read: {policies.problem}"
             )
 

@@ -68,13 +68,13 @@ def parse_target(text: str, *allowed: Kind, name: str = "") -> Target:
     """`pod/web`, or `pod` and the name `web`. Raises TargetError that names the kinds that are allowed here."""
     typed, slash, named = text.partition("/")
     if slash and name:
-        raise TargetError(f'"{text}" has its name already: leave out "{name}"')
+        raise TargetError(f'"{text}" already names an object; unexpected argument "{name}"')
     known = {spelling: kind for kind in allowed for spelling in kind.names}
     kind, wanted = known.get(typed.lower().partition(".")[0]), named if slash else name
     if kind is not None and wanted and "/" not in wanted:
         return Target(kind, wanted)
     if kind is not None and not wanted:
-        raise TargetError(f"which {kind.shown}? Write {kind.shown}/NAME")
+        raise TargetError(f"the name of the {kind.shown} is required: {kind.shown}/NAME")
     kinds = ", ".join(f"{each.shown}/NAME" for each in allowed)
     shown = " ".join(filter(None, (text, name)))
     meant = f"; did you mean {allowed[0].shown}/{text}?" if text and not slash and not name else ""

@@ -124,7 +124,7 @@ def _consequence(workload: Workload, commands: Commands) -> tuple[str, str, str]
             owner = _controller(workload.document)
             if owner:
                 known = next((each.shown for each in WORKLOADS if each.kind == owner["kind"]), owner["kind"].lower())
-                return REFUSED, f"its template is made by {known}/{owner['name']}: ask for that", ""
+                return REFUSED, f"its template is managed by {known}/{owner['name']}: resize that instead", ""
             return STORED, f"no rollout: a {target.kind.kind} never replaces pods", ""
 
 

@@ -203,7 +203,7 @@ def _notes(found: Found) -> Iterator[str]:
 def _missing(found: Found, rows: list[Row]) -> Iterator[str]:
     """Figures that a reader would look for and that are not there."""
     if rows and not found.usage.source:
-        yield "usage is not available: nobody here tells it"
+        yield "usage is not available: neither metrics.k8s.io nor a kubelet provides it"
     else:
         lacking = sorted({row.pod for row in rows if not row.cpu.used or not row.memory.used})
         if lacking:

@@ -40,7 +40,7 @@ _NEXT = {
     "to what it has (podfit resize --undo), or recreate the pod on another node",
     IN_PROGRESS: "the node is changing the containers now",
     FAILING: "the node tries again after about 10 seconds",
-    UNSEEN: "the node has not looked at this generation yet; it does within seconds while it is Ready",
+    UNSEEN: "the kubelet has not seen this generation yet; it does so within seconds while the node is Ready",
     DEFERRED: "whenever a pod of the node leaves, ends or shrinks, and every 3 minutes",
 }
 

@@ -91,7 +91,7 @@ EXIT_CODES: dict[str, tuple[str, ...]] = {
     "restore": ("0 restored", USAGE, "3 not restored, nothing was changed"),
     "image load": ("0 loaded", USAGE, "3 no cluster with a node runs, or an archive cannot be read"),
     "image list": ("0 shown", USAGE, "3 no cluster with a node runs"),
-    "demo": ("0 everything was as told", "1 something was not", USAGE, LACKS),
+    "demo": ("0 all checks passed", "1 one failed", USAGE, LACKS),
     "down": ("0 nothing runs any more", "1 something was left behind", USAGE, "3 it cannot be stopped"),
     "completion": ("0 printed", USAGE),
     "status": ("0 a cluster runs", "1 none does", USAGE, "3 the directory cannot be read"),

@@ -19,7 +19,7 @@ def kubeconfig(error: KubeconfigError) -> int:
         case NoKubeconfig():
             fix = ["name a file that exists with --kubeconfig or KUBECONFIG", "or start a cluster:  podfit up --detach"]
         case NoContext():
-            fix = [f"see what there is:  {commands().kubectl_config('get-contexts')}"]
+            fix = [f"list the contexts:  {commands().kubectl_config('get-contexts')}"]
         case _:
             fix = ["correct it, or name another kubeconfig with --kubeconfig or KUBECONFIG"]
     render.error(str(error), fix=fix)
@@ -34,7 +34,7 @@ def silent(error: ConnectionError) -> int:
         fix = f"see which authority the kubeconfig names:  {commands().kubectl_anywhere('config', 'view', '--minify')}"
     else:
         text = f"no answer from the API server{server}: {_plain(error, cause)}"
-        fix = f"is it there?  {commands().kubectl_anywhere('cluster-info')}"
+        fix = f"see whether it answers:  {commands().kubectl_anywhere('cluster-info')}"
     render.error(text, fix=(fix,))
     return exits.API
 
@@ -57,7 +57,7 @@ def _plain(error: ConnectionError, cause: BaseException) -> str:
 def refused(error: ApiError) -> int:
     """In the API's own words; what would help follows from its code."""
     fix = {
-        401: f"who are you to it?  {commands().kubectl_anywhere('auth', 'whoami')}",
+        401: f"see whom the kubeconfig names:  {commands().kubectl_anywhere('auth', 'whoami')}",
         403: _may(error),
         404: _where(error),
     }.get(error.code, "")
@@ -69,7 +69,7 @@ def _may(error: ApiError) -> str:
     """The right that is missing, to be asked for by its name."""
     told = _CANNOT.search(error.message)
     if told is None:
-        return f"what may you do?  {commands().kubectl('auth', 'can-i', '--list')}"
+        return f"see what you are allowed to do:  {commands().kubectl('auth', 'can-i', '--list')}"
     resource = told["resource"] + (f".{told['group']}" if told["group"] else "")
     where = ("-n", told["namespace"]) if told["namespace"] else ("-A",)
     see = commands().kubectl_anywhere("auth", "can-i", told["verb"], resource, *where)
@@ -79,9 +79,9 @@ def _may(error: ApiError) -> str:
 def _where(error: ApiError) -> str:
     kind = str(error.details.get("kind") or "")
     if kind == "namespaces":
-        return f"see which there are:  {commands().kubectl_anywhere('get', 'namespaces')}"
+        return f"list them:  {commands().kubectl_anywhere('get', 'namespaces')}"
     if kind and error.details.get("name"):
         group = error.details.get("group")
         resource = kind + (f".{group}" if group else "")
-        return f"see which there are:  {commands().kubectl_anywhere('get', resource, '-A')}"
+        return f"list them:  {commands().kubectl_anywhere('get', resource, '-A')}"
     return f"see what is served:  {commands().kubectl_anywhere('api-resources')}"

@@ -79,7 +79,7 @@ def resize(
     about = parse_target(target, POD, *WORKLOADS, name=name)
     check_template(about, also_template=also_template)
     if not 0 <= timeout < math.inf:
-        raise OptionError(f"invalid value {timeout:g} for --timeout: seconds, 0 or more")
+        raise OptionError(f"invalid value {timeout:g} for --timeout: must be 0 or more seconds")
     wish = wish_of(cpu, memory, container, filename, about, undo=undo)
 
     async def act(client: Client, where: str) -> Done:

@@ -38,7 +38,7 @@ def create(
     from podfit.process.errors import UsageError
 
     if not 0 < ttl <= LONGEST_HOURS:
-        raise UsageError(f"--ttl {ttl:g}: above 0 and at most {LONGEST_HOURS} hours")
+        raise UsageError(f"--ttl {ttl:g}: must be above 0 and at most {LONGEST_HOURS} hours")
     access = find(os.environ, kubeconfig, context=context)
 
     async def make() -> Access:

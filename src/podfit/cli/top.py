@@ -102,11 +102,7 @@ def _show(found: Top, output: Output, *, everywhere: bool) -> int:
     _frame(found, output, Frame(), everywhere=everywhere)
     if found.rows and not found.source:
         fix = (f"fix:  {found.fix}",) if found.fix else ()
-        render.error(
-            "no metrics: neither metrics.k8s.io nor the kubelets tell what containers use",
-            evidence=found.notes,
-            fix=fix,
-        )
+        render.error("no metrics: neither metrics.k8s.io nor a kubelet provides usage", evidence=found.notes, fix=fix)
         return exits.API
     if found.fix and output.for_people:
         render.advice(f"fix:  {found.fix}")

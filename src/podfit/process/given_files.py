@@ -60,13 +60,13 @@ def check_signing_key(path: Path) -> None:
 def check_manifests(path: Path) -> None:
     """A directory that is not there yet is no mistake: static pods may come later."""
     if path.exists() and not path.is_dir():
-        raise UsageError(f"--pod-manifest-path: {path} is no directory; name the one that holds the manifests")
+        raise UsageError(f"--pod-manifest-path: {path} is not a directory; name the one that holds the manifests")
 
 
 def check_data(path: Path) -> None:
     """Raises MachineError for one that may not be written."""
     if found := _in_the_way(path):
-        raise UsageError(f"--data: {found} is no directory; name one that is there or can be made")
+        raise UsageError(f"--data: {found} is not a directory; name one that is there or can be made")
     if why := _unwritable(path):
         raise MachineError(f"--data: {path} cannot be written ({why})", fix=("choose another directory with --data",))
 
@@ -75,7 +75,7 @@ def check_kubeconfig(path: Path) -> None:
     if path.is_dir():
         raise UsageError(f"--kubeconfig: {path} is a directory; name the file to write")
     if found := _in_the_way(path.parent):
-        raise UsageError(f"--kubeconfig: {found} is no directory; name a file that can be written")
+        raise UsageError(f"--kubeconfig: {found} is not a directory; name a file that can be written")
     if why := _unwritable(path.parent):
         raise MachineError(f"--kubeconfig: {path} cannot be written ({why})", fix=("name another file",))
 
@@ -84,7 +84,7 @@ def check_own_kubeconfig(path: Path) -> None:
     """The user's own, to which the context podfit is added: by way of a neighbour, so the directory is written to."""
     target = path.resolve()
     if found := _in_the_way(target.parent):
-        raise UsageError(f"KUBECONFIG: {found} is no directory; write a file of its own with --kubeconfig FILE")
+        raise UsageError(f"KUBECONFIG: {found} is not a directory; write a file of its own with --kubeconfig FILE")
     if why := _unwritable(target.parent):
         raise MachineError(
             f"the context podfit cannot be added to {path}: {target.parent} cannot be written ({why})",

@@ -54,7 +54,7 @@ def _connect(data: DataDir) -> Runtime:
         raise MachineError(f"no cluster is running on {data.root}", fix=(f"start one:  {data.command('up')}",))
     if state.external_runtime:
         raise MachineError(
-            f"the images of the runtime at {state.external_runtime} are not podfit's to change",
+            f"the images of the runtime at {state.external_runtime} are not managed by podfit",
             fix=(f"use its own tools:  ctr -a {state.external_runtime} -n k8s.io images import FILE",),
         )
     if not any(node.runtime_endpoint for node in state.nodes):

@@ -74,7 +74,7 @@ class KubeletProcessOptions(msgspec.Struct, frozen=True, kw_only=True):
         if problem := dns_subdomain(self.name):
             raise UsageError(f"--node-name {self.name!r}: {problem}")
         if self.node_ip and not is_reachable(self.node_ip):
-            raise UsageError(f"--node-ip {self.node_ip!r} is no address at which others reach this machine")
+            raise UsageError(f"--node-ip {self.node_ip!r} is not an address at which other machines reach this one")
         check_port(self.port)
         if self.runtime_endpoint and self.kind is NodeKind.SIMULATED:
             raise UsageError("--container-runtime-endpoint means a real node, not --runtime simulated")

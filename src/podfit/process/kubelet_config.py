@@ -36,7 +36,9 @@ def check(options: KubeletOptions) -> None:
     except (ManagerError, BadThreshold) as error:
         raise UsageError(str(error)) from error
     if not 0 < options.memory_throttling_factor <= 1:
-        raise UsageError(f"--memory-throttling-factor {options.memory_throttling_factor}: above 0 and at most 1")
+        raise UsageError(
+            f"--memory-throttling-factor {options.memory_throttling_factor}: must be above 0 and at most 1"
+        )
 
 
 def kubelet_config(

@@ -34,7 +34,7 @@ class Listening(msgspec.Struct, frozen=True, kw_only=True):
         for each in self.bind:
             _address("--bind-address", each)
         if self.advertise and _address("--advertise-address", self.advertise).is_unspecified:
-            raise UsageError(f"--advertise-address {self.advertise!r} is nobody's address")
+            raise UsageError(f"--advertise-address {self.advertise!r} is not an address that clients can reach")
         for name in self.names:
             if not _NAME.fullmatch(name) and _parsed(name) is None:
                 raise UsageError(f"--tls-san {name!r} is neither a DNS name nor an IP address")

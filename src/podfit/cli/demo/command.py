@@ -37,7 +37,7 @@ def demo(
 ) -> int:
     """Start a cluster on this machine, resize real containers in place, and stop it again.
 
-    Exit code 1 when anything is not as told. Needs root and containerd.
+    Exit code 1 when a check fails. Needs root and containerd.
     """
     logs.configure(LogFlags(verbose=verbose))
     directory = DataDir.at(data or default_data_dir().with_name(default_data_dir().name + "-demo"))
@@ -50,7 +50,7 @@ def demo(
     try:
         asyncio.run(_demo(options))
     except (NotAsTold, NotSeen, Refused) as failure:
-        render.error(f"the demo is not as told: {failure}")
+        render.error(f"the demo failed: {failure}")
         return exits.REFUSED
     except asyncio.CancelledError:
         render.error("interrupted; everything was stopped and removed")
@@ -91,5 +91,5 @@ async def _demo(options: UpOptions) -> None:
         finally:
             await supervisor.stop()
             await client.close()
-        render.line("\neverything was as told; stopping the cluster")
+        render.line("\nall checks passed; stopping the cluster")
     render.line("next: sudo .venv/bin/podfit up")
