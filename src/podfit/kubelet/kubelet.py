@@ -42,6 +42,7 @@ from podfit.kubelet.node.status import DISK_ANSWERS, DISK_HANGS
 from podfit.kubelet.pods.attempts import Attempts
 from podfit.kubelet.pods.backoff import CrashBackoff
 from podfit.kubelet.pods.killer import Killer
+from podfit.kubelet.pods.known import KnownPods
 from podfit.kubelet.pods.lookup import Lookup
 from podfit.kubelet.pods.manager import PodManager
 from podfit.kubelet.pods.metrics import PodMetrics
@@ -109,9 +110,9 @@ class Kubelet:
         self._informer = Informer(client, Pod, clock=clock, fields=f"spec.nodeName={config.name}")
         threads = None if config.simulated else Threads()  # a simulated node waits for nobody outside its event loop
         self._writer = DiskWriter(clock, threads, hangs=self._disk_hangs, answers=self._disk_answers)
-        self._pods = PodManager(self._informer, Attempts(config.root / "unfinished_pods", self._writer))
+        self._known = KnownPods()
         self._mirrors = Mirrors(
-            self._informer, client, clock=clock, owner=self._agent.reference, shown=self._pods.shown
+            self._informer, client, clock=clock, owner=self._agent.reference, shown=self._known.shown
         )
         self._manifests = ManifestDirectory(
             config.manifests,
@@ -121,7 +122,7 @@ class Kubelet:
             appeared=self._appeared,
             vanished=self._vanished,
         )
-        self._watch = RuntimeWatch(runtime, clock=clock, changed=self._pods.wake, recovered=self._pods.wake_all)
+        self._watch = RuntimeWatch(runtime, clock=clock, changed=self._known.wake, recovered=self._known.wake_all)
         self.metrics = Metrics()
         journaled = not config.simulated  # a simulated resize waits for no runtime
         allocated = Checkpoint(config.root / "allocated_pods_state", self._writer, journaled=journaled)
@@ -148,8 +149,8 @@ class Kubelet:
             node=self._view,
             clock=clock,
             emit=self._emit,
-            sync=lambda uid, _trigger: self._pods.resize(uid),
-            end=self._pods.preempt,
+            sync=lambda uid, _trigger: self._known.resize(uid),
+            end=self._known.preempt,
             metrics=self.metrics,
             managers=self._managers,
         )
@@ -163,7 +164,7 @@ class Kubelet:
         )
         self._puller = Puller(runtime, clock=clock, retry=RETRY_SECONDS)
         self._housekeeper = Housekeeper(runtime, cgroups, volumes, config, clock)
-        self._tools = Toolbox(
+        tools = Toolbox(
             client=client,
             runtime=runtime,
             cgroups=cgroups,
@@ -192,15 +193,17 @@ class Kubelet:
             emit=self._emit,
             precedence=precedence,
             tell=self._tell,
-            active=lambda: self._pods.active(self._allocation),
+            active=self._active,
         )
+        attempts = Attempts(config.root / "unfinished_pods", self._writer)
+        self._pods = PodManager(tools, self._known, self._informer, attempts)
         self.handler = NodeServer(
             runtime,
             pods=self._shown,
             metrics=self.metrics,
             clock=clock,
             healthy=lambda: self._watch.healthy and self._supervisor.broken is None,
-            usage=UsageMetrics(runtime, cgroups, pods=self._pods.pods, clock=clock, simulated=config.simulated),
+            usage=UsageMetrics(runtime, cgroups, pods=self._known.pods, clock=clock, simulated=config.simulated),
             configuration=lambda: configuration(config, machine),
         )
 
@@ -215,7 +218,7 @@ class Kubelet:
         await self._pool.recover()
         self._pressure.look()
         self._manifests.look()
-        self._run(events=self._recorder.run(), informer=self._informer.run(), pods=self._pods.run(self._tools))
+        self._run(events=self._recorder.run(), informer=self._informer.run(), pods=self._pods.run())
         await self._agent.register()
         self._run(node=self._agent.run())
         await self._pods.ready.wait()
@@ -227,7 +230,7 @@ class Kubelet:
         )
         for job in (self._watch.listen(), self._pool.run(), self._manifests.run()):  # end where there is none of it
             self._supervisor.begin(job)
-        log.info("kubelet started node=%s pods=%d", self._config.name, len(self._pods.known()))
+        log.info("kubelet started node=%s pods=%d", self._config.name, len(self._known.uids()))
 
     async def stop(self, *, stop_pods: bool) -> None:
         """End the kubelet. Containers go on running, unless `stop_pods`: then nothing of this node's pods remains but
@@ -252,11 +255,11 @@ class Kubelet:
     # ------------------------------------------------------------------ inside
 
     def _appeared(self, pod: Pod) -> None:
-        self._pods.add_static(pod)
+        self._known.add_static(pod)
         self._mirrors.want(pod)
 
     def _vanished(self, pod: Pod) -> None:
-        self._pods.drop_static(pod)
+        self._known.drop_static(pod)
         self._mirrors.unwant(pod)
 
     async def _forget_managers(self) -> None:
@@ -281,7 +284,7 @@ class Kubelet:
             self._tell("Normal", DISK_ANSWERS, "the disk answers again")
         self._agent.changed()
         self._allocation.disk_answers()
-        self._pods.wake_all()
+        self._known.wake_all()
 
     def _run(self, **jobs: Coroutine[Any, Any, None]) -> None:
         """A job ends with the kubelet. One that fails takes the node's health with it."""
@@ -292,14 +295,18 @@ class Kubelet:
         while True:
             await self._housekeeper.sweep(self._wanted())
             try:
-                self._actuator.refresh_tiers(self._pods.active(self._allocation))
+                self._actuator.refresh_tiers(self._active())
             except CgroupError as error:
                 log.warning("cannot refresh the QoS tiers error=%s", error)
             await self._clock.sleep(HOUSEKEEPING_SECONDS)
 
     def _wanted(self) -> set[str]:
         """Pods that exist, or whose worker is not done with them."""
-        return self._pods.known() | {pod.metadata.uid for pod in self._informer.list()}
+        return self._known.uids() | {pod.metadata.uid for pod in self._informer.list()}
+
+    def _active(self) -> Iterator[Pod]:
+        """The allocated pods that hold or will hold something of the node."""
+        return map(self._allocation.allocated, self._known.active())
 
     def _view(self) -> NodeView:
         policies = self._config.managers
@@ -325,4 +332,4 @@ class Kubelet:
         self._recorder.event(node, type_, reason, message)
 
     def _shown(self) -> Iterator[Pod]:
-        return (replace(pod, spec=self._allocation.allocated(pod).spec) for pod in self._pods.pods())
+        return (replace(pod, spec=self._allocation.allocated(pod).spec) for pod in self._known.pods())

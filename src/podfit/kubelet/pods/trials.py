@@ -31,7 +31,10 @@ TRIAL_SECONDS = 30.0  # who has not ended the kubelet by then is not what ends i
 class Trials:
     """`begin(uid)` is called when it is a pod's turn to be tried: the owner then calls `alone` and lets it go."""
 
-    def __init__(self, attempts: Attempts, begin: Callable[[str], None], supervisor: Supervisor) -> None:
+    def __init__(
+        self, tools: Toolbox, attempts: Attempts, begin: Callable[[str], None], supervisor: Supervisor
+    ) -> None:
+        self._tools = tools
         self._attempts, self._begin, self._supervisor = attempts, begin, supervisor
         self._waiting: dict[str, str] = {}  # forms by uid, in the order in which they are tried
         self._aside: dict[str, str] = {}
@@ -49,7 +52,7 @@ class Trials:
         self._started = True
         self._next()
 
-    def holds(self, tools: Toolbox, pod: Pod) -> bool:
+    def holds(self, pod: Pod) -> bool:
         """Whether the pod has to wait for its trial, or until it changes. Tells of a pod that is set aside."""
         uid, form = pod.metadata.uid, form_of(pod)
         match self._attempts.of(uid, form):
@@ -61,7 +64,7 @@ class Trials:
             case Verdict.SET_ASIDE:
                 if self._aside.get(uid) != form:
                     self._aside[uid] = form
-                    self._tell(tools, pod)
+                    self._tell(pod)
         return True
 
     def changed(self, pod: Pod) -> None:
@@ -82,21 +85,21 @@ class Trials:
         """Set once the pod may be worked on."""
         return self._gates.setdefault(uid, asyncio.Event())
 
-    def begin(self, tools: Toolbox, pods: Iterable[Pod]) -> None:
+    def begin(self, pods: Iterable[Pod]) -> None:
         """Work on pods that are free to run is about to begin. `durable` waits for the disk."""
         pods = tuple(pods)
         self._attempts.begin((pod.metadata.uid, form_of(pod)) for pod in pods)
         for pod in pods:
-            self._limit(tools, pod.metadata.uid)
+            self._limit(pod.metadata.uid)
 
-    async def alone(self, tools: Toolbox, uid: str) -> None:
+    async def alone(self, uid: str) -> None:
         """Work on one pod is about to begin, and on no other."""
         writer = self._writers.pop(uid, None)
         if writer is not None:
             writer.cancel()
         self._attempts.begin([(uid, self._waiting.pop(uid, ""))], Mark.ALONE)
         await self._attempts.durable()
-        self._limit(tools, uid)
+        self._limit(uid)
 
     async def durable(self) -> None:
         await self._attempts.durable()
@@ -131,20 +134,20 @@ class Trials:
         if self._started and self._waiting and not self._attempts.busy:
             self._begin(next(iter(self._waiting)))
 
-    def _limit(self, tools: Toolbox, uid: str) -> None:
+    def _limit(self, uid: str) -> None:
         self._stop_timer(uid)
-        self._timers[uid] = tools.clock.call_later(TRIAL_SECONDS, lambda: self.done(uid))
+        self._timers[uid] = self._tools.clock.call_later(TRIAL_SECONDS, lambda: self.done(uid))
 
     def _stop_timer(self, uid: str) -> None:
         timer = self._timers.pop(uid, None)
         if timer is not None:
             timer.cancel()
 
-    def _tell(self, tools: Toolbox, pod: Pod) -> None:
-        tools.emit(pod, "Warning", REASON, MESSAGE, "")
+    def _tell(self, pod: Pod) -> None:
+        self._tools.emit(pod, "Warning", REASON, MESSAGE, "")
         if is_static(pod):  # the API has an image of it, which says nothing
             return
-        writer = StatusWriter(tools.client, pod, clock=tools.clock)
+        writer = StatusWriter(self._tools.client, pod, clock=self._tools.clock)
         writer.set(_status(pod))
         self._writers[pod.metadata.uid] = self._supervisor.begin(writer.run(), name=f"set aside {pod.metadata.uid}")
 

@@ -1,0 +1,150 @@
+"""The pods that this node knows, by UID, and what others ask of them.
+
+    informer, manifests ──▶ news ──▶ PodManager, which adds and removes workers
+    allocation, runtime, disk ──▶ resize, wake, preempt ──▶ the pod's worker
+
+Everything else is built on it: who decides about pods or watches them names a pod here and knows no worker.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Protocol
+
+from podfit.api.core.v1.pods.types import Pod
+from podfit.core.clock import Timer
+from podfit.kubelet.pods.news import Added, Again, Deleted, News
+
+
+class Worker(Protocol):
+    """What is asked of the worker of a pod."""
+
+    @property
+    def pod(self) -> Pod: ...
+
+    @property
+    def active(self) -> bool: ...
+
+    def go_first(self) -> None: ...
+
+    def wake(self) -> None: ...
+
+    def preempt(self) -> None: ...
+
+    def shown(self, mirror: Pod | None) -> None: ...
+
+
+class KnownPods:
+    def __init__(self) -> None:
+        self.news: asyncio.Queue[News] = asyncio.Queue()
+        self._workers: dict[str, Worker] = {}
+        self._held: dict[str, Pod] = {}  # neither admitted nor rejected: to be added again
+        self._saves: dict[str, Timer] = {}  # of those that are held because nothing could be saved
+        self._doomed: set[str] = set()
+        self._mirrors: dict[str, Pod] = {}
+
+    # ------------------------------------------------------------------ what others ask
+
+    def resize(self, uid: str) -> None:
+        """Allocation has decided about a resize of this pod: its worker is to look, before others tell of it."""
+        worker = self._workers.get(uid)
+        if worker is not None:
+            worker.go_first()
+        self.add_again(uid)
+
+    def wake(self, uid: str) -> None:
+        """Something happened to this pod; have its worker look. One that is not admitted yet is tried again."""
+        worker = self._workers.get(uid)
+        if worker is not None:
+            worker.wake()
+        self.add_again(uid)
+
+    def preempt(self, uid: str) -> None:
+        """Have a pod end for a critical one. It may have been admitted this moment and have no worker yet."""
+        worker = self._workers.get(uid)
+        if worker is not None:
+            worker.preempt()
+        else:
+            self._doomed.add(uid)
+
+    def wake_all(self) -> None:
+        for uid in (*self._workers, *self._held):
+            self.wake(uid)
+
+    def uids(self) -> set[str]:
+        """The pods that have a worker, whatever state they are in."""
+        return set(self._workers)
+
+    def pods(self) -> list[Pod]:
+        return [worker.pod for worker in self._workers.values()]
+
+    def active(self) -> Iterator[Pod]:
+        """The pods that hold or will hold something of the node."""
+        return (worker.pod for worker in self._workers.values() if worker.active)
+
+    # ------------------------------------------------------------------ static pods
+
+    def add_static(self, pod: Pod) -> None:
+        self.news.put_nowait(Added(pod))
+
+    def drop_static(self, pod: Pod) -> None:
+        self.news.put_nowait(Deleted(pod))
+
+    def shown(self, uid: str, mirror: Pod | None) -> None:
+        """What the API has of the static pod of this UID."""
+        self._mirrors.pop(uid, None)
+        if mirror is not None:
+            self._mirrors[uid] = mirror
+        worker = self._workers.get(uid)
+        if worker is not None:
+            worker.shown(mirror)
+
+    # ------------------------------------------------------------------ what the manager keeps here
+
+    def waiting_news(self) -> list[News]:
+        """What has come and was not taken yet."""
+        found = []
+        while not self.news.empty():
+            found.append(self.news.get_nowait())
+        return found
+
+    def mirror(self, uid: str) -> Pod | None:
+        """What the API was last seen to have of a static pod."""
+        return self._mirrors.get(uid)
+
+    def begin(self, uid: str, worker: Worker) -> None:
+        """From now on the pod has this worker, which has to end at once if that was asked before."""
+        if uid in self._doomed:
+            self._doomed.discard(uid)
+            worker.preempt()
+        self._workers[uid] = worker
+
+    def end(self, uid: str) -> None:
+        """Nothing of the pod is left."""
+        del self._workers[uid]
+        self._doomed.discard(uid)
+
+    def hold(self, pod: Pod) -> None:
+        """The pod waits: it is neither admitted nor rejected."""
+        self._held[pod.metadata.uid] = pod
+
+    def held(self, uid: str) -> bool:
+        return uid in self._held
+
+    def release(self, uid: str) -> Pod | None:
+        """The pod waits no longer."""
+        return self._held.pop(uid, None)
+
+    def add_again_by(self, uid: str, timer: Timer) -> None:
+        """The timer calls `add_again`, unless something else does so before."""
+        self._saves[uid] = timer
+
+    def add_again(self, uid: str) -> None:
+        """If the pod waits, it is tried once more."""
+        if timer := self._saves.pop(uid, None):
+            timer.cancel()
+        if uid in self._held:
+            self.news.put_nowait(Again(uid))
+
+    def close(self) -> None:
+        for timer in self._saves.values():
+            timer.cancel()

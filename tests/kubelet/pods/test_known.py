@@ -1,0 +1,68 @@
+"""What others ask of a pod, whether it has a worker yet or not."""
+
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.v1.types import ObjectMeta
+from podfit.kubelet.pods.known import KnownPods
+from podfit.kubelet.pods.news import Again
+from support.clock import FakeClock
+
+POD = Pod(metadata=ObjectMeta(name="web", namespace="default", uid="u1"))
+
+
+class Listener:
+    """A worker that notes what it hears."""
+
+    def __init__(self) -> None:
+        self.pod, self.active = POD, True
+        self.heard: list[str] = []
+
+    def go_first(self) -> None:
+        self.heard.append("go_first")
+
+    def wake(self) -> None:
+        self.heard.append("wake")
+
+    def preempt(self) -> None:
+        self.heard.append("preempt")
+
+    def shown(self, mirror: Pod | None) -> None:
+        self.heard.append("shown" if mirror else "not shown")
+
+
+async def test_a_worker_hears_what_is_asked_of_its_pod_alone() -> None:
+    known, worker = KnownPods(), Listener()
+    known.begin("u1", worker)
+    for uid in ("u1", "u2"):
+        known.resize(uid)
+        known.wake(uid)
+        known.shown(uid, POD)
+    assert worker.heard == ["go_first", "wake", "shown"]
+    assert (known.uids(), known.pods(), list(known.active())) == ({"u1"}, [POD], [POD])
+    worker.active = False
+    assert not list(known.active())
+    known.end("u1")
+    assert not known.uids()
+
+
+async def test_a_pod_that_has_to_end_before_it_has_a_worker_ends_with_its_first() -> None:
+    known, worker, next_worker = KnownPods(), Listener(), Listener()
+    known.preempt("u1")
+    known.begin("u1", worker)
+    assert worker.heard == ["preempt"]
+    known.end("u1")
+    known.begin("u1", next_worker)
+    assert next_worker.heard == []
+
+
+async def test_a_pod_that_waits_is_tried_again_once() -> None:
+    known, clock = KnownPods(), FakeClock()
+    known.wake("u1")
+    assert known.waiting_news() == [], "nothing waits"
+    known.hold(POD)
+    known.add_again_by("u1", clock.call_later(1, lambda: known.add_again("u1")))
+    known.wake_all()
+    await clock.advance(2)
+    assert known.waiting_news() == [Again("u1")], "the timer is over"
+    assert known.release("u1") == POD
+    known.resize("u1")
+    assert known.waiting_news() == []
