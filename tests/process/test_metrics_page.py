@@ -8,6 +8,7 @@ from podfit.client.events import EventRecorder
 from podfit.core.features import FeatureGates
 from podfit.net.metrics import Metrics
 from podfit.scheduler.scheduler import NAME, Scheduler
+from podfit.vpa.recommender.recommender import Recommender, Settings
 from support.clock import FakeClock
 from support.server import running_server
 
@@ -31,5 +32,6 @@ async def test_the_page_lists_what_there_is(tmp_path: Path) -> None:
     async with running_server(tmp_path) as server:
         recorder = EventRecorder(server.client, component=NAME, clock=clock)
         scheduler = Scheduler(server.client, recorder=recorder, clock=clock, gates=FeatureGates())
-        there = declared(node.kubelet.metrics, scheduler.metrics, server.api.metrics)
+        recommender = Recommender(server.client, clock=clock, settings=Settings())
+        there = declared(node.kubelet.metrics, scheduler.metrics, server.api.metrics, recommender.metrics)
     assert described() == there

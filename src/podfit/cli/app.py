@@ -39,6 +39,7 @@ VERBS = {
 }
 IMAGE_HELP = "The images that this cluster's node can run."
 TOKEN_HELP = "The bootstrap tokens with which machines join."
+VPA_HELP = "The processes of the Vertical Pod Autoscaler."
 GROUPS = {
     "image": (
         IMAGE_HELP,
@@ -50,6 +51,15 @@ GROUPS = {
     "token": (
         TOKEN_HELP,
         {"create": ("podfit.cli.token:create", "Make a token and print the kubeconfig that a machine joins with.")},
+    ),
+    "vpa": (
+        VPA_HELP,
+        {
+            "recommender": (
+                "podfit.cli.vpa:recommender",
+                "Write recommended sizes into the status of VPAs (any cluster).",
+            )
+        },
     ),
 }
 

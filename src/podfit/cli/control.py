@@ -96,7 +96,7 @@ def controllers(
     def loops(client_of: "ClientOf", _: "Metrics") -> "Iterator[Loop]":
         return controller_loops(client_of, wanted, gates, clock, authority=authority)
 
-    return _run(control.options("controllers", common, secure_port), loops, log or LogFlags())
+    return run_process(control.options("controllers", common, secure_port), loops, log or LogFlags())
 
 
 def scheduler(
@@ -118,10 +118,11 @@ def scheduler(
     def loops(client_of: "ClientOf", metrics: "Metrics") -> "Iterator[Loop]":
         return scheduler_loops(client_of, said, gates, clock, metrics)
 
-    return _run(control.options("scheduler", common, secure_port), loops, log or LogFlags())
+    return run_process(control.options("scheduler", common, secure_port), loops, log or LogFlags())
 
 
-def _run(options: "ControlOptions", loops: "Loops", log: LogFlags) -> int:
+def run_process(options: "ControlOptions", loops: "Loops", log: LogFlags) -> int:
+    """Until somebody stops it."""
     from podfit.net import event_loop
     from podfit.net.system import SystemClock
     from podfit.process.control_process import ControlProcess

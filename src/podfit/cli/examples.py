@@ -70,6 +70,9 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     "completion": (Example("For this shell.", "source <(podfit completion bash)"),),
     "demo": (Example("About 20 seconds; as root with real containers.", "podfit demo"),),
     "image load": (Example("An archive of `docker save`.", "podfit image load web.tar"),),
+    "vpa recommender": (
+        Example("Beside the cluster of a kubeconfig.", "podfit vpa recommender --kubeconfig ~/.kube/config"),
+    ),
     "token create": (
         Example("For a machine that joins today.", "podfit token create --out bootstrap.kubeconfig"),
         Example("For an hour.", "podfit token create --ttl 1 --description 'rack 4'"),

@@ -1,4 +1,4 @@
-"""Controllers or scheduler in a process of its own: reaches the API server with a kubeconfig, works while it leads.
+"""Controllers, scheduler or recommender in a process of its own: works while it leads.
 
 Its server (HTTPS, loopback unless told otherwise) tells anybody whether it is well, and its metrics to who may read
 them. Losing the Lease ends the process, as upstream's: what starts it again starts from nothing.
@@ -130,7 +130,7 @@ class ControlProcess:
 
     async def _start(self, announce: Announce) -> None:
         options, access = self.options, load([self.options.kubeconfig])
-        clients = Clients(access, self._clock, f"podfit-{options.name}/{__version__}", options.rate)
+        clients = Clients(access, self._clock, f"podfit-{options.name.replace(' ', '-')}/{__version__}", options.rate)
         self._closing.push_async_callback(clients.close)
         server = ControlServer(DelegatedAccess(clients.own, self._clock), self.metrics)
         https = HttpsServer(server, _self_signed(options.address), clients=Trust(access.authorities or b""))

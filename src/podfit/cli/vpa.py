@@ -1,0 +1,235 @@
+"""`podfit vpa`: the Vertical Pod Autoscaler's processes, beside any cluster."""
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+from cyclopts import Parameter
+
+from podfit.cli.control import run_process
+from podfit.cli.flags import Log, LogFlags
+from podfit.client.kubeconfig import default_paths
+from podfit.core.quantity import Quantity
+from podfit.decide.autoscaling.flags import (
+    EstimatorFlags,
+    MemoryFlags,
+    OomFlags,
+    RecommenderFlags,
+    RenderFlags,
+    ResourceFlags,
+)
+from podfit.decide.autoscaling.gates import Gates
+from podfit.process.config_file import seconds
+from podfit.process.errors import UsageError
+
+if TYPE_CHECKING:
+    from podfit.net.metrics import Metrics
+    from podfit.process.control_process import ClientOf
+    from podfit.process.controllers import Loop
+    from podfit.vpa.recommender.recommender import Settings
+
+LEASE = "vpa-recommender-lease"
+SHARES = (
+    "target_cpu_percentile",
+    "recommendation_lower_bound_cpu_percentile",
+    "recommendation_upper_bound_cpu_percentile",
+    "target_memory_percentile",
+    "recommendation_lower_bound_memory_percentile",
+    "recommendation_upper_bound_memory_percentile",
+)
+AT_LEAST_ONE = (
+    "update_worker_count",
+    "memory_aggregation_interval_count",
+    "oom_bump_up_ratio",
+    "round_cpu_millicores",
+    "round_memory_bytes",
+)
+NOT_BELOW_ZERO = (
+    "recommendation_margin_fraction",
+    "pod_recommendation_min_cpu_millicores",
+    "pod_recommendation_min_memory_mb",
+    "oom_min_bump_up_bytes",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VpaRecommenderFlags:
+    """Upstream's names and defaults."""
+
+    recommender_name: Annotated[str, Parameter(help="VPAs that name it; `default` is for those that name none.")] = (
+        "default"
+    )
+    recommender_interval: Annotated[str, Parameter(help="From one pass to the next.")] = "1m"
+    checkpoints_timeout: Annotated[str, Parameter(help="How long checkpoints are written in a pass.")] = "1m"
+    checkpoints_gc_interval: Annotated[str, Parameter(help="How often checkpoints without a VPA are deleted.")] = "10m"
+    update_worker_count: Annotated[int, Parameter(help="Requests that write at a time.")] = 10
+    vpa_object_namespace: Annotated[str, Parameter(help="Only this namespace.")] = ""
+    ignored_vpa_object_namespaces: Annotated[str, Parameter(help="All but these, separated by commas.")] = ""
+    recommendation_margin_fraction: Annotated[float, Parameter(help="What is put on top, as a share.")] = 0.15
+    pod_recommendation_min_cpu_millicores: Annotated[float, Parameter(help="The least CPU of a pod.")] = 25.0
+    pod_recommendation_min_memory_mb: Annotated[float, Parameter(help="The least memory of a pod, in MiB.")] = 250.0
+    target_cpu_percentile: float = 0.9
+    recommendation_lower_bound_cpu_percentile: float = 0.5
+    recommendation_upper_bound_cpu_percentile: float = 0.95
+    target_memory_percentile: float = 0.9
+    recommendation_lower_bound_memory_percentile: float = 0.5
+    recommendation_upper_bound_memory_percentile: float = 0.95
+    confidence_interval_cpu: str = "24h"
+    confidence_interval_memory: str = "24h"
+    cpu_histogram_decay_half_life: str = "24h"
+    memory_histogram_decay_half_life: str = "24h"
+    memory_aggregation_interval: Annotated[str, Parameter(help="Of which the peak counts.")] = "24h"
+    memory_aggregation_interval_count: Annotated[int, Parameter(help="After so many, what is known expires.")] = 8
+    oom_bump_up_ratio: Annotated[float, Parameter(help="By what memory is raised after an OOM.")] = 1.2
+    oom_min_bump_up_bytes: Annotated[int, Parameter(help="By how much it is raised at least.")] = 100 * 1024 * 1024
+    round_cpu_millicores: Annotated[int, Parameter(help="CPU is rounded up to a multiple of it.")] = 1
+    round_memory_bytes: Annotated[int, Parameter(help="Memory is rounded up to a multiple of it.")] = 1
+    humanize_memory: Annotated[bool, Parameter(help="Memory with two decimals of a unit (deprecated).")] = False
+    cpu_integer_post_processor_enabled: Annotated[
+        bool, Parameter(help="Whole cores where a VPA's annotation asks.")
+    ] = False
+    container_recommendation_max_allowed_cpu: Annotated[str, Parameter(help="Where the policy has no maximum.")] = ""
+    container_recommendation_max_allowed_memory: Annotated[str, Parameter(help="Where the policy has no maximum.")] = ""
+    feature_gates: Annotated[str, Parameter(help="NAME=true,OTHER=false; PerVPAConfig counts here.")] = ""
+
+    def settings(self) -> "Settings":
+        """Raises UsageError."""
+        from podfit.vpa.recommender.recommender import Settings  # loads NumPy
+
+        self._check()
+        return Settings(
+            name=self.recommender_name,
+            interval=self._seconds("recommender_interval"),
+            checkpoints_timeout=self._seconds("checkpoints_timeout"),
+            checkpoints_gc_interval=self._seconds("checkpoints_gc_interval"),
+            workers=self.update_worker_count,
+            namespace=self.vpa_object_namespace,
+            ignored=frozenset(filter(None, self.ignored_vpa_object_namespaces.split(","))),
+            flags=self._flags(),
+            gates=_gates(self.feature_gates),
+        )
+
+    def _check(self) -> None:
+        if self.vpa_object_namespace and self.ignored_vpa_object_namespaces:
+            raise UsageError("--vpa-object-namespace and --ignored-vpa-object-namespaces: give one of them")
+        rules: tuple[tuple[tuple[str, ...], Callable[[float], bool], str], ...] = (
+            (SHARES, lambda value: 0 < value <= 1, "more than 0 and at most 1"),
+            (AT_LEAST_ONE, lambda value: value >= 1, "at least 1"),
+            (NOT_BELOW_ZERO, lambda value: value >= 0, "at least 0"),
+        )
+        for names, holds, said in rules:
+            for name in names:
+                if not holds(getattr(self, name)):
+                    raise UsageError(f"{_flag(name)} {getattr(self, name):g}: it has to be {said}")
+
+    def _flags(self) -> RecommenderFlags:
+        return RecommenderFlags(
+            estimator=EstimatorFlags(
+                cpu=self._resource("cpu"),
+                memory=self._resource("memory"),
+                margin=self.recommendation_margin_fraction,
+                min_cpu_millicores=self.pod_recommendation_min_cpu_millicores,
+                min_memory_mb=self.pod_recommendation_min_memory_mb,
+            ),
+            render=RenderFlags(
+                round_cpu_millicores=self.round_cpu_millicores,
+                round_memory_bytes=self.round_memory_bytes,
+                humanize_memory=self.humanize_memory,
+                integer_cpu=self.cpu_integer_post_processor_enabled,
+                max_allowed_cpu=self._quantity("container_recommendation_max_allowed_cpu"),
+                max_allowed_memory=self._quantity("container_recommendation_max_allowed_memory"),
+            ),
+            oom=OomFlags(bump_up_ratio=self.oom_bump_up_ratio, min_bump_up_bytes=self.oom_min_bump_up_bytes),
+            memory=MemoryFlags(
+                interval=self._seconds("memory_aggregation_interval"), count=self.memory_aggregation_interval_count
+            ),
+            cpu_half_life=self._seconds("cpu_histogram_decay_half_life"),
+            memory_half_life=self._seconds("memory_histogram_decay_half_life"),
+        )
+
+    def _resource(self, name: str) -> ResourceFlags:
+        return ResourceFlags(
+            target=getattr(self, f"target_{name}_percentile"),
+            lower=getattr(self, f"recommendation_lower_bound_{name}_percentile"),
+            upper=getattr(self, f"recommendation_upper_bound_{name}_percentile"),
+            confidence_interval=self._seconds(f"confidence_interval_{name}"),
+        )
+
+    def _seconds(self, name: str) -> float:
+        try:
+            found = seconds(getattr(self, name), _flag(name))
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        if found <= 0:
+            raise UsageError(f"{_flag(name)}: it has to be more than 0")
+        return found
+
+    def _quantity(self, name: str) -> Quantity | None:
+        text = getattr(self, name)
+        try:
+            return Quantity.parse(text) if text else None
+        except ValueError as error:
+            raise UsageError(f"{_flag(name)} {text}: {error}") from None
+
+
+VpaRecommender: TypeAlias = Annotated[VpaRecommenderFlags | None, Parameter(name="*")]
+
+
+def recommender(
+    *,
+    kubeconfig: Annotated[
+        Path | None, Parameter(help="How it reaches the API server. [default: KUBECONFIG or ~/.kube/config]")
+    ] = None,
+    flags: VpaRecommender = None,
+    leader_elect: Annotated[bool, Parameter(help="Work only while the Lease in kube-system is held.")] = True,
+    kube_api_qps: Annotated[float, Parameter(help="Requests a second; 0 is without a limit.")] = 50.0,
+    kube_api_burst: Annotated[int, Parameter(help="Requests at once.")] = 100,
+    bind_address: Annotated[str, Parameter(help="Where its health and metrics are served.")] = "127.0.0.1",
+    secure_port: Annotated[int, Parameter(help="Of health and metrics; 0 takes a free one.")] = 8942,
+    log: Log = None,
+) -> int:
+    """Run the recommender of the Vertical Pod Autoscaler: it writes sizes into the status of VPAs (any cluster)."""
+    from podfit.client.rate_limit import Rate
+    from podfit.net.system import SystemClock
+    from podfit.process.control_process import ControlOptions
+    from podfit.process.options import check_port
+    from podfit.process.vpa import recommender_loops  # loads NumPy
+
+    settings, clock = (flags or VpaRecommenderFlags()).settings(), SystemClock()
+    check_port(secure_port, "--secure-port")
+    if kube_api_qps < 0 or kube_api_burst < 1:
+        raise UsageError("--kube-api-qps is at least 0, --kube-api-burst at least 1")
+    options = ControlOptions(
+        name="vpa recommender",
+        kubeconfig=kubeconfig or default_paths(os.environ)[0],
+        lease=LEASE if settings.name == "default" else f"{LEASE}-{settings.name}",
+        rate=Rate(kube_api_qps, kube_api_burst) if kube_api_qps else None,
+        port=secure_port,
+        address=bind_address,
+        elect=leader_elect,
+    )
+
+    def loops(client_of: "ClientOf", metrics: "Metrics") -> "Iterator[Loop]":
+        return recommender_loops(client_of, settings, clock, metrics)
+
+    return run_process(options, loops, log or LogFlags())
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _gates(text: str) -> Gates:
+    """UsageError for a gate that there is not, or what is neither true nor false."""
+    named: dict[str, bool] = {}
+    for each in filter(None, text.split(",")):
+        name, _, value = each.partition("=")
+        if value not in ("true", "false"):
+            raise UsageError(f"--feature-gates {each}: write NAME=true or NAME=false")
+        named[name] = value == "true"
+    try:
+        return Gates.of(named)
+    except ValueError as error:
+        raise UsageError(f"--feature-gates: {error}") from None

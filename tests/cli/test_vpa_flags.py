@@ -1,0 +1,52 @@
+"""The flags of `podfit vpa recommender`: upstream's names, and words for values that cannot be followed."""
+
+import pytest
+
+from podfit.cli import exits
+from podfit.cli.app import run
+from podfit.cli.vpa import VpaRecommenderFlags
+from podfit.core.quantity import Quantity
+from podfit.decide.autoscaling.flags import DEFAULT_FLAGS
+from podfit.decide.autoscaling.gates import Gates
+from podfit.vpa.recommender.recommender import Settings
+
+
+def test_without_flags_it_is_as_upstream() -> None:
+    assert VpaRecommenderFlags().settings() == Settings()
+    assert Settings().flags == DEFAULT_FLAGS
+
+
+def test_what_is_said_counts() -> None:
+    said = VpaRecommenderFlags(
+        recommender_name="mine",
+        recommender_interval="1m30s",
+        ignored_vpa_object_namespaces="a,b",
+        target_cpu_percentile=0.8,
+        confidence_interval_memory="12h",
+        container_recommendation_max_allowed_memory="2Gi",
+        feature_gates="PerVPAConfig=true",
+    ).settings()
+    assert (said.name, said.interval, said.ignored) == ("mine", 90.0, frozenset(("a", "b")))
+    assert (said.flags.estimator.cpu.target, said.flags.estimator.memory.confidence_interval) == (0.8, 43_200.0)
+    assert said.flags.render.max_allowed_memory == Quantity.parse("2Gi")
+    assert said.gates == Gates(per_vpa_config=True)
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--recommender-interval", "soon"], "--recommender-interval: 'soon' is no duration, such as 15s"),
+        (["--recommender-interval", "0s"], "--recommender-interval: it has to be more than 0"),
+        (["--target-cpu-percentile", "90"], "--target-cpu-percentile 90: it has to be more than 0 and at most 1"),
+        (["--update-worker-count", "0"], "--update-worker-count 0: it has to be at least 1"),
+        (["--oom-bump-up-ratio", "0.5"], "--oom-bump-up-ratio 0.5: it has to be at least 1"),
+        (["--container-recommendation-max-allowed-cpu", "lots"], "--container-recommendation-max-allowed-cpu lots: "),
+        (["--feature-gates", "InPlace"], "--feature-gates InPlace: write NAME=true or NAME=false"),
+        (["--feature-gates", "Fast=true"], "--feature-gates: unrecognized feature gate: Fast"),
+        (["--kube-api-burst", "0"], "--kube-api-burst at least 1"),
+        (["--vpa-object-namespace", "a", "--ignored-vpa-object-namespaces", "b"], "give one of them"),
+    ],
+)
+def test_what_cannot_be_followed_is_refused(flags: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["vpa", "recommender", *flags]) == exits.USAGE
+    assert said in capsys.readouterr().err

@@ -1,0 +1,77 @@
+"""`podfit vpa recommender` as a process beside `podfit apiserver`: it leads, is well, and ends in order."""
+
+import asyncio
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+import yaml
+
+from podfit.api.apiextensions.v1.types import CustomResourceDefinition
+from podfit.api.coordination.v1.types import Lease
+from podfit.api.meta.codec import convert
+from podfit.net.tls import client_context
+from support.alone import ApiProcess
+from support.up import PODFIT
+
+DEFINITIONS = (files("podfit.api") / "manifests" / "verticalpodautoscalers.yaml").read_text()
+SECONDS = 60.0
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Iterator[ApiProcess]:
+    made = ApiProcess(tmp_path / "api", "admin")
+    made.start()
+    made.await_ready()
+    yield made
+    made.stop()
+
+
+async def define(api: ApiProcess) -> None:
+    client = api.client()
+    for document in yaml.safe_load_all(DEFINITIONS):
+        await client.create(convert(document, CustomResourceDefinition))
+    await client.close()
+
+
+async def holder(api: ApiProcess) -> str | None:
+    client = api.client()
+    lease = await client.get(Lease, "vpa-recommender-lease", "kube-system")
+    await client.close()
+    return lease.spec.holder_identity
+
+
+def said(text: str, log: Path, process: subprocess.Popen[bytes]) -> str:
+    """The line with the text, once it was said."""
+    end = time.monotonic() + SECONDS
+    while not (lines := [line for line in log.read_text().splitlines() if text in line]):
+        assert process.poll() is None, log.read_text()
+        assert time.monotonic() < end, log.read_text()
+        time.sleep(0.02)
+    return lines[-1]
+
+
+def test_it_leads_is_well_and_frees_its_lease(api: ApiProcess, tmp_path: Path) -> None:
+    asyncio.run(define(api))
+    log = tmp_path / "recommender.log"
+    command = (PODFIT, "vpa", "recommender", "--kubeconfig", str(api.kubeconfig), "--secure-port", "0")
+    with log.open("w") as file:
+        process = subprocess.Popen(command, stdout=file, stderr=file)
+    try:
+        identity = said("  leads ", log, process).split()[-1]
+        server = said("  serves ", log, process).split()[1]
+        with urllib.request.urlopen(f"{server}/healthz", context=client_context(verify=False), timeout=30) as answer:
+            assert answer.status == 200
+        assert asyncio.run(holder(api)) == identity
+        process.terminate()
+        assert process.wait(30) == 0, log.read_text()
+        assert not asyncio.run(holder(api))
+        assert "Traceback" not in log.read_text()
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
