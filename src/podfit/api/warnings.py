@@ -8,15 +8,16 @@ from podfit.api.core.v1.config.types import ServiceAccount
 from podfit.api.meta.base import Object
 
 _ENFORCED = "kubernetes.io/enforce-mountable-secrets"
+_STORAGE, _ADDRESSES = "podfit.api.storage.v1.warnings", "podfit.api.core.v1.services.warnings"
 _MODULES = {
-    "core.claims": "storage_warnings",
-    "core.nodes": "storage_warnings",
-    "core.persistent": "storage_warnings",
-    "core.services": "address_warnings",
-    "discovery": "address_warnings",
-    "networking": "address_warnings",
-    "node": "storage_warnings",
-    "storage": "storage_warnings",
+    "podfit.api.core.v1.nodes.types": _STORAGE,
+    "podfit.api.core.v1.persistentvolumes.claims": _STORAGE,
+    "podfit.api.core.v1.persistentvolumes.types": _STORAGE,
+    "podfit.api.core.v1.services.types": _ADDRESSES,
+    "podfit.api.discovery.v1.types": _ADDRESSES,
+    "podfit.api.networking.v1.types": _ADDRESSES,
+    "podfit.api.node.v1.types": _STORAGE,
+    "podfit.api.storage.v1.types": _STORAGE,
 }
 """Modules of warnings, by the module of their kinds; each waits for the first object."""
 
@@ -25,11 +26,11 @@ def of_kind(new: Any, old: Any) -> Iterable[str]:
     """Of an object that is `new`, or is to replace `old`."""
     if isinstance(new, ServiceAccount):
         return _of_account(new, old)
-    module = _MODULES.get(type(new).__module__.removeprefix("podfit.api."))
+    module = _MODULES.get(type(new).__module__)
     if module is None:
         return ()
     found: dict[type[Object], Callable[[Any, Any], Iterator[str]]]
-    found = import_module(f"podfit.api.validation.{module}").WARNINGS
+    found = import_module(module).WARNINGS
     return found[type(new)](new, old) if type(new) in found else ()
 
 

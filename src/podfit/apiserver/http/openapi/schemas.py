@@ -65,8 +65,8 @@ def schema_name(kind: type[Struct]) -> str:
         return f"{_EXTENSIONS}.{kind.__name__}"
     if group == "apiregistration":
         return f"{_AGGREGATOR}.{kind.__name__}"
-    version = module if _VERSION.fullmatch(module) else "v1"
-    return f"io.k8s.api.{group}.{version}.{kind.__name__}"
+    version = module.partition(".")[0]
+    return f"io.k8s.api.{group}.{version if _VERSION.fullmatch(version) else 'v1'}.{kind.__name__}"
 
 
 class Schemas:
