@@ -89,7 +89,7 @@ _PROCESS = ("0 stopped", "1 a part of it failed", USAGE, LACKS)
 _API = (USAGE, MACHINE, API)
 EXIT_CODES: dict[str, tuple[str, ...]] = {
     "up": ("0 stopped; with `--detach`: the cluster runs", "1 a part of it failed", USAGE, LACKS),
-    **dict.fromkeys(("apiserver", "controllers", "scheduler", "kubelet"), _PROCESS),
+    **dict.fromkeys(("apiserver", "controllers", "scheduler", "kubelet", "vpa recommender"), _PROCESS),
     "backup": ("0 written", USAGE, "3 the store cannot be read, or the file not written"),
     "restore": ("0 restored", USAGE, "3 not restored, nothing was changed"),
     "image load": ("0 loaded", USAGE, "3 no cluster with a node runs, or an archive cannot be read"),
