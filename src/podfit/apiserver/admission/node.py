@@ -15,9 +15,10 @@ class NodeChecks(Passive):
     """Several plugins of upstream's in one, so that the node is looked up once: `NODE_CHECKS`, in their order."""
 
     async def validate(self, attributes: Attributes, obj: Any) -> None:
+        if attributes.operation != "UPDATE" or attributes.info.type is not Pod:
+            return
         checks = tuple(check for check in NODE_CHECKS if attributes.subresource in check.subresources)
-        updates = attributes.operation == "UPDATE" and attributes.info.type is Pod
-        if not updates or not checks or not concerns_node(obj, attributes.old):
+        if not checks or not concerns_node(obj, attributes.old):
             return
         node = await self.context.find(Node, obj.spec.node_name)
         outcome = judge(Resize(new=obj, old=attributes.old, node=node, gates=self.context.gates), checks)

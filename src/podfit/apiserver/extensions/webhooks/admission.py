@@ -187,7 +187,10 @@ class ValidatingWebhooks(Webhooks):
     async def validate(self, attributes: Attributes, obj: Any) -> None:
         if is_exempt(attributes.info.group, attributes.info.resource):
             return
-        registered = _registered(await self.context.settings(ValidatingWebhookConfiguration))
+        configurations = await self.context.settings(ValidatingWebhookConfiguration)
+        if not configurations:
+            return
+        registered = _registered(configurations)
         concerned = [webhook for _, webhook in registered if await self._concerns(webhook, attributes, obj)]
         asked = (self._ask(webhook, attributes, obj) for webhook in concerned)
         for outcome in await asyncio.gather(*asked, return_exceptions=True):
