@@ -5,9 +5,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from podfit.api.columns import binding_row, event_row, node_row, quota_row, since
+from podfit.api.columns import since
+from podfit.api.core.v1.events.columns import event_row
 from podfit.api.core.v1.events.types import Event, EventSeries, EventSource
+from podfit.api.core.v1.limits.columns import quota_row
 from podfit.api.core.v1.limits.types import ResourceQuota, ResourceQuotaStatus
+from podfit.api.core.v1.nodes.columns import node_row
 from podfit.api.core.v1.nodes.types import Node, NodeAddress, NodeCondition, NodeSpec, NodeStatus, NodeSystemInfo
 from podfit.api.core.v1.pods.columns import pod_row, pod_status
 from podfit.api.core.v1.pods.container_status import (
@@ -19,6 +22,7 @@ from podfit.api.core.v1.pods.container_status import (
 from podfit.api.core.v1.pods.types import Pod, PodCondition, PodIP, PodReadinessGate
 from podfit.api.core.v1.references import ObjectReference
 from podfit.api.meta.v1.types import ObjectMeta
+from podfit.api.rbac.v1.columns import binding_row
 from podfit.api.rbac.v1.types import RoleBinding, RoleRef, Subject
 from podfit.api.registry import resources
 from support.pods import RUNNING, amounts, container, pod, sidecar, with_status

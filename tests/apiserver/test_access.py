@@ -15,7 +15,7 @@ from podfit.api.registry import ResourceInfo
 from podfit.apiserver.authn.tokens import ISSUER
 from podfit.apiserver.authz.node_authorizer import NodeAuthorizer
 from podfit.apiserver.authz.question import Question
-from podfit.apiserver.handlers.change import MERGE_PATCH, STRATEGIC_PATCH
+from podfit.apiserver.handlers.patching import MERGE_PATCH, STRATEGIC_PATCH
 from podfit.apiserver.housekeeping.bootstrap import bootstrap
 from podfit.apiserver.registry import stored
 from podfit.net.guard import answer

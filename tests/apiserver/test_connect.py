@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podfit.apiserver.handlers.subresources.connect import LONGEST_REFUSAL
+from podfit.apiserver.handlers.subresources.node_proxy import LONGEST_REFUSAL
 from podfit.net.wire import Identity, Request, Response
 from support.server import Server, document, running_server
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from podfit.apiserver.handlers.change import MERGE_PATCH
+from podfit.apiserver.handlers.patching import MERGE_PATCH
 from support.server import Server, document
 
 MAPS = "/api/v1/namespaces/default/configmaps"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podfit.apiserver.handlers.change import MERGE_PATCH
+from podfit.apiserver.handlers.patching import MERGE_PATCH
 from podfit.apiserver.handlers.retry import ATTEMPTS
 from podfit.store import hub
 from podfit.store.protocol import StoreUnavailable

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from podfit.apiserver.handlers.change import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
+from podfit.apiserver.handlers.patching import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from support.access import JANE, RBAC, grant, rule, send
 from support.server import Server
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from podfit.apiserver.handlers.change import MERGE_PATCH, STRATEGIC_PATCH
+from podfit.apiserver.handlers.patching import MERGE_PATCH, STRATEGIC_PATCH
 from podfit.apiserver.request.legacy_options import Legacy
 from podfit.net.wire import Identity
 from support.resizing import (

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from podfit.apiserver.handlers.change import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
+from podfit.apiserver.handlers.patching import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from support.server import Server, document, running_server
 
 PODS = "/api/v1/namespaces/default/pods"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from podfit.apiserver.handlers.change import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
+from podfit.apiserver.handlers.patching import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from support.clock import FakeClock
 from support.server import Server, document
 

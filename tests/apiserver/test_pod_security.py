@@ -17,7 +17,7 @@ from podfit.apiserver.admission.pod_security import PodSecurity
 from podfit.apiserver.admission.pod_security_standards.existing import MOST_PODS
 from podfit.apiserver.context import Attributes, Context
 from podfit.apiserver.handlers.answers import LONGEST_WARNINGS
-from podfit.apiserver.handlers.change import MERGE_PATCH, STRATEGIC_PATCH
+from podfit.apiserver.handlers.patching import MERGE_PATCH, STRATEGIC_PATCH
 from podfit.apiserver.registry import stored
 from podfit.core.errors import ApiError
 from support.clock import FakeClock

@@ -9,7 +9,7 @@ import pytest
 from podfit.api.core.v1.limits.types import ResourceQuota
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.meta.codec import convert
-from podfit.apiserver.handlers.change import MERGE_PATCH
+from podfit.apiserver.handlers.patching import MERGE_PATCH
 from podfit.controllers.quotas import QuotaController
 from support.resizing import NAMESPACE, POD, RESIZE, asking, container, cpu, read, refusal, resize, send, spec, stored
 from support.server import Server

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from podfit.apiserver.handlers.change import STRATEGIC_PATCH
+from podfit.apiserver.handlers.patching import STRATEGIC_PATCH
 from podfit.core.features import FeatureGates
 from support.resizing import POD, asking, container, create, policy, refusal, resize, send, spec, stored
 from support.server import Server, running_server

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from podfit.apiserver.authz import authorize
-from podfit.apiserver.handlers.change import MERGE_PATCH
+from podfit.apiserver.handlers.patching import MERGE_PATCH
 from support.access import JANE, PODS, RBAC, send
 from support.server import Server
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podfit.api.admissionregistration.v1.types import ServiceReference
-from podfit.apiserver.handlers.change import MERGE_PATCH, STRATEGIC_PATCH
+from podfit.apiserver.handlers.patching import MERGE_PATCH, STRATEGIC_PATCH
 from podfit.net.wire import Handler, Identity, Request, Response
 from support.resizing import (
     BURSTABLE,

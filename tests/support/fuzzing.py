@@ -15,7 +15,7 @@ from urllib.parse import quote
 from podfit.api.registry import ResourceInfo, resources
 from podfit.api.structural.custom import is_custom
 from podfit.api.validation import validate_update
-from podfit.apiserver.handlers.change import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
+from podfit.apiserver.handlers.patching import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from podfit.apiserver.http.openapi.schemas import Schemas, schema_name
 from podfit.apiserver.registry import stored
 from podfit.net.wire import Response

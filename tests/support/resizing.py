@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from podfit.apiserver.handlers.change import MERGE_PATCH, STRATEGIC_PATCH
+from podfit.apiserver.handlers.patching import MERGE_PATCH, STRATEGIC_PATCH
 from podfit.net.wire import Identity
 from support.server import ADMIN, Server, document
 

@@ -6,5 +6,6 @@ core/v1/         the same by kind: pods, services, nodes, config, limits, persis
 structural/      kinds that a cluster declares for itself: schemas, CEL, values
 kinds.py         every group's entries, in the order of discovery
 registry.py      the one table of resources, made of them
-defaults.py, validation.py, columns.py   which defaults, rules and columns a kind has
+defaults.py, validation.py   which defaults and rules a kind has
+columns.py       the columns that many kinds share
 """

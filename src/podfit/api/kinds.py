@@ -1,6 +1,7 @@
 """The declarations: one entry a kind, one module an API group, in the order in which discovery lists them.
 
-Columns and rows come from `api.columns`; defaults and rules are in the tables of `api.defaults` and `api.validation`.
+Columns and rows come from `columns` of the folders; defaults and rules are in the tables of `api.defaults` and
+`api.validation`.
 """
 
 from podfit.api.admissionregistration.v1 import resources as admissionregistration

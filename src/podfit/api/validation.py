@@ -8,7 +8,7 @@ from podfit.api.admissionregistration.v1.types import MutatingWebhookConfigurati
 from podfit.api.apiextensions.v1 import validation as definitions
 from podfit.api.apiextensions.v1.types import CustomResourceDefinition
 from podfit.api.coordination.v1.types import Lease
-from podfit.api.core.v1 import cluster_validation as cluster
+from podfit.api.coordination.v1.validation import validate_lease
 from podfit.api.core.v1.config import validation as config
 from podfit.api.core.v1.config.types import ConfigMap, Secret, ServiceAccount
 from podfit.api.core.v1.events import validation as core_events
@@ -17,7 +17,13 @@ from podfit.api.core.v1.limits import limit_range_validation as limits
 from podfit.api.core.v1.limits import quota_validation as quotas
 from podfit.api.core.v1.limits.types import LimitRange, ResourceQuota
 from podfit.api.core.v1.namespaces.types import Namespace
+from podfit.api.core.v1.namespaces.validation import (
+    validate_namespace,
+    validate_namespace_status,
+    validate_namespace_update,
+)
 from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.nodes.validation import validate_node, validate_node_update
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.pods.validation.pod import validate_pod_create
 from podfit.api.core.v1.pods.validation.updates import validate_pod_update
@@ -30,6 +36,7 @@ from podfit.api.rbac.v1 import validation as rbac
 from podfit.api.rbac.v1.types import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 from podfit.api.registry import info_for
 from podfit.api.scheduling.v1.types import PriorityClass
+from podfit.api.scheduling.v1.validation import validate_priority_class, validate_priority_class_update
 from podfit.api.structural.custom import Custom
 from podfit.api.structural.validation import validate_custom, validate_custom_status, validate_custom_update
 from podfit.core.features import DEFAULT_GATES, FeatureGates
@@ -37,28 +44,19 @@ from podfit.core.fields import FieldError
 
 _RULES: dict[type[Object], Rules] = {
     Namespace: Rules(
-        names.dns_label,
-        cluster.validate_namespace,
-        cluster.validate_namespace_update,
-        cluster.validate_namespace_status,
-        metadata="both",
+        names.dns_label, validate_namespace, validate_namespace_update, validate_namespace_status, metadata="both"
     ),
-    Node: Rules(
-        create=cluster.validate_node,
-        update=cluster.validate_node_update,
-        new_first=True,
-        status=cluster.validate_node_update,
-    ),
+    Node: Rules(create=validate_node, update=validate_node_update, new_first=True, status=validate_node_update),
     ConfigMap: Rules(create=config.validate_config_map, update=config.validate_config_map_update),
     Secret: Rules(create=config.validate_secret, update=config.validate_secret_update),
     ServiceAccount: Rules(metadata="both"),
     Event: Rules(names.path_segment, core_events.validate_event, metadata="any"),
-    Lease: Rules(create=cluster.validate_lease),
+    Lease: Rules(create=validate_lease),
     LimitRange: Rules(create=limits.validate_limit_range, metadata="new"),
     ResourceQuota: Rules(
         create=quotas.validate_quota, update=quotas.validate_quota_update, status=quotas.validate_quota_status
     ),
-    PriorityClass: Rules(create=cluster.validate_priority_class, update=cluster.validate_priority_class_update),
+    PriorityClass: Rules(create=validate_priority_class, update=validate_priority_class_update),
     Role: Rules(names.path_segment, rbac.validate_role, metadata="both"),
     ClusterRole: Rules(names.path_segment, rbac.validate_cluster_role, metadata="both"),
     RoleBinding: Rules(names.path_segment, rbac.validate_role_binding, rbac.validate_binding_update, metadata="both"),

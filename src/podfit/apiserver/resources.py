@@ -23,13 +23,15 @@ from podfit.apiserver.extensions.customresources.table import CustomTable
 from podfit.apiserver.extensions.webhooks.client import WebhookClient
 from podfit.apiserver.handlers.answers import error_response, formed, told
 from podfit.apiserver.handlers.apply import apply
-from podfit.apiserver.handlers.change import APPLY_PATCH, patch, update
+from podfit.apiserver.handlers.change import patch, update
 from podfit.apiserver.handlers.create import create
 from podfit.apiserver.handlers.delete import delete, delete_collection
 from podfit.apiserver.handlers.options import check_timeout
+from podfit.apiserver.handlers.patching import APPLY_PATCH
 from podfit.apiserver.handlers.read import get, list_
-from podfit.apiserver.handlers.subresources import connect
+from podfit.apiserver.handlers.subresources.binding import bind
 from podfit.apiserver.handlers.subresources.eviction import evict_pod
+from podfit.apiserver.handlers.subresources.node_proxy import node_proxy, pod_log
 from podfit.apiserver.handlers.subresources.reviews import Reviews
 from podfit.apiserver.handlers.subresources.scale import scale
 from podfit.apiserver.handlers.subresources.token_requests import create_token
@@ -105,16 +107,16 @@ class Resources:
             raise method_not_allowed()
         match target.subresource:
             case "binding":
-                return await asyncio.shield(connect.bind(self._context, self._chain, target, request, identity))
+                return await asyncio.shield(bind(self._context, self._chain, target, request, identity))
             case "log":
-                return await connect.pod_log(self._context, target, request)
+                return await pod_log(self._context, target, request)
             case "eviction":
                 return await asyncio.shield(evict_pod(self._context, self._chain, target, request, identity))
             case "scale":
                 context = self._customs.context(target)
                 return await asyncio.shield(scale(context, self._chain, target, request, identity))
             case "proxy":
-                return await connect.node_proxy(self._context, target, request)
+                return await node_proxy(self._context, target, request)
             case "token":
                 return await create_token(self._context, self._chain, self._tokens, target, request, identity)
         return await self._verb(request, target, identity)

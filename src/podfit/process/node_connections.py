@@ -29,7 +29,7 @@ class NodeConnections:
 
     @cached_property
     def _dialer(self) -> "NodeDialer":
-        from podfit.apiserver.handlers.subresources.connect import KUBELET_CLIENT
+        from podfit.apiserver.handlers.subresources.node_proxy import KUBELET_CLIENT
         from podfit.apiserver.housekeeping.extension import Proof
         from podfit.apiserver.node_dialer import NodeDialer
 

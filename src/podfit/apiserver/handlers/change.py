@@ -1,4 +1,4 @@
-"""PUT and PATCH: a new version of an object, of the object or of a subresource (spec 1.2).
+"""PUT and PATCH of an object, or of a subresource of it (spec 1.2).
 
     decode or patch ─▶ defaults ─▶ admission changes it ─▶ its strategy keeps what may change ─▶ validation (422)
         ─▶ admission refuses (403) ─▶ store, unless nothing was asked for
@@ -14,8 +14,6 @@ import msgspec
 import msgspec.structs
 from msgspec.structs import replace
 
-from podfit.api.defaults import apply_defaults
-from podfit.api.meta.schema import unknown_fields
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.meta.validation.metadata import validate_any_update
 from podfit.api.registry import ResourceInfo
@@ -28,51 +26,24 @@ from podfit.apiserver.handlers.answers import object_response, record_response
 from podfit.apiserver.handlers.create import create_object
 from podfit.apiserver.handlers.large_requests import is_large, yield_turn
 from podfit.apiserver.handlers.options import dry_run
+from podfit.apiserver.handlers.patching import Make, Wanted, patcher
 from podfit.apiserver.handlers.refusal_warnings import WarningsOnRefusal
 from podfit.apiserver.handlers.retry import until_unchanged
 from podfit.apiserver.owners import ADMITTED, SENT, with_owners_once
 from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.allocations import allocated
 from podfit.apiserver.registry.apply.managed import NO_MANAGERS, Entries, given, manager_of, tracked, without_times
-from podfit.apiserver.registry.patch import jsonpatch, mergepatch, strategic
-from podfit.apiserver.registry.patch.decoding import decoded
-from podfit.apiserver.registry.patch.touched import document_of, retyped
 from podfit.apiserver.registry.removal import released
 from podfit.apiserver.registry.stored import Stored
 from podfit.apiserver.registry.strategies.table import strategy_of
-from podfit.apiserver.request import bodies
-from podfit.apiserver.request.bodies import IGNORE, Strictness, forgetting, read_object, todays, typed_object
-from podfit.apiserver.request.decoder_messages import misfit
-from podfit.apiserver.request.documents import check_depth, check_size
-from podfit.apiserver.request.legacy_options import DRAFT_POLICIES
-from podfit.apiserver.request.patch_messages import shown_map, unfit
+from podfit.apiserver.request.bodies import read_object
 from podfit.apiserver.request.target import Target
-from podfit.apiserver.request.write_options import check_write_options
-from podfit.core.errors import ApiError, bad_request, conflict
+from podfit.core.errors import bad_request, conflict
 from podfit.core.fields import invalid, refusal
 from podfit.core.times import format_time
 from podfit.decide.workload.templates import warnings_of
 from podfit.net.wire import Identity, Request, Response
-from podfit.store.protocol import Companion, Record
-
-JSON_PATCH = "application/json-patch+json"
-MERGE_PATCH = "application/merge-patch+json"
-STRATEGIC_PATCH = "application/strategic-merge-patch+json"
-APPLY_PATCH = "application/apply-patch+yaml"
-PATCHES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
-
-
-class Wanted(msgspec.Struct, frozen=True):
-    """What a client makes of an object. `entries` are the managers of its fields where the request settles them."""
-
-    obj: Any
-    warnings: Sequence[str] = ()
-    entries: Entries | None = None
-
-
-Make = Callable[[Record], Wanted]
-
-_SHOWN = 1000  # bytes of a patch that a refusal quotes
+from podfit.store.protocol import Companion
 
 
 async def update(
@@ -115,79 +86,6 @@ async def patch(context: Context, chain: Chain, target: Target, request: Request
 def _info(target: Target) -> ResourceInfo:
     assert target.info is not None
     return target.info
-
-
-def patcher(
-    context: Context,
-    info: ResourceInfo,
-    request: Request,
-    shown: Callable[[Record], Any],
-    *,
-    typed: Callable[[Record], Any] | None = None,
-) -> Make:
-    """What the request's patch makes of the document that is `shown` of a record, as an object of the kind. `typed`
-    gives that object as it was, where it is the stored one."""
-    kind = bodies.media_type(request)
-    custom = is_custom(info.type)
-    accepted = [each for each in PATCHES if each != STRATEGIC_PATCH or not custom]
-    if kind not in accepted:
-        if kind not in PATCHES:
-            raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
-        raise bodies.unsupported(*accepted)
-    check_write_options(request)
-    strictness = Strictness.of(request)
-    changes, problems = decoded(request.body, prefix="" if kind == STRATEGIC_PATCH else "error decoding patch: ")
-    if len(request.body) > 2 * (most := bodies.most_values(info.type)) and kind != JSON_PATCH:
-        check_size(changes, most)
-
-    if kind == JSON_PATCH and strictness.level != IGNORE:
-        problems = [f"json patch {problem}" for problem in (*problems, *jsonpatch.odd_members(changes))]
-
-    def refuse(text: str) -> ApiError:
-        sent = shown_map(changes) if kind == STRATEGIC_PATCH else request.body.decode(errors="replace")
-        return refusal("", "", [invalid("patch", sent[:_SHOWN], text)])
-
-    # What is stored has no unknown fields, so after a merge only those of the patch have to be looked for.
-    doubtful = kind == JSON_PATCH or bool(unknown_fields(changes, info.type, directives=kind == STRATEGIC_PATCH))
-
-    plain = not doubtful and _is_plain(changes) and DRAFT_POLICIES not in context.legacy
-
-    def merged(document: Any) -> Any:
-        if kind == MERGE_PATCH:
-            return mergepatch.apply(document, changes)
-        return strategic.apply(document, changes, info.type)
-
-    def make(record: Record) -> Wanted:
-        if plain and typed is not None:
-            before = document_of(stored.whole(info, record), changes)
-            try:
-                obj = retyped(forgetting(merged(before)), before, typed(record))
-                return Wanted(apply_defaults(obj, context.gates), strictness.check(problems, refuse))
-            except (msgspec.ValidationError, ValueError, KeyError, RecursionError):
-                pass  # what does not fit is named by its place in the whole document
-        document = shown(record)
-        patched = jsonpatch.apply(document, changes) if kind == JSON_PATCH else merged(document)
-        if kind == JSON_PATCH:  # it alone can put a copy of something inside of itself
-            check_depth(patched)
-            check_size(patched, bodies.most_values(info.type))
-        try:
-            obj = typed_object(todays(patched, info.type, context.legacy), info.type, version=info.version)
-        except ApiError as error:
-            if custom:
-                raise
-            why = str(error.__cause__ or error.message)
-            words = unfit(why, info.type) if kind == STRATEGIC_PATCH else misfit(why, info.type, patched)
-            raise refuse(words) from None
-        paths = unknown_fields(patched, info.type, first=kind == STRATEGIC_PATCH) if doubtful else []
-        unknown = (f'unknown field "{path}"' for path in paths)
-        return Wanted(apply_defaults(obj, context.gates), strictness.check([*problems, *unknown], refuse))
-
-    return make
-
-
-def _is_plain(changes: Any) -> bool:
-    """Whether a patch is about members of the object, and not about what it is or how they are put together."""
-    return isinstance(changes, dict) and not any(name in ("kind", "apiVersion") or name[:1] == "$" for name in changes)
 
 
 async def change(

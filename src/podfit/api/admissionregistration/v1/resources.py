@@ -1,6 +1,6 @@
 """The kinds of admissionregistration.k8s.io."""
 
-from podfit.api import columns
+from podfit.api.admissionregistration.v1.columns import WEBHOOKS, webhooks_row
 from podfit.api.admissionregistration.v1.types import MutatingWebhookConfiguration, ValidatingWebhookConfiguration
 from podfit.api.registry import ResourceInfo
 
@@ -16,8 +16,8 @@ KINDS: tuple[ResourceInfo, ...] = (
         namespaced=False,
         categories=("api-extensions",),
         counted=lambda o: o.webhooks,
-        columns=columns.WEBHOOKS,
-        row=columns.webhooks_row,
+        columns=WEBHOOKS,
+        row=webhooks_row,
     ),
     ResourceInfo(
         type=ValidatingWebhookConfiguration,
@@ -28,7 +28,7 @@ KINDS: tuple[ResourceInfo, ...] = (
         namespaced=False,
         categories=("api-extensions",),
         counted=lambda o: o.webhooks,
-        columns=columns.WEBHOOKS,
-        row=columns.webhooks_row,
+        columns=WEBHOOKS,
+        row=webhooks_row,
     ),
 )

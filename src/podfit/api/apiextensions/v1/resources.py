@@ -1,7 +1,7 @@
 """The kind of apiextensions.k8s.io, which declares further ones."""
 
-from podfit.api import columns
 from podfit.api.apiextensions.v1.types import GROUP, CustomResourceDefinition
+from podfit.api.columns import DATED, dated_row
 from podfit.api.registry import STATUS, ResourceInfo
 
 KINDS: tuple[ResourceInfo, ...] = (
@@ -14,8 +14,8 @@ KINDS: tuple[ResourceInfo, ...] = (
         namespaced=False,
         categories=("api-extensions",),
         subresources=(STATUS,),
-        columns=columns.DATED,
-        row=columns.dated_row,
+        columns=DATED,
+        row=dated_row,
         unconditional=False,
         stored_as="v1beta1",  # upstream's, which clients see the hash of
     ),

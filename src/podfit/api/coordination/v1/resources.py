@@ -1,6 +1,6 @@
 """The kinds of coordination.k8s.io."""
 
-from podfit.api import columns
+from podfit.api.coordination.v1.columns import LEASE, lease_row
 from podfit.api.coordination.v1.types import Lease
 from podfit.api.registry import ResourceInfo
 
@@ -12,7 +12,7 @@ KINDS: tuple[ResourceInfo, ...] = (
         group="coordination.k8s.io",
         resource="leases",
         singular="lease",
-        columns=columns.LEASE,
-        row=columns.lease_row,
+        columns=LEASE,
+        row=lease_row,
     ),
 )

@@ -1,12 +1,17 @@
 """The kinds of the core group."""
 
-from podfit.api import columns
 from podfit.api.apps.v1.columns import POD_TEMPLATE, REPLICAS, pod_template_row, replication_row
 from podfit.api.autoscaling.scale import SCALE
+from podfit.api.columns import DATED, NAMED, dated_row, named_row
+from podfit.api.core.v1.config.columns import CONFIG_MAP, SECRET, config_map_row, secret_row
 from podfit.api.core.v1.config.types import ConfigMap, Secret, ServiceAccount
+from podfit.api.core.v1.events.columns import EVENT, event_row
 from podfit.api.core.v1.events.types import Event
+from podfit.api.core.v1.limits.columns import QUOTA, quota_row
 from podfit.api.core.v1.limits.types import LimitRange, ResourceQuota
+from podfit.api.core.v1.namespaces.columns import NAMESPACE, namespace_row
 from podfit.api.core.v1.namespaces.types import Namespace
+from podfit.api.core.v1.nodes.columns import NODE, node_row
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
@@ -29,8 +34,8 @@ KINDS: tuple[ResourceInfo, ...] = (
         namespaced=False,
         verbs=("create", "delete", "get", "list", "patch", "update", "watch"),
         subresources=(Subresource("finalize", ("update",)), STATUS),
-        columns=columns.NAMESPACE,
-        row=columns.namespace_row,
+        columns=NAMESPACE,
+        row=namespace_row,
         fields={"status.phase": lambda o: o.status.phase},
     ),
     ResourceInfo(
@@ -40,8 +45,8 @@ KINDS: tuple[ResourceInfo, ...] = (
         short_names=("no",),
         namespaced=False,
         subresources=(Subresource("proxy", ("get",), "NodeProxyOptions"), STATUS),
-        columns=columns.NODE,
-        row=columns.node_row,
+        columns=NODE,
+        row=node_row,
         fields={"spec.unschedulable": lambda o: str(o.spec.unschedulable).lower()},
     ),
     ResourceInfo(
@@ -80,8 +85,8 @@ KINDS: tuple[ResourceInfo, ...] = (
         resource="events",
         singular="event",
         short_names=("ev",),
-        columns=columns.EVENT,
-        row=columns.event_row,
+        columns=EVENT,
+        row=event_row,
         fields={
             "involvedObject.kind": lambda o: o.involved_object.kind,
             "involvedObject.namespace": lambda o: o.involved_object.namespace,
@@ -101,8 +106,8 @@ KINDS: tuple[ResourceInfo, ...] = (
         resource="serviceaccounts",
         singular="serviceaccount",
         short_names=("sa",),
-        columns=columns.NAMED,
-        row=columns.named_row,
+        columns=NAMED,
+        row=named_row,
         subresources=(Subresource("token", ("create",), "TokenRequest", "authentication.k8s.io", "v1"),),
     ),
     ResourceInfo(
@@ -110,15 +115,15 @@ KINDS: tuple[ResourceInfo, ...] = (
         resource="configmaps",
         singular="configmap",
         short_names=("cm",),
-        columns=columns.CONFIG_MAP,
-        row=columns.config_map_row,
+        columns=CONFIG_MAP,
+        row=config_map_row,
     ),
     ResourceInfo(
         type=Secret,
         resource="secrets",
         singular="secret",
-        columns=columns.SECRET,
-        row=columns.secret_row,
+        columns=SECRET,
+        row=secret_row,
         fields={"type": lambda o: o.type},
     ),
     ResourceInfo(
@@ -148,8 +153,8 @@ KINDS: tuple[ResourceInfo, ...] = (
         resource="limitranges",
         singular="limitrange",
         short_names=("limits",),
-        columns=columns.DATED,
-        row=columns.dated_row,
+        columns=DATED,
+        row=dated_row,
     ),
     ResourceInfo(
         type=ResourceQuota,
@@ -157,8 +162,8 @@ KINDS: tuple[ResourceInfo, ...] = (
         singular="resourcequota",
         short_names=("quota",),
         subresources=(STATUS,),
-        columns=columns.QUOTA,
-        row=columns.quota_row,
+        columns=QUOTA,
+        row=quota_row,
     ),
     ResourceInfo(
         type=Service,

@@ -1,7 +1,7 @@
 """The kind of events.k8s.io, which is stored as the core group's."""
 
-from podfit.api import columns
 from podfit.api.core.v1 import resources as core
+from podfit.api.core.v1.events.columns import EVENT, event_row
 from podfit.api.events.v1.types import Event, from_core, to_core
 from podfit.api.registry import Conversion, ResourceInfo
 
@@ -15,8 +15,8 @@ KINDS: tuple[ResourceInfo, ...] = (
         resource="events",
         singular="event",
         short_names=("ev",),
-        columns=columns.EVENT,
-        row=lambda obj, now: columns.event_row(to_core(obj), now),
+        columns=EVENT,
+        row=lambda obj, now: event_row(to_core(obj), now),
         conversion=Conversion(_STORED, shown=from_core, kept=to_core),
         fields={
             "regarding.kind": lambda o: o.regarding.kind,

@@ -1,6 +1,7 @@
 """The kinds of rbac.authorization.k8s.io."""
 
-from podfit.api import columns
+from podfit.api.columns import DATED, dated_row
+from podfit.api.rbac.v1.columns import BINDING, binding_row
 from podfit.api.rbac.v1.types import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 from podfit.api.registry import ResourceInfo
 
@@ -8,13 +9,7 @@ _GROUP = "rbac.authorization.k8s.io"
 
 KINDS: tuple[ResourceInfo, ...] = (
     ResourceInfo(
-        type=Role,
-        group=_GROUP,
-        resource="roles",
-        singular="role",
-        columns=columns.DATED,
-        row=columns.dated_row,
-        created_by_update=True,
+        type=Role, group=_GROUP, resource="roles", singular="role", columns=DATED, row=dated_row, created_by_update=True
     ),
     ResourceInfo(
         type=RoleBinding,
@@ -22,8 +17,8 @@ KINDS: tuple[ResourceInfo, ...] = (
         created_by_update=True,
         resource="rolebindings",
         singular="rolebinding",
-        columns=columns.BINDING,
-        row=columns.binding_row,
+        columns=BINDING,
+        row=binding_row,
     ),
     ResourceInfo(
         type=ClusterRole,
@@ -32,8 +27,8 @@ KINDS: tuple[ResourceInfo, ...] = (
         singular="clusterrole",
         namespaced=False,
         created_by_update=True,
-        columns=columns.DATED,
-        row=columns.dated_row,
+        columns=DATED,
+        row=dated_row,
     ),
     ResourceInfo(
         type=ClusterRoleBinding,
@@ -42,7 +37,7 @@ KINDS: tuple[ResourceInfo, ...] = (
         singular="clusterrolebinding",
         created_by_update=True,
         namespaced=False,
-        columns=columns.BINDING,
-        row=columns.binding_row,
+        columns=BINDING,
+        row=binding_row,
     ),
 )

@@ -1,7 +1,7 @@
 """The kinds of scheduling.k8s.io."""
 
-from podfit.api import columns
 from podfit.api.registry import ResourceInfo
+from podfit.api.scheduling.v1.columns import PRIORITY_CLASS, priority_class_row
 from podfit.api.scheduling.v1.types import PriorityClass
 
 KINDS: tuple[ResourceInfo, ...] = (
@@ -13,7 +13,7 @@ KINDS: tuple[ResourceInfo, ...] = (
         short_names=("pc",),
         namespaced=False,
         counted=lambda _: None,  # a class never changes
-        columns=columns.PRIORITY_CLASS,
-        row=columns.priority_class_row,
+        columns=PRIORITY_CLASS,
+        row=priority_class_row,
     ),
 )

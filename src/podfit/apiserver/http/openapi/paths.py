@@ -10,7 +10,7 @@ from podfit.api.core.v1.pods.types import Binding
 from podfit.api.meta.base import Struct
 from podfit.api.meta.v1.types import DeleteOptions
 from podfit.api.registry import ResourceInfo, Subresource
-from podfit.apiserver.handlers.change import JSON_PATCH, PATCHES, STRATEGIC_PATCH
+from podfit.apiserver.handlers.patching import JSON_PATCH, PATCHES, STRATEGIC_PATCH
 from podfit.apiserver.http.openapi.schemas import schema_name
 from podfit.apiserver.request.media import JSON, YAML
 

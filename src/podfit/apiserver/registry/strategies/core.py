@@ -2,10 +2,10 @@
 
 from msgspec.structs import replace
 
-from podfit.api.core.v1.cluster_validation import validate_namespace_finalizers
 from podfit.api.core.v1.config.types import ServiceAccount
 from podfit.api.core.v1.limits.types import ResourceQuota
 from podfit.api.core.v1.namespaces.types import Namespace, NamespaceStatus
+from podfit.api.core.v1.namespaces.validation import validate_namespace_finalizers
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim, PersistentVolumeClaimStatus
 from podfit.api.core.v1.persistentvolumes.types import PersistentVolume, PersistentVolumeStatus
 from podfit.api.core.v1.pods.types import Pod

@@ -1,27 +1,20 @@
-"""Nodes, namespaces, priority classes and leases."""
+"""Rules of nodes: taints, amounts, declared features, networks."""
 
 import re
 
-from podfit.api.coordination.v1.types import Lease
-from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.core.v1.nodes.types import Node, Taint
 from podfit.api.core.v1.pods.validation.resources import amount
 from podfit.api.core.v1.pods.validation.scheduling import EFFECTS
 from podfit.api.meta.validation import names
 from podfit.api.meta.validation.addresses import family, network
-from podfit.api.meta.validation.metadata import immutable, nonnegative, standard_finalizer, validate_meta_update
-from podfit.api.scheduling.v1.types import PriorityClass
 from podfit.core.fields import FieldError, duplicate, forbidden, invalid, required, shown, unsupported
 
-SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 _LONGEST_FEATURE = 253
 _FEATURE = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*")
 _NOT_FEATURE = (
     "must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or "
     "MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
 )
-_HIGHEST = 1_000_000_000
-_PREEMPTION = ("PreemptLowerPriority", "Never")
 
 
 def validate_node(node: Node) -> list[FieldError]:
@@ -109,74 +102,3 @@ def _networks_kept(new: tuple[str, ...], old: tuple[str, ...]) -> list[FieldErro
     changed = 1 if len(new) != len(old) else sum(now != was for now, was in zip(new, old, strict=True))
     error = forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid')
     return [error] * changed if old else []
-
-
-def validate_namespace(namespace: Namespace) -> list[FieldError]:
-    return [
-        error
-        for name in namespace.spec.finalizers
-        for error in (*_qualified(name, "spec.finalizers"), *standard_finalizer(name, "spec.finalizers"))
-    ]
-
-
-def _qualified(name: str, path: str) -> list[FieldError]:
-    return [invalid(path, name, text) for text in names.qualified(name)]
-
-
-def validate_namespace_update(_new: Namespace, _old: Namespace) -> list[FieldError]:
-    """Nothing besides metadata: the finalizers of its spec are written by `finalize`."""
-    return []
-
-
-def validate_namespace_finalizers(new: Namespace, old: Namespace) -> list[FieldError]:
-    errors = validate_meta_update(new.metadata, old.metadata)
-    for index, name in enumerate(new.spec.finalizers):
-        path = f"spec.finalizers[{index}]"
-        errors += _qualified(name, path) + standard_finalizer(name, path)
-    return errors
-
-
-def validate_namespace_status(new: Namespace, _old: Namespace) -> list[FieldError]:
-    gone = new.metadata.deletion_timestamp is not None
-    phase, word = ("Terminating", "not empty") if gone else ("Active", "empty")
-    if new.status.phase == phase:
-        return []
-    return [invalid("status.Phase", new.status.phase, f"may only be '{phase}' if `deletionTimestamp` is {word}")]
-
-
-def validate_priority_class(priority: PriorityClass) -> list[FieldError]:
-    errors = []
-    name = priority.metadata.name
-    if name.startswith("system-"):
-        if why := _not_of_the_system(priority):
-            text = "priority class names with 'system-' prefix are reserved for system use only."
-            errors.append(forbidden("metadata.name", f"{text} error: {why}"))
-    elif priority.value > _HIGHEST:
-        errors.append(forbidden("value", f"maximum allowed value of a user defined priority is {_HIGHEST}"))
-    if priority.preemption_policy not in _PREEMPTION:
-        errors.append(unsupported("preemptionPolicy", priority.preemption_policy, _PREEMPTION))
-    return errors
-
-
-def _not_of_the_system(priority: PriorityClass) -> str:
-    """Why it is none of the classes that Kubernetes itself makes."""
-    name = priority.metadata.name
-    value = SYSTEM_CLASSES.get(name)
-    if value is None:
-        return f"{name} is not a known system priority class"
-    if value != priority.value:
-        return f"value of {name} PriorityClass must be {value}"
-    return f"globalDefault of {name} PriorityClass must be false" if priority.global_default else ""
-
-
-def validate_priority_class_update(new: PriorityClass, old: PriorityClass) -> list[FieldError]:
-    errors = [] if new.value == old.value else [forbidden("value", "may not be changed in an update.")]
-    return errors + immutable(new.preemption_policy, old.preemption_policy, "preemptionPolicy")
-
-
-def validate_lease(lease: Lease) -> list[FieldError]:
-    errors = []
-    seconds = lease.spec.lease_duration_seconds
-    if seconds is not None and seconds <= 0:
-        errors.append(invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0"))
-    return errors + nonnegative(lease.spec.lease_transitions, "spec.leaseTransitions")

@@ -1,0 +1,120 @@
+"""From a request's patch to the object that it makes: JSON patch, merge patch, strategic merge patch."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+import msgspec.structs
+
+from podfit.api.defaults import apply_defaults
+from podfit.api.meta.schema import unknown_fields
+from podfit.api.registry import ResourceInfo
+from podfit.api.structural.custom import is_custom
+from podfit.apiserver.context import Context
+from podfit.apiserver.registry import stored
+from podfit.apiserver.registry.apply.managed import Entries
+from podfit.apiserver.registry.patch import jsonpatch, mergepatch, strategic
+from podfit.apiserver.registry.patch.decoding import decoded
+from podfit.apiserver.registry.patch.touched import document_of, retyped
+from podfit.apiserver.request import bodies
+from podfit.apiserver.request.bodies import IGNORE, Strictness, forgetting, todays, typed_object
+from podfit.apiserver.request.decoder_messages import misfit
+from podfit.apiserver.request.documents import check_depth, check_size
+from podfit.apiserver.request.legacy_options import DRAFT_POLICIES
+from podfit.apiserver.request.patch_messages import shown_map, unfit
+from podfit.apiserver.request.write_options import check_write_options
+from podfit.core.errors import ApiError
+from podfit.core.fields import invalid, refusal
+from podfit.net.wire import Request
+from podfit.store.protocol import Record
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+PATCHES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What a client makes of an object. `entries` are the managers of its fields where the request settles them."""
+
+    obj: Any
+    warnings: Sequence[str] = ()
+    entries: Entries | None = None
+
+
+Make = Callable[[Record], Wanted]
+_SHOWN = 1000  # bytes of a patch that a refusal quotes
+
+
+def patcher(
+    context: Context,
+    info: ResourceInfo,
+    request: Request,
+    shown: Callable[[Record], Any],
+    *,
+    typed: Callable[[Record], Any] | None = None,
+) -> Make:
+    """What the request's patch makes of the document that is `shown` of a record, as an object of the kind. `typed`
+    gives that object as it was, where it is the stored one."""
+    kind = bodies.media_type(request)
+    custom = is_custom(info.type)
+    accepted = [each for each in PATCHES if each != STRATEGIC_PATCH or not custom]
+    if kind not in accepted:
+        if kind not in PATCHES:
+            raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+        raise bodies.unsupported(*accepted)
+    check_write_options(request)
+    strictness = Strictness.of(request)
+    changes, problems = decoded(request.body, prefix="" if kind == STRATEGIC_PATCH else "error decoding patch: ")
+    if len(request.body) > 2 * (most := bodies.most_values(info.type)) and kind != JSON_PATCH:
+        check_size(changes, most)
+
+    if kind == JSON_PATCH and strictness.level != IGNORE:
+        problems = [f"json patch {problem}" for problem in (*problems, *jsonpatch.odd_members(changes))]
+
+    def refuse(text: str) -> ApiError:
+        sent = shown_map(changes) if kind == STRATEGIC_PATCH else request.body.decode(errors="replace")
+        return refusal("", "", [invalid("patch", sent[:_SHOWN], text)])
+
+    # What is stored has no unknown fields, so after a merge only those of the patch have to be looked for.
+    doubtful = kind == JSON_PATCH or bool(unknown_fields(changes, info.type, directives=kind == STRATEGIC_PATCH))
+
+    plain = not doubtful and _is_plain(changes) and DRAFT_POLICIES not in context.legacy
+
+    def merged(document: Any) -> Any:
+        if kind == MERGE_PATCH:
+            return mergepatch.apply(document, changes)
+        return strategic.apply(document, changes, info.type)
+
+    def make(record: Record) -> Wanted:
+        if plain and typed is not None:
+            before = document_of(stored.whole(info, record), changes)
+            try:
+                obj = retyped(forgetting(merged(before)), before, typed(record))
+                return Wanted(apply_defaults(obj, context.gates), strictness.check(problems, refuse))
+            except (msgspec.ValidationError, ValueError, KeyError, RecursionError):
+                pass  # what does not fit is named by its place in the whole document
+        document = shown(record)
+        patched = jsonpatch.apply(document, changes) if kind == JSON_PATCH else merged(document)
+        if kind == JSON_PATCH:  # it alone can put a copy of something inside of itself
+            check_depth(patched)
+            check_size(patched, bodies.most_values(info.type))
+        try:
+            obj = typed_object(todays(patched, info.type, context.legacy), info.type, version=info.version)
+        except ApiError as error:
+            if custom:
+                raise
+            why = str(error.__cause__ or error.message)
+            words = unfit(why, info.type) if kind == STRATEGIC_PATCH else misfit(why, info.type, patched)
+            raise refuse(words) from None
+        paths = unknown_fields(patched, info.type, first=kind == STRATEGIC_PATCH) if doubtful else []
+        unknown = (f'unknown field "{path}"' for path in paths)
+        return Wanted(apply_defaults(obj, context.gates), strictness.check([*problems, *unknown], refuse))
+
+    return make
+
+
+def _is_plain(changes: Any) -> bool:
+    """Whether a patch is about members of the object, and not about what it is or how they are put together."""
+    return isinstance(changes, dict) and not any(name in ("kind", "apiVersion") or name[:1] == "$" for name in changes)

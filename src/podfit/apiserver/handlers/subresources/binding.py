@@ -1,0 +1,77 @@
+"""POST of a Binding to a pod: it is placed on a node, once."""
+
+from functools import partial
+
+from msgspec.structs import replace
+
+from podfit.api.core.v1.pods.types import Binding, Pod, PodCondition
+from podfit.api.registry import info_for
+from podfit.apiserver.admission.chain import Chain
+from podfit.apiserver.context import Attributes, Context
+from podfit.apiserver.handlers.answers import success
+from podfit.apiserver.handlers.options import dry_run
+from podfit.apiserver.handlers.retry import until_unchanged
+from podfit.apiserver.registry.stored import Stored
+from podfit.apiserver.request.bodies import document, typed
+from podfit.apiserver.request.target import Target
+from podfit.core.errors import bad_request, conflict
+from podfit.core.fields import refusal, required, unsupported
+from podfit.core.times import format_time
+from podfit.net.wire import Identity, Request, Response
+
+
+async def bind(context: Context, chain: Chain, target: Target, request: Request, identity: Identity) -> Response:
+    """Place a pod on a node, once. Admission sees the Binding, as upstream's does."""
+    dry = dry_run(request)
+    attributes = Attributes(
+        operation="CREATE",
+        info=info_for(Pod),
+        subresource="binding",
+        namespace=target.namespace,
+        name=target.name,
+        identity=identity,
+        dry_run=dry,
+    )
+    binding = await chain.mutate(attributes, typed(document(request)[0], Binding))
+    _check_binding(target, binding)
+    await chain.validate(attributes, binding)
+    return await until_unchanged(partial(_bind_once, context, target, binding, dry=dry))
+
+
+def _check_binding(target: Target, binding: Binding) -> None:
+    if binding.metadata.name and binding.metadata.name != target.name:
+        raise bad_request("name in URL does not match name in Binding object")
+    errors = [] if binding.target.name else [required("target.name")]
+    if binding.target.kind not in ("", "Node"):
+        errors.append(unsupported("target.kind", binding.target.kind, ["Node", "<empty>"]))
+    if errors:
+        raise refusal("Binding", target.name, errors)
+
+
+async def _bind_once(context: Context, target: Target, binding: Binding, *, dry: bool) -> Response:
+    pods = Stored[Pod](context.store, info_for(Pod))
+    pod = await pods.get(target.namespace, target.name)
+    if binding.metadata.uid and binding.metadata.uid != pod.metadata.uid:
+        raise conflict("pods/binding", target.name, "the pod is not the one that was scheduled")
+    if pod.metadata.deletion_timestamp:
+        raise conflict("pods/binding", target.name, f"pod {target.name} is being deleted, cannot be assigned to a host")
+    if pod.spec.node_name:
+        raise conflict(
+            "pods/binding", target.name, f'pod {target.name} is already assigned to node "{pod.spec.node_name}"'
+        )
+    if not dry:
+        bound = _bound(pod, binding, format_time(context.clock.now()))
+        await pods.update(bound, expected=int(pod.metadata.resource_version))
+    return success({}, code=201)
+
+
+def _bound(pod: Pod, binding: Binding, now: str) -> Pod:
+    condition = PodCondition(type="PodScheduled", status="True", last_transition_time=now)
+    others = tuple(each for each in pod.status.conditions if each.type != "PodScheduled")
+    annotations = pod.metadata.annotations | binding.metadata.annotations
+    return replace(
+        pod,
+        metadata=replace(pod.metadata, annotations=annotations),
+        spec=replace(pod.spec, node_name=binding.target.name),
+        status=replace(pod.status, conditions=(*others, condition), nominated_node_name=""),
+    )
