@@ -41,15 +41,15 @@ from podfit.kubelet.node.pressure import Observe, PressureMonitor, observe_nothi
 from podfit.kubelet.node.status import DISK_ANSWERS, DISK_HANGS
 from podfit.kubelet.pods.attempts import Attempts
 from podfit.kubelet.pods.backoff import CrashBackoff
+from podfit.kubelet.pods.event_delay import EventDelay
 from podfit.kubelet.pods.killer import Killer
 from podfit.kubelet.pods.known import KnownPods
 from podfit.kubelet.pods.lookup import Lookup
 from podfit.kubelet.pods.manager import PodManager
 from podfit.kubelet.pods.metrics import PodMetrics
-from podfit.kubelet.pods.precedence import Precedence
 from podfit.kubelet.pods.starter import RETRY_SECONDS, Starter
-from podfit.kubelet.pods.toolbox import Toolbox
 from podfit.kubelet.pods.watch import RuntimeWatch
+from podfit.kubelet.pods.worker_context import WorkerContext
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.server.configz import configuration
 from podfit.kubelet.server.handler import NodeServer
@@ -93,9 +93,9 @@ class Kubelet:
         self._config, self._clock, self._machine = config, clock, machine
         self._supervisor = Supervisor(f"kubelet {config.name}")
         self._runtime = runtime
-        precedence = Precedence(clock)
+        event_delay = EventDelay(clock)
         self._recorder = EventRecorder(
-            client, component="kubelet", clock=clock, host=config.name, after=precedence.clear
+            client, component="kubelet", clock=clock, host=config.name, after=event_delay.wait
         )
         self._pressure = PressureMonitor(observe, config.eviction_hard, clock=clock, changed=self._pressure_changed)
         self._agent = NodeAgent(
@@ -164,7 +164,7 @@ class Kubelet:
         )
         self._puller = Puller(runtime, clock=clock, retry=RETRY_SECONDS)
         self._housekeeper = Housekeeper(runtime, cgroups, volumes, config, clock)
-        tools = Toolbox(
+        context = WorkerContext(
             client=client,
             runtime=runtime,
             cgroups=cgroups,
@@ -191,12 +191,12 @@ class Kubelet:
             killer=Killer(runtime, clock, self._emit),
             metrics=PodMetrics(self.metrics),
             emit=self._emit,
-            precedence=precedence,
+            event_delay=event_delay,
             tell=self._tell,
             active=self._active,
         )
         attempts = Attempts(config.root / "unfinished_pods", self._writer)
-        self._pods = PodManager(tools, self._known, self._informer, attempts)
+        self._pods = PodManager(context, self._known, self._informer, attempts)
         self.handler = NodeServer(
             runtime,
             pods=self._shown,

@@ -3,7 +3,7 @@
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.kubelet.pods.known import KnownPods
-from podfit.kubelet.pods.news import Again
+from podfit.kubelet.pods.pod_changes import Again
 from support.clock import FakeClock
 
 POD = Pod(metadata=ObjectMeta(name="web", namespace="default", uid="u1"))
@@ -57,12 +57,12 @@ async def test_a_pod_that_has_to_end_before_it_has_a_worker_ends_with_its_first(
 async def test_a_pod_that_waits_is_tried_again_once() -> None:
     known, clock = KnownPods(), FakeClock()
     known.wake("u1")
-    assert known.waiting_news() == [], "nothing waits"
+    assert known.waiting_changes() == [], "nothing waits"
     known.hold(POD)
     known.add_again_by("u1", clock.call_later(1, lambda: known.add_again("u1")))
     known.wake_all()
     await clock.advance(2)
-    assert known.waiting_news() == [Again("u1")], "the timer is over"
+    assert known.waiting_changes() == [Again("u1")], "the timer is over"
     assert known.release("u1") == POD
     known.resize("u1")
-    assert known.waiting_news() == []
+    assert known.waiting_changes() == []

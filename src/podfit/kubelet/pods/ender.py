@@ -20,7 +20,7 @@ from podfit.kubelet.pods import labels
 from podfit.kubelet.pods.configs import log_directory
 from podfit.kubelet.pods.facts import PodFacts, observe
 from podfit.kubelet.pods.reporter import Reporter
-from podfit.kubelet.pods.toolbox import Toolbox
+from podfit.kubelet.pods.worker_context import WorkerContext
 from podfit.kubelet.static.annotations import is_static
 
 log = logging.getLogger(__name__)
@@ -33,25 +33,25 @@ _GONE = (404, 409)
 class PodEnd:
     """The end of one pod. `gone` says to both steps that the API object does not exist any more."""
 
-    def __init__(self, tools: Toolbox, reporter: Reporter) -> None:
-        self._tools = tools
+    def __init__(self, context: WorkerContext, reporter: Reporter) -> None:
+        self._context = context
         self._reporter = reporter
 
     async def stop(self, pod: Pod, *, gone: bool) -> None:
         """Stop everything and say so. Containers stay in the runtime, for their logs and exit codes."""
-        uid, killer = pod.metadata.uid, self._tools.killer
-        facts = await observe(self._tools.runtime, uid)
-        allocated = self._tools.allocation.allocated(pod)
+        uid, killer = pod.metadata.uid, self._context.killer
+        facts = await observe(self._context.runtime, uid)
+        allocated = self._context.allocation.allocated(pod)
         reporting = not gone and not self._reporter.ended
         if reporting:
             await self._reporter.report(lambda: pod, facts, ending=True)
         await killer.stop_pod(allocated, facts, self._grace(pod, gone=gone))
-        facts = await observe(self._tools.runtime, uid)
+        facts = await observe(self._context.runtime, uid)
         await self._free(pod, facts)
         await killer.stop_sandboxes(facts)
-        await self._free(pod, await observe(self._tools.runtime, uid))
-        await self._tools.volumes.remove(uid)
-        await remove_cgroup(self._tools.cgroups, self._tools.actuator.cgroup_path(pod), self._tools.clock.sleep)
+        await self._free(pod, await observe(self._context.runtime, uid))
+        await self._context.volumes.remove(uid)
+        await remove_cgroup(self._context.cgroups, self._context.actuator.cgroup_path(pod), self._context.clock.sleep)
 
     async def _free(self, pod: Pod, facts: PodFacts) -> None:
         """Nothing runs any more: the status says so, and the room is free although the object is still there.
@@ -63,20 +63,20 @@ class PodEnd:
 
     async def delete(self, pod: Pod, *, gone: bool) -> None:
         """After `stop`: remove what is left, and let the API object go."""
-        facts = await observe(self._tools.runtime, pod.metadata.uid)
+        facts = await observe(self._context.runtime, pod.metadata.uid)
         if not gone:
             await self._reporter.writer.written()
-        await self._tools.killer.stop_sandboxes(facts)
-        await self._tools.killer.remove_sandboxes(facts)
-        shutil.rmtree(log_directory(self._tools.config.log_root, labels.ref(pod)), ignore_errors=True)
-        self._tools.actuator.forget(pod.metadata.uid)
+        await self._context.killer.stop_sandboxes(facts)
+        await self._context.killer.remove_sandboxes(facts)
+        shutil.rmtree(log_directory(self._context.config.log_root, labels.ref(pod)), ignore_errors=True)
+        self._context.actuator.forget(pod.metadata.uid)
         if not gone:
             await self._delete_object(pod)
 
     async def _delete_object(self, pod: Pod) -> None:
         meta = pod.metadata
         try:
-            await self._tools.client.delete(Pod, meta.name, meta.namespace, grace=0, uid=meta.uid)
+            await self._context.client.delete(Pod, meta.name, meta.namespace, grace=0, uid=meta.uid)
         except ApiError as error:
             if error.code not in _GONE:
                 raise

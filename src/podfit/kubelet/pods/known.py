@@ -1,6 +1,6 @@
 """The pods that this node knows, by UID, and what others ask of them.
 
-    informer, manifests ──▶ news ──▶ PodManager, which adds and removes workers
+    informer, manifests ──▶ changes ──▶ PodManager, which adds and removes workers
     allocation, runtime, disk ──▶ resize, wake, preempt ──▶ the pod's worker
 
 Everything else is built on it: who decides about pods or watches them names a pod here and knows no worker.
@@ -12,7 +12,7 @@ from typing import Protocol
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.clock import Timer
-from podfit.kubelet.pods.news import Added, Again, Deleted, News
+from podfit.kubelet.pods.pod_changes import Added, Again, Deleted, PodChange
 
 
 class Worker(Protocol):
@@ -35,7 +35,7 @@ class Worker(Protocol):
 
 class KnownPods:
     def __init__(self) -> None:
-        self.news: asyncio.Queue[News] = asyncio.Queue()
+        self.changes: asyncio.Queue[PodChange] = asyncio.Queue()
         self._workers: dict[str, Worker] = {}
         self._held: dict[str, Pod] = {}  # neither admitted nor rejected: to be added again
         self._saves: dict[str, Timer] = {}  # of those that are held because nothing could be saved
@@ -84,10 +84,10 @@ class KnownPods:
     # ------------------------------------------------------------------ static pods
 
     def add_static(self, pod: Pod) -> None:
-        self.news.put_nowait(Added(pod))
+        self.changes.put_nowait(Added(pod))
 
     def drop_static(self, pod: Pod) -> None:
-        self.news.put_nowait(Deleted(pod))
+        self.changes.put_nowait(Deleted(pod))
 
     def shown(self, uid: str, mirror: Pod | None) -> None:
         """What the API has of the static pod of this UID."""
@@ -100,11 +100,11 @@ class KnownPods:
 
     # ------------------------------------------------------------------ what the manager keeps here
 
-    def waiting_news(self) -> list[News]:
+    def waiting_changes(self) -> list[PodChange]:
         """What has come and was not taken yet."""
         found = []
-        while not self.news.empty():
-            found.append(self.news.get_nowait())
+        while not self.changes.empty():
+            found.append(self.changes.get_nowait())
         return found
 
     def mirror(self, uid: str) -> Pod | None:
@@ -143,7 +143,7 @@ class KnownPods:
         if timer := self._saves.pop(uid, None):
             timer.cancel()
         if uid in self._held:
-            self.news.put_nowait(Again(uid))
+            self.changes.put_nowait(Again(uid))
 
     def close(self) -> None:
         for timer in self._saves.values():

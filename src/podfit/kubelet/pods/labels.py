@@ -1,6 +1,6 @@
 """What podfit writes on sandboxes and containers, so that everything can be rebuilt from the runtime after a crash.
 
-The keys are upstream's, so that other tools on the node (crictl, log collectors) know whose container they look at.
+The keys are upstream's, so that other context on the node (crictl, log collectors) know whose container they look at.
 `podfit.dev/node` is our own: several nodes, or another kubelet, may share one runtime, and each must clean up only
 after itself.
 """
@@ -44,7 +44,7 @@ def ref(pod: Pod) -> PodRef:
 
 
 def definition_hash(container: Container) -> str:
-    """Changes when the container has to be replaced: only its name and image count (spec R-178)."""
+    """ChangeBatch when the container has to be replaced: only its name and image count (spec R-178)."""
     return hashlib.sha256(json.dumps([container.name, container.image]).encode()).hexdigest()[:16]
 
 

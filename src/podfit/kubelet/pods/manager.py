@@ -1,9 +1,9 @@
 """From the API's pods to workers: admission, changes, ends.
 
-    informer ──▶ KnownPods.news ──▶ one task: allocation first, then the pod's worker
+    informer ──▶ KnownPods.changes ──▶ one task: allocation first, then the pod's worker
     at the start the whole list is admitted as one batch, so that no pod takes the room of one that runs already
 
-One task takes the news in order; all it waits for are files of the kubelet, which have a limit of time (see
+One task takes the changes in order; all it waits for are files of the kubelet, which have a limit of time (see
 `kubelet.writer`), never a container.
 """
 
@@ -21,13 +21,13 @@ from podfit.decide.pod.qos import qos_class
 from podfit.kubelet.allocation.checkpoint import Checkpoint
 from podfit.kubelet.pods import labels
 from podfit.kubelet.pods.attempts import Attempts
-from podfit.kubelet.pods.changes import Changes
+from podfit.kubelet.pods.change_batch import ChangeBatch
 from podfit.kubelet.pods.facts import enforced
+from podfit.kubelet.pods.guarded_start import GuardedStarts
 from podfit.kubelet.pods.known import KnownPods
-from podfit.kubelet.pods.news import Added, Again, Changed, Deleted, FromApi, News, Try, uid_of
-from podfit.kubelet.pods.toolbox import Toolbox
-from podfit.kubelet.pods.trials import Trials
+from podfit.kubelet.pods.pod_changes import Added, Again, Changed, Deleted, FromApi, PodChange, Try, uid_of
 from podfit.kubelet.pods.worker import PodWorker
+from podfit.kubelet.pods.worker_context import WorkerContext
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.static.annotations import from_api, is_mirror
 from podfit.kubelet.static.successors import Successors
@@ -43,14 +43,14 @@ class PodManager:
     have their workers.
     """
 
-    def __init__(self, tools: Toolbox, known: KnownPods, informer: Informer[Pod], attempts: Attempts) -> None:
-        self._tools, self._known, self._informer = tools, known, informer
+    def __init__(self, context: WorkerContext, known: KnownPods, informer: Informer[Pod], attempts: Attempts) -> None:
+        self._context, self._known, self._informer = context, known, informer
         self._workers: dict[str, PodWorker] = {}
         self.supervisor = Supervisor("pod workers")
         self.supervisor.watch(attempts.supervisor)
         self._successors = Successors()
-        self._trials = Trials(
-            tools, attempts, begin=lambda uid: known.news.put_nowait(Try(uid)), supervisor=self.supervisor
+        self._starts = GuardedStarts(
+            context, attempts, begin=lambda uid: known.changes.put_nowait(Try(uid)), supervisor=self.supervisor
         )
         self.ready = asyncio.Event()
         informer.add_handler(
@@ -59,58 +59,58 @@ class PodManager:
             delete=lambda pod: self._hear(Deleted(pod)),
         )
 
-    def _hear(self, news: FromApi) -> None:
+    def _hear(self, change: FromApi) -> None:
         """From the API. A mirror is an image of a pod and no pod; what says that it comes from a file does not."""
-        if not is_mirror(news.pod):
-            self._known.news.put_nowait(replace(news, pod=from_api(news.pod)))
+        if not is_mirror(change.pod):
+            self._known.changes.put_nowait(replace(change, pod=from_api(change.pod)))
 
     async def run(self) -> None:
-        tools = self._tools
+        context = self._context
         try:
             await self._informer.synced.wait()
-            await self._trials.recover()
-            first_news = self._known.waiting_news()
-            await self._rebuild(first_news)
-            await self._take(first_news)
-            await tools.allocation.sources_ready()
-            tools.actuator.retain(self._known.uids())
+            await self._starts.recover()
+            found = self._known.waiting_changes()
+            await self._rebuild(found)
+            await self._take(found)
+            await context.allocation.sources_ready()
+            context.actuator.retain(self._known.uids())
             self.ready.set()
-            self._trials.start()
+            self._starts.start()
             while True:
-                first = await self._known.news.get()
-                await self._take([first, *self._known.waiting_news()])
+                first = await self._known.changes.get()
+                await self._take([first, *self._known.waiting_changes()])
         finally:
             self._known.close()
             await self.supervisor.stop()
-            await self._trials.close()
+            await self._starts.close()
 
-    async def _rebuild(self, news: Iterable[News]) -> None:
+    async def _rebuild(self, arrived: Iterable[PodChange]) -> None:
         """Checkpoints that were damaged, before anything is decided on them (R-091)."""
-        tools = self._tools
-        damaged = tools.allocation.damaged
+        context = self._context
+        damaged = context.allocation.damaged
         for checkpoint in damaged:
-            tools.tell("Warning", *_damage_told(checkpoint))
+            context.tell("Warning", *_damage_told(checkpoint))
         if not damaged:
             return
         try:
-            seen = await enforced(tools.runtime, tools.config.name)
+            seen = await enforced(context.runtime, context.config.name)
         except CRIError as error:
             log.warning("runtime not asked what it enforces, the last status has to do error=%s", error)
             seen = {}
-        known = (each.pod for each in news if isinstance(each, Added | Changed))
+        known = (each.pod for each in arrived if isinstance(each, Added | Changed))
         pods = {pod.metadata.uid: self._classified(pod) for pod in known}
-        await tools.allocation.rebuild(pods.values(), seen)
+        await context.allocation.rebuild(pods.values(), seen)
 
-    async def _take(self, news: Iterable[News]) -> None:
+    async def _take(self, arrived: Iterable[PodChange]) -> None:
         """New pods that come together are admitted together, changes that come together are decided together; the rest
         goes in order.
         """
         batch: list[Pod] = []
-        changes = Changes(self._tools.allocation, self._workers)
-        for each in news:
+        changes = ChangeBatch(self._context.allocation, self._workers)
+        for each in arrived:
             uid = uid_of(each)
             if isinstance(each, Changed):
-                self._trials.changed(each.pod)
+                self._starts.changed(each.pod)
             if isinstance(each, Changed) and uid in self._workers and not batch:
                 await changes.add(self._classified(each.pod))
                 continue
@@ -136,50 +136,50 @@ class PodManager:
             elif isinstance(each, Changed):
                 await changes.add(self._classified(each.pod))
             elif worker := self._workers.get(uid):
-                await self._tools.allocation.delete([uid])
+                await self._context.allocation.delete([uid])
                 worker.gone()
-                self._trials.forget(uid)
+                self._starts.forget(uid)
         await changes.carry_out()
         await self._add(batch)
 
     async def _add(self, batch: list[Pod]) -> None:
         """Pods that may have ended the kubelet wait: at a gate if they have room here, else to be admitted."""
-        held = {pod.metadata.uid for pod in batch if self._trials.holds(pod)}
-        at_gate = {uid for uid in held if self._tools.allocation.has_room(uid)}
+        held = {pod.metadata.uid for pod in batch if self._starts.holds(pod)}
+        at_gate = {uid for uid in held if self._context.allocation.has_room(uid)}
         for pod in batch:
             if pod.metadata.uid in held - at_gate:
                 self._known.hold(pod)
-        self._trials.begin(pod for pod in batch if pod.metadata.uid not in held)
+        self._starts.begin(pod for pod in batch if pod.metadata.uid not in held)
         await self._admit([pod for pod in batch if pod.metadata.uid not in held - at_gate], at_gate)
 
     async def _try(self, uid: str) -> None:
-        if not self._trials.is_due(uid):
+        if not self._starts.is_due(uid):
             return
-        await self._trials.alone(uid)
+        await self._starts.alone(uid)
         if pod := self._known.release(uid):
             await self._admit([self._classified(pod)])
         else:
-            self._trials.gate(uid).set()
+            self._starts.gate(uid).set()
 
     async def _admit(self, batch: list[Pod], at_gate: Collection[str] = ()) -> None:
         if not batch:
             return
-        tools = self._tools
+        context = self._context
         by_uid = {pod.metadata.uid: pod for pod in batch}
-        answers, _ = await asyncio.gather(tools.allocation.add(batch), self._trials.durable())
+        answers, _ = await asyncio.gather(context.allocation.add(batch), self._starts.durable())
         for answer in answers:
             uid = answer.pod.metadata.uid
             if isinstance(answer, Unsaved | Preempting):
-                self._trials.done(uid)
+                self._starts.done(uid)
                 self._hold(by_uid[uid], answer)
                 continue
-            gate = self._trials.gate(uid)
+            gate = self._starts.gate(uid)
             if uid not in at_gate:
                 gate.set()
-            worker = PodWorker(tools, by_uid[uid], tried=partial(self._trials.done, uid))
+            worker = PodWorker(context, by_uid[uid], tried=partial(self._starts.done, uid))
             worker.shown(self._known.mirror(uid))
             if isinstance(answer, Rejected):
-                tools.emit(answer.pod, "Warning", answer.reason, answer.message, "")
+                context.emit(answer.pod, "Warning", answer.reason, answer.message, "")
                 worker.reject(answer.reason, answer.message)
             self._workers[uid] = worker
             self._known.begin(uid, worker)
@@ -194,19 +194,19 @@ class PodManager:
         self._known.hold(pod)
         if isinstance(answer, Unsaved):
             log.warning("cannot save allocation, the pod waits pod=%s error=%s", labels.ref(pod), answer.message)
-            self._tools.emit(pod, "Warning", "FailedSaveAllocation", answer.message, "")
+            self._context.emit(pod, "Warning", "FailedSaveAllocation", answer.message, "")
             again = partial(self._known.add_again, uid)
-            self._known.add_again_by(uid, self._tools.clock.call_later(SAVE_RETRY_SECONDS, again))
+            self._known.add_again_by(uid, self._context.clock.call_later(SAVE_RETRY_SECONDS, again))
 
-    async def _change_held(self, news: Changed | Deleted) -> None:
-        uid = news.pod.metadata.uid
-        if isinstance(news, Deleted):
+    async def _change_held(self, change: Changed | Deleted) -> None:
+        uid = change.pod.metadata.uid
+        if isinstance(change, Deleted):
             self._known.release(uid)
-            self._trials.forget(uid)
-            await self._tools.allocation.remove([uid])
+            self._starts.forget(uid)
+            await self._context.allocation.remove([uid])
             return
-        self._known.hold(news.pod)
-        if news.pod.metadata.deletion_timestamp is not None:
+        self._known.hold(change.pod)
+        if change.pod.metadata.deletion_timestamp is not None:
             self._known.add_again(uid)
 
     async def _live(self, uid: str, worker: PodWorker, gate: asyncio.Event) -> None:
@@ -218,18 +218,18 @@ class PodManager:
         await worker.run()
         del self._workers[uid]
         self._known.end(uid)
-        self._trials.forget(uid)
-        await self._tools.allocation.remove([uid])
-        self._tools.starter.forget(uid)
+        self._starts.forget(uid)
+        await self._context.allocation.remove([uid])
+        self._context.starter.forget(uid)
         successor = self._successors.after(worker.pod)
         if successor is not None:
-            self._known.news.put_nowait(Added(successor))
+            self._known.changes.put_nowait(Added(successor))
 
     def _classified(self, pod: Pod) -> Pod:
         """The API server stores the QoS class on creation; a pod from elsewhere may lack it."""
         if pod.status.qos_class:
             return pod
-        return replace(pod, status=replace(pod.status, qos_class=qos_class(pod, self._tools.machine.gates)))
+        return replace(pod, status=replace(pod.status, qos_class=qos_class(pod, self._context.machine.gates)))
 
 
 def _damage_told(checkpoint: Checkpoint) -> tuple[str, str]:

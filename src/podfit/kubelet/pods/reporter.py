@@ -11,7 +11,7 @@ from podfit.decide.pod.allocated import PodResources
 from podfit.kubelet.allocation.manager import Allocated
 from podfit.kubelet.pods.facts import PodFacts
 from podfit.kubelet.pods.status_writer import StatusWriter
-from podfit.kubelet.pods.toolbox import Toolbox
+from podfit.kubelet.pods.worker_context import WorkerContext
 from podfit.kubelet.status.generate import generate, rejected
 from podfit.kubelet.status.inputs import Failure, Observation, StatusInput
 
@@ -21,11 +21,11 @@ TERMINAL = ("Succeeded", "Failed")
 class Reporter:
     """For one pod. `waiting` says why containers do not run, by name; `failure` why it was ended from outside."""
 
-    def __init__(self, tools: Toolbox, writer: StatusWriter, *, first_seen: float) -> None:
+    def __init__(self, context: WorkerContext, writer: StatusWriter, *, first_seen: float) -> None:
         self.writer = writer
         self.waiting: dict[str, ContainerStateWaiting] = {}
         self.failure: Failure | None = None
-        self._tools = tools
+        self._context = context
         self._sized: Pod | None = None
         self._first_seen: float | None = first_seen if writer.status.phase in ("", "Pending") else None
 
@@ -52,34 +52,34 @@ class Reporter:
         keeps the size with which it ended, whatever is asked of it afterwards.
         """
         running = [container.name for container in facts.running]
-        seen = await self._tools.allocation.begin_sync(newest, running)
+        seen = await self._context.allocation.begin_sync(newest, running)
         if self.ended and self._sized is not None:
             seen = replace(seen, pod=self._sized)
         self._sized = seen.pod
         status = generate(self._input(seen, facts, ending=ending))
         self.writer.set(status)
-        await self._tools.allocation.reconcile(seen.desired.metadata.uid, status)
+        await self._context.allocation.reconcile(seen.desired.metadata.uid, status)
         self._count_start(status)
         return replace(seen.pod, status=status)
 
     def rejected(self, pod: Pod, reason: str, message: str) -> None:
-        self.writer.set(rejected(pod, reason, message, self._tools.clock.now()))
+        self.writer.set(rejected(pod, reason, message, self._context.clock.now()))
 
     def _input(self, seen: Allocated, facts: PodFacts, *, ending: bool) -> StatusInput:
-        tools, uid = self._tools, seen.desired.metadata.uid
+        context, uid = self._context, seen.desired.metadata.uid
         return StatusInput(
             pod=seen.desired,
             allocated=seen.pod,
             previous=self.writer.status,
             observed=self._observation(facts),
-            machine=tools.machine,
-            node_ip=tools.config.host_ip,
-            now=tools.clock.now(),
-            runtime_name=tools.runtime_name,
+            machine=context.machine,
+            node_ip=context.config.host_ip,
+            now=context.clock.now(),
+            runtime_name=context.runtime_name,
             resize_conditions=seen.conditions,
             waiting=self.waiting,
-            actuated=tools.actuator.actuated(uid) or PodResources(),
-            pod_values=tools.actuator.pod_values(seen.pod),
+            actuated=context.actuator.actuated(uid) or PodResources(),
+            pod_values=context.actuator.pod_values(seen.pod),
             ended=ending,
             failure=self.failure,
         )
@@ -88,10 +88,10 @@ class Reporter:
         """A sandbox on the host's network has the node's address, which the runtime leaves to us to say."""
         sandbox = facts.status
         if sandbox is not None and sandbox.host_network:
-            sandbox = msgspec.structs.replace(sandbox, ips=(self._tools.config.host_ip,))
+            sandbox = msgspec.structs.replace(sandbox, ips=(self._context.config.host_ip,))
         return Observation(sandbox=sandbox, containers=facts.containers)
 
     def _count_start(self, status: PodStatus) -> None:
         if self._first_seen is not None and status.phase == "Running":
-            self._tools.metrics.start.observe(self._tools.clock.monotonic() - self._first_seen)
+            self._context.metrics.start.observe(self._context.clock.monotonic() - self._first_seen)
             self._first_seen = None

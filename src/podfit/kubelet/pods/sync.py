@@ -29,8 +29,8 @@ from podfit.kubelet.pods.facts import PodFacts, observe
 from podfit.kubelet.pods.plan import Kill, Plan, plan
 from podfit.kubelet.pods.reporter import Reporter
 from podfit.kubelet.pods.starter import OUTAGE_SECONDS, NotStarted, Place
-from podfit.kubelet.pods.stillness import Found, found
-from podfit.kubelet.pods.toolbox import Toolbox
+from podfit.kubelet.pods.unchanged import Observed, observed
+from podfit.kubelet.pods.worker_context import WorkerContext
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.types import SandboxConfig
 from podfit.kubelet.volumes.manager import MountError, Paths
@@ -54,19 +54,19 @@ class Turn(msgspec.Struct, frozen=True):
 class PodSync:
     """The turns of one pod."""
 
-    def __init__(self, tools: Toolbox, reporter: Reporter) -> None:
-        self._tools = tools
+    def __init__(self, context: WorkerContext, reporter: Reporter) -> None:
+        self._context = context
         self._reporter = reporter
         self._volumes: Paths | None = None
         self._volumes_at = 0.0
         self._mount_failures = 0
         self._seen: PodFacts | None = None  # what to ask about first; nothing is done on it
         self._last: Pod | None = None
-        self._still: Found | None = None
+        self._last_observed: Observed | None = None
 
     async def look(self, pod: Pod) -> PodFacts:
         """What a turn begins with; raises CRIError."""
-        self._seen = await observe(self._tools.runtime, pod.metadata.uid, self._seen)
+        self._seen = await observe(self._context.runtime, pod.metadata.uid, self._seen)
         return self._seen
 
     async def turn(self, newest: Callable[[], Pod], looking: Awaitable[PodFacts]) -> Turn:
@@ -78,25 +78,25 @@ class PodSync:
         facts = await looking
         retries: list[float] = []
         for _ in range(ROUNDS):
-            before = await self._found(newest, facts) if known else None
-            if before is not None and before == self._still:
+            before = await self._observed(newest, facts) if known else None
+            if before is not None and before == self._last_observed:
                 await self._refresh(replace(before.allocated, status=before.status))
                 return Turn()
-            self._still = None
+            self._last_observed = None
             pod = await self._reporter.report(newest, facts)
             if self._reporter.ended or plan(pod, facts).over:
                 return Turn(over=True)
             try:
                 volumes = await self._mounted(pod)
             except MountError as error:
-                self._tools.emit(desired, "Warning", "FailedMount", str(error), "")
+                self._context.emit(desired, "Warning", "FailedMount", str(error), "")
                 self._mount_failures += 1
                 return Turn(again=delay_after(self._mount_failures - 1, FIRST_MOUNT_RETRY, LONGEST_MOUNT_RETRY))
             retries.clear()
             progress = await self._round(pod, facts, volumes, retries)
-            if not progress and not retries and not self._tools.allocation.conditions(desired.metadata.uid):
+            if not progress and not retries and not self._context.allocation.conditions(desired.metadata.uid):
                 await self._refresh(pod)
-                self._still = before
+                self._last_observed = before
                 return Turn()
             facts = await self.look(desired)
             if not progress:
@@ -106,24 +106,24 @@ class PodSync:
             await self._refresh(pod)
         return Turn(over=self._reporter.ended, again=min(retries, default=None))
 
-    async def _found(self, newest: Callable[[], Pod], facts: PodFacts) -> Found | None:
+    async def _observed(self, newest: Callable[[], Pod], facts: PodFacts) -> Observed | None:
         if self._volumes is None:
             return None
-        return found(self._tools, self._reporter, await self._tools.allocation.look(newest), facts)
+        return observed(self._context, self._reporter, await self._context.allocation.look(newest), facts)
 
     # ------------------------------------------------------------------ one round
 
     async def _round(self, pod: Pod, facts: PodFacts, volumes: Paths, retries: list[float]) -> bool:
         """Do what the plan says. True when another round may find more to do."""
-        if await self._tools.actuator.ensure_pod_cgroup(pod, self._tools.active()) and facts.running:
+        if await self._context.actuator.ensure_pod_cgroup(pod, self._context.active()) and facts.running:
             log.warning("pod cgroup was missing, containers start anew pod=%s", labels.ref(pod))
-            await self._tools.killer.stop_pod(pod, facts, labels.spec_grace(pod))
-            await self._tools.killer.stop_sandboxes(facts)
+            await self._context.killer.stop_pod(pod, facts, labels.spec_grace(pod))
+            await self._context.killer.stop_sandboxes(facts)
             return True
         todo = plan(pod, facts)
         if todo.new_sandbox:
-            await self._tools.killer.stop_for_restart(pod, todo.kill)
-            await self._tools.killer.stop_sandboxes(facts)
+            await self._context.killer.stop_for_restart(pod, todo.kill)
+            await self._context.killer.stop_sandboxes(facts)
             await self._new_sandbox(pod, facts)
             return True
         replaced, resized = await self._change_running(pod, facts, todo, retries)
@@ -134,16 +134,16 @@ class PodSync:
         self, pod: Pod, facts: PodFacts, todo: Plan, retries: list[float]
     ) -> tuple[set[str], bool]:
         """Stop what has to start anew, then resize the rest in place. Names of the stopped, and whether it resized."""
-        actuator, live = self._tools.actuator, _live(facts)
+        actuator, live = self._context.actuator, _live(facts)
         anew = [each for each in actuator.restarts(pod, live) if each not in {k.container.name for k in todo.kill}]
         kills = [*todo.kill, *(Kill(each, restart_message(each.name)) for each in facts.running if each.name in anew)]
-        await self._tools.killer.stop_for_restart(pod, kills)
+        await self._context.killer.stop_for_restart(pod, kills)
         replaced = {each.container.name for each in kills}
         still = {name: container for name, container in live.containers.items() if name not in replaced}
         outcome = await actuator.resize(pod, LivePod(sandbox_id=live.sandbox_id, containers=still))
-        await self._tools.allocation.report(pod, outcome.error)
+        await self._context.allocation.report(pod, outcome.error)
         if outcome.error:
-            retries.append(self._tools.jittered(OUTAGE_SECONDS if outcome.outage else RETRY_SECONDS))
+            retries.append(self._context.jittered(OUTAGE_SECONDS if outcome.outage else RETRY_SECONDS))
         return replaced, outcome.changed and not outcome.error
 
     async def _start(
@@ -153,14 +153,14 @@ class PodSync:
         if sandbox is None:
             return False
         for name in {each.name for each in facts.containers}:
-            await self._tools.starter.prune(name, facts)
+            await self._context.starter.prune(name, facts)
         due, started = {each.name for each in todo.start} | replaced, False
         if not due:
             return False
         place = Place(sandbox.id, self._sandbox_config(pod, sandbox.attempt), volumes)
         for container in _in_order(pod, due):
             try:
-                await self._tools.starter.start(pod, container, place, facts, replaced=container.name in replaced)
+                await self._context.starter.start(pod, container, place, facts, replaced=container.name in replaced)
             except NotStarted as error:
                 waiting = ContainerStateWaiting(reason=error.reason, message=str(error))
                 self._reporter.waiting[container.name] = waiting
@@ -176,24 +176,24 @@ class PodSync:
         """A sandbox that failed to come up is left for the next turn, which gives it the same number again."""
         attempt = facts.sandboxes[0].attempt + 1 if facts.sandboxes else 0
         config = self._sandbox_config(pod, attempt)
-        logs = log_directory(self._tools.config.log_root, labels.ref(pod))
-        await self._tools.volumes.writer.run(logs, partial(_make_logs, logs))
+        logs = log_directory(self._context.config.log_root, labels.ref(pod))
+        await self._context.volumes.writer.run(logs, partial(_make_logs, logs))
         try:
-            await self._tools.runtime.run_sandbox(config)
+            await self._context.runtime.run_sandbox(config)
         except CRIError as error:
-            self._tools.emit(pod, "Warning", "FailedCreatePodSandBox", f"Failed to create pod sandbox: {error}", "")
+            self._context.emit(pod, "Warning", "FailedCreatePodSandBox", f"Failed to create pod sandbox: {error}", "")
             raise
         for old in facts.sandboxes[1:]:
-            await self._tools.runtime.remove_sandbox(old.id)
+            await self._context.runtime.remove_sandbox(old.id)
 
     def _sandbox_config(self, pod: Pod, attempt: int) -> SandboxConfig:
-        resources, overhead = self._tools.actuator.sandbox(pod)
+        resources, overhead = self._context.actuator.sandbox(pod)
         return sandbox_config(
             pod,
-            node=self._tools.config.name,
+            node=self._context.config.name,
             attempt=attempt,
-            logs=log_directory(self._tools.config.log_root, labels.ref(pod)),
-            cgroup_parent=self._tools.actuator.cgroup_path(pod),
+            logs=log_directory(self._context.config.log_root, labels.ref(pod)),
+            cgroup_parent=self._context.actuator.cgroup_path(pod),
             resources=resources,
             overhead=overhead,
         )
@@ -201,8 +201,8 @@ class PodSync:
     async def _mounted(self, pod: Pod) -> Paths:
         """The volumes, as they are once they were there: a resize does not wait for the API to answer about them."""
         if self._volumes is None:
-            self._volumes = await self._tools.volumes.mount(pod)
-            self._volumes_at, self._mount_failures = self._tools.clock.monotonic(), 0
+            self._volumes = await self._context.volumes.mount(pod)
+            self._volumes_at, self._mount_failures = self._context.clock.monotonic(), 0
         return self._volumes
 
     async def _refresh(self, pod: Pod) -> None:
@@ -210,14 +210,14 @@ class PodSync:
 
         A refresh that fails, be it that a ConfigMap was deleted or the API is away, is told and keeps what was mounted.
         """
-        now = self._tools.clock.monotonic()
+        now = self._context.clock.monotonic()
         if self._volumes is None or now - self._volumes_at < RESYNC_SECONDS:
             return
         self._volumes_at = now
         try:
-            self._volumes = await self._tools.volumes.mount(pod, again=True)
+            self._volumes = await self._context.volumes.mount(pod, again=True)
         except MountError as error:
-            self._tools.emit(pod, "Warning", "FailedMount", str(error), "")
+            self._context.emit(pod, "Warning", "FailedMount", str(error), "")
 
 
 def _make_logs(logs: Path) -> None:

@@ -25,7 +25,7 @@ from podfit.kubelet.pods.reporter import Reporter
 from podfit.kubelet.pods.starter import OUTAGE_SECONDS
 from podfit.kubelet.pods.status_writer import StatusWriter
 from podfit.kubelet.pods.sync import RESYNC_SECONDS, RETRY_SECONDS, PodSync
-from podfit.kubelet.pods.toolbox import Toolbox
+from podfit.kubelet.pods.worker_context import WorkerContext
 from podfit.kubelet.runtime.errors import CRIError, Unavailable
 from podfit.kubelet.static.annotations import is_static
 from podfit.kubelet.static.writer import MirrorWriter
@@ -43,14 +43,14 @@ TERMINAL = ("Succeeded", "Failed")
 class PodWorker:
     """`run` returns once nothing of the pod is left and its API object is gone. `tried` is called after each turn."""
 
-    def __init__(self, tools: Toolbox, pod: Pod, *, tried: Callable[[], None]) -> None:
+    def __init__(self, context: WorkerContext, pod: Pod, *, tried: Callable[[], None]) -> None:
         self.pod = pod
-        self._tools, self._tried = tools, tried
+        self._context, self._tried = context, tried
         writer = MirrorWriter if is_static(pod) else StatusWriter
-        self._writer = writer(tools.client, pod, clock=tools.clock)
-        self._reporter = Reporter(tools, self._writer, first_seen=tools.clock.monotonic())
-        self._sync = PodSync(tools, self._reporter)
-        self._end = PodEnd(tools, self._reporter)
+        self._writer = writer(context.client, pod, clock=context.clock)
+        self._reporter = Reporter(context, self._writer, first_seen=context.clock.monotonic())
+        self._sync = PodSync(context, self._reporter)
+        self._end = PodEnd(context, self._reporter)
         self._gone = False
         self._over = pod.status.phase in TERMINAL
         self._stopped = False
@@ -120,11 +120,11 @@ class PodWorker:
             self._early.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     def go_first(self) -> None:
-        """Take a turn, and have precedence until it is over. A turn under way does not count, as it may have looked at
+        """Take a turn, and delay events until it is over. A turn under way does not count, as it may have looked at
         the old size. A pod that ends is not resized.
         """
         if not self._ending:
-            self._tools.precedence.begin(self.pod.metadata.uid)
+            self._context.event_delay.begin(self.pod.metadata.uid)
             self._resized = True
         self._dirty.set()
 
@@ -138,25 +138,25 @@ class PodWorker:
                 self._resized = False
                 await self._one_turn()
         finally:
-            self._tools.precedence.end(self.pod.metadata.uid)
+            self._context.event_delay.end(self.pod.metadata.uid)
             self._forget_early()
             self._cancel_timer()
             await tasks.stop()
 
     async def _one_turn(self) -> None:
         self._cancel_timer()
-        began = self._tools.clock.monotonic()
+        began = self._context.clock.monotonic()
         self._turn = self.supervisor.hold(self._guarded(), name=f"pod {self.pod.metadata.name}")
         await asyncio.wait({self._turn})
         self._tried()
         if not self._resized:
-            self._tools.precedence.end(self.pod.metadata.uid)
+            self._context.event_delay.end(self.pod.metadata.uid)
         if not self._turn.cancelled():
             again = self._turn.result()
             if again is not None:
-                self._timer = self._tools.clock.call_later(again, self._dirty.set)
+                self._timer = self._context.clock.call_later(again, self._dirty.set)
         kind = "terminate" if self._ending else "sync"
-        self._tools.metrics.turn.labels(kind).observe(self._tools.clock.monotonic() - began)
+        self._context.metrics.turn.labels(kind).observe(self._context.clock.monotonic() - began)
 
     @property
     def _ending(self) -> bool:
@@ -167,19 +167,19 @@ class PodWorker:
         try:
             again = await self._step()
         except (CRIError, CgroupError, CheckpointError, ApiError, OSError) as error:
-            delay = self._failures.next() if self._ending else self._tools.jittered(_patience(error))
+            delay = self._failures.next() if self._ending else self._context.jittered(_patience(error))
             log.warning("pod turn failed pod=%s retry_seconds=%.1f error=%s", labels.ref(self.pod), delay, error)
             return delay
         except Exception:
             log.exception("pod turn failed pod=%s", labels.ref(self.pod))
-            return self._tools.jittered(RETRY_SECONDS)
+            return self._context.jittered(RETRY_SECONDS)
         self._failures.reset()
         return again
 
     async def _step(self) -> float | None:
         left = self._seconds_left()
         if left is not None and left <= 0 and not self._ending:
-            self._tools.emit(self.pod, "Normal", DEADLINE, TOO_LONG, "")
+            self._context.emit(self.pod, "Normal", DEADLINE, TOO_LONG, "")
             self._reporter.failure, self._over = Failure(DEADLINE, TOO_LONG), True
         if self._ending:
             await self._finish()
@@ -190,13 +190,13 @@ class PodWorker:
             self._over = True
             await self._finish()
             return None
-        waits = (self._tools.jittered(RESYNC_SECONDS), turn.again, self._seconds_left())
+        waits = (self._context.jittered(RESYNC_SECONDS), turn.again, self._seconds_left())
         return min(max(0.0, each) for each in waits if each is not None)
 
     def _seconds_left(self) -> float | None:
         """Until the pod has been active for as long as it may be; None when there is no such limit."""
         started, allowed = self._writer.status.start_time, self.pod.spec.active_deadline_seconds
-        clock = self._tools.clock
+        clock = self._context.clock
         if not started:
             return None
         if self._began is None:
@@ -204,7 +204,7 @@ class PodWorker:
         return None if allowed is None else self._began + allowed - clock.monotonic()
 
     async def _finish(self) -> None:
-        self._tools.precedence.end(self.pod.metadata.uid)
+        self._context.event_delay.end(self.pod.metadata.uid)
         pod, gone = self.pod, self._gone
         if not self._stopped:
             await self._end.stop(pod, gone=gone)

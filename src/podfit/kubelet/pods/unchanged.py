@@ -12,10 +12,10 @@ from podfit.decide.pod.allocated import PodResources
 from podfit.kubelet.allocation.manager import Allocated
 from podfit.kubelet.pods.facts import PodFacts
 from podfit.kubelet.pods.reporter import Reporter
-from podfit.kubelet.pods.toolbox import Toolbox
+from podfit.kubelet.pods.worker_context import WorkerContext
 
 
-class Found(msgspec.Struct, frozen=True):
+class Observed(msgspec.Struct, frozen=True):
     """All that a turn goes by while nothing is open."""
 
     desired: Pod
@@ -26,14 +26,14 @@ class Found(msgspec.Struct, frozen=True):
     values: PodValues
 
 
-def found(tools: Toolbox, reporter: Reporter, seen: Allocated, facts: PodFacts) -> Found | None:
+def observed(context: WorkerContext, reporter: Reporter, seen: Allocated, facts: PodFacts) -> Observed | None:
     """None while something is open: a resize, a container that waits, an end, a status that the API does not have, a
     cgroup that is missing or cannot be read.
     """
     if reporter.is_open or seen.conditions:
         return None
-    values = tools.actuator.pod_values(seen.pod)
+    values = context.actuator.pod_values(seen.pod)
     if values is None:
         return None
-    actuated = tools.actuator.actuated(seen.desired.metadata.uid)
-    return Found(seen.desired, seen.pod, actuated, reporter.writer.status, facts, values)
+    actuated = context.actuator.actuated(seen.desired.metadata.uid)
+    return Observed(seen.desired, seen.pod, actuated, reporter.writer.status, facts, values)

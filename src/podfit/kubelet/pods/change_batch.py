@@ -1,4 +1,4 @@
-"""Changes of pods that come together are decided together, so that they share one writing of the checkpoint."""
+"""ChangeBatch of pods that come together are decided together, so that they share one writing of the checkpoint."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ import msgspec
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.kubelet.allocation.manager import AllocationManager
-from podfit.kubelet.pods.news import same_but_status
+from podfit.kubelet.pods.pod_changes import same_but_status
 from podfit.kubelet.pods.worker import PodWorker
 
 
@@ -18,7 +18,7 @@ class _Change(msgspec.Struct, frozen=True):
     quiet: bool
 
 
-class Changes:
+class ChangeBatch:
     """Newer versions of pods, one of each, until `carry_out`; those without a worker are over."""
 
     def __init__(self, allocation: AllocationManager, workers: Mapping[str, PodWorker]) -> None:

@@ -33,11 +33,11 @@ class Try(msgspec.Struct, frozen=True):
 
 
 FromApi: TypeAlias = Added | Changed | Deleted
-News: TypeAlias = FromApi | Again | Try
+PodChange: TypeAlias = FromApi | Again | Try
 
 
-def uid_of(news: News) -> str:
-    return news.uid if isinstance(news, Again | Try) else news.pod.metadata.uid
+def uid_of(change: PodChange) -> str:
+    return change.uid if isinstance(change, Again | Try) else change.pod.metadata.uid
 
 
 def same_but_status(old: Pod, new: Pod) -> bool:

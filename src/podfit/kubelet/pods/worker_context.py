@@ -13,15 +13,15 @@ from podfit.kubelet.actuation.actuator import Actuator
 from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.cgroup.protocol import Cgroups
 from podfit.kubelet.config import KubeletConfig
+from podfit.kubelet.pods.event_delay import EventDelay
 from podfit.kubelet.pods.killer import Killer
 from podfit.kubelet.pods.metrics import PodMetrics
-from podfit.kubelet.pods.precedence import Precedence
 from podfit.kubelet.pods.starter import Starter
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.volumes.manager import Volumes
 
 
-class Toolbox(msgspec.Struct, frozen=True, kw_only=True):
+class WorkerContext(msgspec.Struct, frozen=True, kw_only=True):
     """`emit` records an event about a pod: pod, type, reason, message, field path; `tell` one about the node: type,
     reason, message. `active` are the allocated pods that count for the QoS tiers. `runtime_name` is the scheme of
     container ids.
@@ -42,7 +42,7 @@ class Toolbox(msgspec.Struct, frozen=True, kw_only=True):
     metrics: PodMetrics
     emit: Callable[[Pod, str, str, str, str], None]
     tell: Callable[[str, str, str], None]
-    precedence: Precedence
+    event_delay: EventDelay
     active: Callable[[], Iterable[Pod]]
 
     def jittered(self, seconds: float) -> float:

@@ -16,7 +16,7 @@ from podfit.core.clock import Timer
 from podfit.decide.pod.attempts import Mark, Verdict, form_of
 from podfit.kubelet.pods.attempts import Attempts
 from podfit.kubelet.pods.status_writer import StatusWriter
-from podfit.kubelet.pods.toolbox import Toolbox
+from podfit.kubelet.pods.worker_context import WorkerContext
 from podfit.kubelet.static.annotations import is_static
 from podfit.net.supervisor import Supervisor
 
@@ -28,13 +28,13 @@ MESSAGE = (
 TRIAL_SECONDS = 30.0  # who has not ended the kubelet by then is not what ends it
 
 
-class Trials:
+class GuardedStarts:
     """`begin(uid)` is called when it is a pod's turn to be tried: the owner then calls `alone` and lets it go."""
 
     def __init__(
-        self, tools: Toolbox, attempts: Attempts, begin: Callable[[str], None], supervisor: Supervisor
+        self, context: WorkerContext, attempts: Attempts, begin: Callable[[str], None], supervisor: Supervisor
     ) -> None:
-        self._tools = tools
+        self._context = context
         self._attempts, self._begin, self._supervisor = attempts, begin, supervisor
         self._waiting: dict[str, str] = {}  # forms by uid, in the order in which they are tried
         self._aside: dict[str, str] = {}
@@ -136,7 +136,7 @@ class Trials:
 
     def _limit(self, uid: str) -> None:
         self._stop_timer(uid)
-        self._timers[uid] = self._tools.clock.call_later(TRIAL_SECONDS, lambda: self.done(uid))
+        self._timers[uid] = self._context.clock.call_later(TRIAL_SECONDS, lambda: self.done(uid))
 
     def _stop_timer(self, uid: str) -> None:
         timer = self._timers.pop(uid, None)
@@ -144,10 +144,10 @@ class Trials:
             timer.cancel()
 
     def _tell(self, pod: Pod) -> None:
-        self._tools.emit(pod, "Warning", REASON, MESSAGE, "")
+        self._context.emit(pod, "Warning", REASON, MESSAGE, "")
         if is_static(pod):  # the API has an image of it, which says nothing
             return
-        writer = StatusWriter(self._tools.client, pod, clock=self._tools.clock)
+        writer = StatusWriter(self._context.client, pod, clock=self._context.clock)
         writer.set(_status(pod))
         self._writers[pod.metadata.uid] = self._supervisor.begin(writer.run(), name=f"set aside {pod.metadata.uid}")
 
