@@ -1,4 +1,4 @@
-"""`podfit vpa recommender` as a process beside `podfit apiserver`: it leads, is well, and ends in order."""
+"""`podfit vpa recommender` as a process beside `podfit apiserver`: it leads, writes, and ends in order."""
 
 import asyncio
 import subprocess
@@ -12,9 +12,12 @@ import pytest
 import yaml
 
 from podfit.api.apiextensions.v1.types import CustomResourceDefinition
+from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.coordination.v1.types import Lease
 from podfit.api.meta.codec import convert
+from podfit.core.errors import ApiError
 from podfit.net.tls import client_context
+from podfit.vpa.kinds import VPAS
 from support.alone import ApiProcess
 from support.up import PODFIT
 
@@ -35,7 +38,28 @@ async def define(api: ApiProcess) -> None:
     client = api.client()
     for document in yaml.safe_load_all(DEFINITIONS):
         await client.create(convert(document, CustomResourceDefinition))
+    spec = {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}
+    vpa = convert({"metadata": {"name": "web", "namespace": "default"}, "spec": spec}, VerticalPodAutoscaler)
+    end = time.monotonic() + SECONDS
+    while True:
+        try:
+            await client.create_in(VPAS, vpa)
+            break
+        except ApiError as error:  # a moment passes before a new kind is served
+            if error.code != 404 or time.monotonic() > end:
+                raise
+            await asyncio.sleep(0.05)
     await client.close()
+
+
+async def told(api: ApiProcess) -> dict[str, str]:
+    """The messages of the VPA's conditions, once it has any."""
+    client, end = api.client(), time.monotonic() + SECONDS
+    while not (found := (await client.get(VPAS, "web", "default")).status.conditions):
+        assert time.monotonic() < end
+        await asyncio.sleep(0.05)
+    await client.close()
+    return {each.type: each.message for each in found}
 
 
 async def holder(api: ApiProcess) -> str | None:
@@ -55,10 +79,20 @@ def said(text: str, log: Path, process: subprocess.Popen[bytes]) -> str:
     return lines[-1]
 
 
-def test_it_leads_is_well_and_frees_its_lease(api: ApiProcess, tmp_path: Path) -> None:
+def test_it_leads_writes_and_frees_its_lease(api: ApiProcess, tmp_path: Path) -> None:
     asyncio.run(define(api))
     log = tmp_path / "recommender.log"
-    command = (PODFIT, "vpa", "recommender", "--kubeconfig", str(api.kubeconfig), "--secure-port", "0")
+    command = (
+        PODFIT,
+        "vpa",
+        "recommender",
+        "--kubeconfig",
+        str(api.kubeconfig),
+        "--secure-port",
+        "0",
+        "--recommender-interval",
+        "1s",
+    )
     with log.open("w") as file:
         process = subprocess.Popen(command, stdout=file, stderr=file)
     try:
@@ -67,6 +101,8 @@ def test_it_leads_is_well_and_frees_its_lease(api: ApiProcess, tmp_path: Path) -
         with urllib.request.urlopen(f"{server}/healthz", context=client_context(verify=False), timeout=30) as answer:
             assert answer.status == 200
         assert asyncio.run(holder(api)) == identity
+        why = "Cannot read targetRef. Reason: Deployment default/web does not exist"
+        assert asyncio.run(told(api))["ConfigUnsupported"] == why
         process.terminate()
         assert process.wait(30) == 0, log.read_text()
         assert not asyncio.run(holder(api))
