@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from podfit.net.wire import Identity
 from support.resizing import PODS, send
 from support.server import Server
@@ -102,3 +104,41 @@ async def test_a_node_binds_nothing_whatever_roles_it_has(server: Server) -> Non
     assert code == 403
     assert "unexpected pod subresource \"binding\", only 'status' and 'eviction' are allowed" in refused["message"]
     assert await node_of(server) == ""
+
+
+BINDINGS = PODS.removesuffix("pods") + "bindings"
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "said"),
+    [
+        ({"metadata": {"name": "p"}} | TARGET, 201, ""),
+        ({"metadata": {"name": "p"}, "target": {"name": "n1"}}, 201, ""),
+        ({"kind": "Binding", "apiVersion": "v1", "metadata": {"name": "p"}} | TARGET, 201, ""),
+        ({"metadata": {"name": "absent"}} | TARGET, 404, 'pods "absent" not found'),
+        ({"metadata": {"name": "p"}}, 422, "target.name: Required value"),
+        ({"metadata": {"name": "p"}, "target": {"kind": "Pod", "name": "n1"}}, 422, "target.kind: Unsupported value"),
+        ({"metadata": {"name": "p", "uid": "other"}} | TARGET, 409, "the pod is not the one that was scheduled"),
+        ({"metadata": {}} | TARGET, 400, "Name parameter required."),
+        (TARGET, 400, "Name parameter required."),
+        ({"metadata": {"name": "p"}, "target": 1}, 400, ""),
+    ],
+)
+async def test_a_binding_that_names_its_pod(server: Server, body: dict[str, Any], code: int, said: str) -> None:
+    await unbound(server)
+    status, answer = await send(server, "POST", BINDINGS, body)
+    assert (status, said in answer.get("message", "")) == (code, True), answer
+    assert await node_of(server) == ("n1" if code == 201 else "")
+
+
+async def test_bindings_are_only_created(server: Server) -> None:
+    await unbound(server)
+    body = {"metadata": {"name": "p"}} | TARGET
+    assert (await send(server, "POST", f"{BINDINGS}?dryRun=All", body))[0] == 201
+    assert await node_of(server) == ""
+    assert (await send(server, "GET", BINDINGS, {}))[0] == 405
+    for path in (f"{BINDINGS}/p", "/api/v1/bindings"):
+        answer = await server.ask("POST", path, b"{}")
+        assert answer.status in (404, 405), path
+    assert (await send(server, "POST", BINDINGS, body))[0] == 201
+    assert (await send(server, "POST", BINDINGS, body))[0] == 409

@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from podfit.api.core.v1.pods.types import Binding
 from podfit.api.registry import ResourceInfo
 from podfit.apiserver.admission_chain import default_chain
 from podfit.apiserver.authn.authenticate import TokenReaders
@@ -95,6 +96,8 @@ class Resources:
         placed = target.verb == "watch" or of_one is bool(target.name)
         if target.verb not in target.info.verbs or not (placed or _makes_custom(target)):
             raise method_not_allowed()
+        if target.info.type is Binding:
+            return await asyncio.shield(bind(self._context, self._chain, target, request, identity))
         if not target.info.stored:
             return await self._reviews.answer(target, request, identity)
         return await told(target.info.warnings, self._verb(request, target, identity))

@@ -17,7 +17,7 @@ from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
 from podfit.api.core.v1.pods.columns import POD, pod_row, pod_row_conditions
 from podfit.api.core.v1.pods.templates import PodTemplate
-from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.pods.types import Binding, Pod
 from podfit.api.core.v1.replication.types import ReplicationController
 from podfit.api.core.v1.services.columns import ENDPOINTS, SERVICE, endpoints_row, service_row
 from podfit.api.core.v1.services.types import Endpoints, Service
@@ -26,6 +26,7 @@ from podfit.api.registry import STATUS, ResourceInfo, Subresource
 from podfit.api.storage.v1.columns import CLAIM, VOLUME, claim_row, volume_row
 
 KINDS: tuple[ResourceInfo, ...] = (
+    ResourceInfo(type=Binding, resource="bindings", singular="binding", verbs=("create",)),
     ResourceInfo(
         type=Namespace,
         resource="namespaces",

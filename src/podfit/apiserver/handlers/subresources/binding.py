@@ -1,4 +1,4 @@
-"""POST of a Binding to a pod: it is placed on a node, once."""
+"""POST of a Binding, to its pod or by the pod's name: the pod is placed on a node, once."""
 
 from functools import partial
 
@@ -21,8 +21,14 @@ from podfit.net.wire import Identity, Request, Response
 
 
 async def bind(context: Context, chain: Chain, target: Target, request: Request, identity: Identity) -> Response:
-    """Place a pod on a node, once. Admission sees the Binding, as upstream's does."""
+    """Place a pod on a node, once. Admission sees the Binding, as upstream's does. Without a subresource the pod is the
+    one of the Binding's name."""
     dry = dry_run(request)
+    asked = typed(document(request)[0], Binding)
+    if not target.subresource:
+        target = replace(target, name=asked.metadata.name)
+    if not target.name:
+        raise bad_request("Name parameter required.")
     attributes = Attributes(
         operation="CREATE",
         info=info_for(Pod),
@@ -32,7 +38,7 @@ async def bind(context: Context, chain: Chain, target: Target, request: Request,
         identity=identity,
         dry_run=dry,
     )
-    binding = await chain.mutate(attributes, typed(document(request)[0], Binding))
+    binding = await chain.mutate(attributes, asked)
     _check_binding(target, binding)
     await chain.validate(attributes, binding)
     return await until_unchanged(partial(_bind_once, context, target, binding, dry=dry))
