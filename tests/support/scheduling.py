@@ -127,12 +127,13 @@ class World:
 
 
 @asynccontextmanager
-async def running_scheduler(directory: Path) -> AsyncIterator[World]:
+async def running_scheduler(directory: Path, **options: Any) -> AsyncIterator[World]:
+    """`options` are the scheduler's own."""
     clock, metrics = FakeClock(), Metrics()
     async with running_server(directory, clock=clock) as server:
         client = server.as_user("system:kube-scheduler")
         recorder = EventRecorder(client, component=NAME, clock=clock)
-        scheduler = Scheduler(client, recorder=recorder, clock=clock, gates=FeatureGates(), metrics=metrics)
+        scheduler = Scheduler(client, recorder=recorder, clock=clock, gates=FeatureGates(), metrics=metrics, **options)
         tasks = [asyncio.create_task(scheduler.run()), asyncio.create_task(recorder.run())]
         await server.client.create(ConfigMap(metadata=ObjectMeta(name="rest", namespace="default")))
         yield World(server, clock, metrics, recorder)
