@@ -146,7 +146,7 @@ def archives(chance: random.Random, directory: Path, scale: float) -> list[Figur
 def damaged(chance: random.Random, directory: Path, scale: float) -> list[Figures]:
     """A part is lost or spoilt at a random place: no start, or one with all that was stored."""
     whole = directory / "whole"
-    podfit = (sys.executable, "-m", "podfit")
+    podfit = (sys.executable, "-m", "podfit.cli")
     with bounded(whole) as victim:
         assert victim.ask("POST", MAPS, {"metadata": {"name": "kept"}}).status == 201
     before = measured(directory, *podfit, "version")
@@ -196,13 +196,15 @@ def fill(scene: Scene) -> None:
     """By objects of any size; then each of them can be deleted, and there is room again."""
     place, made = "/api/v1/namespaces/full", []
     scene.send("POST", "/api/v1/namespaces", {"metadata": {"name": "full"}}, {201})
-    while True:
-        name, size = scene.name(), scene.chance.choice((100, 10_000, 900_000))
+    sizes = [100, 10_000, 900_000]
+    while sizes:  # where a large one has no room, a small one may have
+        name, size = scene.name(), scene.chance.choice(sizes)
         answer = scene.send("POST", f"{place}/configmaps", config_map(name, size, scene.chance), {201, 503})
-        if answer.status == 503:
-            break
-        made.append(name)
-    assert scene.victim.ask("GET", "/readyz").status == 503
+        if answer.status == 201:
+            made.append(name)
+        else:
+            sizes.remove(size)
+    scene.until(lambda: scene.victim.ask("GET", "/readyz").status == 503, "not ready on a full disk")
     scene.chance.shuffle(made)
     for name in made:
         scene.send("DELETE", f"{place}/configmaps/{name}", None, {200})
