@@ -22,12 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from api import PODS, STRATEGIC, pod, resize
-from podfit.api.core.v1.config.types import ServiceAccount
-from podfit.api.meta.v1.types import ObjectMeta
 from podfit.apiserver.context import Context
 from podfit.apiserver.server import ApiServer
-from podfit.client.rest import Client
-from podfit.client.transport import Local
 from podfit.core.features import FeatureGates
 from podfit.net.inline import InlineExecutor
 from podfit.net.system import SystemClock
@@ -192,13 +188,11 @@ async def server() -> AsyncIterator[ApiServer]:
         store = memory_store(InlineExecutor)
         api = ApiServer(Context(store, SystemClock(), FeatureGates(), lambda _: None), signing_key=Path(made) / "sa")
         await api.start()
-        await Client(Local(api.handler, ADMIN)).create(
-            ServiceAccount(metadata=ObjectMeta(name="default", namespace="default"))
-        )
         allocatable = b'{"status":{"allocatable":{"cpu":"9k","memory":"9Ti","pods":"99k"}}}'
+        account = request("POST", "/api/v1/namespaces/default/serviceaccounts", b'{"metadata":{"name":"default"}}')
         node = request("POST", "/api/v1/nodes", b'{"metadata":{"name":"n1"}}')
         room = request("PATCH", "/api/v1/nodes/n1/status", allocatable, STRATEGIC)
-        await send(api, iter([(ADMIN, node), (ADMIN, room)]))
+        await send(api, iter([(ADMIN, each) for each in (account, node, room)]))
         await send(api, creates("pod", EXISTING))
         await send(api, statuses(0, EXISTING))
         await send(api, applies(0, EXISTING))
