@@ -115,8 +115,13 @@ async def test_stopping_with_the_pods_leaves_nothing_on_the_machine(node: Node) 
     assert node.phase() == "Running", "the objects are the API's"
 
 
-async def test_a_removal_that_is_still_under_way_is_waited_for(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a worker that was told to go in the middle of it: the runtime refuses a second one until it is done."""
+@pytest.mark.parametrize("refused", [True, False], ids=["refused", "nothing found"])
+async def test_a_removal_that_is_still_under_way_is_waited_for(
+    node: Node, monkeypatch: pytest.MonkeyPatch, refused: bool
+) -> None:
+    """Of a worker that was told to go in the middle of it. Until it is done the runtime refuses a second one, or says
+    that it has removed what it did not find.
+    """
     node.add()
     await node.runs()
     refusals, remove = 3, node.runtime.remove_sandbox
@@ -124,9 +129,10 @@ async def test_a_removal_that_is_still_under_way_is_waited_for(node: Node, monke
     async def refuses(sandbox_id: str) -> None:
         nonlocal refusals
         refusals -= 1
-        if refusals >= 0:
+        if refusals >= 0 and refused:
             raise CRIError("container is already in removing state")
-        await remove(sandbox_id)
+        if refusals < 0:
+            await remove(sandbox_id)
 
     monkeypatch.setattr(node.runtime, "remove_sandbox", refuses)
     stopping = asyncio.create_task(node.kubelet.stop(stop_pods=True))

@@ -68,18 +68,19 @@ class Housekeeper(msgspec.Struct, frozen=True):
             await self._remove_cgroup(layout.prefix)
 
     async def _remove_at_last(self, uid: str) -> None:
-        """A removal that was under way when its worker was told to go is still under way in the runtime, which refuses
-        a second one until the first is done.
+        """A removal that was under way when its worker was told to go is still under way in the runtime. Until it is
+        done a second one is refused, or finds nothing more to do.
         """
         for _ in range(TRIES):
             try:
                 await self._try_remove(uid, SHUTDOWN_GRACE)
+                if uid not in owned(await self.runtime.list_sandboxes(), self.config.name):
+                    return
             except Unavailable:
                 break
-            except CRIError:
-                await self.clock.sleep(TRY_SECONDS)
-            else:
-                return
+            except CRIError as error:
+                log.debug("pod not removed yet uid=%s error=%s", uid, error)
+            await self.clock.sleep(TRY_SECONDS)
         await self._remove(uid, SHUTDOWN_GRACE)
 
     async def _remove(self, uid: str, grace: int | None = None) -> None:
