@@ -79,13 +79,6 @@ STATEMENTS = [
         404,
     ),
     ("`?watch` on a subresource is 405", "GET", f"{CORE}/pods/x/status?watch=1", None, 405),
-    (
-        "`spec.host` and `status.podIPs` of pods are not selectable",
-        "GET",
-        f"{CORE}/pods?fieldSelector=spec.host%3Dx",
-        None,
-        400,
-    ),
     ("device classes are not served", "GET", "/apis/resource.k8s.io/v1/deviceclasses", None, 404),
 ]
 

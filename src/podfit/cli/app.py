@@ -179,8 +179,8 @@ def _dispatch(arguments: list[str]) -> int:
         return usage.wrong(usage.explained(error, arguments, verbs()), arguments, verbs())
     except KeyboardInterrupt:
         return exits.INTERRUPTED
-    except SystemExit:  # rich ends the process when the reader of a help page has left (`| head -1`)
-        return exits.DONE
+    except SystemExit as end:  # cyclopts' on Ctrl-C, else rich's when the reader of a help page left (`| head -1`)
+        return exits.INTERRUPTED if end.code == exits.INTERRUPTED else exits.DONE
     except Exception as error:  # noqa: BLE001  (what is no user's situation is raised again, with its traceback)
         return _explain(error, arguments)
     return code if isinstance(code, int) else exits.DONE
