@@ -8,6 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -23,9 +24,8 @@ MOST_BUILT_IN = 15_000
 """In an object of a kind that podfit knows itself, whose values are checked one by one."""
 MOST_OF_POD = 5_000
 """In a pod, of which scheduler, controllers and kubelet hold and copy what it says."""
-BEGINNING = 192 * 1024
-"""Bytes that are looked at to refuse a document before it is made."""
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+_TO_COMMA = re.compile(rb'(?:[^",]++|"(?:[^"\\]++|\\.)*+"?)*+(?:,|\Z)', re.DOTALL)
+"""Up to a comma that is not inside of a string, or to the end."""
 LARGE = 4096
 """Bytes of YAML that are read beside the event loop."""
 _CONTAINERS = (dict, list)
@@ -36,8 +36,8 @@ _UNUSUAL = tuple((text[0], text) for text in (b" :", b"\t:", b"\r:", b"\n:", b"\
 def parse_json(body: bytes) -> tuple[Any, list[str]]:
     """The document, and its members that occur twice in one object, as problems. Raises 400."""
     large = len(body) > MOST_VALUES and _marks(body) >= MOST_VALUES  # otherwise there cannot be as many
-    if large and _STRING.sub(b"", body[:BEGINNING]).count(b",") >= MOST_VALUES:
-        raise too_many()
+    if large and sum(1 for _ in islice(_TO_COMMA.finditer(body), MOST_VALUES + 1)) > MOST_VALUES:
+        raise too_many()  # before it is made, which takes three times as long
     try:
         value = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
