@@ -42,8 +42,8 @@ from podfit.apiserver.extensions.webhooks.review import (
 )
 from podfit.apiserver.extensions.webhooks.rules import Write, has_rule, is_exempt, is_selected
 from podfit.apiserver.registry.patch import jsonpatch
-from podfit.apiserver.request.bodies import typed_object
-from podfit.apiserver.request.documents import check_depth
+from podfit.apiserver.request.bodies import most_values, typed_object
+from podfit.apiserver.request.documents import check_depth, check_size
 from podfit.core.errors import ApiError, forbidden, not_found
 
 log = logging.getLogger(__name__)
@@ -175,6 +175,7 @@ class MutatingWebhooks(Webhooks):
         try:
             document = jsonpatch.apply(codec.to_dict(obj), msgspec.json.decode(patch))
             check_depth(document)
+            check_size(document, most_values(type(obj)))
             new = typed_object(document, type(obj), version=attributes.info.version)
         except (ApiError, msgspec.DecodeError, RecursionError) as error:
             raise internal_error(error.message if isinstance(error, ApiError) else str(error)) from None
