@@ -20,7 +20,7 @@ import os, sys
 if "up" in sys.argv:
     with open(os.environ["PODFIT_TEST_CGROUP"] + "/cgroup.procs", "w") as procs:
         procs.write(str(os.getpid()))
-    import podfit.kubelet.pods.environment as environment
+    import podfit.kubelet.sources.environment as environment
 
     words = environment.words
 

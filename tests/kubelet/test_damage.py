@@ -8,8 +8,8 @@ import pytest
 
 from kubelet.harness import Node
 from kubelet.test_resize import done, sized
-from podfit.kubelet.allocation import checkpoint
-from podfit.kubelet.allocation.journal import Journal
+from podfit.kubelet.checkpoints import checkpoint
+from podfit.kubelet.checkpoints.journal import Journal
 from podfit.net.files import write_atomic
 
 FILES = "allocated_pods_state", "actuated_pods_state"

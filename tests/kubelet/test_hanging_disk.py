@@ -11,10 +11,10 @@ import pytest
 from kubelet.harness import Node
 from kubelet.test_resize import done, sized
 from podfit.decide.pod.allocated import PodResources
-from podfit.kubelet.allocation.checkpoint import Checkpoint, CheckpointError
-from podfit.kubelet.allocation.form import load
-from podfit.kubelet.allocation.journal import SIZE
-from podfit.kubelet.writer import LIMIT_SECONDS, DiskWriter, Threads
+from podfit.kubelet.checkpoints.checkpoint import Checkpoint, CheckpointError
+from podfit.kubelet.checkpoints.format import load
+from podfit.kubelet.checkpoints.journal import SIZE
+from podfit.kubelet.disk.writer import LIMIT_SECONDS, DiskWriter, Threads
 from support.clock import FakeClock
 from support.hanging import Hanging, being_written
 from support.pods import needs

@@ -6,7 +6,7 @@ import pytest
 
 from kubelet.harness import Node, container
 from kubelet.node_api import Document
-from podfit.kubelet.allocation.form import load
+from podfit.kubelet.checkpoints.format import load
 
 CGROUP = "/kubepods/burstable/podweb"
 RESTARTS = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podfit.kubelet.writer import LIMIT_SECONDS, DiskWriter, Hung, Threads
+from podfit.kubelet.disk.writer import LIMIT_SECONDS, DiskWriter, Hung, Threads
 from support.clock import FakeClock
 from support.hanging import being_written
 

@@ -18,12 +18,12 @@ from podfit.decide.cgroup.container_resources import Machine, effective
 from podfit.decide.node.effects import Admitted, Answer
 from podfit.decide.pod.allocated import PodResources, resizable
 from podfit.decide.resize.verdict import NodeView
-from podfit.kubelet.allocation.checkpoint import Checkpoint
-from podfit.kubelet.allocation.disk import Write
 from podfit.kubelet.allocation.manager import AllocationManager
+from podfit.kubelet.checkpoints.checkpoint import Checkpoint
+from podfit.kubelet.checkpoints.file import Write
+from podfit.kubelet.disk.writer import DiskWriter
 from podfit.kubelet.managers.config import ManagersConfig
 from podfit.kubelet.managers.manager import ResourceManagers
-from podfit.kubelet.writer import DiskWriter
 from podfit.net.files import write_atomic
 from podfit.net.metrics import Metrics
 from support.clock import FakeClock

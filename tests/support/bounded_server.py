@@ -78,7 +78,7 @@ def _set_clock(shared: mmap.mmap) -> None:
 
 def _let_disk_hang(sign: Path) -> None:
     """Have the kubelet's writes wait as long as there is such a file."""
-    from podfit.kubelet.writer import DiskWriter
+    from podfit.kubelet.disk.writer import DiskWriter
 
     run = DiskWriter.run
 
@@ -95,7 +95,7 @@ def _let_disk_hang(sign: Path) -> None:
 
 def _end_at(name: str) -> None:
     """Have the process end, as by the kernel, when its node works on the pod of this name."""
-    from podfit.kubelet.pods import environment
+    from podfit.kubelet.sources import environment
 
     words = environment.words
 

@@ -9,7 +9,7 @@ import asyncio
 import os
 from pathlib import Path
 
-from podfit.kubelet.writer import DiskWriter
+from podfit.kubelet.disk.writer import DiskWriter
 
 
 def being_written(writer: DiskWriter, *paths: Path) -> set[asyncio.Future[object]]:

@@ -13,9 +13,9 @@ import msgspec
 from podfit.core.clock import Clock
 from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups
 from podfit.kubelet.config import KubeletConfig
-from podfit.kubelet.pods import labels
 from podfit.kubelet.pods.ender import remove_cgroup
 from podfit.kubelet.pods.facts import observe, owned
+from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.errors import CRIError, Unavailable
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.types import ContainerState

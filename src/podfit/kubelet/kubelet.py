@@ -28,10 +28,12 @@ from podfit.decide.pod.service_variables import of_api_server
 from podfit.decide.resize.verdict import NodeView
 from podfit.kubelet.actuation.actuator import Actuator
 from podfit.kubelet.actuation.guard import Guard
-from podfit.kubelet.allocation.checkpoint import Checkpoint, CheckpointError
 from podfit.kubelet.allocation.manager import AllocationManager
+from podfit.kubelet.backoff import CrashBackoff
 from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups
+from podfit.kubelet.checkpoints.checkpoint import Checkpoint, CheckpointError
 from podfit.kubelet.config import KubeletConfig
+from podfit.kubelet.disk.writer import DiskWriter, Threads
 from podfit.kubelet.housekeeping import Housekeeper
 from podfit.kubelet.images.puller import Puller
 from podfit.kubelet.managers.manager import ResourceManagers
@@ -40,11 +42,9 @@ from podfit.kubelet.node.agent import NodeAgent
 from podfit.kubelet.node.pressure import Observe, PressureMonitor, observe_nothing
 from podfit.kubelet.node.status import DISK_ANSWERS, DISK_HANGS
 from podfit.kubelet.pods.attempts import Attempts
-from podfit.kubelet.pods.backoff import CrashBackoff
 from podfit.kubelet.pods.event_delay import EventDelay
 from podfit.kubelet.pods.killer import Killer
 from podfit.kubelet.pods.known import KnownPods
-from podfit.kubelet.pods.lookup import Lookup
 from podfit.kubelet.pods.manager import PodManager
 from podfit.kubelet.pods.metrics import PodMetrics
 from podfit.kubelet.pods.starter import RETRY_SECONDS, Starter
@@ -54,13 +54,13 @@ from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.server.configz import configuration
 from podfit.kubelet.server.handler import NodeServer
 from podfit.kubelet.server.usage import UsageMetrics
+from podfit.kubelet.sources.lookup import Lookup
 from podfit.kubelet.static.directory import ManifestDirectory
 from podfit.kubelet.static.mirrors import Mirrors
 from podfit.kubelet.volumes.manager import Volumes
 from podfit.kubelet.volumes.mounter import Mounter
 from podfit.kubelet.volumes.payloads import Payloads
 from podfit.kubelet.volumes.tokens import TokenSource
-from podfit.kubelet.writer import DiskWriter, Threads
 from podfit.net.files import write_whole
 from podfit.net.metrics import Metrics
 from podfit.net.supervisor import Supervisor

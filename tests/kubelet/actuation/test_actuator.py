@@ -10,7 +10,6 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.cgroup.container_resources import Machine
 from podfit.kubelet.actuation.actuator import Actuator, LivePod
 from podfit.kubelet.actuation.guard import Guard
-from podfit.kubelet.allocation.checkpoint import Checkpoint
 from podfit.kubelet.cgroup.protocol import (
     CgroupConfig,
     CgroupError,
@@ -21,12 +20,13 @@ from podfit.kubelet.cgroup.protocol import (
     Layout,
     Missing,
 )
+from podfit.kubelet.checkpoints.checkpoint import Checkpoint
+from podfit.kubelet.disk.writer import DiskWriter
 from podfit.kubelet.managers.config import ManagersConfig
 from podfit.kubelet.managers.manager import ResourceManagers
 from podfit.kubelet.runtime.errors import CRIError, Unimplemented
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.types import ContainerStats, LinuxResources
-from podfit.kubelet.writer import DiskWriter
 from podfit.net.metrics import Metrics
 from support.clock import FakeClock
 from support.placed import placed, resized

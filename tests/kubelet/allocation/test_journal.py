@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from podfit.decide.pod.allocated import PodResources
-from podfit.kubelet.allocation.checkpoint import IDLE_SECONDS, Checkpoint, CheckpointError
-from podfit.kubelet.allocation.disk import journal_of, read
-from podfit.kubelet.allocation.form import load
-from podfit.kubelet.allocation.journal import SIZE, Journal
-from podfit.kubelet.writer import DiskWriter
+from podfit.kubelet.checkpoints.checkpoint import IDLE_SECONDS, Checkpoint, CheckpointError
+from podfit.kubelet.checkpoints.file import journal_of, read
+from podfit.kubelet.checkpoints.format import load
+from podfit.kubelet.checkpoints.journal import SIZE, Journal
+from podfit.kubelet.disk.writer import DiskWriter
 from podfit.net.files import write_whole
 from support.clock import FakeClock
 from support.pods import needs

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.quantity import Quantity
 from podfit.decide.node.effects import Admitted, Rejected, Unsaved
-from podfit.kubelet.allocation.form import load
+from podfit.kubelet.checkpoints.format import load
 from support.allocating import Allocating
 from support.placed import placed
 from support.pods import container, needs, pod

@@ -9,12 +9,12 @@ import pytest
 
 from podfit.decide.managers.cpu import CpuState, flat, parse, show
 from podfit.decide.managers.memory import Bank, Block, MemoryState
-from podfit.kubelet.allocation.checkpoint import CheckpointError
-from podfit.kubelet.allocation.form import Damaged
+from podfit.kubelet.checkpoints.checkpoint import CheckpointError
+from podfit.kubelet.checkpoints.format import Damaged
+from podfit.kubelet.disk.writer import DiskWriter
 from podfit.kubelet.managers import state_files
 from podfit.kubelet.managers.config import ManagerError, ManagersConfig, read_reserved_cpus, read_reserved_memory
 from podfit.kubelet.managers.manager import ResourceManagers
-from podfit.kubelet.writer import DiskWriter
 from support.clock import FakeClock
 
 FRESH = CpuState.fresh(flat(4), parse("0"))

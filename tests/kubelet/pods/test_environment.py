@@ -10,9 +10,9 @@ from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.quantity import Quantity
 from podfit.decide.pod.environment import expand
-from podfit.kubelet.pods.environment import words
-from podfit.kubelet.pods.fields import Unsupported
-from podfit.kubelet.pods.lookup import RECENT_SECONDS, Lookup, Missing
+from podfit.kubelet.sources.downward import Unsupported
+from podfit.kubelet.sources.environment import words
+from podfit.kubelet.sources.lookup import RECENT_SECONDS, Lookup, Missing
 from support.clock import FakeClock
 
 ALLOCATABLE = {"cpu": Quantity.parse("4"), "memory": Quantity.parse("4Gi")}

@@ -16,8 +16,8 @@ from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.core.quantity import Quantity
 from podfit.decide.pod.environment import STRING_BYTES, STRINGS, TOTAL_BYTES, Budget, TooLarge
-from podfit.kubelet.pods.environment import Words, words
-from podfit.kubelet.pods.lookup import Lookup
+from podfit.kubelet.sources.environment import Words, words
+from podfit.kubelet.sources.lookup import Lookup
 from support.clock import FakeClock
 from support.turns import without_collector
 

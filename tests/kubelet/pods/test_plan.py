@@ -5,9 +5,9 @@ import pytest
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.api.meta.v1.types import ObjectMeta
-from podfit.kubelet.pods import labels
 from podfit.kubelet.pods.facts import PodFacts
 from podfit.kubelet.pods.plan import plan
+from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.types import ContainerState, ContainerStatus, Sandbox, SandboxState
 
 STATES = {

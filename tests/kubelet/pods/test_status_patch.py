@@ -8,7 +8,7 @@ from podfit.api.core.v1.pods.containers import ResourceRequirements
 from podfit.api.core.v1.pods.types import PodCondition, PodIP, PodStatus
 from podfit.api.meta import codec
 from podfit.core.quantity import Quantity
-from podfit.kubelet.pods.status_patch import status_patch
+from podfit.kubelet.status.patch import status_patch
 
 amounts = st.dictionaries(st.sampled_from(["cpu", "memory"]), st.integers(1, 3).map(Quantity.of), max_size=2)
 conditions = st.lists(

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.api.meta.v1.types import ObjectMeta
-from podfit.kubelet.pods.status_writer import StatusWriter
+from podfit.kubelet.status.writer import StatusWriter
 from support.clock import FakeClock
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podfit.kubelet.server import logs
-from podfit.kubelet.server.logs import LogOptions, stream, tail_text
+from podfit.kubelet.runtime import logs
+from podfit.kubelet.runtime.logs import LogOptions, stream, tail_text
 from support.clock import FakeClock
 
 TIME = "2026-11-21T03:55:07.{:09d}Z"

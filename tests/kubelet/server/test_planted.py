@@ -8,8 +8,8 @@ import pytest
 
 from kubelet.harness import Node
 from podfit.kubelet.pods.messages import FILE_BYTES, read_message
-from podfit.kubelet.server import logs
-from podfit.kubelet.server.logs import LogOptions, stream, tail_text
+from podfit.kubelet.runtime import logs
+from podfit.kubelet.runtime.logs import LogOptions, stream, tail_text
 from support.clock import FakeClock
 
 RECORD = b"2026-01-01T00:00:00.5Z stdout F secret\n"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from podfit.kubelet.beneath import MOST_LEVELS, Outside, component, opened
-from podfit.kubelet.pods.fields import Unsupported
+from podfit.kubelet.disk.safe_paths import MOST_LEVELS, Outside, component, opened
+from podfit.kubelet.sources.downward import Unsupported
 from podfit.kubelet.volumes.mounter import DirectoryMounter, TmpfsMounter, mount_points
 from podfit.kubelet.volumes.sub_paths import bind, remove_tree
 

@@ -11,8 +11,8 @@ from podfit.cli.demo.actor import NAMESPACE
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
-from podfit.kubelet.allocation.disk import journal_of, read
 from podfit.kubelet.cgroup.protocol import QOS, CgroupError, Cgroups, ContainerValues
+from podfit.kubelet.checkpoints.file import journal_of, read
 
 LONGEST_WAIT = 30.0  # seconds
 GLANCE = 0.001  # seconds between two looks at a kernel file

@@ -31,8 +31,8 @@ from podfit.decide.resize import steps as resize
 from podfit.decide.resize.steps import CheckMemory, RecordPod, SetPod, Step, UpdateContainer
 from podfit.kubelet.actuation.guard import Guard, Hold
 from podfit.kubelet.actuation.memory import MemoryCheck
-from podfit.kubelet.allocation.checkpoint import Checkpoint, CheckpointError
 from podfit.kubelet.cgroup.protocol import QOS, UNLIMITED, CgroupConfig, CgroupError, Cgroups
+from podfit.kubelet.checkpoints.checkpoint import Checkpoint, CheckpointError
 from podfit.kubelet.managers.manager import ResourceManagers
 from podfit.kubelet.runtime.errors import CRIError, Unavailable, Unimplemented
 from podfit.kubelet.runtime.protocol import Runtime

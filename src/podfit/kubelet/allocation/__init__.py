@@ -3,7 +3,6 @@
 Every decision is the node machine's (`podfit.decide.node`); this package persists and carries out what it says.
 
     manager      AllocationManager: events in, effects carried out
-    checkpoint   resources by pod UID, as durable as a file, with a journal beside it (disk, journal, form, checksum)
     rebuild      what a damaged checkpoint held, from the runtime and the last status
     metrics      resizes under upstream's names; desired, allocated and actual sizes
 """

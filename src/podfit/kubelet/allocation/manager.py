@@ -26,8 +26,8 @@ from podfit.decide.node.state import NodeState
 from podfit.decide.pod.allocated import PodResources
 from podfit.decide.resize.verdict import NodeView
 from podfit.kubelet.allocation import rebuild
-from podfit.kubelet.allocation.checkpoint import Checkpoint, CheckpointError
 from podfit.kubelet.allocation.metrics import ResizeMetrics, SizeMetrics
+from podfit.kubelet.checkpoints.checkpoint import Checkpoint, CheckpointError
 from podfit.kubelet.managers.manager import ResourceManagers
 from podfit.net.metrics import Metrics
 from podfit.net.supervisor import Supervisor

@@ -14,10 +14,10 @@ import msgspec
 
 from podfit.api.core.v1.pods.containers import Container
 from podfit.core.clock import Clock
-from podfit.kubelet.images.reference import problem, pull_policy
-from podfit.kubelet.pods.backoff import CrashBackoff
-from podfit.kubelet.pods.labels import PodRef
+from podfit.kubelet.backoff import CrashBackoff
 from podfit.kubelet.runtime.errors import CRIError
+from podfit.kubelet.runtime.image_names import problem, pull_policy
+from podfit.kubelet.runtime.labels import PodRef
 from podfit.kubelet.runtime.protocol import Images
 from podfit.net.supervisor import Supervisor
 

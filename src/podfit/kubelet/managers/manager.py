@@ -18,12 +18,12 @@ from podfit.decide.managers import cpu as cpusets
 from podfit.decide.managers import memory as memory_blocks
 from podfit.decide.managers.cpu import NONE, Cpus, CpuState, show
 from podfit.decide.managers.memory import MemoryState
-from podfit.kubelet.allocation.checkpoint import CheckpointError
-from podfit.kubelet.allocation.disk import Write
-from podfit.kubelet.allocation.form import Damaged
+from podfit.kubelet.checkpoints.checkpoint import CheckpointError
+from podfit.kubelet.checkpoints.file import Write
+from podfit.kubelet.checkpoints.format import Damaged
+from podfit.kubelet.disk.writer import DiskWriter, Hung
 from podfit.kubelet.managers import state_files
 from podfit.kubelet.managers.config import ManagerError, ManagersConfig
-from podfit.kubelet.writer import DiskWriter, Hung
 from podfit.net.files import write_atomic
 
 log = logging.getLogger(__name__)

@@ -10,9 +10,9 @@ import logging
 
 from podfit.core.clock import Clock
 from podfit.decide.managers.cpu import Assignments, BadCpuSet, parse, show
-from podfit.kubelet.allocation.checkpoint import CheckpointError
+from podfit.kubelet.checkpoints.checkpoint import CheckpointError
 from podfit.kubelet.managers.manager import ResourceManagers
-from podfit.kubelet.pods import labels
+from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.types import Container, ContainerState, LinuxResources

@@ -10,8 +10,8 @@ from typing import Any
 
 from podfit.decide.managers.cpu import Assignments, BadCpuSet, CpuState, parse, show
 from podfit.decide.managers.memory import Bank, Block, Blocks, MemoryState
-from podfit.kubelet.allocation.checksum import fnv32a
-from podfit.kubelet.allocation.form import Damaged
+from podfit.kubelet.checkpoints.checksum import fnv32a
+from podfit.kubelet.checkpoints.format import Damaged
 
 Document = dict[str, Any]
 

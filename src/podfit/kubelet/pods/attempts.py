@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from podfit.decide.pod.attempts import Mark, Note, Verdict, after_crash, after_stop, verdict
-from podfit.kubelet.writer import DiskWriter
+from podfit.kubelet.disk.writer import DiskWriter
 from podfit.net.files import write_atomic
 from podfit.net.supervisor import Supervisor
 

@@ -12,9 +12,9 @@ from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.security import PodSecurityContext
 from podfit.api.core.v1.pods.security import SecurityContext as Wanted
 from podfit.api.core.v1.pods.types import Pod
-from podfit.kubelet.pods import labels
-from podfit.kubelet.pods.environment import Words
+from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.types import ContainerConfig, Image, LinuxResources, Mount, SandboxConfig, SecurityContext
+from podfit.kubelet.sources.environment import Words
 
 DEFAULT_MESSAGE_PATH = "/dev/termination-log"
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from podfit.kubelet.pods import labels
 from podfit.kubelet.pods.messages import read_message
+from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.errors import NotFound
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.types import (

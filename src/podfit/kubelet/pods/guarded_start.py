@@ -15,9 +15,9 @@ from podfit.api.core.v1.pods.types import Pod, PodStatus
 from podfit.core.clock import Timer
 from podfit.decide.pod.attempts import Mark, Verdict, form_of
 from podfit.kubelet.pods.attempts import Attempts
-from podfit.kubelet.pods.status_writer import StatusWriter
 from podfit.kubelet.pods.worker_context import WorkerContext
 from podfit.kubelet.static.annotations import is_static
+from podfit.kubelet.status.writer import StatusWriter
 from podfit.net.supervisor import Supervisor
 
 REASON = "SetAside"

@@ -4,7 +4,7 @@
     at the start the whole list is admitted as one batch, so that no pod takes the room of one that runs already
 
 One task takes the changes in order; all it waits for are files of the kubelet, which have a limit of time (see
-`kubelet.writer`), never a container.
+`disk.writer`), never a container.
 """
 
 import asyncio
@@ -18,8 +18,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.client.informer import Informer
 from podfit.decide.node.effects import Preempting, Rejected, Unsaved
 from podfit.decide.pod.qos import qos_class
-from podfit.kubelet.allocation.checkpoint import Checkpoint
-from podfit.kubelet.pods import labels
+from podfit.kubelet.checkpoints.checkpoint import Checkpoint
 from podfit.kubelet.pods.attempts import Attempts
 from podfit.kubelet.pods.change_batch import ChangeBatch
 from podfit.kubelet.pods.facts import enforced
@@ -28,6 +27,7 @@ from podfit.kubelet.pods.known import KnownPods
 from podfit.kubelet.pods.pod_changes import Added, Again, Changed, Deleted, FromApi, PodChange, Try, uid_of
 from podfit.kubelet.pods.worker import PodWorker
 from podfit.kubelet.pods.worker_context import WorkerContext
+from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.static.annotations import from_api, is_mirror
 from podfit.kubelet.static.successors import Successors

@@ -7,8 +7,8 @@ FallbackToLogsOnError   the same; if that is empty and it failed, its last 80 li
 import os
 from pathlib import Path
 
-from podfit.kubelet.beneath import open_regular
-from podfit.kubelet.server.logs import tail_text
+from podfit.kubelet.disk.safe_paths import open_regular
+from podfit.kubelet.runtime.logs import tail_text
 
 FILE_BYTES = 4096
 LOG_BYTES = 2048

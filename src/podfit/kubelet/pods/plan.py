@@ -16,8 +16,8 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.pod.allocated import is_sidecar
 from podfit.decide.pod.ephemeral_containers import guests
 from podfit.decide.pod.restart_policy import comes_again
-from podfit.kubelet.pods import labels
 from podfit.kubelet.pods.facts import PodFacts
+from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.types import ContainerState, ContainerStatus
 
 

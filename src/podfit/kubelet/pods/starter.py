@@ -23,20 +23,20 @@ from podfit.core.errors import ApiError
 from podfit.decide.pod.environment import TooLarge
 from podfit.decide.pod.ephemeral_containers import field_path, target
 from podfit.kubelet.actuation.actuator import Actuator
-from podfit.kubelet.beneath import Outside, component, make_directory
-from podfit.kubelet.files import delete_file, new_file
+from podfit.kubelet.backoff import CrashBackoff, Key
+from podfit.kubelet.disk.files import delete_file, new_file
+from podfit.kubelet.disk.safe_paths import Outside, component, make_directory
 from podfit.kubelet.images.puller import ImageError, Puller, Tell
 from podfit.kubelet.managers.pool import SharedPool
-from podfit.kubelet.pods import labels
-from podfit.kubelet.pods.backoff import CrashBackoff, Key
 from podfit.kubelet.pods.configs import container_config, root_problem
-from podfit.kubelet.pods.environment import words
 from podfit.kubelet.pods.facts import PodFacts
-from podfit.kubelet.pods.fields import Unsupported
-from podfit.kubelet.pods.lookup import Lookup, Missing
+from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.errors import CRIError, Unavailable
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.types import ContainerConfig, ContainerState, ContainerStatus, SandboxConfig
+from podfit.kubelet.sources.downward import Unsupported
+from podfit.kubelet.sources.environment import words
+from podfit.kubelet.sources.lookup import Lookup, Missing
 from podfit.kubelet.volumes.manager import Paths, Volumes
 
 RETRY_SECONDS = 10.0

@@ -22,8 +22,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.client.backoff import delay_after
 from podfit.decide.pod.ephemeral_containers import every_container
 from podfit.kubelet.actuation.actuator import LivePod, restart_message
-from podfit.kubelet.beneath import component, make_directory
-from podfit.kubelet.pods import labels
+from podfit.kubelet.disk.safe_paths import component, make_directory
 from podfit.kubelet.pods.configs import log_directory, sandbox_config
 from podfit.kubelet.pods.facts import PodFacts, observe
 from podfit.kubelet.pods.plan import Kill, Plan, plan
@@ -31,6 +30,7 @@ from podfit.kubelet.pods.reporter import Reporter
 from podfit.kubelet.pods.starter import OUTAGE_SECONDS, NotStarted, Place
 from podfit.kubelet.pods.unchanged import Observed, observed
 from podfit.kubelet.pods.worker_context import WorkerContext
+from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.types import SandboxConfig
 from podfit.kubelet.volumes.manager import MountError, Paths

@@ -16,21 +16,21 @@ from podfit.core.clock import Timer
 from podfit.core.errors import ApiError
 from podfit.core.times import parse_time
 from podfit.decide.node.critical import DISRUPTED, PREEMPTED, PREEMPTING
-from podfit.kubelet.allocation.checkpoint import CheckpointError
 from podfit.kubelet.cgroup.protocol import CgroupError
-from podfit.kubelet.pods import labels
+from podfit.kubelet.checkpoints.checkpoint import CheckpointError
 from podfit.kubelet.pods.ender import PodEnd
 from podfit.kubelet.pods.facts import PodFacts
 from podfit.kubelet.pods.reporter import Reporter
 from podfit.kubelet.pods.starter import OUTAGE_SECONDS
-from podfit.kubelet.pods.status_writer import StatusWriter
 from podfit.kubelet.pods.sync import RESYNC_SECONDS, RETRY_SECONDS, PodSync
 from podfit.kubelet.pods.worker_context import WorkerContext
+from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.errors import CRIError, Unavailable
 from podfit.kubelet.static.annotations import is_static
 from podfit.kubelet.static.writer import MirrorWriter
 from podfit.kubelet.status.conditions import keeping_foreign
 from podfit.kubelet.status.inputs import Failure
+from podfit.kubelet.status.writer import StatusWriter
 from podfit.net.supervisor import Supervisor
 
 log = logging.getLogger(__name__)

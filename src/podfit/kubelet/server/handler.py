@@ -18,9 +18,9 @@ from podfit.core.times import format_micro, later, parse_time
 from podfit.decide.pod.ephemeral_containers import every_container
 from podfit.kubelet.pods.facts import observe
 from podfit.kubelet.runtime.errors import CRIError
+from podfit.kubelet.runtime.logs import LogOptions, open_log, stream
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.types import ContainerState, ContainerStatus
-from podfit.kubelet.server.logs import LogOptions, open_log, stream
 from podfit.kubelet.server.usage import UsageMetrics
 from podfit.net.metrics import CONTENT_TYPE, Metrics
 from podfit.net.wire import Request, Response

@@ -16,7 +16,7 @@ from podfit.core.clock import Clock
 from podfit.core.times import parse_time
 from podfit.kubelet.cgroup.protocol import QOS, CgroupError, Cgroups, Throttling
 from podfit.kubelet.node import machine
-from podfit.kubelet.pods import labels
+from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.types import ContainerState, ContainerStats

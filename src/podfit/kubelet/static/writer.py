@@ -3,7 +3,7 @@
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
-from podfit.kubelet.pods.status_writer import StatusWriter
+from podfit.kubelet.status.writer import StatusWriter
 
 
 class MirrorWriter(StatusWriter):

@@ -20,16 +20,16 @@ from podfit.api.core.v1.pods.volumes import Volume
 from podfit.api.meta import codec
 from podfit.core.errors import ApiError
 from podfit.decide.pod.environment import PATH_BYTES, expand_within
-from podfit.kubelet.beneath import Outside, component, make_directory
-from podfit.kubelet.pods.fields import Unsupported
-from podfit.kubelet.pods.lookup import Missing
+from podfit.kubelet.disk.safe_paths import Outside, component, make_directory
+from podfit.kubelet.disk.writer import DiskWriter
 from podfit.kubelet.runtime.types import Mount, Propagation
+from podfit.kubelet.sources.downward import Unsupported
+from podfit.kubelet.sources.lookup import Missing
 from podfit.kubelet.volumes.atomic import write_payload
 from podfit.kubelet.volumes.host_path import prepare
 from podfit.kubelet.volumes.mounter import Mounter
 from podfit.kubelet.volumes.payloads import Payloads, Room
 from podfit.kubelet.volumes.sub_paths import bind, remove_tree
-from podfit.kubelet.writer import DiskWriter
 
 _PROPAGATION: Mapping[str, Propagation] = {"HostToContainer": "host-to-container", "Bidirectional": "bidirectional"}
 

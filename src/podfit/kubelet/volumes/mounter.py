@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import Protocol
 
-from podfit.kubelet.beneath import reachable
+from podfit.kubelet.disk.safe_paths import reachable
 
 _MNT_DETACH, _UMOUNT_NOFOLLOW, _MS_BIND = 2, 8, 4096
 _MOST_MOUNTS = 100  # on one place

@@ -15,8 +15,8 @@ from podfit.api.core.v1.pods.volumes import (
     Volume,
 )
 from podfit.api.meta.base import ResourceList
-from podfit.kubelet.pods.fields import Unsupported, field_value, resource_value
-from podfit.kubelet.pods.lookup import Lookup, Missing, Source
+from podfit.kubelet.sources.downward import Unsupported, field_value, resource_value
+from podfit.kubelet.sources.lookup import Lookup, Missing, Source
 from podfit.kubelet.volumes.atomic import File, Owner
 from podfit.kubelet.volumes.tokens import TokenSource
 

@@ -11,8 +11,8 @@ import shutil
 import stat
 from pathlib import Path
 
-from podfit.kubelet.beneath import Outside, component, make_directory, opened
-from podfit.kubelet.pods.fields import Unsupported
+from podfit.kubelet.disk.safe_paths import Outside, component, make_directory, opened
+from podfit.kubelet.sources.downward import Unsupported
 from podfit.kubelet.volumes.mounter import Mounter
 
 DIRECTORY = "volume-subpaths"

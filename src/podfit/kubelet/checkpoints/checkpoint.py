@@ -1,10 +1,10 @@
-"""The two files that survive the kubelet: what was promised and what was actuated (spec 5.1).
+"""The two files that survive the kubelet: what was promised and what was actuated (R-090).
 
 Writes are grouped: changes that arrive while a write is on its way share the next one, so fifty pods that resize at
 once cost two writes and not fifty. A change becomes visible only when it is durable, and a failed write leaves no trace
 of the changes it carried. Writing happens in a thread, which costs 0.1 ms: a slow disk must not stop the event loop.
 
-A disk that does not answer fails the changes that wait for it (see `kubelet.writer`). Nobody knows then what the file
+A disk that does not answer fails the changes that wait for it (see `disk.writer`). Nobody knows then what the file
 says of these pods, so the next writing is a whole one, and until then they alone cannot be said to be on disk.
 """
 
@@ -16,9 +16,9 @@ from pathlib import Path
 
 from podfit.core.clock import Timer
 from podfit.decide.pod.allocated import PodResources
-from podfit.kubelet.allocation.disk import Disk, Write, journal_of
-from podfit.kubelet.allocation.form import Damaged, Texter, Texts
-from podfit.kubelet.writer import DiskWriter, Hung
+from podfit.kubelet.checkpoints.file import Disk, Write, journal_of
+from podfit.kubelet.checkpoints.format import Damaged, Texter, Texts
+from podfit.kubelet.disk.writer import DiskWriter, Hung
 from podfit.net.files import write_atomic
 from podfit.net.supervisor import Supervisor
 
@@ -34,7 +34,7 @@ class CheckpointError(Exception):
 class Checkpoint:
     """Resources by pod UID, as durable as the file at `path`. `get` never shows what is not on disk.
 
-    `journaled`: changes go into a journal beside the file (see `disk`); `durable` is then about that.
+    `journaled`: changes go into a journal beside the file (see `file`); `durable` is then about that.
     """
 
     def __init__(

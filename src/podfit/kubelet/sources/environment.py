@@ -16,8 +16,8 @@ from podfit.api.core.v1.pods.containers import Container, EnvFromSource, EnvVar
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.decide.pod.environment import Budget, check_string
-from podfit.kubelet.pods.fields import Unsupported, field_value, resource_value
-from podfit.kubelet.pods.lookup import Lookup
+from podfit.kubelet.sources.downward import Unsupported, field_value, resource_value
+from podfit.kubelet.sources.lookup import Lookup
 
 NONE: Mapping[str, str] = {}
 YIELD_BYTES = 128 * 1024

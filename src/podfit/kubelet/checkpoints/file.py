@@ -14,9 +14,8 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from podfit.decide.pod.allocated import PodResources
-from podfit.kubelet.allocation import form
-from podfit.kubelet.allocation.form import Texts
-from podfit.kubelet.allocation.journal import Journal
+from podfit.kubelet.checkpoints.format import Texts, apply, change, load, whole
+from podfit.kubelet.checkpoints.journal import Journal
 
 log = logging.getLogger(__name__)
 
@@ -32,9 +31,9 @@ def read(path: Path, journal: Journal | None) -> Entries:
         if journal is not None:
             journal.read(b"")
         raise
-    entries = form.load(content)
+    entries = load(content)
     for record in journal.read(content) if journal is not None else ():
-        form.apply(entries, record)
+        apply(entries, record)
     return entries
 
 
@@ -68,14 +67,14 @@ class Disk:
         """Make `texts` what is there; it differs from what was in these UIDs."""
         if self._journal is not None and self._journal.ready:
             try:
-                if self._journal.append(form.change((texts[uid] for uid in put), drop)):
+                if self._journal.append(change((texts[uid] for uid in put), drop)):
                     return
             except OSError as error:
                 log.warning("journal not written, the file is instead path=%s error=%s", self._journal.path, error)
         self.replace(texts)
 
     def replace(self, texts: Texts) -> None:
-        content = form.whole(texts)
+        content = whole(texts)
         if self._journal is None:
             self._write(self.path, content)
             return

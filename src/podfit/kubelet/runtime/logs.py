@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from podfit.kubelet.beneath import open_regular
+from podfit.kubelet.disk.safe_paths import open_regular
 
 BLOCK = 64 * 1024
 HEAD = 128  # bytes that hold time, stream and tag of a record

@@ -16,7 +16,7 @@ import os
 from hashlib import blake2b
 from pathlib import Path
 
-from podfit.kubelet.allocation.form import Damaged
+from podfit.kubelet.checkpoints.format import Damaged
 from podfit.net.files import sync_directory
 
 SIZE = 32 * 1024

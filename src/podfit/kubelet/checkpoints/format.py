@@ -1,4 +1,4 @@
-"""How promises are written: the checkpoint in its upstream form, and one change of it (spec 5.1).
+"""How promises are written: the checkpoint in its upstream form, and one change of it (R-090).
 
     {"data":"{\\"entries\\":{…}}","checksum":1178570812}        the whole file
     {"put":{"UID":{…}},"drop":["UID"]}                        what a journal records
@@ -17,7 +17,7 @@ import msgspec
 from podfit.api.core.v1.pods.containers import ResourceRequirements
 from podfit.api.meta import codec
 from podfit.decide.pod.allocated import PodResources
-from podfit.kubelet.allocation.checksum import OFFSET, fnv32a, fold
+from podfit.kubelet.checkpoints.checksum import OFFSET, fnv32a, fold
 
 Texts = Mapping[str, bytes]
 """Entries by pod UID, in the order of the UIDs, each as it is in the file: `"UID":{…}`."""

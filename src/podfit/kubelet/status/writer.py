@@ -14,8 +14,8 @@ from podfit.client.backoff import Backoff
 from podfit.client.rest import STRATEGIC_PATCH, Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-from podfit.kubelet.pods.status_patch import Document, status_patch
 from podfit.kubelet.status.conditions import keeping_foreign
+from podfit.kubelet.status.patch import Document, status_patch
 
 log = logging.getLogger(__name__)
 

@@ -1,0 +1,3 @@
+"""What containers and volumes are given: ConfigMaps and Secrets (`lookup`), fields of the pod (`downward`), and the
+environment that is made of both.
+"""
