@@ -150,6 +150,17 @@ async def test_it_opens_on_a_full_disk_and_deletes(disk: Path) -> None:
     await again.close()
 
 
+async def test_a_start_on_a_full_disk_leaves_room_for_small_files(disk: Path) -> None:
+    store = await opened(disk)
+    await store.close()
+    ballast = fill(disk)
+    os.truncate(ballast, ballast.stat().st_size - (64 << 10))  # as much as SQLite needs to open the store
+    again = await opened(disk)
+    (disk / "user.kubeconfig").write_bytes(bytes(128 << 10))
+    assert "the disk is full" in again.problem
+    await again.close()
+
+
 async def test_space_that_came_back_is_found_by_a_creation(disk: Path) -> None:
     store = await opened(disk)
     ballast = fill(disk)
