@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podfit.kubelet.disk.writer import LIMIT_SECONDS, DiskWriter, Hung, Threads
+from podfit.kubelet.disk.writer import LIMIT_SECONDS, DiskChange, DiskWriter, Hung, Threads
 from support.clock import FakeClock
 from support.hanging import being_written
 
@@ -26,9 +26,9 @@ def answer() -> Iterator[threading.Event]:
 async def test_a_write_that_hangs_is_given_up_and_the_file_is_written_by_nobody_meanwhile(
     answer: threading.Event,
 ) -> None:
-    told, done = list[str](), list[str]()
-    clock, answered = FakeClock(), asyncio.Event()
-    writer = DiskWriter(clock, Threads(), hangs=lambda: told.append(writer.problem), answers=answered.set)
+    done = list[str]()
+    clock = FakeClock()
+    writer = DiskWriter(clock, Threads())
     clock.hanging = partial(being_written, writer, FILE)
 
     def late() -> None:
@@ -39,20 +39,19 @@ async def test_a_write_that_hangs_is_given_up_and_the_file_is_written_by_nobody_
     behind = asyncio.create_task(writer.run(FILE, lambda: done.append("behind")))
     await clock.advance(LIMIT_SECONDS - 1)
     assert not first.done()
-    assert not told, "a slow disk is no disk that hangs"
+    assert writer.changes.empty(), "a slow disk is no disk that hangs"
     await clock.advance(1)
     text = f"{FILE}: the disk does not answer within 10 s"
     for each in (first, behind):
         with pytest.raises(Hung, match="does not answer"):
             await each
-    assert told == [text]
+    assert (writer.changes.get_nowait(), writer.changes.empty()) == (DiskChange(True, text), True)
     with pytest.raises(Hung):
         await writer.run(FILE, lambda: done.append("refused"))
     assert await writer.run(OTHER, lambda: 7) == 7, "other files are written"
 
     answer.set()
-    await answered.wait()
-    assert (told, writer.problem) == ([text], "")
+    assert (await writer.changes.get(), writer.problem) == (DiskChange(False, ""), "")
     await writer.run(FILE, lambda: done.append("after"))
     assert done == ["late", "after"]
 

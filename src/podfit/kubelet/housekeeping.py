@@ -10,11 +10,15 @@ from collections.abc import Iterable
 
 import msgspec
 
+from podfit.api.core.v1.pods.types import Pod
+from podfit.client.informer import Informer
 from podfit.core.clock import Clock
+from podfit.kubelet.actuation.actuator import Actuator
 from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.pods.ender import remove_cgroup
 from podfit.kubelet.pods.facts import observe, owned
+from podfit.kubelet.pods.known import AllocatedPods, KnownPods
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.errors import CRIError, Unavailable
 from podfit.kubelet.runtime.protocol import Runtime
@@ -23,6 +27,7 @@ from podfit.kubelet.volumes.manager import Volumes
 
 log = logging.getLogger(__name__)
 
+SWEEP_SECONDS = 60.0
 SHUTDOWN_GRACE = 2
 """Seconds that containers get when the whole node is taken down."""
 TRIES, TRY_SECONDS = 20, 0.1
@@ -34,8 +39,22 @@ class Housekeeper(msgspec.Struct, frozen=True):
     volumes: Volumes
     config: KubeletConfig
     clock: Clock
+    actuator: Actuator
+    known: KnownPods
+    informer: Informer[Pod]
+    pods: AllocatedPods
 
-    async def sweep(self, wanted: set[str]) -> None:
+    async def run(self) -> None:
+        """Until cancelled: what nobody speaks for is removed, and the QoS tiers are brought up to date."""
+        while True:
+            await self._sweep(self.known.uids() | {pod.metadata.uid for pod in self.informer.list()})
+            try:
+                self.actuator.refresh_tiers(self.pods.active())
+            except CgroupError as error:
+                log.warning("cannot refresh the QoS tiers error=%s", error)
+            await self.clock.sleep(SWEEP_SECONDS)
+
+    async def _sweep(self, wanted: set[str]) -> None:
         """Remove everything of pods that are not `wanted` (uids). What fails is tried again at the next sweep."""
         try:
             present = owned(await self.runtime.list_sandboxes(), self.config.name)
@@ -49,9 +68,9 @@ class Housekeeper(msgspec.Struct, frozen=True):
         self._sweep_logs(wanted)
         for uid in self.volumes.known() - wanted:
             await self._remove_volumes(uid)
-        for each in self.cgroups.list_pods():
-            if each.uid not in wanted:
-                await self._remove_cgroup(each.path)
+        for cgroup in self.cgroups.list_pods():
+            if cgroup.uid not in wanted:
+                await self._remove_cgroup(cgroup.path)
 
     async def take_down(self) -> None:
         """Stop and remove every pod of this node, its cgroup tree and its mounts; pod directories and logs stay."""
@@ -95,10 +114,10 @@ class Housekeeper(msgspec.Struct, frozen=True):
         await asyncio.gather(
             *(
                 self.runtime.stop_container(
-                    each.id, grace_seconds=grace if grace is not None else labels.grace_of(each.annotations)
+                    container.id, grace_seconds=grace if grace is not None else labels.grace_of(container.annotations)
                 )
-                for each in facts.containers
-                if each.state is ContainerState.RUNNING
+                for container in facts.containers
+                if container.state is ContainerState.RUNNING
             )
         )
         for sandbox in facts.sandboxes:

@@ -12,25 +12,18 @@ RuntimeWatch    containers that ended         NodeAgent    node object, Lease
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Iterator
-from typing import Any
-
-from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod
-from podfit.api.core.v1.references import ObjectReference
-from podfit.client.events import EventRecorder, reference
 from podfit.client.informer import Informer
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.decide.cgroup.container_resources import Machine
 from podfit.decide.pod.service_variables import of_api_server
-from podfit.decide.resize.verdict import NodeView
 from podfit.kubelet.actuation.actuator import Actuator
 from podfit.kubelet.actuation.guard import Guard
 from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.backoff import CrashBackoff
-from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups
+from podfit.kubelet.cgroup.protocol import Cgroups
 from podfit.kubelet.checkpoints.checkpoint import Checkpoint, CheckpointError
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.disk.writer import DiskWriter, Threads
@@ -39,12 +32,14 @@ from podfit.kubelet.images.puller import Puller
 from podfit.kubelet.managers.manager import ResourceManagers
 from podfit.kubelet.managers.pool import SharedPool
 from podfit.kubelet.node.agent import NodeAgent
+from podfit.kubelet.node.events import KubeletEvents
 from podfit.kubelet.node.pressure import Observe, PressureMonitor, observe_nothing
 from podfit.kubelet.node.status import DISK_ANSWERS, DISK_HANGS
+from podfit.kubelet.node.view import NodeViews
 from podfit.kubelet.pods.attempts import Attempts
 from podfit.kubelet.pods.event_delay import EventDelay
 from podfit.kubelet.pods.killer import Killer
-from podfit.kubelet.pods.known import KnownPods
+from podfit.kubelet.pods.known import AllocatedPods, KnownPods
 from podfit.kubelet.pods.manager import PodManager
 from podfit.kubelet.pods.metrics import PodMetrics
 from podfit.kubelet.pods.starter import RETRY_SECONDS, Starter
@@ -67,8 +62,6 @@ from podfit.net.supervisor import Supervisor
 
 log = logging.getLogger(__name__)
 
-HOUSEKEEPING_SECONDS = 60.0
-
 
 class Kubelet:
     """`start`, then `stop`. `runtime_name` is the scheme of container ids, such as `containerd` or `simulated`.
@@ -90,40 +83,29 @@ class Kubelet:
         runtime_name: str = "containerd",
         observe: Observe = observe_nothing,
     ) -> None:
-        self._config, self._clock, self._machine = config, clock, machine
+        self._config = config
         self._supervisor = Supervisor(f"kubelet {config.name}")
-        self._runtime = runtime
+        self.metrics = Metrics()
+
         event_delay = EventDelay(clock)
-        self._recorder = EventRecorder(
-            client, component="kubelet", clock=clock, host=config.name, after=event_delay.wait
-        )
-        self._pressure = PressureMonitor(observe, config.eviction_hard, clock=clock, changed=self._pressure_changed)
+        self._events = KubeletEvents(client, config.name, clock=clock, after=event_delay.wait)
+        threads = None if config.simulated else Threads()  # a simulated node waits for nobody outside its event loop
+        self._writer = DiskWriter(clock, threads)
+        self._pressure = PressureMonitor(observe, config.eviction_hard, clock=clock)
         self._agent = NodeAgent(
-            client,
-            runtime,
-            config,
-            clock=clock,
-            gates=machine.gates,
-            pressure=lambda: self._pressure.conditions,
-            disk=lambda: self._writer.problem,
+            client, runtime, config, clock=clock, gates=machine.gates, pressure=self._pressure, writer=self._writer
         )
         self._informer = Informer(client, Pod, clock=clock, fields=f"spec.nodeName={config.name}")
-        threads = None if config.simulated else Threads()  # a simulated node waits for nobody outside its event loop
-        self._writer = DiskWriter(clock, threads, hangs=self._disk_hangs, answers=self._disk_answers)
+
         self._known = KnownPods()
+        self._watch = RuntimeWatch(runtime, self._known, clock=clock)
         self._mirrors = Mirrors(
             self._informer, client, clock=clock, owner=self._agent.reference, shown=self._known.shown
         )
         self._manifests = ManifestDirectory(
-            config.manifests,
-            node=config.name,
-            clock=clock,
-            gates=machine.gates,
-            appeared=self._appeared,
-            vanished=self._vanished,
+            config.manifests, node=config.name, clock=clock, gates=machine.gates, listeners=(self._known, self._mirrors)
         )
-        self._watch = RuntimeWatch(runtime, clock=clock, changed=self._known.wake, recovered=self._known.wake_all)
-        self.metrics = Metrics()
+
         journaled = not config.simulated  # a simulated resize waits for no runtime
         allocated = Checkpoint(config.root / "allocated_pods_state", self._writer, journaled=journaled)
         actuated = Checkpoint(
@@ -132,6 +114,19 @@ class Kubelet:
         self._checkpoints = (allocated, actuated)
         self._managers = ResourceManagers(config.managers, config.root, self._writer)
         self._pool = SharedPool(runtime, self._managers, node=config.name, clock=clock)
+        self._allocation = AllocationManager(
+            allocated=allocated,
+            actuated=actuated,
+            node=NodeViews(config, machine, self._managers, self._agent, self._pressure),
+            clock=clock,
+            emit=self._events.pod,
+            sync=lambda uid, _trigger: self._known.resize(uid),
+            end=self._known.preempt,
+            metrics=self.metrics,
+            managers=self._managers,
+        )
+        pods = AllocatedPods(self._known, self._allocation)
+
         self._guard = Guard(cgroups, clock, config.root / "guarded_shrinks")
         self._actuator = Actuator(
             runtime=runtime,
@@ -143,27 +138,10 @@ class Kubelet:
             managers=self._managers,
             guard=self._guard,
         )
-        self._allocation = AllocationManager(
-            allocated=allocated,
-            actuated=actuated,
-            node=self._view,
-            clock=clock,
-            emit=self._emit,
-            sync=lambda uid, _trigger: self._known.resize(uid),
-            end=self._known.preempt,
-            metrics=self.metrics,
-            managers=self._managers,
-        )
         lookup = Lookup(client, clock)
-        volumes = Volumes(
-            config.root,
-            Payloads(lookup, config.allocatable, TokenSource(client, clock)),
-            mounter,
-            self._writer,
-            clock.now,
-        )
+        payloads = Payloads(lookup, config.allocatable, TokenSource(client, clock))
+        volumes = Volumes(config.root, payloads, mounter, self._writer, clock.now)
         self._puller = Puller(runtime, clock=clock, retry=RETRY_SECONDS)
-        self._housekeeper = Housekeeper(runtime, cgroups, volumes, config, clock)
         context = WorkerContext(
             client=client,
             runtime=runtime,
@@ -185,21 +163,24 @@ class Kubelet:
                 clock,
                 CrashBackoff(),
                 self._pool,
-                self._emit,
+                self._events.pod,
                 of_api_server(config.api_server),
             ),
-            killer=Killer(runtime, clock, self._emit),
+            killer=Killer(runtime, clock, self._events.pod),
             metrics=PodMetrics(self.metrics),
-            emit=self._emit,
+            emit=self._events.pod,
             event_delay=event_delay,
-            tell=self._tell,
-            active=self._active,
+            tell=self._events.node,
+            active=pods.active,
         )
         attempts = Attempts(config.root / "unfinished_pods", self._writer)
         self._pods = PodManager(context, self._known, self._informer, attempts)
+        self._housekeeper = Housekeeper(
+            runtime, cgroups, volumes, config, clock, self._actuator, self._known, self._informer, pods
+        )
         self.handler = NodeServer(
             runtime,
-            pods=self._shown,
+            pods=pods.all,
             metrics=self.metrics,
             clock=clock,
             healthy=lambda: self._watch.healthy and self._supervisor.broken is None,
@@ -211,25 +192,25 @@ class Kubelet:
         """Returns when the node is registered and every pod that was placed on it before has its worker."""
         self._config.root.mkdir(parents=True, exist_ok=True)
         self._config.root.chmod(0o750)
-        for component in (self._pods, self._allocation, *self._checkpoints):
+        for component in (self._pods, self._allocation, self._puller, *self._checkpoints):
             self._supervisor.watch(component.supervisor)
         self._guard.recover()
         self._actuator.refresh_tiers(())
         await self._pool.recover()
         self._pressure.look()
         self._manifests.look()
-        self._run(events=self._recorder.run(), informer=self._informer.run(), pods=self._pods.run())
+        for job in (self._events, self._informer, self._pods):
+            self._supervisor.run(job.run())
+        self._supervisor.run(self._follow_pressure())
+        self._supervisor.run(self._follow_disk())
         await self._agent.register()
-        self._run(node=self._agent.run())
+        self._supervisor.run(self._agent.run())
         await self._pods.ready.wait()
-        self._run(
-            look=self._watch.look(),
-            housekeeping=self._housekeeping(),
-            pressure=self._pressure.run(),
-            mirrors=self._mirrors.run(),
-        )
-        for job in (self._watch.listen(), self._pool.run(), self._manifests.run()):  # end where there is none of it
-            self._supervisor.begin(job)
+        self._supervisor.run(self._watch.look())
+        for later in (self._housekeeper, self._pressure, self._mirrors):
+            self._supervisor.run(later.run())
+        for optional in (self._watch.listen(), self._pool.run(), self._manifests.run()):
+            self._supervisor.begin(optional)  # it ends where there is nothing to do
         log.info("kubelet started node=%s pods=%d", self._config.name, len(self._known.uids()))
 
     async def stop(self, *, stop_pods: bool) -> None:
@@ -254,13 +235,26 @@ class Kubelet:
 
     # ------------------------------------------------------------------ inside
 
-    def _appeared(self, pod: Pod) -> None:
-        self._known.add_static(pod)
-        self._mirrors.want(pod)
+    async def _follow_pressure(self) -> None:
+        """The API hears of it at once, and resizes that waited for it to pass are tried again."""
+        while True:
+            await self._pressure.changed.wait()
+            self._pressure.changed.clear()
+            self._agent.changed()
+            self._allocation.retry_soon("node_changed")
 
-    def _vanished(self, pod: Pod) -> None:
-        self._known.drop_static(pod)
-        self._mirrors.unwant(pod)
+    async def _follow_disk(self) -> None:
+        """What was given up while a file hung is done when the disk answers again."""
+        while True:
+            change = await self._writer.changes.get()
+            if change.hangs:
+                self._events.node("Warning", DISK_HANGS, change.problem)
+            else:
+                if not change.problem:
+                    self._events.node("Normal", DISK_ANSWERS, "the disk answers again")
+                self._allocation.disk_answers()
+                self._known.wake_all()
+            self._agent.changed()
 
     async def _forget_managers(self) -> None:
         """Nothing has CPUs or memory of its own any more, so the next start is free to have other policies."""
@@ -268,68 +262,3 @@ class Kubelet:
             await self._managers.give_up()
         except CheckpointError as error:
             log.warning("state of the managers not cleared error=%s", error)
-
-    def _pressure_changed(self) -> None:
-        """The API hears of it at once, and resizes that waited for it to pass are tried again."""
-        self._agent.changed()
-        self._allocation.retry_soon("node_changed")
-
-    def _disk_hangs(self) -> None:
-        self._tell("Warning", DISK_HANGS, self._writer.problem)
-        self._agent.changed()
-
-    def _disk_answers(self) -> None:
-        """What was given up while a file hung is done."""
-        if not self._writer.problem:
-            self._tell("Normal", DISK_ANSWERS, "the disk answers again")
-        self._agent.changed()
-        self._allocation.disk_answers()
-        self._known.wake_all()
-
-    def _run(self, **jobs: Coroutine[Any, Any, None]) -> None:
-        """A job ends with the kubelet. One that fails takes the node's health with it."""
-        for name, job in jobs.items():
-            self._supervisor.run(job, name=name)
-
-    async def _housekeeping(self) -> None:
-        while True:
-            await self._housekeeper.sweep(self._wanted())
-            try:
-                self._actuator.refresh_tiers(self._active())
-            except CgroupError as error:
-                log.warning("cannot refresh the QoS tiers error=%s", error)
-            await self._clock.sleep(HOUSEKEEPING_SECONDS)
-
-    def _wanted(self) -> set[str]:
-        """Pods that exist, or whose worker is not done with them."""
-        return self._known.uids() | {pod.metadata.uid for pod in self._informer.list()}
-
-    def _active(self) -> Iterator[Pod]:
-        """The allocated pods that hold or will hold something of the node."""
-        return map(self._allocation.allocated, self._known.active())
-
-    def _view(self) -> NodeView:
-        policies = self._config.managers
-        return NodeView(
-            allocatable=dict(self._config.allocatable),
-            machine=self._machine,
-            node=self._agent.node,
-            cpu_manager=policies.cpu_policy,
-            memory_manager=policies.memory_policy,
-            cpus=self._managers.cpus,
-            memory=self._managers.memory,
-            pressure=self._pressure.conditions,
-            shutting_down=self._agent.shutting_down,
-        )
-
-    def _emit(self, pod: Pod, type_: str, reason: str, message: str, field_path: str = "") -> None:
-        log.debug("event pod=%s/%s reason=%s", pod.metadata.namespace, pod.metadata.name, reason)
-        self._recorder.event(reference(pod, field_path=field_path), type_, reason, message)
-
-    def _tell(self, type_: str, reason: str, message: str) -> None:
-        """An event about the node. Upstream's kubelet, too, puts the name in place of the object's uid there."""
-        node = ObjectReference(kind="Node", api_version="v1", name=self._config.name, uid=self._config.name)
-        self._recorder.event(node, type_, reason, message)
-
-    def _shown(self) -> Iterator[Pod]:
-        return (replace(pod, spec=self._allocation.allocated(pod).spec) for pod in self._known.pods())

@@ -164,7 +164,7 @@ class ApiServerComponent:
         rules = encryption_rules(options.encryption)
         try:
             if options.etcd is None:
-                return embedded_store(options.data.store, rules, make=make)
+                return embedded_store(options.data.store, rules, make=make, watcher=self.supervisor)
             return await etcd_store(options.etcd, rules, watcher=self.supervisor)
         except StoreError as error:
             if options.etcd is None:

@@ -12,9 +12,16 @@ from podfit.store.protocol import Store, StoreError
 from podfit.store.sqlite import sqlite_store
 
 
-def embedded_store(path: Path, rules: Sequence[Rule] = (), *, make: bool = True) -> Store:
-    """Open the store in a file, or make it where `make` allows. Raises StoreError; StoreDamaged when it is damaged."""
+def embedded_store(
+    path: Path, rules: Sequence[Rule] = (), *, make: bool = True, watcher: Supervisor | None = None
+) -> Store:
+    """Open the store in a file, or make it where `make` allows. Raises StoreError; StoreDamaged when it is damaged.
+
+    `watcher` hears when the store breaks.
+    """
     store = sqlite_store(path, make=make)
+    if watcher is not None:
+        watcher.watch(store.supervisor)
     return EncryptedStore(store, rules) if rules or store.holds(ENCRYPTED) else store
 
 

@@ -103,7 +103,7 @@ class LoggedStore:
         self._idle = asyncio.Event()  # no batch under way or about to be
         self._idle.set()
         self._closed = False
-        self._tasks = Supervisor("store")
+        self.supervisor = Supervisor("store")
         self._retrying: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
         self._writer = executor(1, "store-write")
@@ -129,7 +129,7 @@ class LoggedStore:
         if not self.problem or self._closed:
             return
         if self._retrying is None or self._retrying.done():
-            self._retrying = self._tasks.hold(self._retry(), name="try to write")
+            self._retrying = self.supervisor.begin(self._retry(), name="try to write")
         await asyncio.shield(self._retrying)
 
     async def _retry(self) -> None:
@@ -259,7 +259,7 @@ class LoggedStore:
         self._check_open()
         if self._log.full and not freeing:
             if self._log.room() and (self._retrying is None or self._retrying.done()):
-                self._retrying = self._tasks.hold(self._retry(), name="try to write")
+                self._retrying = self.supervisor.begin(self._retry(), name="try to write")
             raise StoreUnavailable(f"not stored: {self.problem}")
         key.encode()  # a lone surrogate would fail the whole batch that it joins
         write = Write(key, value, expected, freeing, self._loop.create_future(), along)

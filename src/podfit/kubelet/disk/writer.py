@@ -17,6 +17,8 @@ from queue import SimpleQueue
 from threading import Semaphore, Thread
 from typing import Any, ParamSpec, TypeVar
 
+import msgspec
+
 from podfit.core.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -62,20 +64,20 @@ def _resolve(future: Future[T], work: Callable[[], T]) -> None:
         future.set_exception(error)
 
 
-class DiskWriter:
-    """`executor` None is the event loop's own. `hangs` is called when a file begins to hang, `answers` when it ends."""
+class DiskChange(msgspec.Struct, frozen=True):
+    """A file began to hang, or does so no longer. `problem` is what hangs since."""
 
-    def __init__(
-        self,
-        clock: Clock,
-        executor: Executor | None = None,
-        *,
-        hangs: Callable[[], None] = lambda: None,
-        answers: Callable[[], None] = lambda: None,
-    ) -> None:
+    hangs: bool
+    problem: str
+
+
+class DiskWriter:
+    """`executor` None is the event loop's own."""
+
+    def __init__(self, clock: Clock, executor: Executor | None = None) -> None:
         self.clock = clock
+        self.changes: asyncio.Queue[DiskChange] = asyncio.Queue()
         self._executor = executor
-        self._hangs, self._answers = hangs, answers
         self._going: dict[Path, asyncio.Future[Any]] = {}
         self._hanging: set[Path] = set()
 
@@ -113,7 +115,7 @@ class DiskWriter:
         if path not in self._hanging:
             log.error("disk does not answer path=%s seconds=%.0f", path, LIMIT_SECONDS)
             self._hanging.add(path)
-            self._hangs()
+            self.changes.put_nowait(DiskChange(True, self.problem))
 
     def _ended(self, path: Path, job: asyncio.Future[Any]) -> None:
         """Who gave the job up does not ask how it ended."""
@@ -122,7 +124,7 @@ class DiskWriter:
         if path in self._hanging:
             log.warning("disk answers again path=%s error=%s", path, error)
             self._hanging.discard(path)
-            self._answers()
+            self.changes.put_nowait(DiskChange(False, self.problem))
 
 
 def _expire(late: asyncio.Future[None]) -> None:

@@ -47,7 +47,7 @@ class Puller:
         self._retry = retry
         self._backoff = CrashBackoff()
         self._failures: dict[tuple[str, str], _Failure] = {}
-        self._supervisor = Supervisor("image pulls")
+        self.supervisor = Supervisor("image pulls")
         self._pulls: dict[str, asyncio.Task[str]] = {}
 
     async def ensure(self, pod: PodRef, container: Container, tell: Tell) -> str:
@@ -105,13 +105,13 @@ class Puller:
         """One pull of an image at a time, which outlives a pod that no longer wants it."""
         task = self._pulls.get(image)
         if task is None:
-            task = self._supervisor.hold(self._images.pull_image(image), name=f"pull {image}")
+            task = self.supervisor.hold(self._images.pull_image(image), name=f"pull {image}")
             self._pulls[image] = task
             task.add_done_callback(lambda done: self._pulls.pop(image, None))
         return await asyncio.shield(task)
 
     async def close(self) -> None:
-        await self._supervisor.stop()
+        await self.supervisor.stop()
 
     def _refusal(self, reason: str, text: str, tell: Tell) -> ImageError:
         tell("Warning", "Failed", f"Error: {reason}")

@@ -24,6 +24,8 @@ from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
 from podfit.core.times import format_micro, format_time
 from podfit.kubelet.config import KubeletConfig
+from podfit.kubelet.disk.writer import DiskWriter
+from podfit.kubelet.node.pressure import PressureMonitor
 from podfit.kubelet.node.status import Health, node_annotations, node_labels, node_object, node_status
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime
@@ -47,15 +49,15 @@ class NodeAgent:
         *,
         clock: Clock,
         gates: FeatureGates,
-        pressure: Callable[[], tuple[str, ...]],
-        disk: Callable[[], str],
+        pressure: PressureMonitor,
+        writer: DiskWriter,
     ) -> None:
         self._client = client
         self._runtime = runtime
         self._config = config
         self._clock = clock
         self._gates = gates
-        self._pressure, self._disk = pressure, disk
+        self._pressure, self._writer = pressure, writer
         self._look = asyncio.Event()
         self._reported: NodeStatus | None = None
         self._reported_at = 0.0
@@ -198,7 +200,12 @@ class NodeAgent:
         return version, images, self._health(f"container runtime is not ready: {'; '.join(texts)}")
 
     def _health(self, runtime: str = "") -> Health:
-        return Health(runtime=runtime, pressure=self._pressure(), disk=self._disk(), shutting_down=self.shutting_down)
+        return Health(
+            runtime=runtime,
+            pressure=self._pressure.conditions,
+            disk=self._writer.problem,
+            shutting_down=self.shutting_down,
+        )
 
     async def _renew(self) -> None:
         now = format_micro(self._clock.now())

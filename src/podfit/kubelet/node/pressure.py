@@ -3,6 +3,7 @@
 Every ten seconds, as upstream's eviction manager. Nothing is evicted here: pressure keeps pods and resizes out.
 """
 
+import asyncio
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -54,13 +55,11 @@ def _processes() -> Observation:
 
 
 class PressureMonitor:
-    """`look` once before the first pod; `run` until cancelled. `changed` is called when the conditions did."""
+    """`look` once before the first pod; `run` until cancelled. `changed` is set when the conditions changed."""
 
-    def __init__(
-        self, observe: Observe, thresholds: Iterable[Threshold], *, clock: Clock, changed: Callable[[], None]
-    ) -> None:
+    def __init__(self, observe: Observe, thresholds: Iterable[Threshold], *, clock: Clock) -> None:
         self._observe, self._thresholds, self._clock = observe, tuple(thresholds), clock
-        self._changed = changed
+        self.changed = asyncio.Event()
         self._state = CALM
 
     @property
@@ -78,7 +77,7 @@ class PressureMonitor:
         self._state = self._state.look(self._thresholds, seen, self._clock.monotonic())
         if self.conditions != before:
             log.warning("node pressure conditions=%s before=%s", self.conditions, before)
-            self._changed()
+            self.changed.set()
 
     async def run(self) -> None:
         while True:

@@ -1,4 +1,4 @@
-"""ChangeBatch of pods that come together are decided together, so that they share one writing of the checkpoint."""
+"""Changes of pods that come together are decided together, so that they share one writing of the checkpoint."""
 
 from collections.abc import Mapping
 

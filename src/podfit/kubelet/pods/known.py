@@ -10,8 +10,12 @@ import asyncio
 from collections.abc import Iterator
 from typing import Protocol
 
+import msgspec
+from msgspec.structs import replace
+
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.clock import Timer
+from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.pods.pod_changes import Added, Again, Deleted, PodChange
 
 
@@ -148,3 +152,18 @@ class KnownPods:
     def close(self) -> None:
         for timer in self._saves.values():
             timer.cancel()
+
+
+class AllocatedPods(msgspec.Struct, frozen=True):
+    """The pods that this node knows, at their allocated sizes."""
+
+    known: KnownPods
+    allocation: AllocationManager
+
+    def all(self) -> Iterator[Pod]:
+        """With their newest status."""
+        return (replace(pod, spec=self.allocation.allocated(pod).spec) for pod in self.known.pods())
+
+    def active(self) -> Iterator[Pod]:
+        """Those that hold or will hold something of the node."""
+        return map(self.allocation.allocated, self.known.active())

@@ -6,9 +6,9 @@ goes on every ten seconds as the safety net.
 """
 
 import logging
-from collections.abc import Callable
 
 from podfit.core.clock import Clock
+from podfit.kubelet.pods.known import KnownPods
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.types import ContainerState, EventKind
@@ -22,19 +22,14 @@ _States = dict[str, dict[str, str]]
 
 
 class RuntimeWatch:
-    """Calls `changed(uid)` for every pod in which something changed, and `recovered` when the runtime answers again, so
-    that nobody has to wait for a retry. `look` and `listen` run until cancelled.
+    """Wakes every pod in which something changed, and all of them when the runtime answers again, so that nobody has to
+    wait for a retry. `look` and `listen` run until cancelled.
 
     `healthy` is False while the runtime does not answer.
     """
 
-    def __init__(
-        self, runtime: Runtime, *, clock: Clock, changed: Callable[[str], None], recovered: Callable[[], None]
-    ) -> None:
-        self._runtime = runtime
-        self._clock = clock
-        self._changed = changed
-        self._recovered = recovered
+    def __init__(self, runtime: Runtime, known: KnownPods, *, clock: Clock) -> None:
+        self._runtime, self._known, self._clock = runtime, known, clock
         self._states: _States = {}
         self._pod_of: dict[str, str] = {}
         self._listening = False
@@ -67,10 +62,10 @@ class RuntimeWatch:
         before, self._states = self._states, states
         for uid in before.keys() | states.keys():
             if before.get(uid) != states.get(uid):
-                self._changed(uid)
+                self._known.wake(uid)
         if returned:
             log.info("runtime answers again")
-            self._recovered()
+            self._known.wake_all()
 
     async def listen(self) -> None:
         """Follow the runtime's events; returns at once when it has none."""
@@ -94,4 +89,4 @@ class RuntimeWatch:
             await self.relist()
         else:
             self._states.get(uid, {})[container_id] = ContainerState.EXITED.value
-            self._changed(uid)
+            self._known.wake(uid)

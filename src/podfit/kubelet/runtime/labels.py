@@ -44,7 +44,7 @@ def ref(pod: Pod) -> PodRef:
 
 
 def definition_hash(container: Container) -> str:
-    """ChangeBatch when the container has to be replaced: only its name and image count (spec R-178)."""
+    """Changes when the container has to be replaced: only its name and image count (R-178)."""
     return hashlib.sha256(json.dumps([container.name, container.image]).encode()).hexdigest()[:16]
 
 

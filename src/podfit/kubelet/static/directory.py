@@ -5,8 +5,9 @@ A file that cannot be read keeps the pod that it asked for before: it may be hal
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Collection
 from pathlib import Path
+from typing import Protocol
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.clock import Clock
@@ -19,21 +20,22 @@ LOOK_SECONDS = 1.0
 _Stamp = tuple[int, int, int]
 
 
+class StaticPods(Protocol):
+    """Who is told of the pods that manifests ask for."""
+
+    def add_static(self, pod: Pod) -> None: ...
+
+    def drop_static(self, pod: Pod) -> None: ...
+
+
 class ManifestDirectory:
-    """`look` once before the first pod; `run` until cancelled. `appeared` and `vanished` are told of pods."""
+    """`look` once before the first pod; `run` until cancelled."""
 
     def __init__(
-        self,
-        path: Path | None,
-        *,
-        node: str,
-        clock: Clock,
-        gates: FeatureGates,
-        appeared: Callable[[Pod], None],
-        vanished: Callable[[Pod], None],
+        self, path: Path | None, *, node: str, clock: Clock, gates: FeatureGates, listeners: Collection[StaticPods]
     ) -> None:
         self._path, self._node, self._clock, self._gates = path, node, clock, gates
-        self._appeared, self._vanished = appeared, vanished
+        self._listeners = listeners
         self._stamps: dict[str, _Stamp] = {}
         self._pods: dict[str, Pod] = {}
 
@@ -47,7 +49,7 @@ class ManifestDirectory:
             return
         stamps = _stamps(self._path)
         for name in sorted(self._pods.keys() - stamps.keys()):
-            self._vanished(self._pods.pop(name))
+            self._drop(self._pods.pop(name))
         for name in sorted(stamps):
             if stamps[name] != self._stamps.get(name):
                 self._read(self._path / name)
@@ -66,9 +68,14 @@ class ManifestDirectory:
             log.warning("another manifest asks for a pod of this name path=%s pod=%s", path, pod.metadata.name)
             return
         if before is not None:
-            self._vanished(before)
+            self._drop(before)
         self._pods[path.name] = pod
-        self._appeared(pod)
+        for listener in self._listeners:
+            listener.add_static(pod)
+
+    def _drop(self, pod: Pod) -> None:
+        for listener in self._listeners:
+            listener.drop_static(pod)
 
 
 def _name(pod: Pod) -> tuple[str, str]:

@@ -48,11 +48,11 @@ class Mirrors:
         self._wake = asyncio.Event()
         informer.add_handler(add=self._seen, update=lambda _, pod: self._seen(pod), delete=self._lost)
 
-    def want(self, pod: Pod) -> None:
+    def add_static(self, pod: Pod) -> None:
         self._wanted[_key(pod)] = pod
         self._wake.set()
 
-    def unwant(self, pod: Pod) -> None:
+    def drop_static(self, pod: Pod) -> None:
         if self._wanted.get(_key(pod)) is pod:
             del self._wanted[_key(pod)]
             self._wake.set()
