@@ -8,6 +8,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from podfit.client.kubeconfig import load
 from podfit.net.tls import client_context
 from support.alone import ApiProcess
 from support.kubelet import joined
-from support.up import PODFIT, Up, manifest, running
+from support.up import PODFIT, Up, manifest, running, settled
 
 pytestmark = pytest.mark.kubectl
 SECONDS = 60.0
@@ -24,11 +25,14 @@ SECONDS = 60.0
 class Part:
     """`podfit controllers` or `podfit scheduler`."""
 
-    def __init__(self, api: ApiProcess, log: Path, verb: str) -> None:
+    def __init__(self, api: ApiProcess, log: Path, verb: str, *options: str) -> None:
         self.log = log
         with log.open("w") as file:
             self.process = subprocess.Popen(
-                (PODFIT, verb, "--data", str(api.data), "--secure-port", "0"), stdout=file, stderr=file, text=True
+                (PODFIT, verb, "--data", str(api.data), "--secure-port", "0", *options),
+                stdout=file,
+                stderr=file,
+                text=True,
             )
 
     def said(self, text: str) -> str:
@@ -100,3 +104,38 @@ def test_the_parts_are_a_cluster_and_one_of_two_leads(api: ApiProcess, tmp_path:
     finally:
         for part in parts:
             part.end()
+
+
+def test_controllers_alone_make_room(api: ApiProcess, tmp_path: Path) -> None:
+    """As `up --make-room` does: a neighbour of lower priority shrinks for a resize that does not fit."""
+    up = Up(api.data)
+    controllers = Part(api, tmp_path / "controllers.log", "controllers", "--make-room")
+    try:
+        controllers.said("  leads ")
+        with joined(tmp_path / "node", api.kubeconfig):
+            cpus = int(up.get("node", "n1")["status"]["allocatable"]["cpu"])
+            tenth = cpus * 100
+
+            def pod(name: str, value: int, tenths: int, **annotations: str) -> tuple[dict[str, Any], dict[str, Any]]:
+                size = {"requests": {"cpu": f"{tenths * tenth}m"}}
+                made = manifest(name, {"name": "app", "resources": size}, priorityClassName=name, nodeName="n1")
+                klass = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": value}
+                return klass | {"metadata": {"name": name}}, made | {
+                    "metadata": {"name": name, "annotations": annotations}
+                }
+
+            minimum = {"podfit.dev/minimum": f"cpu={tenth}m"}
+            up.apply(*pod("high", 1000, 2), *pod("low", 10, 6, **minimum))
+            for name in ("high", "low"):
+                up.pod_when(name, running, "ran")
+            size = {"containers": [{"name": "app", "resources": {"requests": {"cpu": f"{5 * tenth}m"}}}]}
+            up.ok("patch", "pod", "high", "--subresource=resize", "--patch", json.dumps({"spec": size}))
+
+            def grown(found: dict[str, Any]) -> bool:
+                allocated = found["status"]["containerStatuses"][0]["allocatedResources"]["cpu"]
+                return settled(found) and allocated in (f"{5 * tenth}m", f"{5 * tenth // 1000}")
+
+            up.pod_when("high", grown, "grew")
+            assert "GaveRoom" in up.ok("get", "events", "--field-selector", "involvedObject.name=low")
+    finally:
+        assert controllers.end() == 0

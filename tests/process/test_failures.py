@@ -8,12 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from podfit.api.core.v1.pods.containers import Container
 from podfit.apiserver.extensions.aggregation.table import Aggregation
 from podfit.apiserver.housekeeping.janitor import Janitor
 from podfit.client.events import EventRecorder
 from podfit.controllers.namespaces import NamespaceController
+from podfit.core.clock import Clock
 from podfit.kubelet.allocation.manager import AllocationManager
+from podfit.kubelet.images.puller import Puller
 from podfit.kubelet.node.pressure import PressureMonitor
+from podfit.kubelet.runtime.labels import PodRef
+from podfit.kubelet.runtime.protocol import Images
+from podfit.kubelet.runtime.simulated import SimulatedRuntime
 from podfit.net.supervisor import EndedUnexpectedly
 from podfit.net.wire import Identity, Request
 from podfit.process.foreground import run_until_stopped
@@ -110,6 +116,27 @@ async def test_a_retry_of_resizes_that_breaks_makes_the_node_unhealthy(
     monkeypatch.setattr(AllocationManager, "retry", breaks)
     async with running(tmp_path / "data", NodeKind.SIMULATED) as cluster, asyncio.timeout(SECONDS):
         kept[0].retry_soon("test")
+        with pytest.raises(ValueError, match="broken"):
+            await cluster.nodes[0]._kubelet._supervisor.failure()
+        assert await _health(cluster) == 500
+
+
+async def test_a_pull_that_breaks_makes_the_node_unhealthy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Puller] = []
+    init = Puller.__init__
+
+    def kept(self: Puller, images: Images, *, clock: Clock, retry: float) -> None:
+        init(self, images, clock=clock, retry=retry)
+        made.append(self)
+
+    async def breaks(_self: object, _image: str) -> str:
+        raise ValueError("broken")
+
+    monkeypatch.setattr(Puller, "__init__", kept)
+    monkeypatch.setattr(SimulatedRuntime, "pull_image", breaks)
+    async with running(tmp_path / "data", NodeKind.SIMULATED) as cluster, asyncio.timeout(SECONDS):
+        with pytest.raises(ValueError, match="broken"):
+            await made[0].ensure(PodRef("u", "web", "default"), Container(image="web:latest"), lambda *_: None)
         with pytest.raises(ValueError, match="broken"):
             await cluster.nodes[0]._kubelet._supervisor.failure()
         assert await _health(cluster) == 500

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
+from podfit.net.supervisor import Supervisor
 from podfit.store.logged import Loaded, LoggedStore
 from podfit.store.memory import MemoryLog
 from podfit.store.protocol import Change, KeyExists, Record, RevisionConflict, StoreUnavailable
@@ -149,3 +150,22 @@ async def test_closing_waits_for_what_was_begun(store: LoggedStore, log: HeldLog
     log.answer()
     await closing
     assert [(await first).key, (await second).key] == ["/a", "/b"]
+
+
+async def test_an_attempt_to_write_that_breaks_is_heard() -> None:
+    """An error that no store raises: who watches the store ends, and writers are not left to try for ever."""
+
+    class BrokenLog(MemoryLog):
+        problem = "no space left"
+        full = True
+
+        def retry(self) -> None:
+            raise ValueError("broken")
+
+    watcher = Supervisor("test")
+    store = LoggedStore(BrokenLog(), Loaded((), revision=1, compacted=0))
+    watcher.watch(store.supervisor)
+    with pytest.raises(StoreUnavailable):
+        await store.create("/a", b"")
+    with pytest.raises(ValueError, match="broken"):
+        await asyncio.wait_for(watcher.failure(), 5)

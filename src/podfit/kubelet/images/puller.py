@@ -48,7 +48,7 @@ class Puller:
         self._backoff = CrashBackoff()
         self._failures: dict[tuple[str, str], _Failure] = {}
         self.supervisor = Supervisor("image pulls")
-        self._pulls: dict[str, asyncio.Task[str]] = {}
+        self._pulls: dict[str, asyncio.Task[str | CRIError]] = {}
 
     async def ensure(self, pod: PodRef, container: Container, tell: Tell) -> str:
         """The image's id, or name, to create the container from. Raises ImageError."""
@@ -105,10 +105,20 @@ class Puller:
         """One pull of an image at a time, which outlives a pod that no longer wants it."""
         task = self._pulls.get(image)
         if task is None:
-            task = self.supervisor.hold(self._images.pull_image(image), name=f"pull {image}")
+            task = self.supervisor.begin(self._pulled(image), name=f"pull {image}")
             self._pulls[image] = task
             task.add_done_callback(lambda done: self._pulls.pop(image, None))
-        return await asyncio.shield(task)
+        answer = await asyncio.shield(task)
+        if isinstance(answer, CRIError):
+            raise answer
+        return answer
+
+    async def _pulled(self, image: str) -> str | CRIError:
+        """A failure is for those who still wait; anything else that goes wrong is the node's."""
+        try:
+            return await self._images.pull_image(image)
+        except CRIError as error:
+            return error
 
     async def close(self) -> None:
         await self.supervisor.stop()
