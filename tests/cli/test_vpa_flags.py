@@ -1,31 +1,33 @@
-"""The flags of `podfit vpa recommender`: upstream's names, and words for values that cannot be followed."""
+"""The flags of `podfit vpa`: upstream's names and defaults, and words for values that cannot be followed."""
 
 import pytest
 
 from podfit.cli import exits
 from podfit.cli.app import run
-from podfit.cli.vpa import VpaRecommenderFlags
+from podfit.cli.vpa_common import VpaProcessFlags
+from podfit.cli.vpa_recommender import VpaRecommenderFlags
+from podfit.cli.vpa_updater import VpaUpdaterFlags
 from podfit.core.quantity import Quantity
 from podfit.decide.autoscaling.flags import DEFAULT_FLAGS
 from podfit.decide.autoscaling.gates import Gates
 from podfit.vpa.recommender.recommender import Settings
+from podfit.vpa.updater.updater import Settings as UpdaterSettings
 
 
 def test_without_flags_it_is_as_upstream() -> None:
-    assert VpaRecommenderFlags().settings() == Settings()
+    assert VpaRecommenderFlags().settings(VpaProcessFlags()) == Settings()
     assert Settings().flags == DEFAULT_FLAGS
+    assert VpaUpdaterFlags().settings(VpaProcessFlags()) == UpdaterSettings()
 
 
 def test_what_is_said_counts() -> None:
     said = VpaRecommenderFlags(
         recommender_name="mine",
         recommender_interval="1m30s",
-        ignored_vpa_object_namespaces="a,b",
         target_cpu_percentile=0.8,
         confidence_interval_memory="12h",
         container_recommendation_max_allowed_memory="2Gi",
-        feature_gates="PerVPAConfig=true",
-    ).settings()
+    ).settings(VpaProcessFlags(ignored_vpa_object_namespaces="a,b", feature_gates="PerVPAConfig=true"))
     assert (said.name, said.interval, said.ignored) == ("mine", 90.0, frozenset(("a", "b")))
     assert (said.flags.estimator.cpu.target, said.flags.estimator.memory.confidence_interval) == (0.8, 43_200.0)
     assert said.flags.render.max_allowed_memory == Quantity.parse("2Gi")
@@ -49,4 +51,19 @@ def test_what_is_said_counts() -> None:
 )
 def test_what_cannot_be_followed_is_refused(flags: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["vpa", "recommender", *flags]) == exits.USAGE
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--eviction-tolerance", "2"], "--eviction-tolerance 2: it has to be from 0 to 1"),
+        (["--min-replicas", "0"], "--min-replicas 0: it has to be at least 1"),
+        (["--eviction-rate-burst", "0"], "--eviction-rate-burst 0: it has to be at least 1"),
+        (["--admission-controller-status-lease-timeout", "0s"], "it has to be more than 0"),
+        (["--leader-elect-retry-period", "1m"], "--leader-elect-retry-period < --leader-elect-renew-deadline"),
+    ],
+)
+def test_what_the_updater_cannot_follow(flags: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["vpa", "updater", *flags]) == exits.USAGE
     assert said in capsys.readouterr().err

@@ -9,11 +9,13 @@ from podfit.core.features import FeatureGates
 from podfit.net.metrics import Metrics
 from podfit.scheduler.scheduler import NAME, Scheduler
 from podfit.vpa.recommender.recommender import Recommender, Settings
+from podfit.vpa.updater.updater import Settings as UpdaterSettings
+from podfit.vpa.updater.updater import Updater
 from support.clock import FakeClock
 from support.server import running_server
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
-ROW = re.compile(r"^\| `([a-z_]+)` \| (counter|gauge|histogram) \| ([a-z_, ]*) ?\| (.+) \|$")
+ROW = re.compile(r"^\| `([a-z_]+)` \| (counter|gauge|histogram) \| ([a-z0-9_, ]*) ?\| (.+) \|$")
 
 Shown = dict[str, tuple[str, tuple[str, ...]]]
 
@@ -33,5 +35,8 @@ async def test_the_page_lists_what_there_is(tmp_path: Path) -> None:
         recorder = EventRecorder(server.client, component=NAME, clock=clock)
         scheduler = Scheduler(server.client, recorder=recorder, clock=clock, gates=FeatureGates())
         recommender = Recommender(server.client, clock=clock, settings=Settings())
-        there = declared(node.kubelet.metrics, scheduler.metrics, server.api.metrics, recommender.metrics)
+        updater = Updater(server.client, clock=clock, settings=UpdaterSettings())
+        there = declared(
+            node.kubelet.metrics, scheduler.metrics, server.api.metrics, recommender.metrics, updater.metrics
+        )
     assert described() == there

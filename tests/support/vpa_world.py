@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -10,18 +10,23 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from msgspec.structs import replace
 
 from podfit.api.admissionregistration.v1.types import ServiceReference
 from podfit.api.apiextensions.v1.types import CustomResourceDefinition
 from podfit.api.apiregistration.v1.types import APIService
-from podfit.api.apps.v1.deployments import Deployment
+from podfit.api.apps.v1.deployments import Deployment, ReplicaSet
 from podfit.api.autoscaling_k8s.v1 import (
     RecommendedContainerResources,
     VerticalPodAutoscaler,
     VerticalPodAutoscalerCheckpoint,
 )
+from podfit.api.core.v1.events.types import Event
+from podfit.api.core.v1.nodes.types import Node, NodeStatus
 from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.base import ResourceList
 from podfit.api.meta.codec import convert
+from podfit.client.rest import MERGE_PATCH
 from podfit.core.times import format_time
 from podfit.net.wire import Handler, Request, Response
 from podfit.vpa.kinds import CHECKPOINTS, VPAS
@@ -72,20 +77,24 @@ class World:
     def __init__(self, server: Server, clock: FakeClock, usage: MetricsServer) -> None:
         self.server, self.client, self.clock, self.usage = server, server.client, clock, usage
         self.recommender: Recommender | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, **settings: Any) -> Recommender:
         self.recommender = Recommender(self.client, clock=self.clock, settings=Settings(**settings))
-        self._task = asyncio.create_task(self.recommender.run())
-        await self.clock.settle()
+        await self.run(self.recommender.run())
         return self.recommender
 
+    async def run(self, work: Coroutine[Any, Any, None]) -> None:
+        """Until the end of the test."""
+        self._tasks.append(asyncio.create_task(work))
+        await self.clock.settle()
+
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            task.cancel()
             with suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
+                await task
 
     async def minutes(self, number: int) -> None:
         await self.clock.advance(60.0 * number)
@@ -97,13 +106,60 @@ class World:
         document = {"metadata": {"name": name, "namespace": NAMESPACE, **metadata}, "spec": spec}
         await self.client.create(convert(document, Deployment))
 
-    async def pod(self, name: str, app: str, *containers: str, memory: str = "300Mi", **status: Any) -> None:
-        """One that runs."""
+    async def pod(
+        self, name: str, app: str, *containers: str, memory: str = "300Mi", owner: str = "", **status: Any
+    ) -> None:
+        """One that runs; `owner` is its ReplicaSet."""
         resources = {"requests": {"cpu": "100m", "memory": memory}}
         every = [{"name": each, "image": "i", "resources": resources} for each in containers or ("app",)]
-        metadata = {"name": name, "namespace": NAMESPACE, "labels": {"app": app}}
-        await self.client.create(convert({"metadata": metadata, "spec": {"containers": every}}, Pod))
+        metadata: dict[str, Any] = {"name": name, "namespace": NAMESPACE, "labels": {"app": app}}
+        if owner:
+            metadata["ownerReferences"] = [reference("ReplicaSet", owner)]
+        spec = {"containers": every, "nodeName": "n", "tolerations": [{"operator": "Exists"}]}
+        await self.client.create(convert({"metadata": metadata, "spec": spec}, Pod))
         await self.report(name, phase="Running", **status)
+
+    async def node(self) -> None:
+        """The one that pods are bound to."""
+        amounts = {"cpu": "64", "memory": "256Gi", "pods": "110"}
+        made = await self.client.create(convert({"metadata": {"name": "n"}}, Node))
+        status = NodeStatus(capacity=convert(amounts, ResourceList), allocatable=convert(amounts, ResourceList))
+        await self.client.update_status(replace(made, status=status))
+
+    async def replicaset(self, name: str, app: str, replicas: int) -> None:
+        """Of the Deployment `app`."""
+        labels = {"app": app}
+        template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "app", "image": "i"}]}}
+        spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
+        metadata = {"name": name, "namespace": NAMESPACE, "ownerReferences": [reference("Deployment", app)]}
+        await self.client.create(convert({"metadata": metadata, "spec": spec}, ReplicaSet))
+
+    async def annotate_vpa(self, name: str, annotations: dict[str, str]) -> None:
+        patch = {"metadata": {"annotations": annotations}}
+        await self.client.patch(VPAS, name, NAMESPACE, patch, content_type=MERGE_PATCH)
+        await self.clock.settle()
+
+    async def recommend(self, name: str, cpu: str, memory: str, container: str = "app") -> None:
+        """As a recommender says it, with bounds at the target."""
+        amounts = {"cpu": cpu, "memory": memory}
+        each = {"containerName": container, "target": amounts, "lowerBound": amounts, "upperBound": amounts}
+        condition = {"type": "RecommendationProvided", "status": "True"}
+        status = {"recommendation": {"containerRecommendations": [each]}, "conditions": [condition]}
+        await self.client.patch(
+            VPAS, name, NAMESPACE, {"status": status}, content_type=MERGE_PATCH, subresource="status"
+        )
+        await self.clock.settle()
+
+    async def requests(self) -> dict[str, tuple[str, str]]:
+        """By pod: CPU and memory of its first container."""
+        pods = (await self.client.list(Pod, NAMESPACE)).items
+        asked = {pod.metadata.name: pod.spec.containers[0].resources.requests for pod in pods}
+        return {name: (str(amounts["cpu"]), str(amounts["memory"])) for name, amounts in asked.items()}
+
+    async def events(self) -> list[tuple[str, str]]:
+        """Of whom, and why."""
+        found = (await self.client.list(Event, NAMESPACE)).items
+        return sorted((f"{each.involved_object.kind}/{each.involved_object.name}", each.reason) for each in found)
 
     async def report(self, name: str, **status: Any) -> None:
         await self.client.patch(Pod, name, NAMESPACE, {"status": status}, subresource="status")
@@ -129,6 +185,10 @@ class World:
         return {each.metadata.name: each for each in (await self.client.list(CHECKPOINTS, NAMESPACE)).items}
 
 
+def reference(kind: str, name: str) -> dict[str, Any]:
+    return {"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": f"uid-{name}", "controller": True}
+
+
 @asynccontextmanager
 async def recommending(directory: Path) -> AsyncIterator[World]:
     """Without a recommender: a test starts it."""
@@ -144,6 +204,7 @@ async def recommending(directory: Path) -> AsyncIterator[World]:
         await server.client.create(convert(document, APIService))
         await clock.settle()
         world = World(server, clock, usage)
+        await world.node()
         try:
             yield world
         finally:

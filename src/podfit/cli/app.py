@@ -56,9 +56,13 @@ GROUPS = {
         VPA_HELP,
         {
             "recommender": (
-                "podfit.cli.vpa:recommender",
+                "podfit.cli.vpa_recommender:recommender",
                 "Write recommended sizes into the status of VPAs (any cluster).",
-            )
+            ),
+            "updater": (
+                "podfit.cli.vpa_updater:updater",
+                "Resize or evict pods that differ from what is recommended (any cluster).",
+            ),
         },
     ),
 }

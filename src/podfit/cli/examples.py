@@ -73,6 +73,10 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     "vpa recommender": (
         Example("Beside the cluster of a kubeconfig.", "podfit vpa recommender --kubeconfig ~/.kube/config"),
     ),
+    "vpa updater": (
+        Example("Beside the cluster of a kubeconfig.", "podfit vpa updater --kubeconfig ~/.kube/config"),
+        Example("Evict where a VPA says Recreate.", "podfit vpa updater --upstream-compatible"),
+    ),
     "token create": (
         Example("For a machine that joins today.", "podfit token create --out bootstrap.kubeconfig"),
         Example("For an hour.", "podfit token create --ttl 1 --description 'rack 4'"),
@@ -89,7 +93,8 @@ _PROCESS = ("0 stopped", "1 a part of it failed", USAGE, LACKS)
 _API = (USAGE, MACHINE, API)
 EXIT_CODES: dict[str, tuple[str, ...]] = {
     "up": ("0 stopped; with `--detach`: the cluster runs", "1 a part of it failed", USAGE, LACKS),
-    **dict.fromkeys(("apiserver", "controllers", "scheduler", "kubelet", "vpa recommender"), _PROCESS),
+    **dict.fromkeys(("apiserver", "controllers", "scheduler", "kubelet"), _PROCESS),
+    **dict.fromkeys(("vpa recommender", "vpa updater"), _PROCESS),
     "backup": ("0 written", USAGE, "3 the store cannot be read, or the file not written"),
     "restore": ("0 restored", USAGE, "3 not restored, nothing was changed"),
     "image load": ("0 loaded", USAGE, "3 no cluster with a node runs, or an archive cannot be read"),

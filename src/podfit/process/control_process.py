@@ -43,11 +43,12 @@ from podfit.process.listening import listen
 Announce = Callable[[str], None]
 ClientOf = Callable[[Identity], Client]
 Loops = Callable[[ClientOf, Metrics], Iterator[Coroutine[Any, Any, None]]]
-HEALTH = ("/healthz", "/livez", "/readyz")
+HEALTH = ("/healthz", "/livez", "/readyz", "/health-check")
 
 
 class ControlOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """`lease` names the Lease; without `elect` there is none. Without a `rate` it asks as fast as it is answered."""
+    """`lease` names the Lease; without `elect` there is none. Without a `rate` it asks as fast as it is answered.
+    `healthy` is asked for its health."""
 
     name: str
     kubeconfig: Path
@@ -58,6 +59,7 @@ class ControlOptions(msgspec.Struct, frozen=True, kw_only=True):
     pace: Pace = Pace()
     lease_namespace: str = "kube-system"
     rate: Rate | None = None
+    healthy: Callable[[], bool] = lambda: True
 
 
 class Clients:
@@ -85,12 +87,12 @@ class Clients:
 class ControlServer:
     """/healthz, /livez and /readyz for anybody, /metrics for who may get that path."""
 
-    def __init__(self, access: DelegatedAccess, metrics: Metrics) -> None:
-        self._access, self._metrics = access, metrics
+    def __init__(self, access: DelegatedAccess, metrics: Metrics, healthy: Callable[[], bool]) -> None:
+        self._access, self._metrics, self._healthy = access, metrics, healthy
 
     async def __call__(self, request: Request) -> Response:
         if request.path in HEALTH:
-            return _text(200, "ok")
+            return _text(200, "ok") if self._healthy() else _text(500, "it works no more, or too slowly\n")
         who = await self._access.identify(request)
         if who is None:
             return _text(401, "Unauthorized")
@@ -132,7 +134,7 @@ class ControlProcess:
         options, access = self.options, load([self.options.kubeconfig])
         clients = Clients(access, self._clock, f"podfit-{options.name.replace(' ', '-')}/{__version__}", options.rate)
         self._closing.push_async_callback(clients.close)
-        server = ControlServer(DelegatedAccess(clients.own, self._clock), self.metrics)
+        server = ControlServer(DelegatedAccess(clients.own, self._clock), self.metrics, options.healthy)
         https = HttpsServer(server, _self_signed(options.address), clients=Trust(access.authorities or b""))
         self._closing.push_async_callback(https.close)
         port = await listen(https, (options.address,), options.port, f"podfit {options.name} --secure-port 0")

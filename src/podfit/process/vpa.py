@@ -6,8 +6,12 @@ from podfit.core.clock import Clock
 from podfit.net.metrics import Metrics
 from podfit.net.wire import Identity
 from podfit.process.controllers import ClientOf, Loop
+from podfit.vpa.passes import Passes
 from podfit.vpa.recommender.recommender import COMPONENT, Recommender, Settings
 
 
-def recommender_loops(client_of: ClientOf, settings: Settings, clock: Clock, metrics: Metrics) -> Iterator[Loop]:
-    yield Recommender(client_of(Identity(COMPONENT)), clock=clock, settings=settings, metrics=metrics).run()
+def recommender_loops(
+    client_of: ClientOf, settings: Settings, clock: Clock, metrics: Metrics, passes: Passes
+) -> Iterator[Loop]:
+    client = client_of(Identity(COMPONENT))
+    yield Recommender(client, clock=clock, settings=settings, metrics=metrics, passed=passes.done).run()

@@ -77,6 +77,20 @@ class Targets:
             raise Unsupported(f"The target {ref} {text}")
         return controller.selector
 
+    async def topmost_of(self, namespace: str, owner: Ref) -> Ref | None:
+        """The topmost controller from `owner` up; None when that one is not known, or nobody says."""
+        try:
+            return await self._topmost(namespace, owner, await self._read(namespace, owner))
+        except _Unread:
+            return None
+
+    def wanted(self, namespace: str, kind: str, name: str) -> int | None:
+        """How many pods a controller is to have: 0 when it is gone, None when it does not say or is not followed."""
+        if kind not in self._followed:
+            return None
+        found: Workload | None = self._followed[kind].get(name, namespace)
+        return found.wanted() if found is not None else 0
+
     async def _topmost(self, namespace: str, ref: Ref, controller: _Controller) -> Ref:
         """The last controller on the way up that is well known or can be scaled."""
         seen = [ref]

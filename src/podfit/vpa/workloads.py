@@ -30,13 +30,17 @@ class Workload(Protocol):
     def selector(self) -> Selector:
         """ValueError for one that cannot be matched."""
 
+    def wanted(self) -> int | None:
+        """How many pods it is to have; None when it does not say."""
+
 
 class _SelectedSpec(msgspec.Struct, frozen=True):
     selector: LabelSelector | None = None
+    replicas: int | None = None
 
 
 class Selecting(msgspec.Struct, frozen=True):
-    """Deployment, ReplicaSet, StatefulSet, DaemonSet, Job."""
+    """Deployment, ReplicaSet, StatefulSet, Job."""
 
     metadata: Meta = Meta()
     spec: _SelectedSpec = _SelectedSpec()
@@ -47,9 +51,26 @@ class Selecting(msgspec.Struct, frozen=True):
             raise ValueError("its selector cannot be matched")
         return NOTHING if found is None else Selector(found)
 
+    def wanted(self) -> int | None:
+        return self.spec.replicas
+
+
+class _Ready(msgspec.Struct, frozen=True, rename="camel"):
+    number_ready: int = 0
+
+
+class OnNodes(Selecting, frozen=True):
+    """DaemonSet: as many as are ready."""
+
+    status: _Ready = _Ready()
+
+    def wanted(self) -> int | None:
+        return self.status.number_ready
+
 
 class _MappedSpec(msgspec.Struct, frozen=True):
     selector: dict[str, str] = msgspec.field(default_factory=dict)
+    replicas: int | None = None
 
 
 class Mapping(msgspec.Struct, frozen=True):
@@ -60,6 +81,9 @@ class Mapping(msgspec.Struct, frozen=True):
 
     def selector(self) -> Selector:
         return from_map(self.spec.selector)
+
+    def wanted(self) -> int | None:
+        return self.spec.replicas
 
 
 class _Labels(msgspec.Struct, frozen=True):
@@ -91,6 +115,9 @@ class Repeating(msgspec.Struct, frozen=True):
     def selector(self) -> Selector:
         return from_map(self.spec.job_template.spec.template.metadata.labels)
 
+    def wanted(self) -> int | None:
+        return None
+
 
 class WellKnown(msgspec.Struct, frozen=True):
     kind: str
@@ -107,7 +134,7 @@ class WellKnown(msgspec.Struct, frozen=True):
 
 
 WELL_KNOWN = (
-    WellKnown("DaemonSet", "apps/v1", "daemonsets"),
+    WellKnown("DaemonSet", "apps/v1", "daemonsets", OnNodes),
     WellKnown("Deployment", "apps/v1", "deployments"),
     WellKnown("ReplicaSet", "apps/v1", "replicasets"),
     WellKnown("StatefulSet", "apps/v1", "statefulsets"),

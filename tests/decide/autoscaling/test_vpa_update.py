@@ -26,7 +26,7 @@ from podfit.decide.autoscaling.update import (
 from support.golden import Case
 from support.vpa_golden import replay
 
-REFUSALS = {"invalid": Outcome.REFUSED, "node-capacity": Outcome.NO_CAPACITY}
+REFUSALS = {"invalid": Outcome.REFUSED, "node-capacity": Outcome.NO_CAPACITY, "no answer": Outcome.UNKNOWN}
 
 
 def view(case: Case) -> View:
@@ -182,6 +182,25 @@ def test_a_resize_that_is_refused_becomes_an_eviction_or_does_not(mode: str, evi
     found = Carried(scenario(3, mode=mode, **refused), upstream_compatible=False)
     assert found.evictions == evicted
     assert not found.marks
+
+
+def test_a_resize_that_got_no_answer_evicts_nobody() -> None:
+    silent = {"resize_rejected_for": {f"p{number}": "no answer" for number in range(3)}}
+    found = Carried(scenario(3, **silent), upstream_compatible=False)
+    assert found.resizes
+    assert not found.evictions
+
+
+@pytest.mark.parametrize(("restarts", "resized"), [(False, ["p0"]), (True, [])])
+def test_the_only_replica_is_resized_where_that_restarts_nothing(restarts: bool, resized: list[str]) -> None:
+    case = scenario(1, mode="Recreate", resize_rejected_for={"p0": "invalid"})
+    if restarts:
+        policy = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
+        case["pods"][0]["spec"]["containers"][0]["resizePolicy"] = policy
+    found = Carried(case, upstream_compatible=False)
+    assert [each["pod"] for each in found.resizes] == resized
+    assert not found.evictions
+    assert not Carried(case).resizes
 
 
 @pytest.mark.row("V-085", "V-086")

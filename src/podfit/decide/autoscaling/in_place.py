@@ -94,4 +94,6 @@ def decide(
         return Decision.EVICT if evict else Decision.DEFERRED
     if skip_disruption_budget and restarts_nothing(pod):
         return Decision.APPROVED
+    if group.below_minimum and not skip_disruption_budget and not restarts_nothing(pod):
+        return Decision.DEFERRED
     return Decision.APPROVED if group.disruptable else Decision.DEFERRED

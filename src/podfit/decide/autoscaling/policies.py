@@ -20,6 +20,8 @@ REQUESTS_AND_LIMITS, REQUESTS_ONLY = "RequestsAndLimits", "RequestsOnly"
 RESOURCES = (CPU, MEMORY)
 """What is recommended, in this order."""
 DEFAULT_RECOMMENDER = "default"
+UPDATE_MODE, AS_UPSTREAM = "podfit.dev/update-mode", "upstream"
+"""The annotation of a VPA, and its value, that keep mode Recreate from resizing in place."""
 
 
 def update_mode(vpa: VerticalPodAutoscaler) -> str:
@@ -27,6 +29,18 @@ def update_mode(vpa: VerticalPodAutoscaler) -> str:
     policy = vpa.spec.update_policy
     mode = (policy.update_mode if policy else None) or RECREATE
     return RECREATE if mode == AUTO else mode
+
+
+def in_place_by_default(vpa: VerticalPodAutoscaler, *, upstream_compatible: bool) -> bool:
+    """Whether the mode says Recreate, and pods are resized in place all the same."""
+    as_upstream = upstream_compatible or vpa.metadata.annotations.get(UPDATE_MODE) == AS_UPSTREAM
+    return update_mode(vpa) == RECREATE and not as_upstream
+
+
+def acting_mode(vpa: VerticalPodAutoscaler, *, upstream_compatible: bool) -> str:
+    """The mode in which running pods are changed."""
+    default = in_place_by_default(vpa, upstream_compatible=upstream_compatible)
+    return IN_PLACE_OR_RECREATE if default else update_mode(vpa)
 
 
 def policy_of(policy: PodResourcePolicy | None, container: str) -> ContainerResourcePolicy | None:

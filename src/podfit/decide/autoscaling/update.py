@@ -22,18 +22,28 @@ from podfit.decide.autoscaling.groups import Group, Owner, groups, owner_of
 from podfit.decide.autoscaling.in_place import Decision, State, decide, evictable, state_of
 from podfit.decide.autoscaling.patches import Operation, Resources, recommended_resources, resource_patches
 from podfit.decide.autoscaling.pod_level import for_pod
-from podfit.decide.autoscaling.policies import IN_PLACE, IN_PLACE_OR_RECREATE, OFF, RECREATE, update_mode
+from podfit.decide.autoscaling.policies import IN_PLACE, IN_PLACE_OR_RECREATE, OFF, RECREATE, acting_mode
 from podfit.decide.autoscaling.priority import Priority, Thresholds, accepted, admitted, priority
 
 UPDATED = "vpaInPlaceUpdated"
 
 
 class Outcome(Enum):
-    """`NO_CAPACITY`: the API refused a resize because the node is smaller than that."""
+    """`NO_CAPACITY`: the API refused a resize because the node is smaller than that. `UNKNOWN`: it gave no answer, or
+    one that says nothing of the pod, so the next run tries again.
+    """
 
     DONE = "done"
     REFUSED = "refused"
     NO_CAPACITY = "no capacity"
+    UNKNOWN = "unknown"
+
+
+class Tally(msgspec.Struct):
+    """How many pods a run found that are to be evicted, and resized."""
+
+    evictable: int = 0
+    resizable: int = 0
 
 
 class Evict(msgspec.Struct, frozen=True):
@@ -41,11 +51,13 @@ class Evict(msgspec.Struct, frozen=True):
 
 
 class Resize(msgspec.Struct, frozen=True):
-    """Patch the resize subresource with `resources`, then, when that is done, the pod with `marks`."""
+    """Patch the resize subresource with `resources`, then, when that is done, the pod with `marks`. `unboosts`: it ends
+    a startup boost."""
 
     pod: Pod
     resources: tuple[Operation, ...]
     marks: tuple[Operation, ...]
+    unboosts: bool = False
 
 
 class Skip(msgspec.Struct, frozen=True):
@@ -62,11 +74,14 @@ class RememberInfeasible(msgspec.Struct, frozen=True):
 
 
 Action: TypeAlias = Evict | Resize | Skip | RememberInfeasible
-Run: TypeAlias = Generator[Action, Outcome, None]
+Steps: TypeAlias = Generator[Action, Outcome, None]
+Run: TypeAlias = Generator[Action, Outcome, Tally]
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """`upstream_compatible`: in mode InPlace a pod that should wait is resized at once, and pods change for nothing."""
+    """`upstream_compatible`: Recreate and Auto only evict, too few replicas are left alone altogether, in mode InPlace
+    a pod that should wait is resized at once, and pods change for nothing.
+    """
 
     gates: Gates = NO_GATES
     min_replicas: int = 2
@@ -96,16 +111,18 @@ def run(view: View, settings: Settings) -> Run:
 
 class _Run:
     def __init__(self, view: View, settings: Settings) -> None:
-        self.view, self.settings, self.mode = view, settings, update_mode(view.vpa)
+        self.view, self.settings, self.tally = view, settings, Tally()
+        self.mode = acting_mode(view.vpa, upstream_compatible=settings.upstream_compatible)
         self.pods = tuple(pod for pod in view.pods if _is_live(pod) and owner_of(pod) is not None)
         policy = view.vpa.spec.update_policy
         own = policy.min_replicas if policy else None
+        below_minimum = settings.skip_disruption_budget or not settings.upstream_compatible
         self.groups = groups(
             self.pods,
             view.configured,
             min_replicas=settings.min_replicas if own is None else own,
             tolerance=settings.tolerance,
-            in_place_below_minimum=settings.skip_disruption_budget and self.mode in (IN_PLACE, IN_PLACE_OR_RECREATE),
+            in_place_below_minimum=below_minimum and self.mode in (IN_PLACE, IN_PLACE_OR_RECREATE),
         )
         self.infeasible = dict(view.infeasible)
 
@@ -122,12 +139,14 @@ class _Run:
             evict = yield from self._in_place(ordinary)
         elif self.mode == RECREATE:
             evict = [pod for pod, _ in self._ordered([pod for pod in ordinary if self._evictable(pod)])]
+        self.tally.evictable = len(evict)
         for pod in evict:
             group = self._group_of(pod)
             if group is None or not self._evictable(pod):
                 continue
             if (yield Evict(pod)) is Outcome.DONE and pod.status.phase != "Pending":
                 group.evicted += 1
+        return self.tally
 
     # ------------------------------------------------------------ resizes
 
@@ -142,7 +161,9 @@ class _Run:
             elif decision is Decision.APPROVED or decision in wanted:
                 candidates.append(pod)
         evict = []
-        for pod, _ in self._ordered(candidates):
+        ordered = tuple(self._ordered(candidates))
+        self.tally.resizable = len(ordered)
+        for pod, _ in ordered:
             decision = self._decide(pod)
             hasty = self.mode == IN_PLACE and self.settings.upstream_compatible and owner_of(pod) in self.groups
             waits = decision is Decision.DEFERRED and not hasty
@@ -154,13 +175,13 @@ class _Run:
                 outcome = yield from self._resize(
                     pod, recommended_resources(pod, self.view.vpa, self.view.limit_ranges)
                 )
-                if outcome is not Outcome.DONE and self.mode == IN_PLACE_OR_RECREATE:
+                if outcome in (Outcome.REFUSED, Outcome.NO_CAPACITY) and self.mode == IN_PLACE_OR_RECREATE:
                     evict.append(pod)
                 elif outcome is Outcome.NO_CAPACITY:
                     yield from self._remember(pod)
         return evict
 
-    def _remember(self, pod: Pod) -> Run:
+    def _remember(self, pod: Pod) -> Steps:
         found = self.view.vpa.status.recommendation
         if found is not None:
             self.infeasible[pod.metadata.uid] = found
@@ -178,13 +199,13 @@ class _Run:
         )
         if not patches:
             return Outcome.REFUSED
-        outcome = yield Resize(pod, patches, tuple(_marks(pod, ended)))
+        outcome = yield Resize(pod, patches, tuple(_marks(pod, ended)), bool(ended))
         group = self._group_of(pod)
         if outcome is Outcome.DONE and group is not None:
             group.resized += 1
         return outcome
 
-    def _unboost(self, pod: Pod) -> Run:
+    def _unboost(self, pod: Pod) -> Steps:
         """V-108: to what is recommended, or to what the containers had."""
         vpa, group = self.view.vpa, self._group_of(pod)
         boosted = tuple(boost.boosted_containers(pod))

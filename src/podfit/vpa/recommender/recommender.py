@@ -11,6 +11,7 @@ Nothing that is missing changes a recommendation: not usage, not a target, not t
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -58,8 +59,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recommender:
-    def __init__(self, client: Client, *, clock: Clock, settings: Settings, metrics: Metrics | None = None) -> None:
-        self._client, self._clock, self._settings = client, clock, settings
+    """`passed` is told when the loop begins, and of every pass that has ended."""
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        clock: Clock,
+        settings: Settings,
+        metrics: Metrics | None = None,
+        passed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._client, self._clock, self._settings, self._passed = client, clock, settings, passed
         self._state = ClusterState(settings.flags, settings.gates)
         namespace = settings.namespace
         self._vpas = Informer(client, VPAS, clock=clock, namespace=namespace)
@@ -81,10 +92,12 @@ class Recommender:
             await asyncio.gather(*(informer.synced.wait() for informer in informers))
             await self._load_vpas()
             await self._checkpoints.load()
+            self._passed()
             while True:
                 await self._clock.sleep(self._settings.interval)
                 with self._measured.step("total"):
                     await self._pass()
+                self._passed()
 
     async def _pass(self) -> None:
         step = self._measured.step

@@ -1,17 +1,23 @@
-"""`podfit vpa`: the Vertical Pod Autoscaler's processes, beside any cluster."""
+"""`podfit vpa recommender`: it writes sizes into the status of VPAs, beside any cluster."""
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from cyclopts import Parameter
 
 from podfit.cli.control import run_process
 from podfit.cli.flags import Log, LogFlags
-from podfit.client.kubeconfig import default_paths
-from podfit.core.quantity import Quantity
+from podfit.cli.vpa_common import (
+    ElectedProcess,
+    ElectionFlags,
+    VpaProcess,
+    VpaProcessFlags,
+    amount,
+    control_options,
+    duration,
+    flag_of,
+)
 from podfit.decide.autoscaling.flags import (
     EstimatorFlags,
     MemoryFlags,
@@ -20,11 +26,10 @@ from podfit.decide.autoscaling.flags import (
     RenderFlags,
     ResourceFlags,
 )
-from podfit.decide.autoscaling.gates import Gates
-from podfit.process.config_file import seconds
 from podfit.process.errors import UsageError
 
 if TYPE_CHECKING:
+    from podfit.core.quantity import Quantity
     from podfit.net.metrics import Metrics
     from podfit.process.control_process import ClientOf
     from podfit.process.controllers import Loop
@@ -65,8 +70,6 @@ class VpaRecommenderFlags:
     checkpoints_timeout: Annotated[str, Parameter(help="How long checkpoints are written in a pass.")] = "1m"
     checkpoints_gc_interval: Annotated[str, Parameter(help="How often checkpoints without a VPA are deleted.")] = "10m"
     update_worker_count: Annotated[int, Parameter(help="Requests that write at a time.")] = 10
-    vpa_object_namespace: Annotated[str, Parameter(help="Only this namespace.")] = ""
-    ignored_vpa_object_namespaces: Annotated[str, Parameter(help="All but these, separated by commas.")] = ""
     recommendation_margin_fraction: Annotated[float, Parameter(help="What is put on top, as a share.")] = 0.15
     pod_recommendation_min_cpu_millicores: Annotated[float, Parameter(help="The least CPU of a pod.")] = 25.0
     pod_recommendation_min_memory_mb: Annotated[float, Parameter(help="The least memory of a pod, in MiB.")] = 250.0
@@ -92,9 +95,8 @@ class VpaRecommenderFlags:
     ] = False
     container_recommendation_max_allowed_cpu: Annotated[str, Parameter(help="Where the policy has no maximum.")] = ""
     container_recommendation_max_allowed_memory: Annotated[str, Parameter(help="Where the policy has no maximum.")] = ""
-    feature_gates: Annotated[str, Parameter(help="NAME=true,OTHER=false; PerVPAConfig counts here.")] = ""
 
-    def settings(self) -> "Settings":
+    def settings(self, process: VpaProcessFlags) -> "Settings":
         """Raises UsageError."""
         from podfit.vpa.recommender.recommender import Settings  # loads NumPy
 
@@ -105,15 +107,13 @@ class VpaRecommenderFlags:
             checkpoints_timeout=self._seconds("checkpoints_timeout"),
             checkpoints_gc_interval=self._seconds("checkpoints_gc_interval"),
             workers=self.update_worker_count,
-            namespace=self.vpa_object_namespace,
-            ignored=frozenset(filter(None, self.ignored_vpa_object_namespaces.split(","))),
+            namespace=process.vpa_object_namespace,
+            ignored=process.ignored,
             flags=self._flags(),
-            gates=_gates(self.feature_gates),
+            gates=process.gates,
         )
 
     def _check(self) -> None:
-        if self.vpa_object_namespace and self.ignored_vpa_object_namespaces:
-            raise UsageError("--vpa-object-namespace and --ignored-vpa-object-namespaces: give one of them")
         rules: tuple[tuple[tuple[str, ...], Callable[[float], bool], str], ...] = (
             (SHARES, lambda value: 0 < value <= 1, "more than 0 and at most 1"),
             (AT_LEAST_ONE, lambda value: value >= 1, "at least 1"),
@@ -122,7 +122,7 @@ class VpaRecommenderFlags:
         for names, holds, said in rules:
             for name in names:
                 if not holds(getattr(self, name)):
-                    raise UsageError(f"{_flag(name)} {getattr(self, name):g}: it has to be {said}")
+                    raise UsageError(f"{flag_of(name)} {getattr(self, name):g}: it has to be {said}")
 
     def _flags(self) -> RecommenderFlags:
         return RecommenderFlags(
@@ -158,20 +158,10 @@ class VpaRecommenderFlags:
         )
 
     def _seconds(self, name: str) -> float:
-        try:
-            found = seconds(getattr(self, name), _flag(name))
-        except ValueError as error:
-            raise UsageError(str(error)) from None
-        if found <= 0:
-            raise UsageError(f"{_flag(name)}: it has to be more than 0")
-        return found
+        return duration(getattr(self, name), flag_of(name))
 
-    def _quantity(self, name: str) -> Quantity | None:
-        text = getattr(self, name)
-        try:
-            return Quantity.parse(text) if text else None
-        except ValueError as error:
-            raise UsageError(f"{_flag(name)} {text}: {error}") from None
+    def _quantity(self, name: str) -> "Quantity | None":
+        return amount(getattr(self, name), flag_of(name))
 
 
 VpaRecommender: TypeAlias = Annotated[VpaRecommenderFlags | None, Parameter(name="*")]
@@ -179,57 +169,30 @@ VpaRecommender: TypeAlias = Annotated[VpaRecommenderFlags | None, Parameter(name
 
 def recommender(
     *,
-    kubeconfig: Annotated[
-        Path | None, Parameter(help="How it reaches the API server. [default: KUBECONFIG or ~/.kube/config]")
-    ] = None,
+    process: VpaProcess = None,
     flags: VpaRecommender = None,
-    leader_elect: Annotated[bool, Parameter(help="Work only while the Lease in kube-system is held.")] = True,
-    kube_api_qps: Annotated[float, Parameter(help="Requests a second; 0 is without a limit.")] = 50.0,
-    kube_api_burst: Annotated[int, Parameter(help="Requests at once.")] = 100,
-    bind_address: Annotated[str, Parameter(help="Where its health and metrics are served.")] = "127.0.0.1",
+    election: ElectedProcess = None,
     secure_port: Annotated[int, Parameter(help="Of health and metrics; 0 takes a free one.")] = 8942,
     log: Log = None,
 ) -> int:
     """Run the recommender of the Vertical Pod Autoscaler: it writes sizes into the status of VPAs (any cluster)."""
-    from podfit.client.rate_limit import Rate
     from podfit.net.system import SystemClock
-    from podfit.process.control_process import ControlOptions
-    from podfit.process.options import check_port
     from podfit.process.vpa import recommender_loops  # loads NumPy
+    from podfit.vpa.passes import Passes
 
-    settings, clock = (flags or VpaRecommenderFlags()).settings(), SystemClock()
-    check_port(secure_port, "--secure-port")
-    if kube_api_qps < 0 or kube_api_burst < 1:
-        raise UsageError("--kube-api-qps is at least 0, --kube-api-burst at least 1")
-    options = ControlOptions(
-        name="vpa recommender",
-        kubeconfig=kubeconfig or default_paths(os.environ)[0],
+    process = process or VpaProcessFlags()
+    settings, clock = (flags or VpaRecommenderFlags()).settings(process), SystemClock()
+    passes = Passes(clock, settings.interval)
+    options = control_options(
+        "vpa recommender",
+        process,
+        election or ElectionFlags(),
         lease=LEASE if settings.name == "default" else f"{LEASE}-{settings.name}",
-        rate=Rate(kube_api_qps, kube_api_burst) if kube_api_qps else None,
         port=secure_port,
-        address=bind_address,
-        elect=leader_elect,
+        healthy=lambda: passes.healthy,
     )
 
     def loops(client_of: "ClientOf", metrics: "Metrics") -> "Iterator[Loop]":
-        return recommender_loops(client_of, settings, clock, metrics)
+        return recommender_loops(client_of, settings, clock, metrics, passes)
 
     return run_process(options, loops, log or LogFlags())
-
-
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
-
-
-def _gates(text: str) -> Gates:
-    """UsageError for a gate that there is not, or what is neither true nor false."""
-    named: dict[str, bool] = {}
-    for each in filter(None, text.split(",")):
-        name, _, value = each.partition("=")
-        if value not in ("true", "false"):
-            raise UsageError(f"--feature-gates {each}: write NAME=true or NAME=false")
-        named[name] = value == "true"
-    try:
-        return Gates.of(named)
-    except ValueError as error:
-        raise UsageError(f"--feature-gates: {error}") from None

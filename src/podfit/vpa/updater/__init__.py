@@ -1,0 +1,1 @@
+"""The updater: it changes pods that run to what is recommended."""

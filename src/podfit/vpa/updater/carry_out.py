@@ -1,0 +1,123 @@
+"""What the updater decided, done through the API, with what is told of it (V-087, V-090)."""
+
+import logging
+
+import msgspec
+from msgspec.structs import replace
+
+from podfit.api.autoscaling_k8s.v1 import (
+    VerticalPodAutoscaler,
+    VerticalPodAutoscalerCondition,
+    VerticalPodAutoscalerStatus,
+)
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta import codec
+from podfit.api.meta.v1.types import DeleteOptions, ObjectMeta, Preconditions
+from podfit.api.policy.v1.types import Eviction
+from podfit.client.events import EventRecorder
+from podfit.client.rest import JSON_PATCH, Client
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
+from podfit.core.times import format_time
+from podfit.decide.autoscaling.update import Evict, Outcome, Resize
+from podfit.vpa.kinds import VPAS
+
+log = logging.getLogger(__name__)
+NORMAL, WARNING = "Normal", "Warning"
+IN_PLACE_BY_DEFAULT = "podfit.dev/InPlaceByDefault"
+"""The condition of a VPA whose mode says Recreate and whose pods are resized in place."""
+IN_PLACE_TEXT = (
+    "Its mode is Recreate or Auto; pods are resized in place where that works, and evicted where it does not. The "
+    "annotation podfit.dev/update-mode: upstream makes the updater evict as the mode says."
+)
+FORBIDDEN, CONFLICT, TOO_MANY, SERVER_ERROR = 403, 409, 429, 500
+NODE_CAPACITY = "NodeCapacity"
+
+
+class Writer:
+    def __init__(self, client: Client, clock: Clock, recorder: EventRecorder) -> None:
+        self._client, self._clock, self._recorder = client, clock, recorder
+
+    async def evict(self, action: Evict, vpa: VerticalPodAutoscaler) -> Outcome:
+        """Through the eviction API, which keeps disruption budgets; only this very pod."""
+        pod = action.pod
+        meta = pod.metadata
+        eviction = Eviction(
+            metadata=ObjectMeta(name=meta.name, namespace=meta.namespace),
+            delete_options=DeleteOptions(preconditions=Preconditions(uid=meta.uid)),
+        )
+        path = f"/api/v1/namespaces/{meta.namespace}/pods/{meta.name}/eviction"
+        try:
+            await self._client.request("POST", path, codec.encode(eviction))
+        except (ApiError, ConnectionError) as error:
+            log.info("pod not evicted pod=%s/%s error=%s", meta.namespace, meta.name, error)
+            return Outcome.REFUSED
+        self._recorder.event(
+            pod, NORMAL, "EvictedByVPA", "Evicted by the VPA's updater, to be made anew as recommended."
+        )
+        self._recorder.event(vpa, NORMAL, "EvictedPod", f"Pod {meta.name} was evicted, to be made anew as recommended.")
+        return Outcome.DONE
+
+    async def resize(self, action: Resize) -> Outcome:
+        pod, meta = action.pod, action.pod.metadata
+        try:
+            patch = list(action.resources)
+            await self._client.patch(
+                Pod, meta.name, meta.namespace, patch, content_type=JSON_PATCH, subresource="resize"
+            )
+        except (ApiError, ConnectionError) as error:
+            log.info("pod not resized pod=%s/%s error=%s", meta.namespace, meta.name, error)
+            return _outcome(error)
+        try:
+            await self._client.patch(Pod, meta.name, meta.namespace, list(action.marks), content_type=JSON_PATCH)
+        except (ApiError, ConnectionError) as error:
+            log.warning("pod not marked as resized pod=%s/%s error=%s", meta.namespace, meta.name, error)
+        self._recorder.event(pod, NORMAL, "InPlaceResizedByVPA", "Resized in place by the VPA's updater.")
+        return Outcome.DONE
+
+    def skip(self, pod: Pod) -> None:
+        text = "Not resized: the node can never give what is recommended; tried again when less is."
+        self._recorder.event(pod, NORMAL, "InPlaceResizeSkipped", text)
+
+    async def say_in_place(self, vpa: VerticalPodAutoscaler) -> None:
+        """Once for a VPA, in an event and a condition; call it once a pass."""
+        if any(condition.type == IN_PLACE_BY_DEFAULT for condition in vpa.status.conditions):
+            return
+        self._recorder.event(vpa, NORMAL, "InPlaceByDefault", IN_PLACE_TEXT)
+        said = VerticalPodAutoscalerCondition(
+            type=IN_PLACE_BY_DEFAULT,
+            status="True",
+            last_transition_time=format_time(self._clock.now()),
+            reason="PodResized",
+            message=IN_PLACE_TEXT,
+        )
+        meta = vpa.metadata
+        conditions = sorted((*vpa.status.conditions, said), key=lambda condition: condition.type)
+        status: VerticalPodAutoscalerStatus = replace(vpa.status, conditions=tuple(conditions))
+        patch = [
+            {"op": "test", "path": "/metadata/resourceVersion", "value": meta.resource_version},
+            {"op": "add", "path": "/status", "value": status},
+        ]
+        try:
+            await self._client.patch(
+                VPAS, meta.name, meta.namespace, patch, content_type=JSON_PATCH, subresource="status"
+            )
+        except (ApiError, ConnectionError) as error:
+            log.info("condition not written, the next resize tries again vpa=%s/%s error=%s", *_name(meta), error)
+
+
+class _Cause(msgspec.Struct, frozen=True):
+    reason: str = ""
+
+
+def _outcome(error: ApiError | ConnectionError) -> Outcome:
+    """What an answer says of the pod: an overloaded or absent server, and a pod that changed meanwhile, say nothing."""
+    if not isinstance(error, ApiError) or error.code in (CONFLICT, TOO_MANY) or error.code >= SERVER_ERROR:
+        return Outcome.UNKNOWN
+    causes = msgspec.convert(error.details.get("causes") or [], list[_Cause])
+    full = error.code == FORBIDDEN and any(cause.reason == NODE_CAPACITY for cause in causes)
+    return Outcome.NO_CAPACITY if full else Outcome.REFUSED
+
+
+def _name(meta: ObjectMeta) -> tuple[str, str]:
+    return meta.namespace, meta.name

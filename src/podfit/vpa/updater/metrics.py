@@ -1,0 +1,146 @@
+"""Metrics of the updater, under upstream's names (V-121)."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import log2
+
+from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
+from podfit.core.clock import Clock
+from podfit.decide.autoscaling.policies import RECREATE
+from podfit.net.metrics import Metrics
+
+_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 120, 150, 240, 300)
+_SIZE, _SIZE_MODE = ("vpa_size_log2",), ("vpa_size_log2", "update_mode")
+_OF_VPA = ("vpa_name", "vpa_namespace")
+LARGEST = 20
+EVICTION, EVICTION_WAIT = "EvictionError", "EvictionRateLimiterWaitFailed"
+IN_PLACE, IN_PLACE_WAIT = "InPlaceUpdateError", "InPlaceUpdateRateLimiterWaitFailed"
+INFEASIBLE, UNBOOST = "InPlaceUpdateInfeasible", "UnboostError"
+_EVICTION_REASONS, _IN_PLACE_REASONS = (EVICTION, EVICTION_WAIT), (IN_PLACE, IN_PLACE_WAIT, INFEASIBLE, UNBOOST)
+
+
+def size_of(pods: int) -> str:
+    return str(min(int(log2(pods)), LARGEST)) if pods else "0"
+
+
+def mode_of(vpa: VerticalPodAutoscaler) -> str:
+    """As it is stored."""
+    return (vpa.spec.update_policy.update_mode if vpa.spec.update_policy else None) or RECREATE
+
+
+class UpdaterMetrics:
+    def __init__(self, metrics: Metrics, clock: Clock) -> None:
+        self._clock = clock
+
+        def name(of: str) -> str:
+            return f"vpa_updater_{of}"
+
+        self.controlled = metrics.gauge(name("controlled_pods_total"), "Pods that VPAs control.", _SIZE_MODE)
+        self.evictable = metrics.gauge(name("evictable_pods_total"), "Pods that are to be evicted.", _SIZE_MODE)
+        self.with_evictable = metrics.gauge(
+            name("vpas_with_evictable_pods_total"), "VPAs with pods that are to be evicted.", _SIZE_MODE
+        )
+        self.with_evicted = metrics.gauge(
+            name("vpas_with_evicted_pods_total"), "VPAs with pods that were evicted.", _SIZE_MODE
+        )
+        self.resizable = metrics.gauge(name("in_place_updatable_pods_total"), "Pods that are to be resized.", _SIZE)
+        self.with_resizable = metrics.gauge(
+            name("vpas_with_in_place_updatable_pods_total"), "VPAs with pods that are to be resized.", _SIZE
+        )
+        self.with_resized = metrics.gauge(
+            name("vpas_with_in_place_updated_pods_total"), "VPAs with pods that were resized.", _SIZE
+        )
+        self.evicted = metrics.counter(name("evicted_pods_total"), "Pods evicted.", (*_SIZE_MODE, *_OF_VPA))
+        self.eviction_failed = metrics.counter(
+            name("failed_eviction_attempts_total"), "Evictions that failed.", (*_SIZE_MODE, *_OF_VPA, "reason")
+        )
+        self.resized = metrics.counter(
+            name("in_place_updated_pods_total"), "Pods resized in place.", (*_SIZE, *_OF_VPA)
+        )
+        self.resize_failed = metrics.counter(
+            name("failed_in_place_update_attempts_total"), "Resizes that failed.", (*_SIZE, *_OF_VPA, "reason")
+        )
+        self.skipped = metrics.counter(
+            name("in_place_infeasible_skip_pods_total"),
+            "Resizes left out since the node could never give as much.",
+            (*_SIZE, *_OF_VPA),
+        )
+        self._steps = metrics.histogram(
+            name("execution_latency_seconds"), "Seconds of a step of the loop.", ("step",), buckets=_STEPS
+        )
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        began = self._clock.monotonic()
+        try:
+            yield
+        finally:
+            self._steps.labels(name).observe(self._clock.monotonic() - began)
+
+    def new_pass(self) -> None:
+        """Gauges tell of the pass that runs."""
+        for gauge in (
+            self.controlled,
+            self.evictable,
+            self.with_evictable,
+            self.with_evicted,
+            self.resizable,
+            self.with_resizable,
+            self.with_resized,
+        ):
+            gauge.clear()
+
+    def begin(self, vpa: VerticalPodAutoscaler, pods: int) -> "VpaMetrics":
+        """Counters of a VPA with pods are there from its first pass, at 0."""
+        found = VpaMetrics(self, vpa, pods)
+        if pods:
+            found.exist()
+        self.controlled.labels(found.size, found.mode).inc(pods)
+        return found
+
+
+class VpaMetrics:
+    """Those of one VPA in one pass."""
+
+    def __init__(self, metrics: UpdaterMetrics, vpa: VerticalPodAutoscaler, pods: int) -> None:
+        self._all, self.size, self.mode = metrics, size_of(pods), mode_of(vpa)
+        self._vpa = vpa.metadata.name, vpa.metadata.namespace
+        self._evicted = self._resized = False
+        self.moved = False
+        """Whether a pod was resized to what is recommended."""
+
+    def exist(self) -> None:
+        self._all.evicted.labels(self.size, self.mode, *self._vpa)
+        self._all.resized.labels(self.size, *self._vpa)
+        self._all.skipped.labels(self.size, *self._vpa)
+        for reason in _EVICTION_REASONS:
+            self._all.eviction_failed.labels(self.size, self.mode, *self._vpa, reason)
+        for reason in _IN_PLACE_REASONS:
+            self._all.resize_failed.labels(self.size, *self._vpa, reason)
+
+    def evicted(self) -> None:
+        self._all.evicted.labels(self.size, self.mode, *self._vpa).inc()
+        self._evicted = True
+
+    def resized(self, *, unboosted: bool) -> None:
+        self._all.resized.labels(self.size, *self._vpa).inc()
+        self._resized = True
+        self.moved = self.moved or not unboosted
+
+    def eviction_failed(self, reason: str) -> None:
+        self._all.eviction_failed.labels(self.size, self.mode, *self._vpa, reason).inc()
+
+    def resize_failed(self, reason: str) -> None:
+        self._all.resize_failed.labels(self.size, *self._vpa, reason).inc()
+
+    def skipped(self) -> None:
+        self._all.skipped.labels(self.size, *self._vpa).inc()
+
+    def end(self, evictable: int, resizable: int) -> None:
+        metrics, size, mode = self._all, self.size, self.mode
+        metrics.evictable.labels(size, mode).inc(evictable)
+        metrics.resizable.labels(size).inc(resizable)
+        metrics.with_evictable.labels(size, mode).inc(bool(evictable))
+        metrics.with_resizable.labels(size).inc(bool(resizable))
+        metrics.with_evicted.labels(size, mode).inc(self._evicted)
+        metrics.with_resized.labels(size).inc(self._resized)

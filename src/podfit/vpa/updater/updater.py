@@ -1,0 +1,217 @@
+"""The updater: each minute it looks which pods differ from what is recommended, and resizes or evicts some of them.
+
+    VPAs ─ targets ─ pods ─▶ decide.autoscaling.update.run ─▶ pods/resize, pods/eviction ─▶ events, metrics
+
+It does nothing while no admission controller has renewed its Lease, since an evicted pod would come back as it was.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from podfit.api.autoscaling_k8s.v1 import RecommendedPodResources, VerticalPodAutoscaler
+from podfit.api.core.v1.limits.types import LimitRange
+from podfit.api.core.v1.pods.types import Pod
+from podfit.client.events import EventRecorder
+from podfit.client.informer import Informer
+from podfit.client.rate_limit import Rate
+from podfit.client.rest import Client
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
+from podfit.decide.autoscaling import update
+from podfit.decide.autoscaling.groups import Owner, owner_of
+from podfit.decide.autoscaling.in_place import State, state_of
+from podfit.decide.autoscaling.policies import ACTIVE_MODES, boosts, in_place_by_default, update_mode
+from podfit.decide.autoscaling.update import Action, Evict, Outcome, RememberInfeasible, Resize, Skip, Tally, View
+from podfit.net.metrics import Metrics
+from podfit.vpa.controlling import Controlling, candidates
+from podfit.vpa.kinds import VPAS
+from podfit.vpa.targets import Targets
+from podfit.vpa.updater import metrics as measured
+from podfit.vpa.updater.admission_status import AdmissionLease, admits
+from podfit.vpa.updater.carry_out import Writer
+from podfit.vpa.updater.metrics import UpdaterMetrics, VpaMetrics
+from podfit.vpa.updater.turns import Turns
+
+log = logging.getLogger(__name__)
+COMPONENT = "vpa-updater"
+LIVING = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """Times in seconds. Of `namespace`, or of all but the `ignored` ones; `admission` is None for not to look."""
+
+    interval: float = 60.0
+    rules: update.Settings = update.Settings()
+    eviction_rate: Rate | None = None
+    admission: AdmissionLease | None = AdmissionLease()
+    namespace: str = ""
+    ignored: frozenset[str] = frozenset()
+
+
+class _OutOfTime(Exception):
+    """The next pass is due."""
+
+
+class Updater:
+    """`passed` is told when the loop begins, and of every pass that has ended."""
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        clock: Clock,
+        settings: Settings,
+        metrics: Metrics | None = None,
+        passed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._client, self._clock, self._settings, self._passed = client, clock, settings, passed
+        namespace = settings.namespace
+        self._vpas = Informer(client, VPAS, clock=clock, namespace=namespace)
+        self._pods = Informer(client, Pod, clock=clock, namespace=namespace, fields=LIVING)
+        self._limit_ranges = Informer(client, LimitRange, clock=clock, namespace=namespace)
+        self._targets = Targets(client, clock, namespace)
+        self._recorder = EventRecorder(client, component=COMPONENT, clock=clock)
+        self._writer = Writer(client, clock, self._recorder)
+        self._evictions, self._resizes = (Turns(settings.eviction_rate, clock) for _ in range(2))
+        self._since: dict[str, datetime] = {}
+        self._infeasible: dict[str, RecommendedPodResources] = {}
+        self.metrics = metrics or Metrics()
+        self._measured = UpdaterMetrics(self.metrics, clock)
+
+    async def run(self) -> None:
+        """Update until cancelled; the first time one interval after the start."""
+        informers: tuple[Informer[Any], ...] = (self._vpas, self._pods, self._limit_ranges, *self._targets.informers)
+        async with asyncio.TaskGroup() as group:
+            for informer in informers:
+                group.create_task(informer.run())
+            group.create_task(self._recorder.run())
+            await asyncio.gather(*(informer.synced.wait() for informer in informers))
+            self._passed()
+            while True:
+                await self._clock.sleep(self._settings.interval)
+                with self._measured.step("total"):
+                    await self._pass()
+                self._passed()
+
+    async def _pass(self) -> None:
+        until, step = self._clock.monotonic() + self._settings.interval, self._measured.step
+        with step("AdmissionInit"):
+            if not await self._may_work():
+                return
+        self._measured.new_pass()
+        with step("ListVPAs"):
+            found = await candidates(self._targets, self._kept())
+        with step("ListPods"):
+            pods = [pod for pod in self._pods.list() if pod.metadata.deletion_timestamp is None]
+            self._note(pods)
+        with step("FilterPods"):
+            controlling = Controlling(self._targets, found)
+            by_vpa: dict[str, list[Pod]] = {candidate.vpa.metadata.uid: [] for candidate in found}
+            for pod in pods:
+                vpa = await controlling.vpa_of(pod)
+                if vpa is not None:
+                    by_vpa[vpa.metadata.uid].append(pod)
+        with step("EvictPods"):
+            try:
+                for candidate in found:
+                    await self._update(candidate.vpa, tuple(by_vpa[candidate.vpa.metadata.uid]), until)
+            except _OutOfTime:
+                log.info("the next pass is due, the rest of this one is left out")
+        self._targets.scales.forget_old()
+
+    async def _may_work(self) -> bool:
+        lease = self._settings.admission
+        if lease is None:
+            return True
+        try:
+            there = await admits(self._client, self._clock, lease)
+        except (ApiError, ConnectionError) as error:
+            log.warning("nothing is updated, the admission controller's lease cannot be read error=%s", error)
+            return False
+        if not there:
+            log.warning("nothing is updated, no admission controller renews %s/%s", lease.namespace, lease.name)
+        return there
+
+    def _kept(self) -> list[VerticalPodAutoscaler]:
+        """The VPAs that change running pods: by their mode, or to end a boost."""
+        gates = self._settings.rules.gates
+        return [
+            vpa
+            for vpa in self._vpas.list()
+            if vpa.metadata.namespace not in self._settings.ignored
+            and (update_mode(vpa) in ACTIVE_MODES or (gates.cpu_startup_boost and boosts(vpa)))
+        ]
+
+    def _note(self, pods: list[Pod]) -> None:
+        """Since when pods are resizing, and what their nodes could not give; of pods that are gone, nothing (V-106)."""
+        now, living = self._clock.now(), {pod.metadata.uid for pod in pods}
+        resizing = {pod.metadata.uid for pod in pods if state_of(pod) is not State.NONE}
+        self._since = {uid: self._since.get(uid, now) for uid in resizing}
+        self._infeasible = {uid: found for uid, found in self._infeasible.items() if uid in living}
+
+    async def _update(self, vpa: VerticalPodAutoscaler, pods: tuple[Pod, ...], until: float) -> None:
+        namespace = vpa.metadata.namespace
+        told, last = self._measured.begin(vpa, len(pods)), None
+        view = View(
+            vpa=vpa,
+            pods=pods,
+            configured=self._configured(pods),
+            now=self._clock.now(),
+            limit_ranges=tuple(sorted(self._limit_ranges.list(namespace), key=lambda each: each.metadata.name)),
+            since=self._since,
+            infeasible=self._infeasible,
+        )
+        steps = update.run(view, self._settings.rules)
+        tally = Tally()
+        try:
+            while True:
+                action = next(steps) if last is None else steps.send(last)
+                last = await self._carried_out(action, vpa, told, until)
+        except StopIteration as end:
+            tally = end.value
+        finally:
+            told.end(tally.evictable, tally.resizable)
+        compatible = self._settings.rules.upstream_compatible
+        if told.moved and in_place_by_default(vpa, upstream_compatible=compatible):
+            await self._writer.say_in_place(vpa)
+
+    def _configured(self, pods: tuple[Pod, ...]) -> dict[Owner, int]:
+        owners = {(pod.metadata.namespace, owner) for pod in pods if (owner := owner_of(pod)) is not None}
+        wanted = {owner: self._targets.wanted(namespace, *owner) for namespace, owner in owners}
+        return {owner: number for owner, number in wanted.items() if number is not None}
+
+    async def _carried_out(self, action: Action, vpa: VerticalPodAutoscaler, told: VpaMetrics, until: float) -> Outcome:
+        """Raises _OutOfTime."""
+        match action:
+            case Evict():
+                if not await self._evictions.taken(until):
+                    told.eviction_failed(measured.EVICTION_WAIT)
+                    raise _OutOfTime
+                outcome = await self._writer.evict(action, vpa)
+                told.evicted() if outcome is Outcome.DONE else told.eviction_failed(measured.EVICTION)
+                return outcome
+            case Resize():
+                if not await self._resizes.taken(until):
+                    told.resize_failed(measured.IN_PLACE_WAIT)
+                    raise _OutOfTime
+                return await self._resize(action, told)
+            case Skip():
+                self._writer.skip(action.pod)
+                told.skipped()
+            case RememberInfeasible():
+                self._infeasible[action.pod.metadata.uid] = action.recommendation
+                told.resize_failed(measured.INFEASIBLE)
+        return Outcome.DONE
+
+    async def _resize(self, action: Resize, told: VpaMetrics) -> Outcome:
+        outcome = await self._writer.resize(action)
+        if outcome is not Outcome.DONE:
+            told.resize_failed(measured.UNBOOST if action.unboosts else measured.IN_PLACE)
+            return outcome
+        told.resized(unboosted=action.unboosts)
+        return outcome

@@ -1,0 +1,163 @@
+"""The updater beside a real API server: whom it resizes and evicts, what it says, and when it does nothing."""
+
+from collections.abc import AsyncIterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podfit.api.coordination.v1.types import Lease
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.codec import convert
+from podfit.api.policy.v1.types import PodDisruptionBudget
+from podfit.client.rate_limit import Rate
+from podfit.core.times import format_micro
+from podfit.decide.autoscaling import update
+from podfit.vpa.updater.admission_status import AdmissionLease
+from podfit.vpa.updater.carry_out import IN_PLACE_BY_DEFAULT
+from podfit.vpa.updater.updater import Settings, Updater
+from support.vpa_world import NAMESPACE, World, recommending
+
+SMALL, LARGE = ("100m", "300Mi"), ("500m", "600Mi")
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    async with recommending(tmp_path) as made:
+        yield made
+
+
+async def web(world: World, replicas: int, mode: str | None = None, **spec: Any) -> None:
+    """A Deployment of so many small pods whose VPA recommends more."""
+    await world.deployment("web")
+    await world.replicaset("web-rs", "web", replicas)
+    for number in range(replicas):
+        await world.pod(f"web-{number}", "web", owner="web-rs")
+    if mode is not None:
+        spec["updatePolicy"] = {"updateMode": mode}
+    await world.vpa("web", **spec)
+    await world.recommend("web", *LARGE)
+
+
+async def updating(world: World, **settings: Any) -> Updater:
+    updater = Updater(world.client, clock=world.clock, settings=Settings(**{"admission": None, **settings}))
+    await world.run(updater.run())
+    return updater
+
+
+def series(updater: Updater, name: str) -> list[str]:
+    lines = updater.metrics.exposition().decode().splitlines()
+    return [line.removeprefix(f"vpa_updater_{name}") for line in lines if line.startswith(f"vpa_updater_{name}{{")]
+
+
+@pytest.mark.row("V-090", "V-100", "V-121")
+async def test_vpa_resizes_in_place_by_default_and_says_so(world: World) -> None:
+    await web(world, 3)
+    updater = await updating(world)
+    assert sorted((await world.requests()).values()) == [SMALL, SMALL, SMALL]
+    await world.minutes(1)
+    assert sorted((await world.requests()).values()) == [SMALL, SMALL, LARGE]
+    assert series(updater, "in_place_updated_pods_total") == [
+        '{vpa_name="web",vpa_namespace="default",vpa_size_log2="1"} 1.0'
+    ]
+    await world.minutes(2)
+    pods = (await world.client.list(Pod, NAMESPACE)).items
+    assert [pod.metadata.annotations.get("vpaInPlaceUpdated") for pod in pods] == ["true"] * 3
+    said = await world.events()
+    resized = [(f"Pod/web-{number}", "InPlaceResizedByVPA") for number in range(3)]
+    assert said == [*resized, ("VerticalPodAutoscaler/web", "InPlaceByDefault")]
+    assert (await world.conditions("web"))[IN_PLACE_BY_DEFAULT][0] == "True"
+    assert (await world.conditions("web"))["RecommendationProvided"] == ("True", "")
+
+
+@pytest.mark.row("V-007", "V-087", "V-090")
+@pytest.mark.parametrize("mode", ["Recreate", "Auto"])
+@pytest.mark.parametrize("annotated", [True, False], ids=["annotation", "flag"])
+async def test_vpa_evicts_as_upstream_where_it_is_asked_to(world: World, mode: str, annotated: bool) -> None:
+    await web(world, 3, mode)
+    if annotated:
+        await world.annotate_vpa("web", {"podfit.dev/update-mode": "upstream"})
+    await updating(world, rules=update.Settings(upstream_compatible=not annotated))
+    await world.minutes(1)
+    gone = [pod for pod in (await world.client.list(Pod, NAMESPACE)).items if pod.metadata.deletion_timestamp]
+    assert len(gone) == 1
+    name = gone[0].metadata.name
+    assert await world.events() == [(f"Pod/{name}", "EvictedByVPA"), ("VerticalPodAutoscaler/web", "EvictedPod")]
+    assert set((await world.requests()).values()) == {SMALL}
+    assert IN_PLACE_BY_DEFAULT not in await world.conditions("web")
+
+
+@pytest.mark.row("V-087")
+async def test_vpa_does_not_evict_against_a_disruption_budget(world: World) -> None:
+    await web(world, 3, "Recreate")
+    budget = {"selector": {"matchLabels": {"app": "web"}}, "minAvailable": 3}
+    metadata = {"name": "web", "namespace": NAMESPACE}
+    await world.client.create(convert({"metadata": metadata, "spec": budget}, PodDisruptionBudget))
+    updater = await updating(world, rules=update.Settings(upstream_compatible=True))
+    await world.minutes(3)
+    assert not any(pod.metadata.deletion_timestamp for pod in (await world.client.list(Pod, NAMESPACE)).items)
+    failed = [line for line in series(updater, "failed_eviction_attempts_total") if "EvictionError" in line]
+    assert failed == [
+        '{reason="EvictionError",update_mode="Recreate",vpa_name="web",vpa_namespace="default",vpa_size_log2="1"} 9.0'
+    ]
+
+
+@pytest.mark.row("V-085")
+@pytest.mark.parametrize(("compatible", "expected"), [(False, LARGE), (True, SMALL)])
+async def test_vpa_resizes_the_only_replica_unless_as_upstream(
+    world: World, compatible: bool, expected: tuple[str, str]
+) -> None:
+    await web(world, 1, "InPlaceOrRecreate")
+    await updating(world, rules=update.Settings(upstream_compatible=compatible))
+    await world.minutes(2)
+    assert await world.requests() == {"web-0": expected}
+
+
+@pytest.mark.parametrize("mode", ["Off", "Initial"])
+async def test_vpa_leaves_pods_alone_in_passive_modes(world: World, mode: str) -> None:
+    await web(world, 3, mode)
+    await updating(world)
+    await world.minutes(3)
+    assert set((await world.requests()).values()) == {SMALL}
+
+
+@pytest.mark.row("V-080")
+async def test_vpa_waits_for_the_lease_of_an_admission_controller(world: World) -> None:
+    await web(world, 2)
+    await updating(world, admission=AdmissionLease())
+    await world.minutes(2)
+    assert set((await world.requests()).values()) == {SMALL}
+    document = {"metadata": {"name": "vpa-admission-controller", "namespace": "kube-system"}, "spec": {}}
+    await world.client.create(convert(document, Lease))
+    await world.minutes(1)
+    assert sorted((await world.requests()).values()) == [SMALL, SMALL]  # made a minute ago: too old by then
+    renewed = {"spec": {"renewTime": format_micro(world.clock.now()), "leaseDurationSeconds": 10}}
+    await world.client.patch(Lease, "vpa-admission-controller", "kube-system", renewed)
+    await world.clock.advance(59)
+    assert set((await world.requests()).values()) == {SMALL}
+
+
+@pytest.mark.row("V-089")
+async def test_vpa_disturbs_pods_no_faster_than_the_rate_limit(world: World) -> None:
+    await web(world, 12, "InPlaceOrRecreate")
+    await updating(world, eviction_rate=Rate(qps=1 / 45, burst=1))
+    changed = []
+    for _ in range(6):
+        await world.minutes(1)
+        changed.append(sum(found == LARGE for found in (await world.requests()).values()))
+    assert changed[-1] in (6, 7, 8)
+    assert all(later - before <= 2 for before, later in pairwise(changed))
+
+
+@pytest.mark.row("V-101", "V-106")
+async def test_vpa_evicts_a_pod_whose_resize_is_deferred_for_long(world: World) -> None:
+    await web(world, 3, "InPlaceOrRecreate")
+    await world.report(
+        "web-0", conditions=[{"type": "PodResizePending", "status": "True", "reason": "Deferred", "message": "full"}]
+    )
+    await updating(world)
+    await world.minutes(5)
+    assert not (await world.client.get(Pod, "web-0", NAMESPACE)).metadata.deletion_timestamp
+    await world.minutes(3)
+    assert (await world.client.get(Pod, "web-0", NAMESPACE)).metadata.deletion_timestamp
