@@ -64,18 +64,3 @@ async def test_a_template_and_a_pod_without_probes_get_none(server: Server) -> N
     answer = await server.ask("POST", "/api/v1/namespaces/default/podtemplates", body)
     assert (answer.status, answer.headers.get("warning")) == (201, None)
     assert not await create(server, "/api/v1/pods", TEMPLATE["spec"])
-
-
-async def test_a_pod_with_probes_is_told_that_they_count_as_passed(server: Server) -> None:
-    probe = {"exec": {"command": ["true"]}}
-    spec = {
-        "containers": [
-            {"name": "a", "image": "i", "livenessProbe": probe, "readinessProbe": probe},
-            {"name": "b", "image": "i"},
-            {"name": "c", "image": "i", "startupProbe": probe},
-        ]
-    }
-    told = await create(server, "/api/v1/pods", spec)
-    assert told == (
-        '299 - "podfit\'s kubelet does not run probes: they count as passed while the container runs (a, c)"'
-    )

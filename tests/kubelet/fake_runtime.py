@@ -7,11 +7,12 @@ runtime.silent = True     nothing is told of what containers may use
 runtime.stats.append(…)   what a container is said to use
 runtime.listens = True    it knows UpdatePodSandboxResources
 runtime.needs = 24 << 20  bytes that every container uses: started with no more, it is killed
+runtime.exec = …          what a command in a container comes to, by the container's name and the command
 runtime.calls             what was asked, in order
 """
 
 import itertools
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
@@ -30,7 +31,7 @@ from podfit.kubelet.cgroup.protocol import (
     Throttling,
     Unsupported,
 )
-from podfit.kubelet.runtime.errors import CRIError, NotFound, Unimplemented
+from podfit.kubelet.runtime.errors import CRIError, NotFound, TimedOut, Unimplemented
 from podfit.kubelet.runtime.types import (
     Container,
     ContainerConfig,
@@ -38,6 +39,7 @@ from podfit.kubelet.runtime.types import (
     ContainerState,
     ContainerStats,
     ContainerStatus,
+    Executed,
     Image,
     LinuxResources,
     RuntimeCondition,
@@ -75,6 +77,7 @@ class FakeRuntime:
         self.listens = False
         self.stats: list[ContainerStats] = []
         self.needs = 0
+        self.exec: Callable[[str, str], Executed | CRIError] = lambda _name, _command: Executed(exit_code=0)
         self._vanished: set[str] = set()
 
     # ------------------------------------------------------------------ levers
@@ -246,6 +249,16 @@ class FakeRuntime:
         old = status.resources or LinuxResources()
         given = {k: getattr(resources, k) for k in LinuxResources.__struct_fields__ if getattr(resources, k)}
         self._set(container_id, resources=replace(old, **given))
+
+    async def exec_sync(self, container_id: str, command: Sequence[str], *, timeout_seconds: float) -> Executed:
+        name = self.containers[container_id][1].name
+        self._call("exec", f"{name} {' '.join(command)}")
+        answer = self.exec(name, " ".join(command))
+        if isinstance(answer, TimedOut):
+            await self._clock.sleep(timeout_seconds)
+        if isinstance(answer, CRIError):
+            raise answer
+        return answer
 
     async def container_stats(self, container_id: str) -> Any:
         raise Unimplemented("not implemented")

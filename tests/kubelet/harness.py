@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from kubelet.fake_reach import FakeReach
 from kubelet.fake_runtime import FakeCgroups, FakeRuntime
 from kubelet.node_api import Document, NodeApi
 from podfit.client.rest import Client
@@ -35,6 +36,7 @@ class Node:
         self.clock = FakeClock()
         self.api = NodeApi()
         self.make_machine()
+        self.reach = FakeReach()
         amounts = {"cpu": cpu, "memory": "4Gi", "pods": "110", "ephemeral-storage": "10Gi"}
         size = {name: Quantity.parse(amount) for name, amount in amounts.items()}
         self.config = KubeletConfig(
@@ -72,6 +74,7 @@ class Node:
             machine=self.machine,
             mounter=DirectoryMounter(),
             clock=self.clock,
+            reach=self.reach,
             runtime_name="fake",
             observe=lambda: self.signals,
         )

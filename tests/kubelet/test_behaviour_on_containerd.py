@@ -17,9 +17,11 @@ from podfit.kubelet.cgroup.protocol import Cgroups, Layout
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.kubelet import Kubelet
 from podfit.kubelet.node.machine import memory_bytes
+from podfit.kubelet.probes.node_reach import NodeReach
 from podfit.kubelet.runtime import images
 from podfit.kubelet.runtime.containerd import Containerd
 from podfit.kubelet.runtime.cri.client import CRIRuntime
+from podfit.kubelet.runtime.cri.health import check_health
 from podfit.kubelet.volumes.mounter import TmpfsMounter
 from podfit.net.system import SystemClock
 from support.behaviour import NODE, Replay, allocatable, scenarios
@@ -52,6 +54,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[tuple[Client, Cgroups]]:
             machine=Machine(memory=memory_bytes(), cgroup=cgroups.version),
             mounter=TmpfsMounter(),
             clock=clock,
+            reach=NodeReach(check_health),
         )
         await kubelet.start()
         yield server.client, cgroups

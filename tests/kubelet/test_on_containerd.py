@@ -23,9 +23,11 @@ from podfit.kubelet.kubelet import Kubelet
 from podfit.kubelet.managers import machine as numa
 from podfit.kubelet.managers.config import ManagersConfig
 from podfit.kubelet.node.machine import capacity, limits_swap, memory_bytes
+from podfit.kubelet.probes.node_reach import NodeReach
 from podfit.kubelet.runtime import images
 from podfit.kubelet.runtime.containerd import Containerd
 from podfit.kubelet.runtime.cri.client import CRIRuntime
+from podfit.kubelet.runtime.cri.health import check_health
 from podfit.kubelet.volumes.mounter import TmpfsMounter
 from podfit.net.system import SystemClock
 from podfit.net.wire import Request
@@ -65,6 +67,7 @@ class RealNode:
             machine=machine,
             mounter=TmpfsMounter(),
             clock=SystemClock(),
+            reach=NodeReach(check_health),
         )
 
     async def add(self, script: str, *, name: str = "web", cpu: str = "100m", **spec: Any) -> None:

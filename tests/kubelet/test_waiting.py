@@ -150,9 +150,3 @@ async def test_a_sleep_before_the_end_is_part_of_the_grace_period(node: Node) ->
     assert "stop c1 6s" not in node.runtime.calls
     await node.advance(4)
     await node.until(lambda: "stop c1 6s" in node.runtime.calls)
-
-
-async def test_probes_that_are_not_run_are_announced(node: Node) -> None:
-    node.add(containers=[container("c1", readinessProbe={"exec": {"command": ["x"]}})])
-    await node.runs()
-    assert any(each.startswith("ProbesIgnored") for each in node.api.events())

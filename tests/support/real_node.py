@@ -32,9 +32,11 @@ from podfit.kubelet.cgroup.protocol import Cgroups, ContainerValues, Layout
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.kubelet import Kubelet
 from podfit.kubelet.node.machine import capacity, memory_bytes
+from podfit.kubelet.probes.node_reach import NodeReach
 from podfit.kubelet.runtime import images
 from podfit.kubelet.runtime.containerd import Containerd
 from podfit.kubelet.runtime.cri.client import CRIRuntime
+from podfit.kubelet.runtime.cri.health import check_health
 from podfit.kubelet.runtime.types import LinuxResources
 from podfit.kubelet.volumes.mounter import TmpfsMounter
 from podfit.net.system import SystemClock
@@ -115,6 +117,7 @@ class RealNode:
             machine=self._machine,
             mounter=TmpfsMounter(),
             clock=SystemClock(),
+            reach=NodeReach(check_health),
         )
 
     # ------------------------------------------------------------------ the API

@@ -45,7 +45,10 @@ from podfit.kubelet.pods.metrics import PodMetrics
 from podfit.kubelet.pods.starter import RETRY_SECONDS, Starter
 from podfit.kubelet.pods.watch import RuntimeWatch
 from podfit.kubelet.pods.worker_context import WorkerContext
+from podfit.kubelet.probes.checks import Checks
+from podfit.kubelet.probes.manager import ProbeManager
 from podfit.kubelet.runtime.protocol import Runtime
+from podfit.kubelet.runtime.reach import Reach
 from podfit.kubelet.server.configz import configuration
 from podfit.kubelet.server.handler import NodeServer
 from podfit.kubelet.server.usage import UsageMetrics
@@ -80,6 +83,7 @@ class Kubelet:
         machine: Machine,
         mounter: Mounter,
         clock: Clock,
+        reach: Reach,
         runtime_name: str = "containerd",
         observe: Observe = observe_nothing,
     ) -> None:
@@ -142,6 +146,9 @@ class Kubelet:
         payloads = Payloads(lookup, config.allocatable, TokenSource(client, clock))
         volumes = Volumes(config.root, payloads, mounter, self._writer, clock.now)
         self._puller = Puller(runtime, clock=clock, retry=RETRY_SECONDS)
+        self._probes = ProbeManager(
+            Checks(runtime, reach), address=config.host_ip, clock=clock, changed=self._known.wake, emit=self._events.pod
+        )
         context = WorkerContext(
             client=client,
             runtime=runtime,
@@ -168,6 +175,7 @@ class Kubelet:
             ),
             killer=Killer(runtime, clock, self._events.pod),
             metrics=PodMetrics(self.metrics),
+            probes=self._probes,
             emit=self._events.pod,
             event_delay=event_delay,
             tell=self._events.node,
@@ -192,7 +200,7 @@ class Kubelet:
         """Returns when the node is registered and every pod that was placed on it before has its worker."""
         self._config.root.mkdir(parents=True, exist_ok=True)
         self._config.root.chmod(0o750)
-        for component in (self._pods, self._allocation, self._puller, *self._checkpoints):
+        for component in (self._pods, self._probes, self._allocation, self._puller, *self._checkpoints):
             self._supervisor.watch(component.supervisor)
         self._guard.recover()
         self._actuator.refresh_tiers(())
@@ -221,6 +229,7 @@ class Kubelet:
             await self.shut_down()
         await asyncio.sleep(0)  # a job that has not begun yet could not be ended
         await self._supervisor.stop()
+        await self._probes.close()
         await self._allocation.close()
         for checkpoint in self._checkpoints:
             await checkpoint.close()

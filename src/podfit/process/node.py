@@ -15,11 +15,13 @@ from podfit.kubelet.cgroup.protocol import Cgroups
 from podfit.kubelet.kubelet import Kubelet
 from podfit.kubelet.managers.config import ManagerError
 from podfit.kubelet.node.pressure import MachineSignals, observe_nothing
+from podfit.kubelet.probes.node_reach import NodeReach
 from podfit.kubelet.runtime import images
 from podfit.kubelet.runtime.archives import Importer
 from podfit.kubelet.runtime.containerd import Containerd, ContainerdFailed
 from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.protocol import Runtime
+from podfit.kubelet.runtime.reach import NobodyFails, Reach
 from podfit.kubelet.runtime.shims import LeakedShims
 from podfit.kubelet.volumes.mounter import DirectoryMounter, TmpfsMounter
 from podfit.net.supervisor import Supervisor
@@ -43,6 +45,7 @@ class NodeBackend(msgspec.Struct, frozen=True):
     runtime: Runtime
     cgroups: Cgroups
     detail: str
+    reach: Reach
     containerd: Containerd | None = None
 
 
@@ -51,7 +54,7 @@ async def real_backend(prepared: PreparedRuntime, options: NodeOptions, clock: C
     found, containerd = prepared.cgroups, prepared.containerd
     if containerd is None:
         runtime = _cri(Path(options.runtime_endpoint))
-        return NodeBackend(runtime, found.cgroups, await _described(runtime, found.described))
+        return NodeBackend(runtime, found.cgroups, await _described(runtime, found.described), _reach())
     try:
         await containerd.start()
     except ContainerdFailed as error:
@@ -60,9 +63,10 @@ async def real_backend(prepared: PreparedRuntime, options: NodeOptions, clock: C
     try:
         await _until_ready(runtime, containerd, clock)
         await _load_built_in(runtime, containerd.places.root / "images")
-        return NodeBackend(runtime, found.cgroups, await _described(runtime, found.described), containerd)
+        detail = await _described(runtime, found.described)
+        return NodeBackend(runtime, found.cgroups, detail, _reach(), containerd)
     except MachineError:
-        await _give_up(NodeBackend(runtime, found.cgroups, "", containerd))
+        await _give_up(NodeBackend(runtime, found.cgroups, "", _reach(), containerd))
         raise
 
 
@@ -78,6 +82,12 @@ def _cri(socket: Path, importer: Importer | None = None) -> Runtime:
     from podfit.kubelet.runtime.cri.client import CRIRuntime
 
     return CRIRuntime(socket, importer)
+
+
+def _reach() -> Reach:
+    from podfit.kubelet.runtime.cri.health import check_health
+
+    return NodeReach(check_health)
 
 
 async def _described(runtime: Runtime, cgroups: str) -> str:
@@ -130,7 +140,7 @@ def simulated_backend(clock: Clock) -> NodeBackend:
     from podfit.kubelet.runtime.simulated import SimulatedRuntime
 
     cgroups = MemoryCgroups()
-    return NodeBackend(SimulatedRuntime(clock, cgroups), cgroups, "containers do not run")
+    return NodeBackend(SimulatedRuntime(clock, cgroups), cgroups, "containers do not run", NobodyFails())
 
 
 def local_client(name: str, api: Handler) -> Client:
@@ -207,6 +217,7 @@ class ClusterNode:
                 config=config,
                 machine=node_machine(config, backend.cgroups, options),
                 clock=clock,
+                reach=backend.reach,
                 mounter=DirectoryMounter() if simulated else TmpfsMounter(),
                 runtime_name="simulated" if simulated else "containerd",
                 observe=observe_nothing

@@ -1,10 +1,9 @@
-"""Warnings for what is stored and not acted on: workloads without a controller, probes."""
+"""Warnings for what is stored and not acted on: workloads without a controller."""
 
 from datetime import datetime, timedelta
 
 from podfit.api.coordination.v1.types import Lease
 from podfit.api.core.v1.pods.templates import PodTemplate
-from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import Object
 from podfit.core.times import parse_time
 from podfit.decide.workload.templates import template_of
@@ -29,16 +28,3 @@ def attended(lease: Lease | None, now: datetime) -> bool:
 
 def unattended_warning(resource: str) -> str:
     return f"no controller for {resource} runs in this cluster: no pods will be created"
-
-
-def probes_warnings(pod: Pod) -> list[str]:
-    """One for the pod that has probes."""
-    probed = [
-        container.name
-        for container in (*pod.spec.init_containers, *pod.spec.containers)
-        if container.liveness_probe or container.readiness_probe or container.startup_probe
-    ]
-    if not probed:
-        return []
-    which = ", ".join(probed)
-    return [f"podfit's kubelet does not run probes: they count as passed while the container runs ({which})"]

@@ -40,12 +40,13 @@ class PodEnd:
     async def stop(self, pod: Pod, *, gone: bool) -> None:
         """Stop everything and say so. Containers stay in the runtime, for their logs and exit codes."""
         uid, killer = pod.metadata.uid, self._context.killer
-        facts = await observe(self._context.runtime, uid)
+        facts = await self._context.look(pod)
         allocated = self._context.allocation.allocated(pod)
         reporting = not gone and not self._reporter.ended
         if reporting:
             await self._reporter.report(lambda: pod, facts, ending=True)
         await killer.stop_pod(allocated, facts, self._grace(pod, gone=gone))
+        self._context.probes.forget(uid)
         facts = await observe(self._context.runtime, uid)
         await self._free(pod, facts)
         await killer.stop_sandboxes(facts)

@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from podfit.kubelet.pods.messages import read_message
+from podfit.kubelet.probes.health import WELL, Health
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.errors import NotFound
 from podfit.kubelet.runtime.protocol import Runtime
@@ -34,6 +35,8 @@ class PodFacts(msgspec.Struct, frozen=True):
     """Of the newest sandbox."""
     containers: tuple[ContainerStatus, ...] = ()
     home: tuple[tuple[str, str], ...] = ()
+    health: Health = WELL
+    """What probes say of the containers."""
 
     @property
     def sandbox(self) -> Sandbox | None:
@@ -48,6 +51,13 @@ class PodFacts(msgspec.Struct, frozen=True):
     def last(self, name: str) -> ContainerStatus | None:
         """The newest instance of a container, whatever sandbox it was in."""
         return next((c for c in self.containers if c.name == name), None)
+
+    def last_ended(self, name: str) -> ContainerStatus | None:
+        """The newest instance that has ended, unless a newer one was made and never started."""
+        instances = [c for c in self.containers if c.name == name]
+        if instances and instances[0].state is ContainerState.CREATED:
+            return None
+        return next((c for c in instances if c.state is ContainerState.EXITED), None)
 
     def here(self, name: str) -> ContainerStatus | None:
         """The newest instance in the present sandbox."""

@@ -36,8 +36,10 @@ class Killer(msgspec.Struct, frozen=True):
     """Pod, type, reason, message, field path."""
 
     async def stop_for_restart(self, pod: Pod, kills: Iterable[Kill]) -> None:
-        grace = max(MINIMUM_GRACE, labels.spec_grace(pod))
-        await asyncio.gather(*(self._stop(pod, each.container, grace, each.message) for each in kills))
+        graces = ((kill, labels.spec_grace(pod) if kill.grace is None else kill.grace) for kill in kills)
+        await asyncio.gather(
+            *(self._stop(pod, kill.container, max(MINIMUM_GRACE, grace), kill.message) for kill, grace in graces)
+        )
 
     async def stop_pod(self, pod: Pod, facts: PodFacts, grace: int) -> None:
         """Every container of the pod, with `grace` seconds for all of it; sandboxes stay."""

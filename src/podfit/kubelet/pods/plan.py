@@ -10,20 +10,31 @@ ephemeral containers        start those that never ran, whatever else there is t
 from collections.abc import Iterator
 
 import msgspec
+from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.pod.allocated import is_sidecar
 from podfit.decide.pod.ephemeral_containers import guests
+from podfit.decide.pod.probing import ProbeKind
 from podfit.decide.pod.restart_policy import comes_again
 from podfit.kubelet.pods.facts import PodFacts
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.types import ContainerState, ContainerStatus
 
+KILLED = 137
+
 
 class Kill(msgspec.Struct, frozen=True):
+    """A container to stop. `again`: it is started anew; `waits`: not before its back-off is over. `grace` in seconds,
+    None for the pod's own.
+    """
+
     container: ContainerStatus
     message: str
+    again: bool = True
+    waits: bool = False
+    grace: int | None = None
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,8 +54,10 @@ def plan(pod: Pod, facts: PodFacts) -> Plan:
     if _failed(pod, facts, initialised) or (initialised and _all_done(pod, facts)):
         return Plan(over=True, initialised=initialised)
     kill = tuple(_outdated(pod, facts, initialised=initialised))
-    replaced = {each.container.name for each in kill}
+    replaced = {each.container.name for each in kill if each.again}
     start = (*_guests(pod, facts), *_to_start(pod, facts, replaced, initialised=initialised))
+    if not start and len(kill) == len(facts.running):  # the whole pod comes to its end
+        kill = tuple(replace(each, message=f"Stopping container {each.container.name}", grace=None) for each in kill)
     return Plan(kill=kill, start=start, initialised=initialised)
 
 
@@ -52,12 +65,12 @@ def is_initialised(pod: Pod, facts: PodFacts) -> bool:
     """A regular container that was created in this sandbox proves it, whatever became of the init containers since."""
     if any(facts.here(each.name) for each in pod.spec.containers):
         return True
-    return all(_passed(each, facts.here(each.name)) for each in pod.spec.init_containers)
+    return all(_passed(each, facts, facts.here(each.name)) for each in pod.spec.init_containers)
 
 
-def restarts(pod: Pod, container: Container, last: ContainerStatus) -> bool:
-    """Whether an ended regular or plain init container is to be run again."""
-    return comes_again(pod.spec, container, last.exit_code)
+def restarts(pod: Pod, container: Container, last: ContainerStatus, *, exit_code: int | None = None) -> bool:
+    """Whether an ended regular or plain init container is to be run again; `exit_code` when it has not ended yet."""
+    return comes_again(pod.spec, container, last.exit_code if exit_code is None else exit_code)
 
 
 def _without_sandbox(pod: Pod, facts: PodFacts) -> Plan:
@@ -80,11 +93,11 @@ def _has_run(pod: Pod) -> bool:
     return any(each.container_id or each.last_state.terminated for each in pod.status.container_statuses)
 
 
-def _passed(container: Container, status: ContainerStatus | None) -> bool:
+def _passed(container: Container, facts: PodFacts, status: ContainerStatus | None) -> bool:
     if status is None:
         return False
     if is_sidecar(container):
-        return status.state is ContainerState.RUNNING
+        return status.state is ContainerState.RUNNING and status.id not in facts.health.unstarted
     return _succeeded(status)
 
 
@@ -123,6 +136,22 @@ def _outdated(pod: Pod, facts: PodFacts, *, initialised: bool) -> Iterator[Kill]
             yield Kill(status, f"Container {each.name} is in unknown state, try killing it before restart")
         elif status.annotations.get(labels.CONTAINER_HASH) != labels.definition_hash(each):
             yield Kill(status, f"Container {each.name} definition changed, will be restarted")
+        elif (kind := facts.health.failed.get(status.id)) is not None:
+            yield _unhealthy(pod, each, status, kind)
+
+
+def _unhealthy(pod: Pod, container: Container, status: ContainerStatus, kind: ProbeKind) -> Kill:
+    """A container that has failed its liveness or startup probe ends, and comes again as if it had ended badly."""
+    probe = container.liveness_probe if kind is ProbeKind.LIVENESS else container.startup_probe
+    again = restarts(pod, container, status, exit_code=KILLED)
+    text = f"{'Init container' if is_sidecar(container) else 'Container'} {container.name} failed {kind.lower()} probe"
+    return Kill(
+        status,
+        f"{text}, will be restarted" if again and not is_sidecar(container) else text,
+        again=again,
+        waits=True,
+        grace=probe.termination_grace_period_seconds if probe is not None else None,
+    )
 
 
 def _guests(pod: Pod, facts: PodFacts) -> Iterator[Container]:
@@ -134,10 +163,10 @@ def _to_start(pod: Pod, facts: PodFacts, replaced: set[str], *, initialised: boo
     for each in pod.spec.init_containers:
         status = None if each.name in replaced else facts.here(each.name)
         running = status is not None and status.state is ContainerState.RUNNING
-        wanted = is_sidecar(each) or (not initialised and not _passed(each, status))
+        wanted = is_sidecar(each) or (not initialised and not _passed(each, facts, status))
         if wanted and not running:
             yield each
-        if not initialised and not _passed(each, status):
+        if not initialised and not _passed(each, facts, status):
             return
     for each in pod.spec.containers if initialised else ():
         status = None if each.name in replaced else facts.here(each.name)

@@ -89,7 +89,7 @@ class Reporter:
         sandbox = facts.status
         if sandbox is not None and sandbox.host_network:
             sandbox = msgspec.structs.replace(sandbox, ips=(self._context.config.host_ip,))
-        return Observation(sandbox=sandbox, containers=facts.containers)
+        return Observation(sandbox=sandbox, containers=facts.containers, health=facts.health)
 
     def _count_start(self, status: PodStatus) -> None:
         if self._first_seen is not None and status.phase == "Running":

@@ -41,7 +41,6 @@ from podfit.kubelet.volumes.manager import Paths, Volumes
 
 RETRY_SECONDS = 10.0
 OUTAGE_SECONDS = 1.0  # a runtime that was killed is back within a second
-PROBES_IGNORED = "podfit does not run probes: the container counts as started and ready while it runs"
 
 
 class NotStarted(Exception):
@@ -85,8 +84,9 @@ class Starter(msgspec.Struct, frozen=True):
         """
         tell = self._teller(pod, container)
         last = facts.last(container.name)
-        if last is not None and last.state is ContainerState.EXITED and not replaced:
-            self._wait_for_backoff(pod, container, last, tell)
+        ended = facts.last_ended(container.name)
+        if ended is not None and not replaced:
+            self._wait_for_backoff(pod, container, ended, tell)
         if last is not None and last.state is ContainerState.CREATED:
             self._wait_to_try_again((pod.metadata.uid, container.name))
         try:
@@ -129,8 +129,6 @@ class Starter(msgspec.Struct, frozen=True):
         except CRIError as error:
             raise self._to_be_tried_again(pod, container, self._failure("RunContainerError", error, tell)) from error
         tell("Normal", "Started", "Container started")
-        if container.liveness_probe or container.readiness_probe or container.startup_probe:
-            tell("Warning", "ProbesIgnored", PROBES_IGNORED)
 
     async def _configure(
         self, pod: Pod, container: Container, place: Place, facts: PodFacts, *, image: str, attempt: int

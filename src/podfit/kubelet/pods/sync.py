@@ -24,7 +24,7 @@ from podfit.decide.pod.ephemeral_containers import every_container
 from podfit.kubelet.actuation.actuator import LivePod, restart_message
 from podfit.kubelet.disk.safe_paths import component, make_directory
 from podfit.kubelet.pods.configs import log_directory, sandbox_config
-from podfit.kubelet.pods.facts import PodFacts, observe
+from podfit.kubelet.pods.facts import PodFacts
 from podfit.kubelet.pods.plan import Kill, Plan, plan
 from podfit.kubelet.pods.reporter import Reporter
 from podfit.kubelet.pods.starter import OUTAGE_SECONDS, NotStarted, Place
@@ -66,7 +66,7 @@ class PodSync:
 
     async def look(self, pod: Pod) -> PodFacts:
         """What a turn begins with; raises CRIError."""
-        self._seen = await observe(self._context.runtime, pod.metadata.uid, self._seen)
+        self._seen = await self._context.look(pod, self._seen)
         return self._seen
 
     async def turn(self, newest: Callable[[], Pod], looking: Awaitable[PodFacts]) -> Turn:
@@ -128,7 +128,7 @@ class PodSync:
             return True
         replaced, resized = await self._change_running(pod, facts, todo, retries)
         started = await self._start(pod, facts, volumes, todo, replaced, retries)
-        return bool(replaced) or started or resized
+        return bool(replaced or todo.kill) or started or resized
 
     async def _change_running(
         self, pod: Pod, facts: PodFacts, todo: Plan, retries: list[float]
@@ -138,8 +138,9 @@ class PodSync:
         anew = [each for each in actuator.restarts(pod, live) if each not in {k.container.name for k in todo.kill}]
         kills = [*todo.kill, *(Kill(each, restart_message(each.name)) for each in facts.running if each.name in anew)]
         await self._context.killer.stop_for_restart(pod, kills)
-        replaced = {each.container.name for each in kills}
-        still = {name: container for name, container in live.containers.items() if name not in replaced}
+        stopped = {kill.container.name for kill in kills}
+        replaced = {kill.container.name for kill in kills if kill.again}
+        still = {name: container for name, container in live.containers.items() if name not in stopped}
         outcome = await actuator.resize(pod, LivePod(sandbox_id=live.sandbox_id, containers=still))
         await self._context.allocation.report(pod, outcome.error)
         if outcome.error:
@@ -155,12 +156,13 @@ class PodSync:
         for name in {each.name for each in facts.containers}:
             await self._context.starter.prune(name, facts)
         due, started = {each.name for each in todo.start} | replaced, False
+        at_once = replaced - {kill.container.name for kill in todo.kill if kill.waits}
         if not due:
             return False
         place = Place(sandbox.id, self._sandbox_config(pod, sandbox.attempt), volumes)
         for container in _in_order(pod, due):
             try:
-                await self._context.starter.start(pod, container, place, facts, replaced=container.name in replaced)
+                await self._context.starter.start(pod, container, place, facts, replaced=container.name in at_once)
             except NotStarted as error:
                 waiting = ContainerStateWaiting(reason=error.reason, message=str(error))
                 self._reporter.waiting[container.name] = waiting

@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable, Iterable
 
 import msgspec
+from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.rest import Client
@@ -14,9 +15,11 @@ from podfit.kubelet.allocation.manager import AllocationManager
 from podfit.kubelet.cgroup.protocol import Cgroups
 from podfit.kubelet.config import KubeletConfig
 from podfit.kubelet.pods.event_delay import EventDelay
+from podfit.kubelet.pods.facts import PodFacts, observe
 from podfit.kubelet.pods.killer import Killer
 from podfit.kubelet.pods.metrics import PodMetrics
 from podfit.kubelet.pods.starter import Starter
+from podfit.kubelet.probes.manager import ProbeManager
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.volumes.manager import Volumes
 
@@ -40,10 +43,16 @@ class WorkerContext(msgspec.Struct, frozen=True, kw_only=True):
     starter: Starter
     killer: Killer
     metrics: PodMetrics
+    probes: ProbeManager
     emit: Callable[[Pod, str, str, str, str], None]
     tell: Callable[[str, str, str], None]
     event_delay: EventDelay
     active: Callable[[], Iterable[Pod]]
+
+    async def look(self, pod: Pod, before: PodFacts | None = None) -> PodFacts:
+        """What the runtime shows of a pod, and its probes say; `before` as in `observe`. Raises CRIError."""
+        facts = await observe(self.runtime, pod.metadata.uid, before)
+        return replace(facts, health=self.probes.look(pod, facts.containers))
 
     def jittered(self, seconds: float) -> float:
         """Up to half as long again, so that pods do not move in step."""

@@ -1,10 +1,11 @@
 """What a runtime can answer instead of a result.
 
-The kubelet tells four cases apart and no more, so the gRPC codes are folded into this tree:
+The kubelet tells five cases apart and no more, so the gRPC codes are folded into this tree:
 
     CRIError                 the runtime refused; the text is its own, verbatim
     ├── NotFound             no such sandbox, container or image; normal between a list and an inspect (spec R-181)
     ├── Unimplemented        the runtime lacks the call (spec R-139); normal for optional ones
+    ├── TimedOut             a command in a container took longer than it was given
     └── Unavailable          the socket is gone, or no answer came before the deadline
 """
 
@@ -19,6 +20,10 @@ class NotFound(CRIError):
 
 class Unimplemented(CRIError):
     """The runtime does not have this call; older containerd says so with code Unknown and `not implemented`."""
+
+
+class TimedOut(CRIError):
+    """The command was ended, because it took longer than it may."""
 
 
 class Unavailable(CRIError):

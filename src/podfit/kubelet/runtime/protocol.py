@@ -4,7 +4,7 @@ CRI's calls, one method each, in our own types. Every method may raise `CRIError
 Stop and remove are idempotent: an id that is gone is not an error.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -15,6 +15,7 @@ from podfit.kubelet.runtime.types import (
     ContainerEvent,
     ContainerStats,
     ContainerStatus,
+    Executed,
     Image,
     LinuxResources,
     RuntimeStatus,
@@ -67,6 +68,9 @@ class Containers(Protocol):
 
     async def update_container_resources(self, container_id: str, resources: LinuxResources) -> None:
         """Change limits of a live container without restarting it; a stopped one keeps them for its next start."""
+
+    async def exec_sync(self, container_id: str, command: Sequence[str], *, timeout_seconds: float) -> Executed:
+        """Run a command in it to its end. 0 = however long it takes. Raises TimedOut after having ended it."""
 
     async def container_stats(self, container_id: str) -> ContainerStats: ...
 

@@ -238,6 +238,14 @@ class ContainerStatus(msgspec.Struct, frozen=True, kw_only=True):
     annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
+class Executed(msgspec.Struct, frozen=True, kw_only=True):
+    """How a command in a container ended, and what it wrote."""
+
+    exit_code: int
+    stdout: bytes = b""
+    stderr: bytes = b""
+
+
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """A sample of one container or sandbox; None where the runtime gives no figure. `cpu_usage` only ever grows."""
 

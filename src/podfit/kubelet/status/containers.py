@@ -74,8 +74,8 @@ def _status(facts: StatusInput, container: Container, *, init: bool) -> Containe
         name=container.name,
         state=state,
         last_state=last,
-        ready=_ready(container, state, init=init),
-        started=state.running is not None,
+        ready=_ready(facts, container, newest.id, state, init=init),
+        started=state.running is not None and newest.id not in facts.observed.health.unstarted,
         restart_count=max(newest.attempt, previous.restart_count if previous else 0),
         image=newest.image or container.image,
         image_id=newest.image_ref or newest.image_id,
@@ -191,11 +191,11 @@ def _last_state(
     return previous.last_state
 
 
-def _ready(container: Container, state: ContainerState, *, init: bool) -> bool:
-    """Probes are not evaluated: what runs is ready. An init container is once it has ended well."""
+def _ready(facts: StatusInput, container: Container, instance: str, state: ContainerState, *, init: bool) -> bool:
+    """What runs and passes its probes is ready. An init container is once it has ended well."""
     if init and not is_sidecar(container):
         return state.terminated is not None and state.terminated.exit_code == 0
-    return state.running is not None
+    return state.running is not None and instance not in facts.observed.health.unready
 
 
 def _resources(

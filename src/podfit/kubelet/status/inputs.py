@@ -10,6 +10,7 @@ from podfit.api.core.v1.pods.types import Pod, PodCondition, PodStatus
 from podfit.decide.cgroup.container_resources import Machine
 from podfit.decide.cgroup.pod_cgroup import PodValues
 from podfit.decide.pod.allocated import PodResources
+from podfit.kubelet.probes.health import WELL, Health
 from podfit.kubelet.runtime.types import ContainerState, ContainerStatus, SandboxState, SandboxStatus
 
 
@@ -18,6 +19,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
 
     sandbox: SandboxStatus | None = None
     containers: tuple[ContainerStatus, ...] = ()
+    health: Health = WELL
 
     def instances(self, name: str) -> tuple[ContainerStatus, ...]:
         return tuple(each for each in self.containers if each.name == name)

@@ -17,7 +17,6 @@ from podfit.core.features import FeatureGates
 from podfit.core.fields import FieldError
 from podfit.decide.pod.qos import qos_class
 from podfit.decide.resize.validation import prepare_resize, validate_resize
-from podfit.decide.workload.unattended import probes_warnings
 from podfit.net.wire import Identity
 
 TERMINAL = ("Succeeded", "Failed")
@@ -94,7 +93,6 @@ def _without_echo(legacy: Legacy, new: Pod, old: Pod) -> Pod:
 STRATEGY = Strategy(
     prepare_create=_new,
     complete=_complete,
-    warnings_on_create=probes_warnings,
     update=UpdateStrategy(prepare=_changed),
     subresources={
         "resize": UpdateStrategy(prepare=_resized, validate=validate_resize, writes_dropped=True),

@@ -6,7 +6,8 @@ module is imported only where a CRI socket is used.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+import math
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import grpc.aio
 from podfit.kubelet.runtime.archives import Importer
 from podfit.kubelet.runtime.cri import convert
 from podfit.kubelet.runtime.cri import runtime_v1_pb2 as pb
-from podfit.kubelet.runtime.errors import CRIError, NotFound, Unavailable, Unimplemented
+from podfit.kubelet.runtime.errors import CRIError, NotFound, TimedOut, Unavailable, Unimplemented
 from podfit.kubelet.runtime.types import (
     CgroupDriver,
     Container,
@@ -24,6 +25,7 @@ from podfit.kubelet.runtime.types import (
     ContainerEvent,
     ContainerStats,
     ContainerStatus,
+    Executed,
     Image,
     LinuxResources,
     RuntimeCondition,
@@ -41,6 +43,7 @@ QUICK_SECONDS = 10.0  # for what a runtime answers from its memory
 UPDATE_SECONDS = 30.0  # a process of the OCI runtime; asking twice is harmless
 WORK_SECONDS = 120.0  # what makes and ends containers may wait for a busy disk, and is not begun twice
 PULL_SECONDS = 600.0
+EXEC_SLACK_SECONDS = 10.0  # for a runtime to end a command that took too long
 LOOKS, LOOK_SECONDS = 1000, 0.01  # for an image that was just loaded
 _OPTIONS = [
     ("grpc.max_receive_message_length", 64 * 2**20),
@@ -172,6 +175,19 @@ class CRIRuntime:
         request = convert.update_request(container_id, resources)
         answer = pb.UpdateContainerResourcesResponse
         await self._call("UpdateContainerResources", request, answer, seconds=UPDATE_SECONDS)
+
+    async def exec_sync(self, container_id: str, command: Sequence[str], *, timeout_seconds: float) -> Executed:
+        """The runtime counts whole seconds and answers a little after them; so our own deadline comes later."""
+        limit = math.ceil(timeout_seconds)
+        request = pb.ExecSyncRequest(container_id=container_id, cmd=list(command), timeout=limit)
+        waits = limit + EXEC_SLACK_SECONDS if limit else None
+        try:
+            answer = await self._stub(RUNTIME, "ExecSync", request, pb.ExecSyncResponse)(request, timeout=waits)
+        except grpc.aio.AioRpcError as error:
+            if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
+                raise TimedOut(error.details() or "the command timed out") from error
+            raise _translated(error) from error
+        return Executed(exit_code=answer.exit_code, stdout=answer.stdout, stderr=answer.stderr)
 
     async def container_stats(self, container_id: str) -> ContainerStats:
         request = pb.ContainerStatsRequest(container_id=container_id)

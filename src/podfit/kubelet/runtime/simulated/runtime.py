@@ -11,7 +11,7 @@ on every run.
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec.structs import fields, replace
@@ -19,7 +19,7 @@ from msgspec.structs import fields, replace
 from podfit.core.clock import Clock
 from podfit.core.times import format_micro
 from podfit.kubelet.cgroup.memory import MemoryCgroups
-from podfit.kubelet.runtime.errors import CRIError, Unimplemented
+from podfit.kubelet.runtime.errors import CRIError, TimedOut, Unimplemented
 from podfit.kubelet.runtime.simulated.program import ending
 from podfit.kubelet.runtime.simulated.state import KILLED, SimulatedState, group_of
 from podfit.kubelet.runtime.types import (
@@ -31,6 +31,7 @@ from podfit.kubelet.runtime.types import (
     ContainerStats,
     ContainerStatus,
     EventKind,
+    Executed,
     Image,
     LinuxResources,
     RuntimeCondition,
@@ -186,6 +187,19 @@ class SimulatedRuntime(SimulatedState):
         if status.state is ContainerState.RUNNING:
             self._apply(container_id, resources)
         self._change(container_id, resources=replace(status.resources or LinuxResources(), **changed))
+
+    async def exec_sync(self, container_id: str, command: Sequence[str], *, timeout_seconds: float) -> Executed:
+        """Nothing runs, so nothing fails but `false` and `exit N`."""
+        await self._may("exec_sync")
+        if self._status(container_id).state is not ContainerState.RUNNING:
+            raise CRIError(f"container {container_id} is not running")
+        plan = ending(command)
+        if plan is not None:
+            if 0 < timeout_seconds < plan.seconds:
+                await self._clock.sleep(timeout_seconds)
+                raise TimedOut(f"the command took longer than {timeout_seconds:g} s")
+            await self._clock.sleep(plan.seconds)
+        return Executed(exit_code=plan.code if plan is not None else 0)
 
     async def container_stats(self, container_id: str) -> ContainerStats:
         await self._may("container_stats")

@@ -1,0 +1,20 @@
+"""What probes say of a pod's containers, by the runtime's ids. A container that is not named has no complaint."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from podfit.decide.pod.probing import ProbeKind
+
+
+class Health(msgspec.Struct, frozen=True):
+    """`unstarted`: the startup probe has not passed. `unready`: that, or the readiness probe does not pass. `failed`:
+    it has to be restarted, because of a probe of this kind.
+    """
+
+    unstarted: frozenset[str] = frozenset()
+    unready: frozenset[str] = frozenset()
+    failed: Mapping[str, ProbeKind] = msgspec.field(default_factory=dict)
+
+
+WELL = Health()
