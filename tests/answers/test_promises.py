@@ -20,6 +20,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.api.scheduling.v1.types import PriorityClass
 from podfit.client.events import EventRecorder
+from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.controllers.room import ACCOUNT, COMPONENT, EVICTING_ACCOUNT, RoomController
@@ -139,8 +140,15 @@ def controllers(seed: int, node: Node, server: Server) -> Iterator[Coroutine[Any
         told = EventRecorder(client, component=COMPONENT, clock=node.clock)
         yield told.run()
         yield keep_notice(client, node.clock, "preempt" if mode == "preempt" else "shrink")
+        informers = Informers(client, node.clock)
+        yield informers.run()
         yield RoomController(
-            client, recorder=told, clock=node.clock, gates=server.context.gates, evict=mode == "preempt"
+            client,
+            informers=informers,
+            recorder=told,
+            clock=node.clock,
+            gates=server.context.gates,
+            evict=mode == "preempt",
         ).run()
 
 

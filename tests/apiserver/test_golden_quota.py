@@ -5,6 +5,7 @@ from typing import Any
 
 from apiserver.test_golden_api import compare
 from podfit.api.core.v1.limits.types import ResourceQuota
+from podfit.client.informers import Informers
 from podfit.controllers.quotas import QuotaController
 from podfit.net.wire import Response
 from support.golden import Case, parametrize
@@ -20,7 +21,10 @@ class Counted(Replay):
 
     def __init__(self, server: Server) -> None:
         super().__init__(server)
-        self._counter = QuotaController(server.client, clock=server.context.clock, gates=server.context.gates)
+        clock, client = server.context.clock, server.client
+        self._counter = QuotaController(
+            client, informers=Informers(client, clock), clock=clock, gates=server.context.gates
+        )
 
     async def send(self, step: dict[str, Any], *, anonymous: bool = False) -> Response:
         if "watch=1" in (step.get("query") or ""):

@@ -11,6 +11,7 @@ from podfit.api.core.v1.limits.types import ResourceQuota
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert, to_dict
+from podfit.client.informers import Informers
 from podfit.controllers.quotas import QuotaController
 from support.golden import Case, parametrize
 from support.server import Server, document
@@ -87,7 +88,8 @@ async def _node(server: Server, name: str, features: tuple[str, ...]) -> None:
 
 async def _counted(server: Server) -> None:
     """Let the quota controller count what is there."""
-    controller = QuotaController(server.client, clock=server.context.clock, gates=server.context.gates)
+    clock, client = server.context.clock, server.client
+    controller = QuotaController(client, informers=Informers(client, clock), clock=clock, gates=server.context.gates)
     for quota in (await server.client.list(ResourceQuota, NAMESPACE)).items:
         await controller.reconcile((NAMESPACE, quota.metadata.name))
 

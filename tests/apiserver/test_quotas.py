@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from podfit.api.core.v1.limits.types import ResourceQuota
+from podfit.client.informers import Informers
 from podfit.controllers.quotas import QuotaController
 from podfit.store.layer import StoreLayer
 from podfit.store.memory import memory_store
@@ -66,7 +67,8 @@ async def quota(server: Server, hard: dict[str, str], *, name: str = "q", scopes
 
 async def counted(server: Server, name: str = "q") -> dict[str, str]:
     """What is used, as the controller counts it."""
-    controller = QuotaController(server.client, clock=server.context.clock, gates=server.context.gates)
+    clock, client = server.context.clock, server.client
+    controller = QuotaController(client, informers=Informers(client, clock), clock=clock, gates=server.context.gates)
     await controller.reconcile(("default", name))
     return await used(server, name)
 

@@ -10,6 +10,7 @@ from podfit.api.core.v1.limits.types import ResourceQuota
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.meta.codec import convert
 from podfit.apiserver.handlers.patching import MERGE_PATCH
+from podfit.client.informers import Informers
 from podfit.controllers.quotas import QuotaController
 from support.resizing import NAMESPACE, POD, RESIZE, asking, container, cpu, read, refusal, resize, send, spec, stored
 from support.server import Server
@@ -90,7 +91,8 @@ async def quota(server: Server, hard: str) -> None:
 
 
 async def counted(server: Server) -> None:
-    controller = QuotaController(server.client, clock=server.context.clock, gates=server.context.gates)
+    clock, client = server.context.clock, server.client
+    controller = QuotaController(client, informers=Informers(client, clock), clock=clock, gates=server.context.gates)
     await controller.reconcile(("default", "q"))
 
 

@@ -24,6 +24,7 @@ from podfit.api.rbac.v1.types import ClusterRole, ClusterRoleBinding, PolicyRule
 from podfit.api.registry import info_for
 from podfit.apiserver.housekeeping.bootstrap import RETIRED, bootstrap
 from podfit.apiserver.registry.stored import Stored
+from podfit.client.informers import Informers
 from podfit.client.resource import dynamic
 from podfit.controllers.certificates import Signing
 from podfit.controllers.garbage.graph import Item
@@ -56,18 +57,24 @@ async def server(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
     async with running_server(tmp_path, clock=clock) as made:
         authority = Authority.load(tmp_path / "pki", clock=clock)
         signing = Signing(authority.ends, authority.sign)
-        every = controllers(made.as_identity, clock, ca="CERTIFICATE", signing=signing)
+        informers = Informers(made.as_identity(Identity(MANAGER)), clock)
+        every = controllers(made.as_identity, informers, clock, ca="CERTIFICATE", signing=signing)
         quotas = QuotaController(
-            made.as_identity(controller("resourcequota-controller")), clock=clock, gates=made.context.gates
+            made.as_identity(controller("resourcequota-controller")),
+            informers=informers,
+            clock=clock,
+            gates=made.context.gates,
         )
-        namespaces = NamespaceController(made.as_identity(controller("namespace-controller")), clock=clock)
+        namespaces = NamespaceController(
+            made.as_identity(controller("namespace-controller")), informers=informers, clock=clock
+        )
 
         def gone(item: Item) -> None:
             namespaces.gone(item)
             quotas.gone(item)
 
-        collecting = garbage_collection(made.as_identity, clock, gone=gone)
-        loops = (namespaces.run(), quotas.run(), *(each.run() for each in every.values()), *collecting)
+        collecting = garbage_collection(made.as_identity, informers, clock, gone=gone)
+        loops = (namespaces.run(), quotas.run(), *(each.run() for each in every.values()), *collecting, informers.run())
         tasks = [asyncio.create_task(loop) for loop in loops]
         yield made
         for task in tasks:

@@ -11,6 +11,7 @@ from podfit.api.certificates.v1.types import DENIED, CertificateSigningRequest
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.meta.codec import convert
 from podfit.client.certificates import LONGEST_SLEEP, WAIT_SECONDS, CertificateManager, Declined, obtain
+from podfit.client.informers import Informers
 from podfit.client.rest import STRATEGIC_PATCH, Client
 from podfit.controllers.certificates import CertificateController, Signing
 from podfit.core.errors import ApiError
@@ -37,18 +38,20 @@ async def cluster(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
     async with running_server(tmp_path, clock=clock) as server:
         await server.api.publish("https://192.0.2.1:6443")
         authority = Authority.load(tmp_path / "pki", clock=clock)
+        informers = Informers(server.as_identity(Identity(MANAGER)), clock)
         approver = CertificateController(
             server.as_identity(controller("certificate-controller")),
-            reader=server.as_identity(Identity(MANAGER)),
+            informers=informers,
             clock=clock,
             signing=Signing(authority.ends, authority.sign),
         )
-        running = asyncio.create_task(approver.run())
+        running = [asyncio.create_task(approver.run()), asyncio.create_task(informers.run())]
         try:
             yield server
         finally:
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
 
 
 async def register(client: Client, name: str, address: str, port: int = 10250) -> None:

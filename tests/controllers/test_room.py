@@ -25,6 +25,7 @@ from podfit.api.meta.codec import convert, to_dict
 from podfit.api.policy.v1.types import PodDisruptionBudget
 from podfit.api.scheduling.v1.types import PriorityClass
 from podfit.client.events import EventRecorder
+from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.client.transport import Local
 from podfit.controllers.room import ACCOUNT, BUDGET_SECONDS, COMPONENT, EVICTING_ACCOUNT, RoomController
@@ -145,10 +146,15 @@ async def world_of(root: Path, *, evict: bool = False) -> AsyncIterator[World]:
         await node.start()
         client = server.as_identity(account(EVICTING_ACCOUNT if evict else ACCOUNT))
         recorder = EventRecorder(client, component=COMPONENT, clock=node.clock)
+        informers = Informers(client, node.clock)
         controller = RoomController(
-            client, recorder=recorder, clock=node.clock, gates=server.context.gates, evict=evict
+            client, informers=informers, recorder=recorder, clock=node.clock, gates=server.context.gates, evict=evict
         )
-        tasks = [asyncio.create_task(controller.run()), asyncio.create_task(recorder.run())]
+        tasks = [
+            asyncio.create_task(controller.run()),
+            asyncio.create_task(informers.run()),
+            asyncio.create_task(recorder.run()),
+        ]
         yield World(node, server)
         for task in tasks:
             task.cancel()

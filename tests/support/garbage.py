@@ -4,14 +4,19 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from podfit.client.informers import Informers
 from podfit.core.clock import Clock
+from podfit.net.wire import Identity
 from podfit.process.controllers import garbage_collection
+from podfit.process.identities import MANAGER
 from support.server import Server
 
 
 @asynccontextmanager
 async def collecting(server: Server, clock: Clock) -> AsyncIterator[None]:
-    tasks = [asyncio.create_task(each) for each in garbage_collection(server.as_identity, clock)]
+    informers = Informers(server.as_identity(Identity(MANAGER)), clock)
+    loops = (*garbage_collection(server.as_identity, informers, clock), informers.run())
+    tasks = [asyncio.create_task(each) for each in loops]
     try:
         yield
     finally:

@@ -17,6 +17,18 @@ class Cache(Generic[T]):
         self._objects: dict[Key, T] = {}
         self._indexes: dict[str, dict[str, dict[Key, T]]] = {name: {} for name in indexes}
 
+    def add_index(self, name: str, function: Callable[[T], Iterable[str]]) -> None:
+        """One more index, over what is there as well. Asked for again under the same name it must be the same."""
+        if name in self._functions:
+            if self._functions[name] is not function:
+                raise ValueError(f"there is another index of the name {name!r}")
+            return
+        self._functions[name] = function
+        index = self._indexes[name] = {}
+        for key, obj in self._objects.items():
+            for value in function(obj):
+                index.setdefault(value, {})[key] = obj
+
     def get(self, key: Key) -> T | None:
         return self._objects.get(key)
 

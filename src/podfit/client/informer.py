@@ -91,6 +91,10 @@ class Informer(Generic[T]):
         for obj in self._cache.values():
             self._call(handlers.add, obj)
 
+    def add_index(self, name: str, function: Callable[[T], Iterable[str]]) -> None:
+        """Lets `by_index` find objects by what `function` gives for them; the same may be asked for again."""
+        self._cache.add_index(name, function)
+
     def get(self, name: str, namespace: str = "") -> T | None:
         return self._cache.get((namespace, name))
 

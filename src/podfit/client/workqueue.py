@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 
 from podfit.client.backoff import delay_after
 from podfit.core.clock import Clock, Timer
+from podfit.core.errors import ApiError
 
 log = logging.getLogger(__name__)
 
@@ -20,6 +21,7 @@ K = TypeVar("K", bound=Hashable)
 
 FIRST_DELAY = 0.005
 LONGEST_DELAY = 60.0
+CONFLICT = 409  # somebody wrote first: looked at again, and nothing to worry about
 
 
 class WorkQueue(Generic[K]):
@@ -104,6 +106,10 @@ class WorkQueue(Generic[K]):
             key = await self.get()
             try:
                 again = await work(key)
+            except ApiError as error:
+                delay = self.retry(key)
+                level = logging.INFO if error.code == CONFLICT else logging.WARNING
+                log.log(level, "work refused key=%s retry_seconds=%.3f error=%s", key, delay, error)
             except Exception:
                 delay = self.retry(key)
                 log.exception("work failed key=%s failures=%d retry_seconds=%.3f", key, self._failures[key], delay)

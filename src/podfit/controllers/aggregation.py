@@ -5,7 +5,7 @@ something that editors may edit.
 """
 
 from podfit.api.rbac.v1.types import ClusterRole
-from podfit.client.informer import Informer
+from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller
 from podfit.core.clock import Clock
@@ -14,9 +14,9 @@ from podfit.decide.aggregated_roles import aggregated_rules
 
 
 class AggregationController(Controller[str]):
-    def __init__(self, client: Client, *, clock: Clock) -> None:
+    def __init__(self, client: Client, *, informers: Informers, clock: Clock) -> None:
         self._client = client
-        self._roles = Informer(client, ClusterRole, clock=clock)
+        self._roles = informers.of(ClusterRole)
         super().__init__(clock, self._roles)
         self._roles.add_handler(add=self._changed, update=lambda _, new: self._changed(new), delete=self._changed)
 

@@ -1,36 +1,57 @@
 """What every controller is: informers that name keys, a queue, and one `reconcile`.
 
-A reconcile reads the informers' copies and writes through the client. It is called again after a failure, with growing
-pauses, so it may simply raise.
+How to write one:
+
+    class DaemonSetController(Controller[Key]):
+        def __init__(self, client, *, informers, recorder, clock):
+            self._daemons, self._pods = informers.of(DaemonSet), informers.of(Pod)    # shared, never one's own
+            super().__init__(clock, self._daemons, self._pods, workers=2)
+            self._daemons.add_handler(...)                     # handlers only name keys: self.queue.add(key_of(obj))
+        async def reconcile(self, key): ...
+
+1. `informers` (`client.informers.Informers`) is the process's own; its `run` is one of the process's loops, not the
+   controller's. `client` writes, as the controller's own account.
+2. A reconcile reads the informers' copies, asks a pure function in `decide/workload/` what to do, and writes. It is
+   called again after a failure, with growing pauses, so it may simply raise; a conflict is such a failure.
+3. Copies are a moment behind what was just written. What must not be done twice meanwhile, as making pods, is awaited
+   by `expectations.Expectations`; a status is written with the version it was made from.
+4. Pods and their like belong to whoever `decide.workload.claims` says; `owners.Owned` finds and claims them. They are
+   made and ended by `pod_control.PodControl`, many at once by `batches.slow_start`.
+5. Composition is a line in `process/controllers.py`, its name a line in `process/options.py:CONTROLLERS`.
 """
 
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from podfit.client.informer import Informer
 from podfit.client.workqueue import WorkQueue
 from podfit.core.clock import Clock
 
 K = TypeVar("K", bound=Hashable)
+Key: TypeAlias = tuple[str, str]
+"""Namespace and name."""
 
 
 class Controller(ABC, Generic[K]):
-    """Subclasses create their informers in `__init__`, hand them to `super().__init__`, and add keys in handlers."""
+    """Subclasses hand the informers they read to `super().__init__`, and add keys in handlers."""
 
-    def __init__(self, clock: Clock, *informers: Informer[Any]) -> None:
+    def __init__(self, clock: Clock, *informers: Informer[Any], workers: int = 1) -> None:
+        """`workers` is how many keys are worked on at once; one key never is by two."""
         self.queue: WorkQueue[K] = WorkQueue(clock)
-        self._informers = informers
+        self._followed, self._workers = informers, workers
 
     @abstractmethod
     async def reconcile(self, key: K) -> float | None:
         """Bring one key to its desired state; seconds after which to look again, or None."""
 
     async def run(self) -> None:
-        """Work until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            for informer in self._informers:
-                group.create_task(informer.run())
-            await asyncio.gather(*(informer.synced.wait() for informer in self._informers))
-            await self.queue.run(self.reconcile)
+        """Work until cancelled, from the moment that the informers have been read once."""
+        await asyncio.gather(*(informer.synced.wait() for informer in self._followed))
+        await self.queue.run(self.reconcile, workers=self._workers)
+
+
+def key_of(obj: Any) -> Key:
+    """Of an object with metadata."""
+    return obj.metadata.namespace, obj.metadata.name

@@ -20,7 +20,7 @@ from podfit.api.authorization.v1.types import ResourceAttributes, SubjectAccessR
 from podfit.api.certificates.v1.types import APPROVED, FAILED, GROUP, CertificateSigningRequest
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.services.types import Service
-from podfit.client.informer import Informer
+from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller
 from podfit.core.clock import Clock
@@ -54,14 +54,12 @@ class Signing(msgspec.Struct, frozen=True):
 
 
 class CertificateController(Controller[str]):
-    """`reader` is a client that may list and watch nodes and services."""
-
-    def __init__(self, client: Client, *, reader: Client, clock: Clock, signing: Signing) -> None:
+    def __init__(self, client: Client, *, informers: Informers, clock: Clock, signing: Signing) -> None:
         self._client, self._clock, self._signing = client, clock, signing
-        self._requests = Informer(client, CertificateSigningRequest, clock=clock)
-        self._nodes = Informer(reader, Node, clock=clock)
-        self._api = Informer(reader, Service, clock=clock, namespace="default", fields="metadata.name=kubernetes")
-        super().__init__(clock, self._requests, self._nodes, self._api)
+        self._requests = informers.of(CertificateSigningRequest)
+        self._nodes = informers.of(Node)
+        self._services = informers.of(Service)
+        super().__init__(clock, self._requests, self._nodes, self._services)
         self._requests.add_handler(
             add=lambda new: self.queue.add(new.metadata.name), update=lambda _, new: self.queue.add(new.metadata.name)
         )
@@ -122,7 +120,7 @@ class CertificateController(Controller[str]):
         """The addresses of the service `kubernetes`, by which pods reach the API server."""
         return frozenset(
             canonical(address)
-            for service in self._api.list()
+            for service in filter(None, (self._services.get("kubernetes", "default"),))
             for address in (service.spec.cluster_ip, *service.spec.cluster_ips)
             if address
         )

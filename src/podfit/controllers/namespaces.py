@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import msgspec
 
 from podfit.api.core.v1.namespaces.types import Namespace
-from podfit.client.informer import Informer
+from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller
 from podfit.controllers.garbage.graph import Item, Marked
@@ -56,10 +56,10 @@ class _Look(msgspec.Struct):
 
 
 class NamespaceController(Controller[str]):
-    def __init__(self, client: Client, *, clock: Clock) -> None:
+    def __init__(self, client: Client, *, informers: Informers, clock: Clock) -> None:
         self._client = client
         self._clock = clock
-        self._namespaces = Informer(client, Namespace, clock=clock)
+        self._namespaces = informers.of(Namespace)
         self._emptying: dict[str, _Emptying] = {}
         super().__init__(clock, self._namespaces)
         self._namespaces.add_handler(add=self._seen, update=lambda _, new: self._seen(new), delete=self._forget)

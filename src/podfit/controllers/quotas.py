@@ -16,6 +16,7 @@ from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.services.types import Service
 from podfit.client.informer import Informer
+from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller
 from podfit.controllers.garbage.graph import Item, Marked
@@ -35,13 +36,13 @@ Key = tuple[str, str]
 class QuotaController(Controller[Key]):
     """Keys are namespace and name of a quota."""
 
-    def __init__(self, client: Client, *, clock: Clock, gates: FeatureGates) -> None:
+    def __init__(self, client: Client, *, informers: Informers, clock: Clock, gates: FeatureGates) -> None:
         self._client = client
         self._clock = clock
         self._gates = gates
-        self._quotas = Informer(client, ResourceQuota, clock=clock)
+        self._quotas = informers.of(ResourceQuota)
         self._kinds: dict[tuple[str, str], Served] = {}
-        followed = {resource: Informer(client, kind, clock=clock) for resource, kind in WHOLE.items()}
+        followed = {resource: informers.of(kind) for resource, kind in WHOLE.items()}
         super().__init__(clock, self._quotas, *followed.values())
         self._quotas.add_handler(
             add=self._quota_changed,

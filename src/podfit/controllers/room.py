@@ -19,7 +19,7 @@ from podfit.api.core.v1.pods.containers import ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
 from podfit.client.events import EventRecorder
-from podfit.client.informer import Informer
+from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller
 from podfit.core.clock import Clock
@@ -36,7 +36,7 @@ ACCOUNT, EVICTING_ACCOUNT = "room-controller", "room-eviction-controller"
 """Service accounts in kube-system; the role of the second may end pods, too."""
 COMPONENT = "podfit-room"
 NORMAL, WARNING = "Normal", "Warning"
-_BY_NODE, _WAITING = "node", "waiting"
+_BY_NODE, _WAITING = "active pods of a node", "waiting for room"
 _STALE = (404, 409)  # the pod is not as it was when the plan was made
 _REFUSED_BY_BUDGET = 429
 BUDGET_SECONDS = 30.0
@@ -47,15 +47,24 @@ class RoomController(Controller[str]):
     """Keys are names of nodes. With `evict` pods may be ended where shrinking is not enough."""
 
     def __init__(
-        self, client: Client, *, recorder: EventRecorder, clock: Clock, gates: FeatureGates, evict: bool = False
+        self,
+        client: Client,
+        *,
+        informers: Informers,
+        recorder: EventRecorder,
+        clock: Clock,
+        gates: FeatureGates,
+        evict: bool = False,
     ) -> None:
         self._client, self._recorder = client, recorder
         self._clock, self._gates = clock, gates
         self._evict = evict
         self._unwilling: dict[str, tuple[int, str]] = {}  # by UID: as it was when it could not be shrunk
         self._told: dict[tuple[str, str], str] = {}  # by UID and reason: what an event said last
-        self._nodes = Informer(client, Node, clock=clock)
-        self._pods = Informer(client, Pod, clock=clock, indexes={_BY_NODE: _node_of, _WAITING: _waits_on})
+        self._nodes = informers.of(Node)
+        self._pods = informers.of(Pod)
+        self._pods.add_index(_BY_NODE, _node_of)
+        self._pods.add_index(_WAITING, _waits_on)
         super().__init__(clock, self._nodes, self._pods)
         self._pods.add_handler(add=self._seen, update=lambda _, new: self._seen(new), delete=self._forget)
         self._nodes.add_handler(update=self._node_changed)

@@ -10,6 +10,7 @@ from podfit.api.core.v1.config.types import ConfigMap, ServiceAccount
 from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.informer import Informer
+from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.controllers.base import Controller
 from podfit.core.clock import Clock
@@ -24,10 +25,9 @@ TERMINATING = "NamespaceTerminating"
 class _InEveryNamespace(Controller[str]):
     """Keys are namespaces, from the moment they are there until they are deleted."""
 
-    def __init__(self, shared: Client, *informers: Informer[Any], clock: Clock) -> None:
-        """`shared` reads."""
-        self._namespaces = Informer(shared, Namespace, clock=clock)
-        super().__init__(clock, self._namespaces, *informers)
+    def __init__(self, informers: Informers, *others: Informer[Any], clock: Clock) -> None:
+        self._namespaces = informers.of(Namespace)
+        super().__init__(clock, self._namespaces, *others)
         self._namespaces.add_handler(add=lambda new: self.queue.add(new.metadata.name))
 
     async def reconcile(self, key: str) -> float | None:
@@ -44,11 +44,11 @@ class _InEveryNamespace(Controller[str]):
 class DefaultAccounts(_InEveryNamespace):
     """The account `default`, for pods that name none. Nothing else has to be there first."""
 
-    def __init__(self, shared: Client, client: Client, *, clock: Clock) -> None:
+    def __init__(self, client: Client, *, informers: Informers, clock: Clock) -> None:
         """`client` makes them, and can do no more."""
         self._client = client
-        self._accounts = Informer(shared, ServiceAccount, clock=clock, fields=f"metadata.name={ACCOUNT}")
-        super().__init__(shared, self._accounts, clock=clock)
+        self._accounts = informers.of(ServiceAccount, fields=f"metadata.name={ACCOUNT}")
+        super().__init__(informers, self._accounts, clock=clock)
         self._accounts.add_handler(delete=lambda old: self.queue.add(old.metadata.namespace))
 
     async def _complete(self, namespace: str) -> None:
@@ -59,12 +59,12 @@ class DefaultAccounts(_InEveryNamespace):
 class RootCertificates(_InEveryNamespace):
     """The config map with the certificate of the cluster's authority, which pods mount."""
 
-    def __init__(self, shared: Client, client: Client, *, clock: Clock, ca: str) -> None:
+    def __init__(self, client: Client, *, informers: Informers, clock: Clock, ca: str) -> None:
         """`ca` is the certificate, PEM; `client` makes the config maps, and can do no more."""
         self._client = client
         self._ca = {"ca.crt": ca}
-        self._maps = Informer(shared, ConfigMap, clock=clock, fields=f"metadata.name={CA_CONFIG_MAP}")
-        super().__init__(shared, self._maps, clock=clock)
+        self._maps = informers.of(ConfigMap, fields=f"metadata.name={CA_CONFIG_MAP}")
+        super().__init__(informers, self._maps, clock=clock)
         self._maps.add_handler(
             update=lambda _, new: self.queue.add(new.metadata.namespace),
             delete=lambda old: self.queue.add(old.metadata.namespace),

@@ -7,6 +7,7 @@ from podfit.api.core.v1.config.types import ServiceAccount
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
 from podfit.client.events import EventRecorder
+from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.controllers.aggregation import AggregationController
 from podfit.controllers.base import Controller
@@ -24,6 +25,7 @@ from podfit.net.authority import Authority
 from podfit.net.wire import Identity
 from podfit.process.identities import MANAGER, account_of, controller
 from podfit.process.options import ControllersOptions, MakeRoom
+from podfit.process.workloads import workloads
 
 ClientOf = Callable[[Identity], Client]
 Loop = Coroutine[Any, Any, None]
@@ -40,22 +42,28 @@ def controller_loops(
         accounts.append(account_of(identity))
         return client_of(identity)
 
-    namespaces = NamespaceController(noted(controller("namespace-controller")), clock=clock)
-    quotas = QuotaController(noted(controller("resourcequota-controller")), clock=clock, gates=gates)
-    made: dict[str, Controller[Any]] = {"namespace-controller": namespaces, "resourcequota-controller": quotas}
-    made |= controllers(
-        noted, clock, ca=authority.certificate.decode(), signing=Signing(authority.ends, authority.sign)
+    informers = Informers(client_of(Identity(MANAGER)), clock)
+    namespaces = NamespaceController(noted(controller("namespace-controller")), informers=informers, clock=clock)
+    quotas = QuotaController(
+        noted(controller("resourcequota-controller")), informers=informers, clock=clock, gates=gates
     )
+    made: dict[str, Controller[Any]] = {"namespace-controller": namespaces, "resourcequota-controller": quotas}
+    signing = Signing(authority.ends, authority.sign)
+    made |= controllers(noted, informers, clock, ca=authority.certificate.decode(), signing=signing)
     yield from (each.run() for name, each in made.items() if options.runs(name))
+    for name, loops in workloads(noted, informers, clock).items():
+        if options.runs(name):
+            yield from loops()
 
     def gone(item: Item) -> None:
         namespaces.gone(item)
         quotas.gone(item)
 
     if options.runs("garbage-collector-controller"):
-        yield from garbage_collection(noted, clock, gone=gone)
+        yield from garbage_collection(noted, informers, clock, gone=gone)
     if options.make_room is not MakeRoom.NO:
-        yield from _room(noted, options.make_room, gates, clock)
+        yield from _room(noted, informers, options.make_room, gates, clock)
+    yield informers.run()
     yield ControllerAccounts(client_of(Identity(MANAGER)), filter(None, accounts), clock=clock).run()
 
 
@@ -72,46 +80,57 @@ async def default_account(client: Client) -> None:
             return
 
 
-def controllers(client_of: ClientOf, clock: Clock, *, ca: str, signing: Signing) -> dict[str, Controller[Any]]:
+def controllers(
+    client_of: ClientOf, informers: Informers, clock: Clock, *, ca: str, signing: Signing
+) -> dict[str, Controller[Any]]:
     """By upstream's names, beside those of namespaces and quotas."""
 
     def own(name: str) -> Client:
         return client_of(controller(name))
 
-    shared = client_of(Identity(MANAGER))
     claims, volumes = own("pvc-protection-controller"), own("pv-protection-controller")
     return {
-        "serviceaccount-controller": DefaultAccounts(shared, own("service-account-controller"), clock=clock),
+        "serviceaccount-controller": DefaultAccounts(
+            own("service-account-controller"), informers=informers, clock=clock
+        ),
         "root-ca-certificate-publisher-controller": RootCertificates(
-            shared, own("root-ca-cert-publisher"), clock=clock, ca=ca
+            own("root-ca-cert-publisher"), informers=informers, clock=clock, ca=ca
         ),
         "clusterrole-aggregation-controller": AggregationController(
-            own("clusterrole-aggregation-controller"), clock=clock
+            own("clusterrole-aggregation-controller"), informers=informers, clock=clock
         ),
-        "persistentvolumeclaim-protection-controller": VolumeProtection(claims, PersistentVolumeClaim, clock=clock),
+        "persistentvolumeclaim-protection-controller": VolumeProtection(
+            claims, PersistentVolumeClaim, informers=informers, clock=clock
+        ),
         "certificatesigningrequest-signing-controller": CertificateController(
-            own("certificate-controller"), reader=shared, clock=clock, signing=signing
+            own("certificate-controller"), informers=informers, clock=clock, signing=signing
         ),
-        "persistentvolume-protection-controller": VolumeProtection(volumes, PersistentVolume, clock=clock),
+        "persistentvolume-protection-controller": VolumeProtection(
+            volumes, PersistentVolume, informers=informers, clock=clock
+        ),
     }
 
 
 def garbage_collection(
-    client_of: ClientOf, clock: Clock, *, gone: Callable[[Item], None] = lambda _item: None
+    client_of: ClientOf, informers: Informers, clock: Clock, *, gone: Callable[[Item], None] = lambda _item: None
 ) -> Iterator[Loop]:
     """`gone` is told of every object that vanished."""
     client = client_of(controller("generic-garbage-collector"))
     recorder = EventRecorder(client, component=GARBAGE_COLLECTOR, clock=clock)
     yield recorder.run()
-    yield GarbageCollector(client, recorder=recorder, clock=clock, gone=gone).run()
+    yield GarbageCollector(client, informers=informers, recorder=recorder, clock=clock, gone=gone).run()
 
 
-def _room(client_of: ClientOf, how: MakeRoom, gates: FeatureGates, clock: Clock) -> Iterator[Loop]:
+def _room(
+    client_of: ClientOf, informers: Informers, how: MakeRoom, gates: FeatureGates, clock: Clock
+) -> Iterator[Loop]:
     from podfit.controllers import room, room_notice
 
     evict = how is MakeRoom.PREEMPT
     client = client_of(controller(room.EVICTING_ACCOUNT if evict else room.ACCOUNT))
     recorder = EventRecorder(client, component=room.COMPONENT, clock=clock)
     yield recorder.run()
-    yield room.RoomController(client, recorder=recorder, clock=clock, gates=gates, evict=evict).run()
+    yield room.RoomController(
+        client, informers=informers, recorder=recorder, clock=clock, gates=gates, evict=evict
+    ).run()
     yield room_notice.keep_notice(client, clock, "preempt" if evict else "shrink")

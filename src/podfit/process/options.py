@@ -38,6 +38,9 @@ CONTROLLERS = (
     "certificatesigningrequest-signing-controller",
     "persistentvolume-protection-controller",
     "garbage-collector-controller",
+    "deployment-controller",
+    "replicaset-controller",
+    "replicationcontroller-controller",
 )
 """Under upstream's names; the one of certificates approves, too."""
 DEFAULT_SCHEDULER = "default-scheduler"

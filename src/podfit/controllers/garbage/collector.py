@@ -20,6 +20,7 @@ from podfit.api.core.v1.references import ObjectReference
 from podfit.api.meta.codec import encode, to_dict
 from podfit.api.meta.v1.types import DeleteOptions, ObjectMeta, OwnerReference, Preconditions
 from podfit.client.events import EventRecorder
+from podfit.client.informers import Informers
 from podfit.client.rest import MERGE_PATCH, Client
 from podfit.client.workqueue import WorkQueue
 from podfit.controllers.garbage.follow import Follower
@@ -45,6 +46,7 @@ class GarbageCollector:
         self,
         client: Client,
         *,
+        informers: Informers,
         recorder: EventRecorder,
         clock: Clock,
         gone: Callable[[Item], None] = lambda _item: None,
@@ -53,7 +55,7 @@ class GarbageCollector:
         self._graph = Graph()
         self._absent: OrderedDict[tuple[str, str], None] = OrderedDict()  # UID and the namespace it was looked for in
         self._queue: WorkQueue[str] = WorkQueue(clock)
-        self._follower = Follower(client, clock, self._seen)
+        self._follower = Follower(client, informers, clock, self._seen)
 
     async def run(self) -> None:
         """Until cancelled."""

@@ -1,5 +1,7 @@
 """The watches of the garbage collector: one a kind, for as long as the server has the kind.
 
+A kind that the process follows anyway has its watch already, which is used; no other copy of it is kept.
+
 Kinds come and go with their definitions, so the server's own list of them is read again whenever a definition changes;
 nothing is asked for on a timer, but what another component serves that was away. Objects come whole, but only the marks
 of their metadata are decoded: in one process the line of a watch is encoded once for everybody who watches the kind,
@@ -9,8 +11,10 @@ while metadata alone would be made for us.
 import asyncio
 import logging
 from collections.abc import Callable
+from typing import Any
 
 from podfit.client.informer import Informer
+from podfit.client.informers import Informers
 from podfit.client.rest import Client
 from podfit.controllers.garbage.graph import Item, Marked
 from podfit.controllers.served import Inventory, Served, served
@@ -29,9 +33,11 @@ VERBS = ("delete", "list", "watch")
 class Follower:
     """`seen(old, new)` is called for each change; `new` is None for a deletion, `old` for what was not known."""
 
-    def __init__(self, client: Client, clock: Clock, seen: Callable[[Item | None, Item | None], None]) -> None:
-        self._client, self._clock, self._seen = client, clock, seen
-        self._followed: dict[Served, tuple[Informer[Marked], asyncio.Task[None]]] = {}
+    def __init__(
+        self, client: Client, informers: Informers, clock: Clock, seen: Callable[[Item | None, Item | None], None]
+    ) -> None:
+        self._client, self._shared, self._clock, self._seen = client, informers, clock, seen
+        self._followed: dict[Served, tuple[Informer[Any], asyncio.Task[None] | None]] = {}
         self._stale = asyncio.Event()
         self.ready = asyncio.Event()  # all kinds have been listed once
 
@@ -69,15 +75,19 @@ class Follower:
         wanted |= {each for each in self._followed if (each.group, each.version) in inventory.silent}
         for each in self._followed.keys() - wanted:
             informer, task = self._followed.pop(each)
-            task.cancel()
+            if task is not None:
+                task.cancel()
             for obj in informer.list():
                 self._seen(Item.of(each, obj), None)
         for each in wanted - self._followed.keys():
-            informer = self._informer(each)
-            self._followed[each] = informer, group.create_task(informer.run())
+            shared = self._shared.whole(each.info())
+            informer = self._heard(each, shared or self._own(each))
+            self._followed[each] = informer, None if shared else group.create_task(informer.run())
 
-    def _informer(self, of: Served) -> Informer[Marked]:
-        informer: Informer[Marked] = Informer(self._client, of.decoded_as(Marked), clock=self._clock)
+    def _own(self, of: Served) -> Informer[Any]:
+        return Informer(self._client, of.decoded_as(Marked), clock=self._clock)
+
+    def _heard(self, of: Served, informer: Informer[Any]) -> Informer[Any]:
         informer.add_handler(
             add=lambda new: self._seen(None, Item.of(of, new)),
             update=lambda old, new: self._seen(Item.of(of, old), Item.of(of, new)),

@@ -36,6 +36,7 @@ class Item(msgspec.Struct, frozen=True):
 
     @staticmethod
     def of(served: Served, obj: Marked) -> "Item":
+        """`obj` may as well be of the kind's own type."""
         each = obj.metadata
         return Item(
             served,

@@ -1,0 +1,206 @@
+"""Deployments: a replica set for each revision of the template, and pods moved from the old ones to the new one.
+
+    deployment, its replica sets or pods change
+      ─▶ claim the replica sets ─▶ the revision of the new one is set right
+      ─▶ its size changed, or it is paused: scale as it is      else: one step of the rollout
+      ─▶ status
+
+A step is taken from what the replica sets say; what it brings about comes back by the watch, for the next step.
+"""
+
+from msgspec.structs import replace
+
+from podfit.api.apps.v1.deployments import Deployment, DeploymentStatus, ReplicaSet
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.selectors import holds, is_empty, requirements
+from podfit.client.events import EventRecorder
+from podfit.client.informers import Informers
+from podfit.client.rest import Client
+from podfit.controllers.base import Controller, Key, key_of
+from podfit.controllers.deployment_sets import DeploymentSets
+from podfit.controllers.owners import Owned
+from podfit.core.clock import Clock
+from podfit.decide.workload.claims import controller_of
+from podfit.decide.workload.deployment import status as statuses
+from podfit.decide.workload.deployment.revisions import DESIRED, MOST, Sets, age, cleanable, sorted_out
+from podfit.decide.workload.deployment.sizes import (
+    Scale,
+    active,
+    is_rolling,
+    is_saturated,
+    next_new,
+    next_old,
+    proportional,
+    single,
+    wanted,
+)
+from podfit.decide.workload.pods import ENDED
+
+COMPONENT = "deployment-controller"
+WORKERS = 5
+_SELECTING_ALL = "This deployment is selecting all pods. A non-empty selector is required."
+
+
+class DeploymentController(Controller[Key]):
+    def __init__(self, client: Client, *, informers: Informers, recorder: EventRecorder, clock: Clock) -> None:
+        self._client, self._recorder, self._clock = client, recorder, clock
+        self._deployments, self._sets = informers.of(Deployment), informers.of(ReplicaSet)
+        self._pods = informers.of(Pod)
+        self._owned = Owned(client, ReplicaSet, self._sets)
+        self._owned_pods = Owned(client, Pod, self._pods)
+        self._writer = DeploymentSets(client, recorder, clock)
+        super().__init__(clock, self._deployments, self._sets, self._pods, workers=WORKERS)
+        self._deployments.add_handler(
+            add=lambda new: self.queue.add(key_of(new)), update=lambda _, new: self.queue.add(key_of(new))
+        )
+        self._sets.add_handler(add=self._set_seen, update=self._set_changed, delete=self._set_seen)
+        self._pods.add_handler(delete=self._pod_gone)
+
+    # ------------------------------------------------------------------ what happens
+
+    def _set_seen(self, obj: ReplicaSet) -> None:
+        if (owner := self._owner(obj)) is not None:
+            self.queue.add(key_of(owner))
+        elif controller_of(obj.metadata) is None:
+            self._orphaned(obj)
+
+    def _set_changed(self, old: ReplicaSet, new: ReplicaSet) -> None:
+        changed = controller_of(old.metadata) != controller_of(new.metadata)
+        if changed and (before := self._owner(old)) is not None:
+            self.queue.add(key_of(before))
+        if (owner := self._owner(new)) is not None:
+            self.queue.add(key_of(owner))
+        elif controller_of(new.metadata) is None and (changed or old.metadata.labels != new.metadata.labels):
+            self._orphaned(new)
+
+    def _orphaned(self, obj: ReplicaSet) -> None:
+        for each in self._deployments.list(obj.metadata.namespace):
+            if holds(requirements(each.spec.selector), obj.metadata.labels):
+                self.queue.add(key_of(each))
+
+    def _pod_gone(self, pod: Pod) -> None:
+        """A deployment that replaces all pods at once waits for the last to go."""
+        above = controller_of(pod.metadata)
+        found = self._sets.get(above.name, pod.metadata.namespace) if above is not None else None
+        owner = self._owner(found) if found is not None else None
+        if owner is None or is_rolling(owner):
+            return
+        if not any(self._owned_pods.of(each) for each in self._owned.of(owner)):
+            self.queue.add(key_of(owner))
+
+    def _owner(self, obj: ReplicaSet) -> Deployment | None:
+        reference = controller_of(obj.metadata)
+        if reference is None or reference.kind != "Deployment":
+            return None
+        found = self._deployments.get(reference.name, obj.metadata.namespace)
+        return found if found is not None and found.metadata.uid == reference.uid else None
+
+    # ------------------------------------------------------------------ what is done
+
+    async def reconcile(self, key: Key) -> float | None:
+        namespace, name = key
+        deployment = self._deployments.get(name, namespace)
+        if deployment is None:
+            return None
+        if deployment.spec.selector is None or is_empty(deployment.spec.selector):
+            await self._refuse(deployment)
+            return None
+        found = [*self._owned.of(deployment), *self._owned.orphans(namespace)]
+        sets = await self._owned.claim(deployment, requirements(deployment.spec.selector), found)
+        going = bool(deployment.metadata.deletion_timestamp)
+        if not going and (noted := statuses.pausing(deployment, self._clock.now())) is not None:
+            deployment = await self._say(deployment, statuses.with_condition(deployment.status, noted))
+        deployment, known = await self._writer.revised(deployment, sorted_out(deployment, sets))
+        if going:
+            await self._say(deployment, statuses.counted(deployment, known, self._clock.now()))
+            return None
+        if deployment.spec.paused or self._was_scaled(deployment, known):
+            known = await self._scale(deployment, known)
+            if deployment.spec.paused:
+                await self._writer.delete(cleanable(deployment, known.old))
+            await self._say(deployment, statuses.counted(deployment, known, self._clock.now()))
+            return None
+        rollout = self._roll if is_rolling(deployment) else self._recreate
+        deployment, known = await rollout(deployment, known)
+        status = statuses.of_rollout(deployment, known, self._clock.now())
+        if status == deployment.status:
+            return statuses.look_again(deployment, self._clock.now())
+        await self._say(deployment, status)
+        return None
+
+    async def _refuse(self, deployment: Deployment) -> None:
+        self._recorder.event(deployment, "Warning", "SelectingAll", _SELECTING_ALL)
+        generation = deployment.metadata.generation
+        if deployment.status.observed_generation < generation:
+            await self._say(deployment, replace(deployment.status, observed_generation=generation))
+
+    async def _say(self, deployment: Deployment, status: DeploymentStatus) -> Deployment:
+        if status == deployment.status:
+            return deployment
+        return await self._client.update_status(replace(deployment, status=status))
+
+    # ------------------------------------------------------------------ a change of size
+
+    def _was_scaled(self, deployment: Deployment, sets: Sets) -> bool:
+        size = str(wanted(deployment))
+        told = (each.metadata.annotations.get(DESIRED, "") for each in active(sets.all))
+        return any(text.isdecimal() and text != size for text in told)
+
+    async def _scale(self, deployment: Deployment, sets: Sets) -> Sets:
+        old = sorted(sets.old, key=age)
+        if (only := single(sets.new, old)) is not None:
+            return await self._apply(deployment, sets, [Scale(only, wanted(deployment))])
+        desired = sets.new.metadata.annotations.get(DESIRED, "") if sets.new is not None else ""
+        if is_saturated(deployment, sets.new, desired):
+            return await self._apply(deployment, sets, [Scale(each, 0) for each in active(old)])
+        if not is_rolling(deployment):
+            return sets
+        most = {each.metadata.uid: _number(each.metadata.annotations.get(MOST, "")) for each in sets.all}
+        steps = proportional(deployment, sets.all, most)
+        return await self._apply(deployment, sets, steps, always=True)
+
+    async def _apply(self, deployment: Deployment, sets: Sets, steps: list[Scale], *, always: bool = False) -> Sets:
+        """Give them these sizes; with `always` their annotations are set right even where the size stays."""
+        for obj, size in steps:
+            current = next(each for each in sets.all if each.metadata.uid == obj.metadata.uid)
+            if always or wanted(current) != size:
+                sets = sets.replaced(await self._writer.scale(deployment, current, size))
+        return sets
+
+    # ------------------------------------------------------------------ a rollout
+
+    async def _roll(self, deployment: Deployment, sets: Sets) -> tuple[Deployment, Sets]:
+        deployment, sets = await self._writer.with_new(deployment, sets)
+        if sets.new is None:
+            return deployment, sets
+        if (step := next_new(deployment, sets.new, sets.all)) is not None:
+            return deployment, await self._apply(deployment, sets, [step])
+        if steps := next_old(deployment, sets.new, sorted(active(sets.old), key=age)):
+            return deployment, await self._apply(deployment, sets, steps)
+        await self._tidy(deployment, sets)
+        return deployment, sets
+
+    async def _recreate(self, deployment: Deployment, sets: Sets) -> tuple[Deployment, Sets]:
+        if old := active(sets.old):
+            return deployment, await self._apply(deployment, sets, [Scale(each, 0) for each in old])
+        if self._old_pods_run(sets):
+            return deployment, sets
+        deployment, sets = await self._writer.with_new(deployment, sets)
+        if sets.new is not None:
+            sets = await self._apply(deployment, sets, [Scale(sets.new, wanted(deployment))])
+            await self._tidy(deployment, sets)
+        return deployment, sets
+
+    def _old_pods_run(self, sets: Sets) -> bool:
+        if any(each.status.replicas for each in sets.old):
+            return True
+        pods = [pod for each in sets.old for pod in self._owned_pods.of(each)]
+        return any(pod.status.phase not in ENDED for pod in pods)
+
+    async def _tidy(self, deployment: Deployment, sets: Sets) -> None:
+        if statuses.is_complete(deployment, deployment.status):
+            await self._writer.delete(cleanable(deployment, sets.old))
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) <= 10 else 0

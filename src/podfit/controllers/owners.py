@@ -1,0 +1,89 @@
+"""Finds what a controller manages, and writes down what it adopts or lets go."""
+
+from collections.abc import Iterable
+from typing import Any, Generic, TypeVar
+
+from podfit.api.meta.base import Object
+from podfit.api.meta.codec import to_dict
+from podfit.client.informer import Informer
+from podfit.client.rest import Client
+from podfit.core.errors import ApiError
+from podfit.core.selectors import Requirement
+from podfit.decide.workload.claims import claims, controller_of, reference_to
+
+T = TypeVar("T", bound=Object)
+
+BY_OWNER = "controller"
+_NOT_FOUND, _INVALID = 404, 422
+
+
+def by_owner(obj: Any) -> Iterable[str]:
+    """The UID of who manages the object, or a word for the orphans of its namespace."""
+    found = controller_of(obj.metadata)
+    return (found.uid if found is not None else orphans_of(obj.metadata.namespace),)
+
+
+def orphans_of(namespace: str) -> str:
+    return f"orphan/{namespace}"
+
+
+class Owned(Generic[T]):
+    """The objects of one kind, by who manages them. `client` patches what is adopted or let go."""
+
+    def __init__(self, client: Client, kind: type[T], informer: Informer[T]) -> None:
+        self._client, self._kind, self._informer = client, kind, informer
+        informer.add_index(BY_OWNER, by_owner)
+
+    def of(self, owner: Object) -> list[T]:
+        """What names `owner` as its controller, as the informer's copy tells it."""
+        return self.managed_by(_uid(owner))
+
+    def managed_by(self, uid: str) -> list[T]:
+        return self._informer.by_index(BY_OWNER, uid)
+
+    def orphans(self, namespace: str) -> list[T]:
+        return self._informer.by_index(BY_OWNER, orphans_of(namespace))
+
+    async def claim(self, owner: Any, selector: tuple[Requirement, ...] | None, found: Iterable[T]) -> list[T]:
+        """Those of `found` that belong to `owner` from now on. Raises ApiError when one could not be adopted."""
+        made = claims(owner.metadata, selector, found)
+        for obj in made.release:
+            await self._release(owner, obj)
+        if not made.adopt:
+            return list(made.owned)
+        await self._check(owner)
+        adopted = [obj for obj in made.adopt if await self._adopted(owner, obj)]
+        return [*made.owned, *adopted]
+
+    async def _check(self, owner: Any) -> None:
+        """The copy may be old: who is gone, or going, adopts nothing."""
+        meta = owner.metadata
+        live: Any = await self._client.get(type(owner), meta.name, meta.namespace)
+        if live.metadata.uid != meta.uid:
+            raise ApiError(409, "Conflict", f"{owner.kind} {meta.name} was made anew: it adopts nothing as it was")
+        if live.metadata.deletion_timestamp:
+            raise ApiError(409, "Conflict", f"{owner.kind} {meta.name} is being deleted: it adopts nothing")
+
+    async def _adopted(self, owner: Any, obj: Any) -> bool:
+        """False when it has gone."""
+        meta = obj.metadata
+        patch = {"metadata": {"ownerReferences": [to_dict(reference_to(owner))], "uid": meta.uid}}
+        return await self._patch(obj, patch, ignored=(_NOT_FOUND,))
+
+    async def _release(self, owner: Any, obj: Any) -> None:
+        meta = obj.metadata
+        patch = {"metadata": {"uid": meta.uid, "ownerReferences": [{"$patch": "delete", "uid": owner.metadata.uid}]}}
+        await self._patch(obj, patch, ignored=(_NOT_FOUND, _INVALID))  # it is gone, or has nothing to be freed of
+
+    async def _patch(self, obj: Any, patch: dict[str, Any], *, ignored: tuple[int, ...]) -> bool:
+        try:
+            await self._client.patch(self._kind, obj.metadata.name, obj.metadata.namespace, patch)
+        except ApiError as error:
+            if error.code not in ignored:
+                raise
+            return False
+        return True
+
+
+def _uid(owner: Any) -> str:
+    return str(owner.metadata.uid)

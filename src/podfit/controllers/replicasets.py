@@ -1,0 +1,193 @@
+"""Replica sets and replication controllers: as many pods as are wanted, whichever they are.
+
+    pod or set changes ─▶ claim the pods ─▶ too few: make some, too many: end some ─▶ status
+
+The status tells of the pods as they were when they were counted; what was made or ended since comes by the watch.
+"""
+
+import asyncio
+from typing import Any
+
+from msgspec.structs import replace
+
+from podfit.api.apps.v1.deployments import ReplicaSet
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.replication.types import ReplicationController
+from podfit.api.meta.selectors import holds
+from podfit.client.events import EventRecorder
+from podfit.client.informer import Informer
+from podfit.client.informers import Informers
+from podfit.client.rest import Client
+from podfit.controllers.base import Controller, Key, key_of
+from podfit.controllers.batches import slow_start
+from podfit.controllers.expectations import Expectations
+from podfit.controllers.owners import Owned
+from podfit.controllers.pod_control import PodControl, namespace_ends
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
+from podfit.core.times import format_time
+from podfit.decide.workload.claims import controller_of, owned_by
+from podfit.decide.workload.deletion_order import first_to_go
+from podfit.decide.workload.pods import from_template, is_active, is_terminating, next_available
+from podfit.decide.workload.replicas import (
+    Create,
+    Remove,
+    Replicated,
+    Status,
+    selector_of,
+    status_of,
+    step,
+    template_of,
+)
+
+WORKERS = 5
+COMPONENTS = {ReplicaSet: "replicaset-controller", ReplicationController: "replication-controller"}
+
+
+class ReplicaSetController(Controller[Key]):
+    """Of one of the two kinds."""
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        kind: type[ReplicaSet] | type[ReplicationController],
+        informers: Informers,
+        recorder: EventRecorder,
+        clock: Clock,
+    ) -> None:
+        self._client, self._clock, self._kind = client, clock, kind
+        self._sets: Informer[Any] = informers.of(kind)
+        self._pods = informers.of(Pod)
+        self._owned = Owned(client, Pod, self._pods)
+        self._relatives = Owned(client, kind, self._sets)
+        self._control = PodControl(client, recorder)
+        self._expectations: Expectations[Key] = Expectations(clock)
+        super().__init__(clock, self._sets, self._pods, workers=WORKERS)
+        self._sets.add_handler(
+            add=lambda new: self.queue.add(key_of(new)),
+            update=lambda _, new: self.queue.add(key_of(new)),
+            delete=self._set_gone,
+        )
+        self._pods.add_handler(add=self._pod_added, update=self._pod_changed, delete=self._pod_gone)
+
+    # ------------------------------------------------------------------ what happens
+
+    def _set_gone(self, obj: Replicated) -> None:
+        self._expectations.forget(key_of(obj))
+
+    def _pod_added(self, pod: Pod) -> None:
+        if pod.metadata.deletion_timestamp:  # as after a start, when it is going already
+            self._pod_gone(pod)
+        elif (owner := self._owner(pod)) is not None:
+            self._expectations.created(key_of(owner))
+            self.queue.add(key_of(owner))
+        elif controller_of(pod.metadata) is None:
+            self._orphaned(pod)
+
+    def _pod_changed(self, old: Pod, new: Pod) -> None:
+        if new.metadata.deletion_timestamp:
+            self._pod_gone(new)
+        if controller_of(old.metadata) != controller_of(new.metadata) and (before := self._owner(old)) is not None:
+            self.queue.add(key_of(before))
+        if (owner := self._owner(new)) is not None:
+            self.queue.add(key_of(owner))
+        elif controller_of(new.metadata) is None and (
+            old.metadata.labels != new.metadata.labels or controller_of(old.metadata) is not None
+        ):
+            self._orphaned(new)
+
+    def _pod_gone(self, pod: Pod) -> None:
+        if (owner := self._owner(pod)) is not None:
+            self._expectations.deleted(key_of(owner), pod.metadata.uid)
+            self.queue.add(key_of(owner))
+
+    def _orphaned(self, pod: Pod) -> None:
+        for obj in self._sets.list(pod.metadata.namespace):
+            if holds(selector_of(obj), pod.metadata.labels):
+                self.queue.add(key_of(obj))
+
+    def _owner(self, pod: Pod) -> Replicated | None:
+        reference = controller_of(pod.metadata)
+        if reference is None or reference.kind != self._kind.__name__:
+            return None
+        found: Replicated | None = self._sets.get(reference.name, pod.metadata.namespace)
+        return found if found is not None and found.metadata.uid == reference.uid else None
+
+    # ------------------------------------------------------------------ what is done
+
+    async def reconcile(self, key: Key) -> float | None:
+        namespace, name = key
+        obj: Replicated | None = self._sets.get(name, namespace)
+        if obj is None:
+            return None
+        may_act = self._expectations.satisfied(key)
+        pods = [*self._owned.of(obj), *self._owned.orphans(namespace)]
+        active = await self._owned.claim(obj, selector_of(obj), filter(is_active, pods))
+        going = sum(is_terminating(pod) and owned_by(pod.metadata, obj.metadata) for pod in pods)
+        failure: ApiError | None = None
+        if may_act and not obj.metadata.deletion_timestamp:
+            failure = await self._act(key, obj, active)
+        now = self._clock.now()
+        said = failure.message if failure is not None else ""
+        status = status_of(obj, active, going, failure=said, now=now, stamp=format_time(now))
+        await self._say(obj, status)
+        if failure is not None:
+            raise failure
+        return next_available(active, obj.spec.min_ready_seconds, now)
+
+    async def _act(self, key: Key, obj: Replicated, active: list[Pod]) -> ApiError | None:
+        """The first refusal."""
+        match step(obj, len(active)):
+            case Create(count):
+                return await self._create(key, obj, count)
+            case Remove(count):
+                victims = first_to_go(active, self._related(obj), count, self._clock.now())
+                return await self._remove(key, obj, victims)
+        return None
+
+    async def _create(self, key: Key, obj: Replicated, count: int) -> ApiError | None:
+        self._expectations.expect(key, creations=count)
+        pod = from_template(template_of(obj), obj)
+
+        async def make(_: int) -> None:
+            try:
+                await self._control.create(obj, pod)
+            except ApiError as error:
+                if not namespace_ends(error):
+                    raise
+                self._expectations.created(key)
+
+        done, failure = await slow_start(count, make)
+        self._expectations.created(key, count - done)  # what was refused or not begun will not come
+        if failure is not None and not isinstance(failure, ApiError):
+            raise failure
+        return failure
+
+    async def _remove(self, key: Key, obj: Replicated, victims: list[Pod]) -> ApiError | None:
+        self._expectations.expect(key, deletions=[pod.metadata.uid for pod in victims])
+
+        async def end(pod: Pod) -> None:
+            try:
+                gone = not await self._control.delete(obj, pod)
+            except ApiError:
+                self._expectations.deleted(key, pod.metadata.uid)  # it is not asked to go
+                raise
+            if gone:
+                self._expectations.deleted(key, pod.metadata.uid)
+
+        ended = await asyncio.gather(*map(end, victims), return_exceptions=True)
+        for failure in ended:
+            if isinstance(failure, BaseException) and not isinstance(failure, ApiError):
+                raise failure
+        return next((each for each in ended if isinstance(each, ApiError)), None)
+
+    def _related(self, obj: Replicated) -> list[Pod]:
+        """The pods of all sets of the same owner, or of this set when it has none."""
+        above = controller_of(obj.metadata)
+        relatives = [obj] if above is None else self._relatives.managed_by(above.uid)
+        return [pod for each in relatives for pod in self._owned.of(each)]
+
+    async def _say(self, obj: Replicated, status: Status) -> None:
+        if status != obj.status:
+            await self._client.update_status(replace(obj, status=status))

@@ -1,0 +1,157 @@
+"""How many pods each replica set of a deployment is to have."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from podfit.api.apps.v1.deployments import Deployment, ReplicaSet
+from podfit.decide.workload.pods import share
+
+ROLLING = "RollingUpdate"
+
+
+class Scale(NamedTuple):
+    """Give a replica set this size."""
+
+    replicas: ReplicaSet
+    size: int
+
+
+def wanted(obj: Deployment | ReplicaSet) -> int:
+    return 1 if obj.spec.replicas is None else obj.spec.replicas
+
+
+def total(sets: Iterable[ReplicaSet]) -> int:
+    return sum(map(wanted, sets))
+
+
+def available(sets: Iterable[ReplicaSet]) -> int:
+    return sum(each.status.available_replicas for each in sets)
+
+
+def active(sets: Iterable[ReplicaSet]) -> list[ReplicaSet]:
+    """Those that are to have pods."""
+    return [each for each in sets if wanted(each) > 0]
+
+
+def is_rolling(deployment: Deployment) -> bool:
+    return deployment.spec.strategy.type == ROLLING
+
+
+def _bounds(deployment: Deployment) -> tuple[int, int]:
+    """How many pods more than wanted there may be, and how many fewer: of percentages the first is rounded up, the
+    second down, and both are never 0."""
+    rolling, size = deployment.spec.strategy.rolling_update, wanted(deployment)
+    if not is_rolling(deployment) or rolling is None:
+        return 0, 0
+    more, fewer = share(rolling.max_surge, size, up=True), share(rolling.max_unavailable, size, up=False)
+    return (more, fewer) if more or fewer else (0, 1)
+
+
+def max_surge(deployment: Deployment) -> int:
+    return _bounds(deployment)[0]
+
+
+def max_unavailable(deployment: Deployment) -> int:
+    return min(_bounds(deployment)[1], wanted(deployment))
+
+
+def new_size(deployment: Deployment, sets: Sequence[ReplicaSet], new: int) -> int:
+    """How far the new replica set, of `new` pods, may grow; `sets` are all others, and it when it exists."""
+    size = wanted(deployment)
+    if not is_rolling(deployment):
+        return size
+    room = size + max_surge(deployment) - total(sets)
+    return new if room <= 0 else new + min(room, size - new)
+
+
+def next_new(deployment: Deployment, new: ReplicaSet, sets: Sequence[ReplicaSet]) -> Scale | None:
+    size = wanted(deployment)
+    if wanted(new) == size:
+        return None
+    next_size = size if wanted(new) > size else new_size(deployment, sets, wanted(new))
+    return Scale(new, next_size) if next_size != wanted(new) else None
+
+
+def next_old(deployment: Deployment, new: ReplicaSet, old: Sequence[ReplicaSet]) -> list[Scale]:
+    """What old replica sets give up now: first pods that are not available anyway, then as many as the bound allows.
+
+    `old` are the active ones, oldest first. One of them may be named twice.
+    """
+    count, least = total(old) + wanted(new), wanted(deployment) - max_unavailable(deployment)
+    unready = wanted(new) - new.status.available_replicas
+    spare = count - least - unready
+    if not total(old) or spare <= 0:
+        return []
+    sizes, steps = {each.metadata.uid: wanted(each) for each in old}, []
+    for each in old:
+        sick = sizes[each.metadata.uid] - each.status.available_replicas
+        if sick > 0 and spare > 0:
+            gone = min(spare, sick)
+            spare -= gone
+            sizes[each.metadata.uid] -= gone
+            steps.append(Scale(each, sizes[each.metadata.uid]))
+    surplus = available((*old, new)) - least
+    for each in old:
+        gone = min(max(surplus, 0), sizes[each.metadata.uid])
+        if gone:
+            surplus -= gone
+            sizes[each.metadata.uid] -= gone
+            steps.append(Scale(each, sizes[each.metadata.uid]))
+    return steps
+
+
+def single(new: ReplicaSet | None, old: Sequence[ReplicaSet]) -> ReplicaSet | None:
+    """The only replica set with pods, or the newest when none has; None while several have. `old` oldest first."""
+    running = active(old if new is None else (*old, new))
+    if len(running) == 1:
+        return running[0]
+    if running:
+        return None
+    return new if new is not None else (old[-1] if old else None)
+
+
+def is_saturated(deployment: Deployment, new: ReplicaSet | None, desired: str) -> bool:
+    """Whether the new replica set is all that is wanted; `desired` is what its annotation says."""
+    if new is None:
+        return False
+    size = wanted(deployment)
+    return desired == str(size) and wanted(new) == size and new.status.available_replicas == size
+
+
+def proportional(deployment: Deployment, sets: Sequence[ReplicaSet], most: Mapping[str, int]) -> list[Scale]:
+    """A change of the deployment's size in the middle of a rollout, shared by all replica sets with pods.
+
+    `most` tells by UID how many pods the deployment might have had when the set was last sized.
+    """
+    running = active(sets)
+    allowed = wanted(deployment) + max_surge(deployment) if wanted(deployment) > 0 else 0
+    change = allowed - total(running)
+    newest_first = change > 0
+    running.sort(key=lambda each: each.metadata.creation_timestamp or "", reverse=newest_first)
+    running.sort(key=lambda each: -wanted(each))
+    steps, added = [], 0
+    for each in running:
+        part = _part(deployment, each, change, added, most.get(each.metadata.uid, 0)) if change else 0
+        added += part
+        steps.append(Scale(each, wanted(each) + part))
+    if steps and change:
+        steps[0] = Scale(steps[0].replicas, max(0, steps[0].size + change - added))
+    return steps
+
+
+def _part(deployment: Deployment, replicas: ReplicaSet, change: int, added: int, most: int) -> int:
+    """What this replica set takes of the change."""
+    if change == added:
+        return 0
+    left, fair = change - added, _fraction(deployment, replicas, most)
+    return min(fair, left) if change > 0 else max(fair, left)
+
+
+def _fraction(deployment: Deployment, replicas: ReplicaSet, most: int) -> int:
+    size = wanted(replicas)
+    if wanted(deployment) == 0:
+        return -size
+    before = most or deployment.status.replicas
+    if not before:
+        return 0
+    return int(size * (wanted(deployment) + max_surge(deployment)) / before + 0.5) - size

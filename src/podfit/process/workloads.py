@@ -1,0 +1,49 @@
+"""The controllers that make pods, and what else acts on pods, nodes and services: upstream's names, and their loops."""
+
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from functools import partial
+from typing import Any, Protocol, TypeAlias
+
+from podfit.api.apps.v1.deployments import ReplicaSet
+from podfit.api.core.v1.replication.types import ReplicationController
+from podfit.client.events import EventRecorder
+from podfit.client.informers import Informers
+from podfit.client.rest import Client
+from podfit.controllers import deployments, replicasets
+from podfit.controllers.base import Controller
+from podfit.core.clock import Clock
+from podfit.net.wire import Identity
+from podfit.process.identities import controller
+
+Loops: TypeAlias = Callable[[], Iterator[Coroutine[Any, Any, None]]]
+
+
+class Made(Protocol):
+    """A controller's class, or it with some arguments given."""
+
+    def __call__(
+        self, client: Client, *, informers: Informers, recorder: EventRecorder, clock: Clock
+    ) -> Controller[Any]: ...
+
+
+def workloads(client_of: Callable[[Identity], Client], informers: Informers, clock: Clock) -> Mapping[str, Loops]:
+    """By name, what makes the loops of a controller; nothing is followed before."""
+
+    def loops(account: str, component: str, make: Made) -> Iterator[Coroutine[Any, Any, None]]:
+        client = client_of(controller(account))
+        recorder = EventRecorder(client, component=component, clock=clock)
+        yield recorder.run()
+        yield make(client, informers=informers, recorder=recorder, clock=clock).run()
+
+    replica_sets = partial(replicasets.ReplicaSetController, kind=ReplicaSet)
+    replication = partial(replicasets.ReplicaSetController, kind=ReplicationController)
+    made: dict[str, tuple[str, str, Made]] = {
+        "deployment-controller": ("deployment-controller", deployments.COMPONENT, deployments.DeploymentController),
+        "replicaset-controller": ("replicaset-controller", replicasets.COMPONENTS[ReplicaSet], replica_sets),
+        "replicationcontroller-controller": (
+            "replication-controller",
+            replicasets.COMPONENTS[ReplicationController],
+            replication,
+        ),
+    }
+    return {name: partial(loops, *how) for name, how in made.items()}
