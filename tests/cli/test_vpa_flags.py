@@ -57,6 +57,25 @@ def test_what_cannot_be_followed_is_refused(flags: list[str], said: str, capsys:
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
+        (["--tls-cert-file", "/x"], "--tls-cert-file, --tls-private-key and --client-ca-file: give all three or none"),
+        (["--register-by-url"], "--register-by-url: name the address with --webhook-address"),
+        (["--webhook-labels", "a"], "--webhook-labels a: write KEY:VALUE"),
+        (["--webhook-timeout-seconds", "31"], "--webhook-timeout-seconds 31: it has to be from 1 to 30"),
+        (["--tls-ciphers", "ROT13"], "--tls-ciphers ROT13: there are TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"),
+        (["--max-allowed-cpu-boost", "lots"], "--max-allowed-cpu-boost lots: "),
+        (["--status-lease-update-interval", "0s"], "it has to be more than 0"),
+    ],
+)
+def test_what_the_admission_controller_cannot_follow(
+    flags: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["vpa", "admission-controller", *flags]) == exits.USAGE
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
         (["--eviction-tolerance", "2"], "--eviction-tolerance 2: it has to be from 0 to 1"),
         (["--min-replicas", "0"], "--min-replicas 0: it has to be at least 1"),
         (["--eviction-rate-burst", "0"], "--eviction-rate-burst 0: it has to be at least 1"),

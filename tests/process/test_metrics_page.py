@@ -8,6 +8,8 @@ from podfit.client.events import EventRecorder
 from podfit.core.features import FeatureGates
 from podfit.net.metrics import Metrics
 from podfit.scheduler.scheduler import NAME, Scheduler
+from podfit.vpa.admission.controller import AdmissionController
+from podfit.vpa.admission.controller import Settings as AdmissionSettings
 from podfit.vpa.recommender.recommender import Recommender, Settings
 from podfit.vpa.updater.updater import Settings as UpdaterSettings
 from podfit.vpa.updater.updater import Updater
@@ -36,7 +38,7 @@ async def test_the_page_lists_what_there_is(tmp_path: Path) -> None:
         scheduler = Scheduler(server.client, recorder=recorder, clock=clock, gates=FeatureGates())
         recommender = Recommender(server.client, clock=clock, settings=Settings())
         updater = Updater(server.client, clock=clock, settings=UpdaterSettings())
-        there = declared(
-            node.kubelet.metrics, scheduler.metrics, server.api.metrics, recommender.metrics, updater.metrics
-        )
+        admission = AdmissionController(server.client, clock=clock, settings=AdmissionSettings())
+        vpa = recommender.metrics, updater.metrics, admission.metrics
+        there = declared(node.kubelet.metrics, scheduler.metrics, server.api.metrics, *vpa)
     assert described() == there

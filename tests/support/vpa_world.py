@@ -49,9 +49,11 @@ class MetricsServer:
     clock: FakeClock
     there: bool = True
     used: Usage = field(default_factory=dict)
+    beside: dict[str, Handler] = field(default_factory=dict)
+    """Other services."""
 
     def find(self, service: ServiceReference) -> Handler | None:
-        return self.answer if service.name == "metrics-server" else None
+        return self.answer if service.name == "metrics-server" else self.beside.get(service.name)
 
     async def answer(self, request: Request) -> Response:
         if not self.there:

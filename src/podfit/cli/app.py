@@ -63,6 +63,10 @@ GROUPS = {
                 "podfit.cli.vpa_updater:updater",
                 "Resize or evict pods that differ from what is recommended (any cluster).",
             ),
+            "admission-controller": (
+                "podfit.cli.vpa_admission:admission_controller",
+                "Give new pods what is recommended (any cluster).",
+            ),
         },
     ),
 }

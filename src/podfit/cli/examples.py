@@ -77,6 +77,17 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         Example("Beside the cluster of a kubeconfig.", "podfit vpa updater --kubeconfig ~/.kube/config"),
         Example("Evict where a VPA says Recreate.", "podfit vpa updater --upstream-compatible"),
     ),
+    "vpa admission-controller": (
+        Example(
+            "Reached at an address of this machine.",
+            "podfit vpa admission-controller --register-by-url --webhook-address 10.0.0.7",
+        ),
+        Example(
+            "With certificates that something else renews.",
+            "podfit vpa admission-controller --tls-cert-file tls.crt --tls-private-key tls.key --client-ca-file ca.crt"
+            " --reload-cert",
+        ),
+    ),
     "token create": (
         Example("For a machine that joins today.", "podfit token create --out bootstrap.kubeconfig"),
         Example("For an hour.", "podfit token create --ttl 1 --description 'rack 4'"),
@@ -94,7 +105,7 @@ _API = (USAGE, MACHINE, API)
 EXIT_CODES: dict[str, tuple[str, ...]] = {
     "up": ("0 stopped; with `--detach`: the cluster runs", "1 a part of it failed", USAGE, LACKS),
     **dict.fromkeys(("apiserver", "controllers", "scheduler", "kubelet"), _PROCESS),
-    **dict.fromkeys(("vpa recommender", "vpa updater"), _PROCESS),
+    **dict.fromkeys(("vpa recommender", "vpa updater", "vpa admission-controller"), _PROCESS),
     "backup": ("0 written", USAGE, "3 the store cannot be read, or the file not written"),
     "restore": ("0 restored", USAGE, "3 not restored, nothing was changed"),
     "image load": ("0 loaded", USAGE, "3 no cluster with a node runs, or an archive cannot be read"),

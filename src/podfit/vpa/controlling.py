@@ -4,24 +4,12 @@ the oldest, then the first by name."""
 from collections.abc import Iterable
 from typing import NamedTuple
 
-import msgspec
-
 from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.selectors import Selector
 from podfit.core.times import parse_time
 from podfit.vpa.targets import Ref, Targets, Unsupported
-
-
-class Candidate(msgspec.Struct, frozen=True):
-    vpa: VerticalPodAutoscaler
-    selector: Selector
-
-    @property
-    def age(self) -> tuple[float, str]:
-        """Sort key: the oldest first."""
-        created = self.vpa.metadata.creation_timestamp
-        return parse_time(created).timestamp() if created else float("inf"), self.vpa.metadata.name
+from podfit.vpa.workloads import NOTHING
 
 
 class _Target(NamedTuple):
@@ -31,17 +19,18 @@ class _Target(NamedTuple):
 
 
 class Controlling:
-    """Of some VPAs, for one look at pods: what owners are owned by is asked once."""
+    """Of some VPAs, for one look at pods: owners and selectors are asked for once."""
 
-    def __init__(self, targets: Targets, candidates: Iterable[Candidate]) -> None:
+    def __init__(self, targets: Targets, vpas: Iterable[VerticalPodAutoscaler]) -> None:
         self._targets = targets
         self._topmost: dict[tuple[str, Ref], Ref | None] = {}
-        self._by_target: dict[_Target, list[Candidate]] = {}
-        for candidate in sorted(candidates, key=lambda candidate: candidate.age):
-            target = candidate.vpa.spec.target_ref
+        self._selectors: dict[str, Selector] = {}
+        self._by_target: dict[_Target, list[VerticalPodAutoscaler]] = {}
+        for vpa in sorted(vpas, key=_age):
+            target = vpa.spec.target_ref
             if target is not None:
-                place = _Target(candidate.vpa.metadata.namespace, target.kind, target.name)
-                self._by_target.setdefault(place, []).append(candidate)
+                place = _Target(vpa.metadata.namespace, target.kind, target.name)
+                self._by_target.setdefault(place, []).append(vpa)
 
     async def vpa_of(self, pod: Pod, namespace: str = "") -> VerticalPodAutoscaler | None:
         """`namespace` is that of a pod which does not say its own yet."""
@@ -55,16 +44,23 @@ class Controlling:
         topmost = self._topmost[place]
         if topmost is None:
             return None
-        found = self._by_target.get(_Target(namespace, topmost.kind, topmost.name), ())
-        return next((each.vpa for each in found if each.selector.matches(pod.metadata.labels)), None)
+        for vpa in self._by_target.get(_Target(namespace, topmost.kind, topmost.name), ()):
+            if (await self._selector(vpa)).matches(pod.metadata.labels):
+                return vpa
+        return None
+
+    async def _selector(self, vpa: VerticalPodAutoscaler) -> Selector:
+        """One that selects nothing where the target gives none."""
+        uid = vpa.metadata.uid
+        if uid not in self._selectors:
+            try:
+                self._selectors[uid] = await self._targets.selector(vpa.metadata.namespace, vpa.spec.target_ref)
+            except Unsupported:
+                self._selectors[uid] = NOTHING
+        return self._selectors[uid]
 
 
-async def candidates(targets: Targets, vpas: Iterable[VerticalPodAutoscaler]) -> list[Candidate]:
-    """Without those whose target gives no selector."""
-    found = []
-    for vpa in vpas:
-        try:
-            found.append(Candidate(vpa, await targets.selector(vpa.metadata.namespace, vpa.spec.target_ref)))
-        except Unsupported:
-            continue
-    return found
+def _age(vpa: VerticalPodAutoscaler) -> tuple[float, str]:
+    """Sort key: the oldest first."""
+    created = vpa.metadata.creation_timestamp
+    return parse_time(created).timestamp() if created else float("inf"), vpa.metadata.name

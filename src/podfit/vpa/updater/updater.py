@@ -28,7 +28,7 @@ from podfit.decide.autoscaling.in_place import State, state_of
 from podfit.decide.autoscaling.policies import ACTIVE_MODES, boosts, in_place_by_default, update_mode
 from podfit.decide.autoscaling.update import Action, Evict, Outcome, RememberInfeasible, Resize, Skip, Tally, View
 from podfit.net.metrics import Metrics
-from podfit.vpa.controlling import Controlling, candidates
+from podfit.vpa.controlling import Controlling
 from podfit.vpa.kinds import VPAS
 from podfit.vpa.targets import Targets
 from podfit.vpa.updater import metrics as measured
@@ -105,21 +105,21 @@ class Updater:
                 return
         self._measured.new_pass()
         with step("ListVPAs"):
-            found = await candidates(self._targets, self._kept())
+            vpas = self._kept()
         with step("ListPods"):
             pods = [pod for pod in self._pods.list() if pod.metadata.deletion_timestamp is None]
             self._note(pods)
         with step("FilterPods"):
-            controlling = Controlling(self._targets, found)
-            by_vpa: dict[str, list[Pod]] = {candidate.vpa.metadata.uid: [] for candidate in found}
+            controlling = Controlling(self._targets, vpas)
+            by_vpa: dict[str, list[Pod]] = {vpa.metadata.uid: [] for vpa in vpas}
             for pod in pods:
-                vpa = await controlling.vpa_of(pod)
-                if vpa is not None:
-                    by_vpa[vpa.metadata.uid].append(pod)
+                controls = await controlling.vpa_of(pod)
+                if controls is not None:
+                    by_vpa[controls.metadata.uid].append(pod)
         with step("EvictPods"):
             try:
-                for candidate in found:
-                    await self._update(candidate.vpa, tuple(by_vpa[candidate.vpa.metadata.uid]), until)
+                for vpa in vpas:
+                    await self._update(vpa, tuple(by_vpa[vpa.metadata.uid]), until)
             except _OutOfTime:
                 log.info("the next pass is due, the rest of this one is left out")
         self._targets.scales.forget_old()

@@ -1,0 +1,167 @@
+"""What an API server asks when pods and VPAs are made: an AdmissionReview in, one with patches out (V-064 to V-069).
+
+Nothing that goes wrong here keeps a pod from being made: it is then let through as it is. Only VPA objects are refused.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from podfit.api.admission.v1.types import AdmissionRequest, AdmissionResponse, AdmissionReview
+from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler
+from podfit.api.core.v1.limits.types import LimitRange
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta import codec
+from podfit.client.informer import Informer
+from podfit.client.rest import Client
+from podfit.core.clock import Clock
+from podfit.core.fields import refusal
+from podfit.core.quantity import Quantity
+from podfit.decide.autoscaling.boost import BoostError
+from podfit.decide.autoscaling.gates import NO_GATES, Gates
+from podfit.decide.autoscaling.patches import Operation, admission_patches
+from podfit.decide.autoscaling.policies import OFF, boosts, update_mode
+from podfit.decide.autoscaling.validation import default_patch, validate, warnings
+from podfit.net.metrics import Metrics
+from podfit.net.wire import Request, Response
+from podfit.vpa.admission.metrics import APPLIED, FAILED, SKIPPED, AdmissionMetrics
+from podfit.vpa.admission.status import StatusLease, keep_renewed
+from podfit.vpa.controlling import Controlling
+from podfit.vpa.kinds import GROUP, VPAS
+from podfit.vpa.targets import Targets
+
+log = logging.getLogger(__name__)
+COMPONENT = "vpa-admission-controller"
+BODY_LIMIT = 5 * 1024 * 1024
+JSON, JSON_PATCH = "application/json", "JSONPatch"
+KIND = "VerticalPodAutoscaler"
+BY_NAMESPACE = "namespace"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """`most_boost` bounds the CPU of containers that start."""
+
+    gates: Gates = NO_GATES
+    most_boost: Quantity | None = None
+    namespace: str = ""
+    ignored: frozenset[str] = frozenset()
+    lease: StatusLease = StatusLease()
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    patches: Sequence[Operation] = ()
+    warnings: tuple[str, ...] = ()
+    status: dict[str, Any] | None = None
+    """The refusal."""
+
+
+class AdmissionController:
+    """`run` keeps what it answers from up to date; until that is there, pods pass as they are."""
+
+    def __init__(self, client: Client, *, clock: Clock, settings: Settings, metrics: Metrics | None = None) -> None:
+        self._client, self._clock, self._settings = client, clock, settings
+        namespace = settings.namespace
+        by_namespace = {BY_NAMESPACE: lambda found: (found.metadata.namespace,)}
+        self._vpas = Informer(client, VPAS, clock=clock, namespace=namespace, indexes=by_namespace)
+        self._limit_ranges = Informer(client, LimitRange, clock=clock, namespace=namespace, indexes=by_namespace)
+        self._targets = Targets(client, clock, namespace)
+        self.metrics = metrics or Metrics()
+        self._measured = AdmissionMetrics(self.metrics, clock)
+
+    async def run(self) -> None:
+        informers: tuple[Informer[Any], ...] = (self._vpas, self._limit_ranges, *self._targets.informers)
+        async with asyncio.TaskGroup() as group:
+            for informer in informers:
+                group.create_task(informer.run())
+            await asyncio.gather(*(informer.synced.wait() for informer in informers))
+            await keep_renewed(self._client, self._clock, self._settings.lease)
+
+    async def handle(self, request: Request) -> Response:
+        with self._measured.step("total"):
+            with self._measured.step("read_request"):
+                if request.method != "POST" or request.headers.get("content-type", "").partition(";")[0] != JSON:
+                    return Response(415, {}, b"a POST of application/json is expected\n")
+                if len(request.body) > BODY_LIMIT:
+                    return Response(413, {}, b"the review is too large\n")
+                review = _read(request.body)
+            with self._measured.step("admit"):
+                asked = review.request if review is not None else None
+                answer = await self._admit(asked) if asked is not None else _Answer()
+            with self._measured.step("build_response"):
+                version = review.api_version if review is not None else AdmissionReview().api_version
+                body = codec.encode(AdmissionReview(api_version=version, response=_response(asked, answer)))
+        return Response(200, {"content-type": JSON}, body)
+
+    async def _admit(self, asked: AdmissionRequest) -> _Answer:
+        began, resource = self._clock.monotonic(), asked.resource
+        handlers: dict[tuple[str, str], tuple[str, Callable[[AdmissionRequest], Awaitable[_Answer]]]] = {
+            ("", "pods"): ("Pod", self._pod),
+            (GROUP, "verticalpodautoscalers"): ("VPA", self._vpa),
+        }
+        name, handler = handlers.get((resource.group, resource.resource), ("unknown", _nothing))
+        try:
+            answer = await handler(asked)
+        except Exception:  # whatever is wrong with this one, it must not keep pods from being made
+            log.exception("not reviewed resource=%s object=%s/%s", resource.resource, asked.namespace, asked.name)
+            answer, status = _Answer(), FAILED
+        else:
+            status = APPLIED if answer.patches else SKIPPED
+        self._measured.reviewed(status, name, self._clock.monotonic() - began)
+        if name == "Pod":
+            self._measured.pod(applied=bool(answer.patches))
+        return answer
+
+    async def _pod(self, asked: AdmissionRequest) -> _Answer:
+        if asked.resource.version != "v1" or asked.namespace in self._settings.ignored:
+            return _Answer()
+        pod = codec.convert(asked.object, Pod)
+        settings, vpas = self._settings, self._vpas.by_index(BY_NAMESPACE, asked.namespace)
+        boosting = settings.gates.cpu_startup_boost
+        kept = [vpa for vpa in vpas if update_mode(vpa) != OFF or (boosting and boosts(vpa))]
+        vpa = await Controlling(self._targets, kept).vpa_of(pod, asked.namespace)
+        if vpa is None:
+            return _Answer()
+        found = self._limit_ranges.by_index(BY_NAMESPACE, asked.namespace)
+        limit_ranges = sorted(found, key=lambda limit_range: limit_range.metadata.name)
+        try:
+            return _Answer(admission_patches(pod, vpa, limit_ranges, settings.gates, settings.most_boost))
+        except BoostError as error:
+            log.warning("pod made as it is namespace=%s vpa=%s error=%s", asked.namespace, vpa.metadata.name, error)
+            return _Answer()
+
+    async def _vpa(self, asked: AdmissionRequest) -> _Answer:
+        """An object that cannot be read is refused by the schema of its definition."""
+        vpa = codec.convert(asked.object, VerticalPodAutoscaler)
+        old = codec.convert(asked.old_object, VerticalPodAutoscaler) if asked.old_object is not None else None
+        errors = validate(vpa, old, self._settings.gates)
+        if errors:
+            refused = refusal(KIND, vpa.metadata.name, errors, group=GROUP)
+            return _Answer(status=refused.status())
+        return _Answer(default_patch(vpa), warnings(vpa, old))
+
+
+def _read(body: bytes) -> AdmissionReview | None:
+    """None for what is no review."""
+    try:
+        return codec.decode(body, AdmissionReview)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        log.warning("a review cannot be read error=%s", error)
+        return None
+
+
+def _response(asked: AdmissionRequest | None, answer: _Answer) -> AdmissionResponse:
+    return AdmissionResponse(
+        uid=asked.uid if asked is not None else "",
+        allowed=answer.status is None,
+        status=answer.status,
+        patch=codec.encode(list(answer.patches)) if answer.patches else b"",
+        patch_type=JSON_PATCH if answer.patches else None,
+        warnings=answer.warnings,
+    )
+
+
+async def _nothing(_: AdmissionRequest) -> _Answer:
+    return _Answer()
