@@ -9,7 +9,8 @@ from collections.abc import Coroutine, Iterator
 from typing import Any, Protocol, TypeVar
 
 from podfit.answers.live_node import live_node
-from podfit.answers.plan import DEFERRED, FITS, INFEASIBLE, REFUSED, UNCHANGED, Plan, Request, plan_requests
+from podfit.answers.plan import Request, plan_requests
+from podfit.answers.plan_result import DEFERRED, FITS, INFEASIBLE, REFUSED, UNCHANGED, Plan
 from podfit.answers.several import merged
 from podfit.answers.snapshot import Reader, Snapshot
 from podfit.answers.target import POD, Target

@@ -6,7 +6,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from podfit.answers.plan import (
+from podfit.answers.plan import plan
+from podfit.answers.plan_result import (
     CRASH,
     DEFERRED,
     ENDED,
@@ -17,7 +18,6 @@ from podfit.answers.plan import (
     UNCHANGED,
     UNSCHEDULABLE,
     Plan,
-    plan,
 )
 from podfit.answers.snapshot import ENDED as OVER
 from podfit.answers.snapshot import Snapshot

@@ -4,10 +4,12 @@ import pytest
 
 from answers.conversation import METRICS, PODS, Conversation, pod
 from podfit.answers.ages import age_of
-from podfit.answers.plan import DEFERRED, ERROR, FITS, INFEASIBLE, REFUSED, Plan, plan
+from podfit.answers.plan import plan
+from podfit.answers.plan_result import DEFERRED, ERROR, FITS, INFEASIBLE, REFUSED, Plan
 from podfit.answers.snapshot import Reader, Snapshot
 from podfit.answers.target import POD, WORKLOADS, Target, TargetError, parse_target
-from podfit.answers.why import why_node, why_pod
+from podfit.answers.why import why_pod
+from podfit.answers.why_node import why_node
 from podfit.answers.wish import Wish, parse_amount
 from podfit.core.errors import ApiError
 from podfit.core.times import parse_time

@@ -11,8 +11,9 @@ import pytest
 from answers.conversation import PODS, Conversation
 from answers.conversation import pod as canned
 from kubelet.harness import IDENTITY, Node
-from podfit.answers.carry_out import Deed, How, carry_out, difference
-from podfit.answers.plan import ERROR, FITS, UNCHANGED, plan
+from podfit.actions.resize_pods import Deed, How, carry_out, difference
+from podfit.answers.plan import plan
+from podfit.answers.plan_result import ERROR, FITS, UNCHANGED
 from podfit.answers.snapshot import Reader, Snapshot
 from podfit.answers.target import POD, Target
 from podfit.answers.wish import BEFORE, Amount, Wish, WishError, apply

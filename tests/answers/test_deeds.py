@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from kubelet.harness import IDENTITY, MACHINE, NO_MANAGERS, Node
 from kubelet.test_static_policies import STATIC
-from podfit.answers.plan import DEFERRED, INFEASIBLE, Plan, plan
+from podfit.answers.plan import plan
+from podfit.answers.plan_result import DEFERRED, INFEASIBLE, Plan
 from podfit.answers.snapshot import Reader
 from podfit.answers.target import POD, Target
 from podfit.answers.wish import Wish, apply, parse_amount

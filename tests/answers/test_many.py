@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 import pytest
 
 from answers.shop import Shop, classes, play
-from podfit.answers.plan import DEFERRED, FITS, INFEASIBLE, REFUSED, UNCHANGED, Request, plan_requests
+from podfit.answers.plan import Request, plan_requests
+from podfit.answers.plan_result import DEFERRED, FITS, INFEASIBLE, REFUSED, UNCHANGED
 from podfit.answers.wish import Amount, Wish
 from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.meta.codec import convert

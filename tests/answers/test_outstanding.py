@@ -6,7 +6,8 @@ import pytest
 
 from answers.conversation import METRICS, Conversation, pod
 from answers.test_why_node import unscheduled
-from podfit.answers.plan import (
+from podfit.answers.plan import plan
+from podfit.answers.plan_result import (
     CRASH,
     DEFERRED,
     ENDED,
@@ -17,11 +18,11 @@ from podfit.answers.plan import (
     UNCHANGED,
     UNSCHEDULABLE,
     PodPlan,
-    plan,
 )
 from podfit.answers.snapshot import Reader
 from podfit.answers.target import NODE, POD, Target
-from podfit.answers.why import PodWhy, why_node, why_pod
+from podfit.answers.why import PodWhy, why_pod
+from podfit.answers.why_node import why_node
 from podfit.answers.wish import Wish, parse_amount
 from podfit.core.times import parse_time
 

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from answers.conversation import CONFIGZ, NODE, Conversation, configz, pod
-from podfit.answers.plan import DEFERRED, FITS, INFEASIBLE, Plan, plan
+from podfit.answers.plan import plan
+from podfit.answers.plan_result import DEFERRED, FITS, INFEASIBLE, Plan
 from podfit.answers.policies import Policies, policies_of
 from podfit.answers.snapshot import Reader, Snapshot
 from podfit.answers.target import POD, WORKLOADS, Target, parse_target

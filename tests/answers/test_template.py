@@ -7,8 +7,8 @@ import pytest
 
 from answers.conversation import pod
 from answers.workshop import APPS, SIZES, Workshop, template
-from podfit.answers.carry_out import Deed, How
-from podfit.answers.retemplate import rehearse, retemplate
+from podfit.actions.change_template import rehearse, retemplate
+from podfit.actions.resize_pods import Deed, How
 from podfit.answers.target import WORKLOADS, parse_target
 from podfit.answers.template import REFUSED, ROLLS_OUT, STORED, UNCHANGED, TemplatePlan, read_workload, template_plan
 from podfit.answers.wish import BEFORE, Wish, parse_amount

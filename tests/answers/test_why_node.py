@@ -7,7 +7,7 @@ import pytest
 from answers.conversation import Conversation, pod
 from podfit.answers.snapshot import Reader
 from podfit.answers.target import NODE, Target
-from podfit.answers.why import NodeWhy, why_node
+from podfit.answers.why_node import NodeWhy, why_node
 from podfit.core.times import parse_time
 
 NOW = parse_time("2026-01-01T00:14:00Z")

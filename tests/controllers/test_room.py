@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from kubelet.harness import IDENTITY, Node
 from podfit.answers.budgets import budgets_of
 from podfit.answers.export import export
-from podfit.answers.plan import PodPlan, plan
+from podfit.answers.plan import plan
+from podfit.answers.plan_result import PodPlan
 from podfit.answers.room_notice import Room, read_room
 from podfit.answers.snapshot import Reader, Snapshot
 from podfit.answers.target import POD, Target

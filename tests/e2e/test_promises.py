@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from answers.situations import HEAVY, Situation, busy, compared
-from podfit.answers.plan import DEFERRED, FITS, REFUSED, UNCHANGED
+from podfit.answers.plan_result import DEFERRED, FITS, REFUSED, UNCHANGED
 from podfit.answers.snapshot import ENDED, Reader, Snapshot, by_pod
 from podfit.answers.target import POD, Target
 from podfit.answers.usage import UsageReader

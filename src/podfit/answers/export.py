@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 
 from podfit.answers.effects import RESOURCES
+from podfit.answers.pod_state import FAILING, IN_PROGRESS, SETTLED, state_of
 from podfit.answers.sizes import Size, sizes_of
 from podfit.answers.snapshot import ENDED, Snapshot
 from podfit.answers.target import Target
-from podfit.answers.why import FAILING, IN_PROGRESS, SETTLED, state_of
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.core.quantity import Quantity
 from podfit.decide.node.room.gave import Gave, gave

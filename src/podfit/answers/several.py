@@ -8,7 +8,8 @@ import msgspec
 from msgspec.structs import replace
 
 from podfit.answers.drift import manifest_of
-from podfit.answers.plan import Plan, Request, plan_requests, requests_of
+from podfit.answers.plan import Request, plan_requests, requests_of
+from podfit.answers.plan_result import Plan
 from podfit.answers.snapshot import Reader, Snapshot
 from podfit.answers.target import POD, WORKLOADS, Target
 from podfit.answers.wish import Wish, WishError, from_template

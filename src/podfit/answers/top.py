@@ -11,13 +11,13 @@ import msgspec
 
 from podfit.answers.ages import Age
 from podfit.answers.kinds import PODS
+from podfit.answers.pod_state import SETTLED, state_of
 from podfit.answers.sizes import Size, sizes_of
 from podfit.answers.snapshot import Reader
 from podfit.answers.target import POD, Target
 from podfit.answers.throttling import Throttling, ThrottlingReader
 from podfit.answers.usage import Usage, UsageReader, Used
 from podfit.answers.vpas import Recommended, Vpas, read_vpas
-from podfit.answers.why import SETTLED, state_of
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.rest import Client
 from podfit.core.clock import Clock

@@ -4,36 +4,34 @@ Everything is derived from the same snapshot and the same node model as a plan, 
 the kubelet acts on, not a reading of its message.
 """
 
-from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
 
-from podfit.answers.ages import Age
 from podfit.answers.live_node import LiveNode, NodePod, live_node, short
 from podfit.answers.making_room import Made, maker_of
-from podfit.answers.room import Held, Holder, counted_for, held_by, holders_of, promised_to, seen_fuller, texts_of
-from podfit.answers.scheduling import ClusterState, kept_off, scheduled
+from podfit.answers.pod_state import (
+    DEFERRED,
+    ENDED,
+    FAILING,
+    IN_PROGRESS,
+    INFEASIBLE,
+    SETTLED,
+    UNSCHEDULED,
+    UNSEEN,
+    gift_of,
+    state_of,
+)
+from podfit.answers.room import Holder, holders_of, seen_fuller
+from podfit.answers.scheduling import scheduled
 from podfit.answers.sizes import Size, sizes_of
 from podfit.answers.snapshot import ENDED as OVER
 from podfit.answers.snapshot import Snapshot
 from podfit.answers.troubles import troubles
-from podfit.api.core.v1.pods.types import Pod, PodCondition
+from podfit.api.core.v1.pods.types import Pod
 from podfit.core.times import parse_time
-from podfit.decide.node.room.gave import gave
-from podfit.decide.node.room.plan import allocated_form
 from podfit.decide.resize.verdict import Deferred, Fits, Infeasible
 
-SETTLED, DEFERRED, INFEASIBLE, IN_PROGRESS, FAILING, UNSEEN, UNSCHEDULED, ENDED = (
-    "settled",
-    "deferred",
-    "infeasible",
-    "in progress",
-    "failing",
-    "not seen yet",
-    "not scheduled",
-    "ended",
-)
 HOLDERS = 5
 _NEXT = {
     INFEASIBLE: "only when the spec changes or the kubelet restarts: resize to a size that the node can grant, go back "
@@ -83,39 +81,10 @@ class PodWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
         return self.state in (SETTLED, ENDED) and not self.troubles
 
 
-class KeptOff(msgspec.Struct, frozen=True):
-    """A pod that the scheduler does not put on the node, and its reason."""
-
-    pod: str
-    because: str
-
-
-class NodeWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Amounts by resource: what can be given, what is promised, what the scheduler counts.
-
-    `holders` and `memory_holders` have most first, `members` are all pods. `waiting` are resizes that are not done, in
-    the order in which they are tried; `nominated` are pods that the scheduler keeps room for here, `shut_out` those
-    that it keeps away for what only waits, `kept_off` those that it keeps away for another reason.
-    """
-
-    node: str
-    allocatable: dict[str, str]
-    promised: dict[str, str]
-    counted: dict[str, str]
-    holders: tuple[Holder, ...] = ()
-    memory_holders: tuple[Holder, ...] = ()
-    members: tuple[Held, ...] = ()
-    waiting: tuple[PodWhy, ...] = ()
-    nominated: tuple[str, ...] = ()
-    shut_out: tuple[str, ...] = ()
-    kept_off: tuple[KeptOff, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
 def why_pod(pod: Pod, snapshot: Snapshot, now: datetime) -> PodWhy:
     node = snapshot.nodes.get(pod.spec.node_name)
     sizes = tuple(sizes_of(pod, snapshot.age.gates))
-    notes = _notes(snapshot)
+    notes = notes_of(snapshot)
     bad = tuple(troubles(pod))
     if pod.status.phase in OVER:
         return PodWhy(
@@ -218,51 +187,6 @@ def _explained(about: PodWhy, model: LiveNode, pod: Pod) -> PodWhy:
     )
 
 
-def why_node(name: str, snapshot: Snapshot, now: datetime) -> NodeWhy:
-    """Who holds it, what waits on it, and why the scheduler sees it fuller than it is. KeyError: it was not read."""
-    model = live_node(name, snapshot)
-    members = list(model.members.values())
-    queue = [each.desired for each in model.queue()]
-    others = [each.desired for each in members if not any(each.desired is one for one in queue)]
-    about = [why_pod(pod, snapshot, now) for pod in (*queue, *others)]
-    shut, off = _kept_away(name, snapshot, members)
-    nominated = [pod for pod in snapshot.unscheduled if pod.status.nominated_node_name == name]
-    return NodeWhy(
-        node=name,
-        allocatable=texts_of(model.view.allocatable),
-        promised=texts_of(promised_to(members)),
-        counted=texts_of(counted_for(members)),
-        holders=tuple(holders_of("cpu", members)),
-        memory_holders=tuple(holders_of("memory", members)),
-        members=tuple(map(held_by, members)),
-        waiting=tuple(each for each in about if each.state != SETTLED),
-        nominated=tuple(f"{pod.metadata.namespace}/{pod.metadata.name}" for pod in nominated),
-        shut_out=shut,
-        kept_off=off,
-        notes=(*_notes(snapshot), *seen_fuller(list(model.members.values()))),
-    )
-
-
-def _kept_away(
-    name: str, snapshot: Snapshot, members: Sequence[NodePod]
-) -> tuple[tuple[str, ...], tuple[KeptOff, ...]]:
-    """Pods that wait: those the node would take if waiting ones did not count, and those it would not (R-078)."""
-    shut, off = [], []
-    held = {each.desired.metadata.uid: each.counts.requests for each in members}
-    cluster, gates = snapshot.cluster or ClusterState(), snapshot.age.gates
-    for pod in snapshot.unscheduled:
-        refusal = kept_off(pod, name, cluster, gates)
-        if refusal is None:
-            continue
-        without = kept_off(pod, name, cluster, gates, held=held)
-        full_name = f"{pod.metadata.namespace}/{pod.metadata.name}"
-        if without is None:
-            shut.append(full_name)
-        else:
-            off.append(KeptOff(full_name, ", ".join(without.reasons)))
-    return tuple(shut), tuple(off)
-
-
 def why_waiting(snapshot: Snapshot, now: datetime) -> tuple[PodWhy, ...]:
     """Every pod whose resize is not done, by node and there in the order of its queue; new pods are no resizes."""
     found = []
@@ -282,37 +206,6 @@ def _others(model: LiveNode, pod: Pod) -> list[NodePod]:
     return [each for uid, each in model.members.items() if uid != pod.metadata.uid]
 
 
-def _notes(snapshot: Snapshot) -> tuple[str, ...]:
+def notes_of(snapshot: Snapshot) -> tuple[str, ...]:
     caveat = (snapshot.age.caveat,) if snapshot.age.caveat else ()
     return (*caveat, *(f"not read: {line}" for line in snapshot.unread))
-
-
-def state_of(pod: Pod, sizes: Sequence[Size], age: Age) -> tuple[str, PodCondition | None]:
-    """Pending speaks before in progress, as both may stand; before 1.33 `status.resize` is all there is."""
-    if pod.status.phase in OVER:
-        return ENDED, None
-    if not pod.spec.node_name:
-        return UNSCHEDULED, None
-    conditions = {each.type: each for each in pod.status.conditions}
-    pending, progress = conditions.get("PodResizePending"), conditions.get("PodResizeInProgress")
-    if not age.has_conditions and pod.status.resize:
-        told = {"Deferred": DEFERRED, "Infeasible": INFEASIBLE, "InProgress": IN_PROGRESS, "Proposed": UNSEEN}
-        return told.get(pod.status.resize, DEFERRED), None
-    if pending is not None:
-        return INFEASIBLE if pending.reason == "Infeasible" else DEFERRED, pending
-    if progress is not None:
-        return FAILING if progress.reason == "Error" else IN_PROGRESS, progress
-    behind = age.has_conditions and pod.status.observed_generation < pod.metadata.generation
-    return UNSEEN if behind and not all(each.agrees for each in sizes) else SETTLED, None
-
-
-def gift_of(pod: Pod) -> str:
-    """For whom the pod was shrunk, and by how much; empty when it was not, or has been resized since."""
-    found = gave(pod)
-    return f"shrunk to make room for {found.to}: {found.text}" if found else ""
-
-
-def granted(pod: Pod, age: Age) -> Pod:
-    """The pod at the size that its node has granted and can carry out: not at one that waits, was refused or fails."""
-    state, _ = state_of(pod, tuple(sizes_of(pod, age.gates)), age)
-    return pod if state in (SETTLED, IN_PROGRESS) else allocated_form(pod, age.gates)

@@ -13,10 +13,10 @@ import msgspec
 from podfit.answers.ages import Age
 from podfit.answers.effects import RESOURCES
 from podfit.answers.kinds import LIMIT_RANGES, PODS
+from podfit.answers.pod_state import SETTLED, granted, state_of
 from podfit.answers.sizes import sizes_of
 from podfit.answers.snapshot import Reader
 from podfit.answers.vpas import Condition, ContainerPolicy, Recommended, Vpa, read_vpa, selector_of
-from podfit.answers.why import SETTLED, granted, state_of
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList

@@ -6,8 +6,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from podfit.answers.effects import RESOURCES, Change, Resizing
-from podfit.answers.plan import DEFERRED, FITS, Plan, PodPlan
 from podfit.answers.plan import plan as planned
+from podfit.answers.plan_result import DEFERRED, FITS, Plan, PodPlan
 from podfit.answers.readable import amounts_in
 from podfit.answers.several import plan_several, sized_in
 from podfit.answers.snapshot import Reader

@@ -8,12 +8,12 @@ from typing import Annotated, Literal
 import msgspec
 from cyclopts import Parameter
 
-from podfit.answers.carry_out import Course, Deed, How, carry_out, may_begin, objection
+from podfit.actions.change_template import rehearse, retemplate
+from podfit.actions.resize_pods import Course, Deed, How, carry_out, may_begin, objection
 from podfit.answers.effects import RESOURCES, Resizing
-from podfit.answers.plan import DEFERRED, Plan, PodPlan
 from podfit.answers.plan import plan as planned
+from podfit.answers.plan_result import DEFERRED, Plan, PodPlan
 from podfit.answers.readable import amounts_in
-from podfit.answers.retemplate import rehearse, retemplate
 from podfit.answers.snapshot import Reader
 from podfit.answers.target import POD, WORKLOADS, parse_target
 from podfit.answers.template import read_workload, template_plan

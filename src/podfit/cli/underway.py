@@ -5,8 +5,8 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from podfit.answers.carry_out import Course
-from podfit.answers.plan import Plan
+from podfit.actions.resize_pods import Course
+from podfit.answers.plan_result import Plan
 from podfit.answers.target import Target
 from podfit.cli import render
 from podfit.cli.asking import commands

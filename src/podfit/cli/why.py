@@ -6,10 +6,12 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from podfit.answers.pod_state import ENDED, SETTLED, UNSCHEDULED
 from podfit.answers.readable import amounts_in
 from podfit.answers.snapshot import Reader, Snapshot
 from podfit.answers.target import NODE, POD, VPA, WORKLOADS, TargetError, parse_target
-from podfit.answers.why import ENDED, HOLDERS, SETTLED, UNSCHEDULED, NodeWhy, PodWhy, why_node, why_pod, why_waiting
+from podfit.answers.why import HOLDERS, PodWhy, why_pod, why_waiting
+from podfit.answers.why_node import NodeWhy, why_node
 from podfit.cli import exits, render
 from podfit.cli.asking import ContextName, Kubeconfig, Name, Namespace, asked, commands, missing_namespace, snapshot
 from podfit.cli.output import Output

@@ -6,7 +6,7 @@ A Deployment is left as it was found when anything goes wrong on the way: the te
 import asyncio
 from typing import Any
 
-from podfit.answers.carry_out import Deed, How, difference
+from podfit.actions.resize_pods import Deed, How, difference
 from podfit.answers.commands import Commands
 from podfit.answers.target import Target
 from podfit.answers.template import (

@@ -20,10 +20,11 @@ from podfit.answers.ages import Age
 from podfit.answers.budgets import Budget, budgets_of
 from podfit.answers.commands import HERE, Commands
 from podfit.answers.kinds import PODS
-from podfit.answers.plan import DEFERRED, ERROR, UNCHANGED, Plan, PodPlan
+from podfit.answers.plan_result import DEFERRED, ERROR, UNCHANGED, Plan, PodPlan
+from podfit.answers.pod_state import ENDED, FAILING, INFEASIBLE, SETTLED, granted
 from podfit.answers.snapshot import Snapshot
 from podfit.answers.template import REFUSED as TEMPLATE_REFUSED
-from podfit.answers.why import ENDED, FAILING, INFEASIBLE, SETTLED, PodWhy, granted, why_pod
+from podfit.answers.why import PodWhy, why_pod
 from podfit.answers.wish import BEFORE, Wish, apply, remembered, with_template
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec

@@ -1,0 +1,71 @@
+"""What a plan says: a verdict for each pod, and the order in which the resizes would be granted."""
+
+import msgspec
+
+from podfit.answers.effects import Change, Resizing, Restart
+from podfit.answers.making_room import Gift
+from podfit.answers.template import TemplatePlan
+from podfit.core.quantity import Quantity
+
+FITS, DEFERRED, INFEASIBLE, REFUSED, UNCHANGED = "fits", "deferred", "infeasible", "refused", "unchanged"
+IN_PROGRESS, ERROR, CRASH = "in progress", "error", "crash"
+UNSCHEDULABLE, ENDED = "unschedulable", "ended"
+
+
+class PodPlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """`text` is the reason in the API's or the node's own words, `code` the API's status for a refusal.
+
+    `repeated`: the spec asks for this already, so there is nothing to send and the verdict is how it stands.
+    `after` are pods that are tried before this one while it waits, `blocked_by` who holds what is short, largest first.
+    `ends` are pods that are ended to make room for it, as a node does for critical pods.
+    `changes` are the amounts that become others, `sizes` have request and limit beside each other.
+    `gifts` are what other pods give first, where the cluster makes room.
+    `shrink` says what is known of memory usage when a memory limit is lowered; empty otherwise.
+    """
+
+    pod: str
+    node: str
+    verdict: str
+    namespace: str = ""
+    text: str = ""
+    code: int = 0
+    changes: tuple[Change, ...] = ()
+    sizes: tuple[Resizing, ...] = ()
+    restarts: tuple[Restart, ...] = ()
+    short_by: str = ""
+    blocked_by: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    ends: tuple[str, ...] = ()
+    qos: str = ""
+    shrink: str = ""
+    repeated: bool = False
+    gifts: tuple[Gift, ...] = ()
+
+    @property
+    def gives(self) -> bool:
+        """Whether it gives up room that the next pod may take."""
+        pairs = [(each.before, each.after) for each in self.changes if each.side == "requests" and each.before]
+        return any(Quantity.parse(after or "0") < Quantity.parse(before) for before, after in pairs)
+
+    @property
+    def good(self) -> bool:
+        """Whether the resize would complete now, or is about to."""
+        return self.verdict in (FITS, UNCHANGED, IN_PROGRESS)
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """`order` are pods in the order in which their resizes would be granted; `notes` is what else there is to know;
+    `template` what becomes of the workload's own sizes, where that was asked.
+    """
+
+    server: str
+    namespace: str
+    pods: tuple[PodPlan, ...]
+    order: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    template: TemplatePlan | None = None
+
+    @property
+    def good(self) -> bool:
+        template = self.template is None or self.template.good
+        return template and bool(self.pods) and all(each.good for each in self.pods)
