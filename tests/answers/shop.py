@@ -9,12 +9,12 @@ from collections.abc import Coroutine, Iterator
 from typing import Any, Protocol, TypeVar
 
 from podfit.answers.live_node import live_node
-from podfit.answers.plan import Request, plan_requests
+from podfit.answers.plan import PodRequest, plan_requests
 from podfit.answers.plan_result import DEFERRED, FITS, INFEASIBLE, REFUSED, UNCHANGED, Plan
+from podfit.answers.resize_request import Amount, ResizeRequest, apply
 from podfit.answers.several import merged
 from podfit.answers.snapshot import Reader, Snapshot
 from podfit.answers.target import POD, Target
-from podfit.answers.wish import Amount, Wish, apply
 from podfit.api.core.v1.events.types import Event
 from podfit.api.core.v1.limits.types import ResourceQuota
 from podfit.api.core.v1.namespaces.types import Namespace
@@ -49,7 +49,7 @@ def classes(world: World) -> None:
 
 
 class Shop:
-    """A namespace with up to 12 pods, and wishes for some of them, all from one seed."""
+    """A namespace with up to 12 pods, and requests for some of them, all from one seed."""
 
     def __init__(self, seed: int, world: World) -> None:
         self.random, self.world, self.client = random.Random(seed), world, world.client
@@ -104,11 +104,11 @@ class Shop:
         self.world.run(self.client.delete(Pod, name, self.namespace))
         self.world.settle(self.namespace)
 
-    def wishes(self) -> dict[str, Wish]:
+    def requests(self) -> dict[str, ResizeRequest]:
         pick = self.random.choice
         chosen = self.random.sample(self.names, self.random.randint(1, len(self.names)))
         return {
-            name: Wish({"cpu": Amount(Quantity.parse(pick(("50m", "500m", "1", "1500m", "2", "3", "9"))))})
+            name: ResizeRequest({"cpu": Amount(Quantity.parse(pick(("50m", "500m", "1", "1500m", "2", "3", "9"))))})
             for name in chosen
         }
 
@@ -116,11 +116,11 @@ class Shop:
         reader = Reader(self.client, self.namespace)
         return merged([self.world.run(reader.read(Target(POD, name), usage=True)) for name in self.names])
 
-    def deed(self, name: str, wish: Wish) -> str:
+    def deed(self, name: str, request: ResizeRequest) -> str:
         """What the API answers; empty when it takes the resize."""
         pod = self.world.run(self.client.get(Pod, name, self.namespace))
         try:
-            self.world.run(self.client.update(apply(wish, pod), subresource="resize"))
+            self.world.run(self.client.update(apply(request, pod), subresource="resize"))
         except ApiError as error:
             return error.message
         return ""
@@ -155,12 +155,12 @@ def play(seed: int, world: World) -> Iterator[str]:
 
 
 def resized(shop: Shop, where: str) -> Iterator[str]:
-    snapshot, wishes = shop.look(), shop.wishes()
+    snapshot, requests = shop.look(), shop.requests()
     pods = {pod.metadata.name: pod for pod in snapshot.pods}
-    promised = plan_requests(snapshot, [Request(pods[name], wish) for name, wish in wishes.items()])
+    promised = plan_requests(snapshot, [PodRequest(pods[name], request) for name, request in requests.items()])
     refusals = {}
     for planned in promised.pods:
-        refusals[planned.pod] = shop.deed(planned.pod, wishes[planned.pod])
+        refusals[planned.pod] = shop.deed(planned.pod, requests[planned.pod])
         if planned.gives:
             shop.world.settle(shop.namespace)
     shop.world.settle(shop.namespace)

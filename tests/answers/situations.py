@@ -19,9 +19,9 @@ from podfit.answers.plan_result import (
     UNSCHEDULABLE,
     Plan,
 )
+from podfit.answers.resize_request import Amount, RequestError, ResizeRequest, apply
 from podfit.answers.snapshot import ENDED as OVER
 from podfit.answers.snapshot import Snapshot
-from podfit.answers.wish import Amount, Wish, WishError, apply
 from podfit.api.core.v1.events.types import Event
 from podfit.api.core.v1.limits.types import LimitRange, ResourceQuota
 from podfit.api.core.v1.namespaces.types import Namespace
@@ -96,7 +96,7 @@ class Outcome:
 
 
 class Situation:
-    """A node with a few pods on it, and a wish for one of them, all from one seed."""
+    """A node with a few pods on it, and a request for one of them, all from one seed."""
 
     def __init__(self, seed: int, world: World) -> None:
         self.random = random.Random(seed)
@@ -104,7 +104,7 @@ class Situation:
         self.namespace = f"shop-{seed}"
         self.theme = THEMES[seed % len(THEMES)]
         self.names = [f"p{seed}-{number}" for number in range(self.random.randint(2, 6))]
-        self.again: tuple[str, Wish] | None = None
+        self.again: tuple[str, ResizeRequest] | None = None
         self.special = ""
 
     async def prepare(self, account: Callable[[str], Awaitable[None]]) -> None:
@@ -123,11 +123,11 @@ class Situation:
         if self.theme == "near":
             await self.world.use(HEAVY)
         if self.random.random() < (0.9 if self.theme == "waits" else 0.3):  # something waits, fails or is done already
-            name, wish = self.random.choice(self.names), self._wish()
-            with suppress(ApiError, WishError):
-                await self._patch(name, wish)
+            name, request = self.random.choice(self.names), self._request()
+            with suppress(ApiError, RequestError):
+                await self._patch(name, request)
                 if self.random.random() < 0.6:
-                    self.again = name, wish
+                    self.again = name, request
             await self.world.rest(self.namespace)
 
     async def _special(self) -> None:
@@ -206,13 +206,13 @@ class Situation:
         heavy = self.world.heavy if self.theme == "near" else {}
         return {"name": name, **self.world.container, **heavy, "resources": resources, "resizePolicy": policy}
 
-    def _wish(self) -> Wish:
+    def _request(self) -> ResizeRequest:
         pick = self.random.choice
         if self.theme == "near":
             new = Quantity.parse(pick(("4Mi", "10Mi", "16Mi", "20Mi", "32Mi", "48Mi")))
-            return Wish({"memory": pick((Amount(new), Amount(Quantity.parse("4Mi"), new)))}, "c0")
+            return ResizeRequest({"memory": pick((Amount(new), Amount(Quantity.parse("4Mi"), new)))}, "c0")
         if self.theme in FULL:
-            return Wish({"cpu": Amount(Quantity.parse(pick(("1200m", "2", "3"))))}, "c0")
+            return ResizeRequest({"cpu": Amount(Quantity.parse(pick(("1200m", "2", "3"))))}, "c0")
         cpu = pick((None, "50m", "500m", "1200m", "2", "3", "9"))
         memory = pick((None, None, "32Mi", "128Mi", "1Gi"))
         limit = pick((None, None, None, "1", "2"))
@@ -221,22 +221,22 @@ class Situation:
             amounts["cpu"] = Amount(Quantity.parse(cpu) if cpu else None, Quantity.parse(limit) if limit else None)
         if memory:
             amounts["memory"] = Amount(Quantity.parse(memory))
-        return Wish(amounts, pick(("", "c0", "c0")))
+        return ResizeRequest(amounts, pick(("", "c0", "c0")))
 
-    async def promise(self) -> tuple[str, Wish, Plan]:
+    async def promise(self) -> tuple[str, ResizeRequest, Plan]:
         pods = (await self.client.list(Pod, self.namespace)).items
         running = [pod.metadata.name for pod in pods if pod.status.phase == "Running"]
         first = self.theme == "room" and self.names[0] in running
-        name, wish = self.special or (self.names[0] if first else self.random.choice(running)), self._wish()
+        name, request = self.special or (self.names[0] if first else self.random.choice(running)), self._request()
         if self.again and self.again[0] in running and not self.special:
-            name, wish = self.again
-        return name, wish, plan(await self.world.look(self.namespace, name), wish)
+            name, request = self.again
+        return name, request, plan(await self.world.look(self.namespace, name), request)
 
-    async def deed(self, name: str, wish: Wish) -> Outcome:
+    async def deed(self, name: str, request: ResizeRequest) -> Outcome:
         client = self.client
         before = await client.get(Pod, name, self.namespace)
         try:
-            await self._patch(name, wish)
+            await self._patch(name, request)
         except ApiError as error:
             return Outcome(REFUSED, error.message, error.code, frozenset())
         await self.world.rest(self.namespace)
@@ -263,9 +263,9 @@ class Situation:
         again = {each.name for each in after.status.container_statuses if each.restart_count > counts.get(each.name, 0)}
         return Outcome(FITS, "", 0, frozenset(again))
 
-    async def _patch(self, name: str, wish: Wish) -> None:
+    async def _patch(self, name: str, request: ResizeRequest) -> None:
         pod = await self.client.get(Pod, name, self.namespace)
-        await self.client.update(apply(wish, pod), subresource="resize")
+        await self.client.update(apply(request, pod), subresource="resize")
 
     async def granted(self) -> list[str]:
         """Names of pods in the order in which their resizes were started."""
@@ -283,12 +283,12 @@ def _killed(status: ContainerStatus) -> bool:
 
 async def compared(seed: int, situation: Situation) -> str:
     try:
-        name, wish, promised = await situation.promise()
-    except WishError:
+        name, request, promised = await situation.promise()
+    except RequestError:
         return "several containers"
     already = len(await situation.granted())
     told = promised.pods[0]
-    became = await situation.deed(name, wish)
+    became = await situation.deed(name, request)
     where = f"seed {seed}, pod {name}: promised {told}, became {became}"
     assert told.verdict == became.verdict, where
     assert told.code == became.code, where

@@ -6,11 +6,11 @@ from answers.conversation import METRICS, PODS, Conversation, pod
 from podfit.answers.ages import age_of
 from podfit.answers.plan import plan
 from podfit.answers.plan_result import DEFERRED, ERROR, FITS, INFEASIBLE, REFUSED, Plan
+from podfit.answers.resize_request import ResizeRequest, parse_amount
 from podfit.answers.snapshot import Reader, Snapshot
 from podfit.answers.target import POD, WORKLOADS, Target, TargetError, parse_target
 from podfit.answers.why import why_pod
 from podfit.answers.why_node import why_node
-from podfit.answers.wish import Wish, parse_amount
 from podfit.core.errors import ApiError
 from podfit.core.times import parse_time
 
@@ -22,8 +22,8 @@ async def read(conversation: Conversation, name: str = "web") -> Snapshot:
 
 
 async def planned(conversation: Conversation, **amounts: str) -> Plan:
-    wish = Wish({name: parse_amount(f"--{name}", text) for name, text in amounts.items()})
-    return plan(await read(conversation), wish)
+    request = ResizeRequest({name: parse_amount(f"--{name}", text) for name, text in amounts.items()})
+    return plan(await read(conversation), request)
 
 
 @pytest.mark.parametrize("minor", [27, 30, 33, 36])
@@ -155,7 +155,7 @@ async def test_a_workload_is_its_pods_and_says_what_the_next_rollout_does() -> N
     }
     conversation.documents[PODS] = {"items": labelled}
     found = await Reader(conversation.client, "shop").read(parse_target("deploy/web", *WORKLOADS))
-    answer = plan(found, Wish({"cpu": parse_amount("--cpu", "1300m")}))
+    answer = plan(found, ResizeRequest({"cpu": parse_amount("--cpu", "1300m")}))
     assert [(each.pod, each.verdict) for each in answer.pods] == [("web-1", FITS), ("web-2", DEFERRED)]
     assert answer.order == ("web-1",)
     assert answer.pods[1].blocked_by == ("shop/batch", "shop/web-1")

@@ -10,9 +10,9 @@ from answers.conversation import pod
 from podfit.answers.ages import Age
 from podfit.answers.drift import drift, manifest_of
 from podfit.answers.export import Form, document, export
+from podfit.answers.resize_request import RequestError
 from podfit.answers.snapshot import Snapshot
 from podfit.answers.target import POD, WORKLOADS, Target
-from podfit.answers.wish import WishError
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.api.meta.codec import convert
@@ -187,7 +187,7 @@ def test_defaults_of_the_api_and_of_limit_ranges_are_no_drift() -> None:
 
 
 def test_a_pod_has_a_template_only_in_a_manifest() -> None:
-    with pytest.raises(WishError, match="name its manifest with -f"):
+    with pytest.raises(RequestError, match="name its manifest with -f"):
         drift(Target(POD, "web"), snapshot(pod(), template=None))
     assert not drift(Target(POD, "web"), snapshot(pod(), template=None), manifest=template(), name="web.yaml").drifted
 
@@ -213,7 +213,7 @@ def test_a_manifest_may_have_many_documents() -> None:
     documents = list(yaml.safe_load_all(MANIFEST))
     assert manifest_of(documents, DEPLOYMENT).containers[0].name == "app"
     assert manifest_of(documents, Target(POD, "web")).containers[0].name == "alone"
-    with pytest.raises(WishError, match='no document is Deployment "other"'):
+    with pytest.raises(RequestError, match='no document is Deployment "other"'):
         manifest_of(documents, Target(WORKLOADS[0], "other"))
-    with pytest.raises(WishError, match="Pod \"broken\" cannot be read: no field 'spec'"):
+    with pytest.raises(RequestError, match="Pod \"broken\" cannot be read: no field 'spec'"):
         manifest_of(documents, Target(POD, "broken"))

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 import pytest
 
 from answers.shop import Shop, classes, play
-from podfit.answers.plan import Request, plan_requests
+from podfit.answers.plan import PodRequest, plan_requests
 from podfit.answers.plan_result import DEFERRED, FITS, INFEASIBLE, REFUSED, UNCHANGED
-from podfit.answers.wish import Amount, Wish
+from podfit.answers.resize_request import Amount, ResizeRequest
 from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.meta.codec import convert
 from podfit.client.rest import Client
@@ -82,11 +82,14 @@ def test_two_pods_that_trade_sizes(tmp_path: Path) -> None:
             shop.names.append(name)
         snapshot = shop.look()
         a, b = snapshot.pods
-        wishes = {"b": Wish({"cpu": Amount(Quantity.of(3))}), "a": Wish({"cpu": Amount(Quantity.of(1))})}
-        promised = plan_requests(snapshot, [Request(b, wishes["b"]), Request(a, wishes["a"])])
+        requests = {
+            "b": ResizeRequest({"cpu": Amount(Quantity.of(3))}),
+            "a": ResizeRequest({"cpu": Amount(Quantity.of(1))}),
+        }
+        promised = plan_requests(snapshot, [PodRequest(b, requests["b"]), PodRequest(a, requests["a"])])
         assert [(each.pod, each.verdict, each.text) for each in promised.pods] == [("a", FITS, ""), ("b", FITS, "")]
-        for name, wish in wishes.items():  # at once, and the other way round
-            assert shop.deed(name, wish) == ""
+        for name, request in requests.items():  # at once, and the other way round
+            assert shop.deed(name, request) == ""
         cluster.settle()
         assert shop.granted() == ["a", "b"]
     finally:

@@ -1,4 +1,4 @@
-"""What is wished and not granted, what would fail or crash, and what has no node: never "unchanged", never "fits"."""
+"""What is asked and not granted, what would fail or crash, and what has no node: never "unchanged", never "fits"."""
 
 from typing import Any
 
@@ -19,11 +19,11 @@ from podfit.answers.plan_result import (
     UNSCHEDULABLE,
     PodPlan,
 )
+from podfit.answers.resize_request import ResizeRequest, parse_amount
 from podfit.answers.snapshot import Reader
 from podfit.answers.target import NODE, POD, Target
 from podfit.answers.why import PodWhy, why_pod
 from podfit.answers.why_node import why_node
-from podfit.answers.wish import Wish, parse_amount
 from podfit.core.times import parse_time
 
 NOW = parse_time("2026-01-01T00:14:00Z")
@@ -38,7 +38,7 @@ def condition(kind: str, reason: str = "", message: str = "") -> dict[str, Any]:
 
 async def asked(conversation: Conversation, name: str = "web", **amounts: str) -> PodPlan:
     found = await Reader(conversation.client, "shop").read(Target(POD, name), usage=True)
-    return plan(found, Wish({key: parse_amount(f"--{key}", text) for key, text in amounts.items()})).pods[0]
+    return plan(found, ResizeRequest({key: parse_amount(f"--{key}", text) for key, text in amounts.items()})).pods[0]
 
 
 async def explained(conversation: Conversation, name: str = "web") -> PodWhy:
@@ -60,10 +60,10 @@ def used(conversation: Conversation, memory: str) -> Conversation:
     return conversation
 
 
-# ------------------------------------------------------------------ wished and not granted
+# ------------------------------------------------------------------ asked for and not granted
 
 
-async def test_a_wish_that_waits_already_is_not_unchanged() -> None:
+async def test_a_request_that_waits_already_is_not_unchanged() -> None:
     found = await asked(deferred(), cpu="3")
     assert (found.verdict, found.good, found.repeated) == (DEFERRED, False, True)
     assert (found.text, found.short_by) == (FULL, "1 cpu")
@@ -84,7 +84,7 @@ async def test_whatever_is_outstanding_is_told(told: dict[str, Any], verdict: st
     assert told["message"] in found.text
 
 
-async def test_a_wish_that_the_node_has_not_seen_yet() -> None:
+async def test_a_request_that_the_node_has_not_seen_yet() -> None:
     new = pod(cpu="3", allocated="2")
     new["metadata"]["generation"] = 2
     found = await asked(Conversation(36, new), cpu="3")
@@ -182,9 +182,9 @@ async def test_more_memory_is_no_danger_however_little() -> None:
 )
 async def test_amounts_that_are_hardly_meant(memory: str, note: str) -> None:
     found = await Reader(Conversation(36, pod()).client, "shop").read(Target(POD, "web"))
-    notes = plan(found, Wish({"memory": parse_amount("--memory", memory)})).notes
+    notes = plan(found, ResizeRequest({"memory": parse_amount("--memory", memory)})).notes
     assert any(each.startswith(note) for each in notes), notes
-    assert not plan(found, Wish({"memory": parse_amount("--memory", "256Mi")})).notes
+    assert not plan(found, ResizeRequest({"memory": parse_amount("--memory", "256Mi")})).notes
 
 
 # ------------------------------------------------------------------ no node, and no more
@@ -339,7 +339,7 @@ async def test_other_causes_stand_beside_the_resize(status: dict[str, Any], told
     why = await explained(Conversation(36, bad))
     assert (why.troubles, why.good) == ((told,), False)
     snapshot = await Reader(Conversation(36, bad).client, "shop").read(Target(POD, "web"))
-    assert f"web: {told}" in plan(snapshot, Wish({"cpu": parse_amount("--cpu", "700m")})).notes
+    assert f"web: {told}" in plan(snapshot, ResizeRequest({"cpu": parse_amount("--cpu", "700m")})).notes
     assert (await explained(Conversation(36, pod()))).troubles == ()
 
 

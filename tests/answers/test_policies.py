@@ -8,10 +8,10 @@ from answers.conversation import CONFIGZ, NODE, Conversation, configz, pod
 from podfit.answers.plan import plan
 from podfit.answers.plan_result import DEFERRED, FITS, INFEASIBLE, Plan
 from podfit.answers.policies import Policies, policies_of
+from podfit.answers.resize_request import ResizeRequest, parse_amount
 from podfit.answers.snapshot import Reader, Snapshot
 from podfit.answers.target import POD, WORKLOADS, Target, parse_target
 from podfit.answers.why import why_pod
-from podfit.answers.wish import Wish, parse_amount
 from podfit.core.features import FeatureGates
 from podfit.core.times import parse_time
 
@@ -26,8 +26,8 @@ async def read(conversation: Conversation) -> Snapshot:
 
 
 async def planned(conversation: Conversation, **amounts: str) -> Plan:
-    wish = Wish({name: parse_amount(f"--{name}", text) for name, text in amounts.items()})
-    return plan(await read(conversation), wish)
+    request = ResizeRequest({name: parse_amount(f"--{name}", text) for name, text in amounts.items()})
+    return plan(await read(conversation), request)
 
 
 @pytest.mark.parametrize("minor", [33, 36])
@@ -150,5 +150,5 @@ async def test_room_that_a_critical_pod_waits_for_is_not_given_to_the_next() -> 
         },
     }
     found = await Reader(conversation.client, "shop").read(parse_target("deploy/web", *WORKLOADS))
-    answer = plan(found, Wish({"cpu": parse_amount("--cpu", "1600m")}))
+    answer = plan(found, ResizeRequest({"cpu": parse_amount("--cpu", "1600m")}))
     assert [(each.verdict, each.ends) for each in answer.pods] == [(DEFERRED, ("shop/batch",)), (DEFERRED, ())]

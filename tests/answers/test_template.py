@@ -8,26 +8,31 @@ import pytest
 from answers.conversation import pod
 from answers.workshop import APPS, SIZES, Workshop, template
 from podfit.actions.change_template import rehearse, retemplate
-from podfit.actions.resize_pods import Deed, How
+from podfit.actions.resize_pods import Options, Outcome
+from podfit.answers.resize_request import BEFORE, ResizeRequest, parse_amount
 from podfit.answers.target import WORKLOADS, parse_target
 from podfit.answers.template import REFUSED, ROLLS_OUT, STORED, UNCHANGED, TemplatePlan, read_workload, template_plan
-from podfit.answers.wish import BEFORE, Wish, parse_amount
 from podfit.net.wire import Request, Response
 
-CPU = Wish({"cpu": parse_amount("--cpu", "700m")})
+CPU = ResizeRequest({"cpu": parse_amount("--cpu", "700m")})
 GROWN = {"requests": {"cpu": "700m", "memory": "256Mi"}, "limits": {"cpu": "700m", "memory": "256Mi"}}
 
 
-async def planned(shop: Workshop, target: str = "deploy/web", wish: Wish = CPU) -> TemplatePlan:
-    return template_plan(await read_workload(shop.client, parse_target(target, *WORKLOADS), "shop"), wish)
+async def planned(shop: Workshop, target: str = "deploy/web", request: ResizeRequest = CPU) -> TemplatePlan:
+    return template_plan(await read_workload(shop.client, parse_target(target, *WORKLOADS), "shop"), request)
 
 
 async def done(
-    shop: Workshop, target: str = "deploy/web", wish: Wish = CPU, *, disrupt: bool = False, dry_run: bool = False
-) -> Deed:
+    shop: Workshop,
+    target: str = "deploy/web",
+    request: ResizeRequest = CPU,
+    *,
+    disrupt: bool = False,
+    dry_run: bool = False,
+) -> Outcome:
     workload = await read_workload(shop.client, parse_target(target, *WORKLOADS), "shop")
-    how = How(disrupt=disrupt, dry_run=dry_run)
-    return await retemplate(shop.client, workload, wish, template_plan(workload, wish), "shop", how)
+    how = Options(disrupt=disrupt, dry_run=dry_run)
+    return await retemplate(shop.client, workload, request, template_plan(workload, request), "shop", how)
 
 
 @pytest.fixture
@@ -56,20 +61,20 @@ async def test_a_deployment_keeps_its_pods(shop: Workshop) -> None:
 
 async def test_there_and_back_again(shop: Workshop) -> None:
     await done(shop)
-    undo = Wish(undo=True)
-    assert (await planned(shop, wish=undo)).verdict == STORED
-    assert (await done(shop, wish=undo)).state == "done"
+    undo = ResizeRequest(undo=True)
+    assert (await planned(shop, request=undo)).verdict == STORED
+    assert (await done(shop, request=undo)).state == "done"
     assert shop.sizes("deployments") == shop.sizes("replicasets", "web-abc") == SIZES
     assert (shop.rollouts, shop.at("deployments")["metadata"]["annotations"]) == (0, {})
-    assert (await planned(shop, wish=undo)).text == "podfit has not changed it"
+    assert (await planned(shop, request=undo)).text == "podfit has not changed it"
 
 
 async def test_amounts_that_were_not_there_before_go_again(shop: Workshop) -> None:
     for kind, name in (("deployments", "web"), ("replicasets", "web-abc")):
         del shop.sizes(kind, name)["limits"]
-    await done(shop, wish=Wish({"cpu": parse_amount("--cpu", "700m:1")}))
+    await done(shop, request=ResizeRequest({"cpu": parse_amount("--cpu", "700m:1")}))
     assert shop.sizes("deployments")["limits"] == {"cpu": "1"}
-    await done(shop, wish=Wish(undo=True))
+    await done(shop, request=ResizeRequest(undo=True))
     assert shop.sizes("deployments").get("limits", {}) == shop.sizes("replicasets", "web-abc").get("limits", {}) == {}
     assert shop.rollouts == 0
 
@@ -93,7 +98,7 @@ async def test_a_version_that_is_no_longer_the_newest_is_read_again(shop: Worksh
 async def test_what_somebody_else_has_changed_meanwhile_is_left_alone(shop: Workshop) -> None:
     workload = await read_workload(shop.client, parse_target("deploy/web", *WORKLOADS), "shop")
     shop.at("deployments")["status"]["updatedReplicas"] = 1
-    deed = await retemplate(shop.client, workload, CPU, template_plan(workload, CPU), "shop", How())
+    deed = await retemplate(shop.client, workload, CPU, template_plan(workload, CPU), "shop", Options())
     assert (deed.state, deed.text) == ("refused", "it was changed meanwhile: a rollout is under way")
     assert shop.writes == []
 
@@ -233,11 +238,11 @@ async def test_what_cannot_be_changed_at_all(shop: Workshop) -> None:
     document = {"metadata": {"name": "web"}, "spec": {"template": template()}}
     shop.documents["/apis/batch/v1/namespaces/shop/jobs/web"] = document
     assert (await planned(shop, "job/web")).text == "the template of a Job cannot be changed"
-    other = await planned(shop, wish=Wish({"cpu": parse_amount("--cpu", "1")}, "sidecar"))
+    other = await planned(shop, request=ResizeRequest({"cpu": parse_amount("--cpu", "1")}, "sidecar"))
     assert (other.verdict, 'no container "sidecar"' in other.text) == (REFUSED, True)
-    same = await planned(shop, wish=Wish({"cpu": parse_amount("--cpu", "500m")}))
+    same = await planned(shop, request=ResizeRequest({"cpu": parse_amount("--cpu", "500m")}))
     assert same.verdict == UNCHANGED
-    assert (await done(shop, wish=Wish({"cpu": parse_amount("--cpu", "500m")}))).state == "unchanged"
+    assert (await done(shop, request=ResizeRequest({"cpu": parse_amount("--cpu", "500m")}))).state == "unchanged"
     assert shop.writes == []
 
 
@@ -259,7 +264,7 @@ async def test_a_pod_of_the_whole_has_a_template_of_the_whole() -> None:
         "requests": {"cpu": "1"},
         "limits": {"cpu": "1"},
     }
-    assert (await done(shop, wish=Wish({"cpu": parse_amount("--cpu", "2")}))).state == "done"
+    assert (await done(shop, request=ResizeRequest({"cpu": parse_amount("--cpu", "2")}))).state == "done"
     for kind, name in (("deployments", "web"), ("replicasets", "web-abc")):
         assert shop.at(kind, name)["spec"]["template"]["spec"]["resources"]["limits"] == {"cpu": "2"}
     assert shop.rollouts == 0

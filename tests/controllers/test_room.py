@@ -14,11 +14,11 @@ from podfit.answers.budgets import budgets_of
 from podfit.answers.export import export
 from podfit.answers.plan import plan
 from podfit.answers.plan_result import PodPlan
+from podfit.answers.resize_request import ResizeRequest, parse_amount
 from podfit.answers.room_notice import Room, read_room
 from podfit.answers.snapshot import Reader, Snapshot
 from podfit.answers.target import POD, Target
 from podfit.answers.why import PodWhy, why_pod
-from podfit.answers.wish import Wish, parse_amount
 from podfit.api.core.v1.events.types import Event
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod
@@ -123,7 +123,7 @@ class World:
         return replace(found, room=Room(mode), budgets=budgets)
 
     async def plan(self, name: str, cpu: str, *, mode: str = "shrink") -> PodPlan:
-        return plan(await self.snapshot(name, mode), Wish({"cpu": parse_amount("--cpu", cpu)})).pods[0]
+        return plan(await self.snapshot(name, mode), ResizeRequest({"cpu": parse_amount("--cpu", cpu)})).pods[0]
 
     async def why(self, name: str, *, mode: str = "shrink") -> PodWhy:
         found = await self.snapshot(name, mode)

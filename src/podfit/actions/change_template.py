@@ -6,8 +6,9 @@ A Deployment is left as it was found when anything goes wrong on the way: the te
 import asyncio
 from typing import Any
 
-from podfit.actions.resize_pods import Deed, How, difference
+from podfit.actions.resize_pods import Options, Outcome, difference
 from podfit.answers.commands import Commands
+from podfit.answers.resize_request import BEFORE, ResizeRequest, apply, remembered
 from podfit.answers.target import Target
 from podfit.answers.template import (
     REFUSED,
@@ -21,7 +22,6 @@ from podfit.answers.template import (
     read_workload,
     template_plan,
 )
-from podfit.answers.wish import BEFORE, Wish, apply, remembered
 from podfit.api.core.v1.pods.containers import ResourceRequirements
 from podfit.api.meta import codec
 from podfit.client.rest import STRATEGIC_PATCH, Client
@@ -32,54 +32,56 @@ ATTEMPTS, CONFLICT = 5, 409
 """A Deployment's status changes with its pods, and each change makes it another version."""
 
 
-async def rehearse(client: Client, workload: Workload, wish: Wish, namespace: str) -> str:
+async def rehearse(client: Client, workload: Workload, request: ResizeRequest, namespace: str) -> str:
     """What the API server has against the change, rights and webhooks included; nothing is stored. Empty: nothing."""
     try:
-        await _send(client, workload.target, namespace, _template(workload, wish), dry_run=True)
+        await _send(client, workload.target, namespace, _template(workload, request), dry_run=True)
         if current := _twin(workload):
-            await _send(client, current, namespace, _sizes(workload, wish), dry_run=True)
+            await _send(client, current, namespace, _sizes(workload, request), dry_run=True)
     except ApiError as error:
         return error.message
     return ""
 
 
 async def retemplate(
-    client: Client, workload: Workload, wish: Wish, plan: TemplatePlan, namespace: str, how: How
-) -> Deed:
+    client: Client, workload: Workload, request: ResizeRequest, plan: TemplatePlan, namespace: str, options: Options
+) -> Outcome:
     """Raises ConnectionError when the server goes away before anything was written. The workload is read again, for its
     pods took their time.
     """
     name = plan.target
     if plan.verdict == UNCHANGED:
-        return Deed(pod=name, state="unchanged")
-    if plan.verdict == REFUSED or (plan.verdict == ROLLS_OUT and not how.disrupt):
-        return Deed(pod=name, state="refused", text=plan.text)
-    if how.dry_run:
-        problem = await rehearse(client, workload, wish, namespace)
-        return Deed(pod=name, state="refused" if problem else "accepted", text=problem)
+        return Outcome(pod=name, state="unchanged")
+    if plan.verdict == REFUSED or (plan.verdict == ROLLS_OUT and not options.disrupt):
+        return Outcome(pod=name, state="refused", text=plan.text)
+    if options.dry_run:
+        problem = await rehearse(client, workload, request, namespace)
+        return Outcome(pod=name, state="refused" if problem else "accepted", text=problem)
     conflict = ""
     for _ in range(ATTEMPTS):
         try:
             now = await read_workload(client, workload.target, namespace)
-            again = template_plan(now, wish, how.commands)
+            again = template_plan(now, request, options.commands)
             if again != plan:
-                return Deed(pod=name, state="refused", text=f"it was changed meanwhile: {again.text or again.verdict}")
-            return await _stored(client, now, wish, plan, namespace, how.commands)
+                return Outcome(
+                    pod=name, state="refused", text=f"it was changed meanwhile: {again.text or again.verdict}"
+                )
+            return await _stored(client, now, request, plan, namespace, options.commands)
         except ApiError as error:
             conflict = error.message
             if error.code != CONFLICT:
                 break
-    return Deed(pod=name, state="refused", text=conflict)
+    return Outcome(pod=name, state="refused", text=conflict)
 
 
 async def _stored(
-    client: Client, workload: Workload, wish: Wish, plan: TemplatePlan, namespace: str, commands: Commands
-) -> Deed:
+    client: Client, workload: Workload, request: ResizeRequest, plan: TemplatePlan, namespace: str, commands: Commands
+) -> Outcome:
     """Raises ApiError when nothing was changed."""
     if plan.verdict == STORED and (twin := _twin(workload)):
-        return await _with_twin(client, workload, twin, wish, namespace, commands)
-    await _send(client, workload.target, namespace, _template(workload, wish))
-    return Deed(pod=plan.target, state="done", text=plan.text)
+        return await _with_twin(client, workload, twin, request, namespace, commands)
+    await _send(client, workload.target, namespace, _template(workload, request))
+    return Outcome(pod=plan.target, state="done", text=plan.text)
 
 
 def _twin(workload: Workload) -> Target | None:
@@ -88,17 +90,17 @@ def _twin(workload: Workload) -> Target | None:
 
 
 async def _with_twin(
-    client: Client, workload: Workload, twin: Target, wish: Wish, namespace: str, commands: Commands
-) -> Deed:
+    client: Client, workload: Workload, twin: Target, request: ResizeRequest, namespace: str, commands: Commands
+) -> Outcome:
     """A Deployment, and the ReplicaSet that is to go on being its newest. The controller does not look meanwhile."""
     target, name = workload.target, str(workload.target)
     resume = commands.kubectl("rollout", "resume", name)
-    first = _template(workload, wish)
+    first = _template(workload, request)
     first["spec"]["paused"] = True
     first["metadata"]["resourceVersion"] = workload.document["metadata"].get("resourceVersion", "")
     await _send(client, target, namespace, first)
     try:
-        await _send(client, twin, namespace, _sizes(workload, wish))
+        await _send(client, twin, namespace, _sizes(workload, request))
         problem = await _differs(client, target, twin, namespace)
     except (ApiError, ConnectionError) as error:
         problem = _why(error)
@@ -108,13 +110,13 @@ async def _with_twin(
     if problem:
         return await _back(client, workload, twin, namespace, resume, problem)
     if workload.document["spec"].get("paused"):
-        return Deed(pod=name, state="done", text="no rollout; it is paused, as it was")
+        return Outcome(pod=name, state="done", text="no rollout; it is paused, as it was")
     try:
         await _send(client, target, namespace, {"spec": {"paused": None}})
     except (ApiError, ConnectionError) as error:
         text = f"the template has the sizes, but {name} is left paused ({_why(error)}): {resume}"
-        return Deed(pod=name, state="failed", text=text)
-    return Deed(pod=name, state="done", text="no rollout")
+        return Outcome(pod=name, state="failed", text=text)
+    return Outcome(pod=name, state="done", text="no rollout")
 
 
 async def _differs(client: Client, target: Target, twin: Target, namespace: str) -> str:
@@ -127,7 +129,7 @@ async def _differs(client: Client, target: Target, twin: Target, namespace: str)
     return f"{target} and {twin} were not stored with the same template, so a rollout would begin"
 
 
-async def _back(client: Client, workload: Workload, twin: Target, namespace: str, resume: str, problem: str) -> Deed:
+async def _back(client: Client, workload: Workload, twin: Target, namespace: str, resume: str, problem: str) -> Outcome:
     name = str(workload.target)
     old = workload.document
     annotations = {BEFORE: (old["metadata"].get("annotations") or {}).get(BEFORE)}
@@ -141,23 +143,23 @@ async def _back(client: Client, workload: Workload, twin: Target, namespace: str
         await _send(client, workload.target, namespace, restored)
     except (ApiError, ConnectionError) as error:
         fix = f"it is left paused, look at it and then: {resume}"
-        return Deed(pod=name, state="failed", text=f"{problem}; going back failed too ({_why(error)}); {fix}")
-    return Deed(pod=name, state="refused", text=f"{problem}; the template is as it was")
+        return Outcome(pod=name, state="failed", text=f"{problem}; going back failed too ({_why(error)}); {fix}")
+    return Outcome(pod=name, state="refused", text=f"{problem}; the template is as it was")
 
 
 def _why(error: ApiError | ConnectionError) -> str:
     return error.message if isinstance(error, ApiError) else str(error)
 
 
-def _template(workload: Workload, wish: Wish) -> Patch:
+def _template(workload: Workload, request: ResizeRequest) -> Patch:
     """The sizes, and the note of what was before, on the workload itself; on the template it would begin a rollout."""
     old = workload.template
     note: str | None = old.metadata.annotations.get(BEFORE, remembered(old))
-    return {"metadata": {"annotations": {BEFORE: None if wish.undo else note}}, **_sizes(workload, wish)}
+    return {"metadata": {"annotations": {BEFORE: None if request.undo else note}}, **_sizes(workload, request)}
 
 
-def _sizes(workload: Workload, wish: Wish) -> Patch:
-    return {"spec": {"template": _exactly(apply(wish, workload.template), workload.template)}}
+def _sizes(workload: Workload, request: ResizeRequest) -> Patch:
+    return {"spec": {"template": _exactly(apply(request, workload.template), workload.template)}}
 
 
 def _exactly(wanted: Any, stored: Any) -> Patch:

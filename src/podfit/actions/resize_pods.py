@@ -22,10 +22,10 @@ from podfit.answers.commands import HERE, Commands
 from podfit.answers.kinds import PODS
 from podfit.answers.plan_result import DEFERRED, ERROR, UNCHANGED, Plan, PodPlan
 from podfit.answers.pod_state import ENDED, FAILING, INFEASIBLE, SETTLED, granted
+from podfit.answers.resize_request import BEFORE, ResizeRequest, apply, remembered, with_template
 from podfit.answers.snapshot import Snapshot
 from podfit.answers.template import REFUSED as TEMPLATE_REFUSED
 from podfit.answers.why import PodWhy, why_pod
-from podfit.answers.wish import BEFORE, Wish, apply, remembered, with_template
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
 from podfit.client.rest import MERGE_PATCH, Client
@@ -35,12 +35,12 @@ from podfit.core.errors import ApiError
 log = logging.getLogger(__name__)
 
 GIVING_SECONDS = 10.0
-"""How long a pod that gives up room is waited for when nobody asked to wait."""
+"""Options long a pod that gives up room is waited for when nobody asked to wait."""
 SHRINK = "podfit.dev/memory-shrink"
-"""How a node of podfit's own lowers the pod's memory limit (docs/shrink.md)."""
+"""Options a node of podfit's own lowers the pod's memory limit (docs/shrink.md)."""
 
 
-class Deed(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+class Outcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """`state` is done, waits, failed, refused, protected, unchanged or accepted (a dry run); `seconds` until then."""
 
     pod: str
@@ -58,7 +58,7 @@ class Deed(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
         return self.state in ("refused", "protected", "failed")
 
 
-class How(msgspec.Struct, frozen=True, kw_only=True):
+class Options(msgspec.Struct, frozen=True, kw_only=True):
     """`timeout` in seconds for each pod; `guarded` lowers memory limits step by step on podfit's own nodes; `disrupt`
     goes on when that ends other pods or begins a rollout.
     """
@@ -71,15 +71,15 @@ class How(msgspec.Struct, frozen=True, kw_only=True):
     commands: Commands = HERE
 
 
-def objection(plan: Plan, how: How) -> tuple[str, str]:
+def objection(plan: Plan, options: Options) -> tuple[str, str]:
     """What speaks against beginning at all, and what helps; empty when nothing does. What a plan's pods say is seen."""
     ended = sorted({name for each in plan.pods for name in each.ends})
     template, allow = plan.template, "to do it all the same, add:  --allow-disruption"
     if template is not None and template.verdict == TEMPLATE_REFUSED:
         return f"the template of {template.target} cannot be changed: {template.text}", template.fix
-    if ended and not how.disrupt:
+    if ended and not options.disrupt:
         return f"{', '.join(ended)} would be ended to make room", allow
-    if template is not None and not template.good and not how.disrupt:
+    if template is not None and not template.good and not options.disrupt:
         return f"the template of {template.target}: {template.text}", template.fix or allow
     return "", ""
 
@@ -93,15 +93,15 @@ def may_begin(planned: PodPlan, *, guarded: bool) -> bool:
     return planned.good or planned.verdict == DEFERRED
 
 
-class Course:
-    """How far it has come, for whoever asks in the middle.
+class Progress:
+    """Options far it has come, for whoever asks in the middle.
 
     `pod` is the one whose turn it is. Its resize has been sent when the API server has answered; `seen` is what became
     of it so far, when it is waited for.
     """
 
     def __init__(self) -> None:
-        self.deeds: list[Deed] = []
+        self.outcomes: list[Outcome] = []
         self.pod = ""
         self.sending = self.sent = False
         self.seen: PodWhy | None = None
@@ -109,73 +109,83 @@ class Course:
     def turn(self, pod: str) -> None:
         self.pod, self.sending, self.sent, self.seen = pod, False, False, None
 
-    def ended(self, deed: Deed) -> None:
-        self.deeds.append(deed)
+    def ended(self, outcome: Outcome) -> None:
+        self.outcomes.append(outcome)
         self.turn("")
 
 
 async def carry_out(
-    client: Client, snapshot: Snapshot, wish: Wish, plan: Plan, how: How, clock: Clock, course: Course | None = None
-) -> AsyncIterator[Deed]:
-    """One deed a pod, as they are done. Raises ConnectionError when the server goes away."""
-    course = course or Course()
-    wish = with_template(wish, snapshot.template or snapshot.owner_template, snapshot.limit_ranges)
+    client: Client,
+    snapshot: Snapshot,
+    request: ResizeRequest,
+    plan: Plan,
+    options: Options,
+    clock: Clock,
+    progress: Progress | None = None,
+) -> AsyncIterator[Outcome]:
+    """One outcome a pod, as they are done. Raises ConnectionError when the server goes away."""
+    progress = progress or Progress()
+    request = with_template(request, snapshot.template or snapshot.owner_template, snapshot.limit_ranges)
     budgets = await budgets_of(client, snapshot.namespace)
     pods = {pod.metadata.name: pod for pod in snapshot.pods}
     for index, planned in enumerate(plan.pods):
         needed = planned.gives and any(later.node == planned.node for later in plan.pods[index + 1 :])
-        waits = replace(how, wait=True, timeout=how.timeout if how.wait else GIVING_SECONDS) if needed else how
-        course.turn(planned.pod)
-        deed = await _one(client, snapshot, wish, pods[planned.pod], planned, waits, clock, budgets, course)
-        course.ended(deed)
-        yield deed
-        if deed.ends:
+        waits = (
+            replace(options, wait=True, timeout=options.timeout if options.wait else GIVING_SECONDS)
+            if needed
+            else options
+        )
+        progress.turn(planned.pod)
+        outcome = await _one(client, snapshot, request, pods[planned.pod], planned, waits, clock, budgets, progress)
+        progress.ended(outcome)
+        yield outcome
+        if outcome.ends:
             return
 
 
 async def _one(
     client: Client,
     snapshot: Snapshot,
-    wish: Wish,
+    request: ResizeRequest,
     pod: Pod,
     planned: PodPlan,
-    how: How,
+    options: Options,
     clock: Clock,
     budgets: tuple[Budget, ...],
-    course: Course,
-) -> Deed:
+    progress: Progress,
+) -> Outcome:
     name, namespace = pod.metadata.name, pod.metadata.namespace
     if planned.verdict == UNCHANGED:
-        return Deed(pod=name, state="unchanged")
-    if not may_begin(planned, guarded=how.guarded):
-        return Deed(pod=name, state="refused", text=planned.text)
+        return Outcome(pod=name, state="unchanged")
+    if not may_begin(planned, guarded=options.guarded):
+        return Outcome(pod=name, state="refused", text=planned.text)
     guard = next((each for each in budgets if planned.restarts and each.protects(pod.metadata.labels)), None)
     if guard is not None:
         text = f"a restart would break the disruption budget {guard.metadata.name}"
-        return Deed(pod=name, state="protected", text=text)
+        return Outcome(pod=name, state="protected", text=text)
     started = clock.monotonic()
-    if planned.repeated and not how.wait and not how.guarded:
-        return Deed(pod=name, state="waits", text=f"asked for already: {planned.text}")
-    course.sending = not how.dry_run
+    if planned.repeated and not options.wait and not options.guarded:
+        return Outcome(pod=name, state="waits", text=f"asked for already: {planned.text}")
+    progress.sending = not options.dry_run
     try:
-        if not how.dry_run:
-            await _annotate(client, pod, wish, snapshot.age, guarded=how.guarded)
+        if not options.dry_run:
+            await _annotate(client, pod, request, snapshot.age, guarded=options.guarded)
         sent = await client.patch(
             PODS,
             name,
             namespace,
-            difference(apply(wish, pod), pod),
-            dry_run=how.dry_run,
+            difference(apply(request, pod), pod),
+            dry_run=options.dry_run,
             field_manager="podfit",
             subresource="resize" if snapshot.age.has_subresource else "",
         )
     except ApiError as error:
-        return Deed(pod=name, state="refused", text=error.message)
-    if how.dry_run or not how.wait:
-        return Deed(pod=name, state="accepted", seconds=clock.monotonic() - started)
-    course.sent = True
-    state, text = await _watched(client, sent, snapshot, how.timeout, clock, course, repeated=planned.repeated)
-    return Deed(pod=name, state=state, text=text, seconds=round(clock.monotonic() - started, 3))
+        return Outcome(pod=name, state="refused", text=error.message)
+    if options.dry_run or not options.wait:
+        return Outcome(pod=name, state="accepted", seconds=clock.monotonic() - started)
+    progress.sent = True
+    state, text = await _watched(client, sent, snapshot, options.timeout, clock, progress, repeated=planned.repeated)
+    return Outcome(pod=name, state=state, text=text, seconds=round(clock.monotonic() - started, 3))
 
 
 def difference(wanted: Pod, stored: Pod) -> dict[str, Any]:
@@ -190,10 +200,10 @@ def difference(wanted: Pod, stored: Pod) -> dict[str, Any]:
     return {"spec": spec}
 
 
-async def _annotate(client: Client, pod: Pod, wish: Wish, age: Age, *, guarded: bool) -> None:
+async def _annotate(client: Client, pod: Pod, request: ResizeRequest, age: Age, *, guarded: bool) -> None:
     """Remember what the pod had been granted, unless an earlier resize has; an undone resize is forgotten."""
     annotations: dict[str, str | None] = {}
-    if wish.undo:
+    if request.undo:
         annotations[BEFORE] = None
     elif BEFORE not in pod.metadata.annotations:
         annotations[BEFORE] = remembered(granted(pod, age))
@@ -205,13 +215,13 @@ async def _annotate(client: Client, pod: Pod, wish: Wish, age: Age, *, guarded: 
 
 
 async def _watched(
-    client: Client, pod: Pod, snapshot: Snapshot, timeout: float, clock: Clock, course: Course, *, repeated: bool
+    client: Client, pod: Pod, snapshot: Snapshot, timeout: float, clock: Clock, progress: Progress, *, repeated: bool
 ) -> tuple[str, str]:
     """Follow the pod until its resize is over; one that only waits is waited for as long as there is time.
 
     `repeated`: nothing was sent, so it may be over already.
     """
-    course.seen = seen = why_pod(pod, snapshot, clock.now())
+    progress.seen = seen = why_pod(pod, snapshot, clock.now())
     if repeated and (over := _over(seen)):
         return over
     loop, scope = asyncio.get_running_loop(), asyncio.timeout(None)
@@ -231,7 +241,7 @@ async def _watched(
                         continue
                     if event.type == "DELETED":
                         return "failed", "the pod was deleted"
-                    course.seen = seen = why_pod(event.object, snapshot, clock.now())
+                    progress.seen = seen = why_pod(event.object, snapshot, clock.now())
                     if over := _over(seen):
                         return over
     except TimeoutError:

@@ -10,9 +10,9 @@ import msgspec
 
 from podfit.answers.effects import RESOURCES
 from podfit.answers.export import held_by, running
+from podfit.answers.resize_request import NOTHING, RequestError
 from podfit.answers.snapshot import Snapshot
 from podfit.answers.target import Target
-from podfit.answers.wish import NOTHING, WishError
 from podfit.api.core.v1.pods.defaults import default_pod
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.api.meta import codec
@@ -48,10 +48,10 @@ class Drift(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def drift(target: Target, snapshot: Snapshot, *, manifest: PodSpec | None = None, name: str = "") -> Drift:
-    """Compared with the manifest, or with the workload's own template. Raises WishError for a pod without manifest."""
+    """Compared with the manifest, or with the workload's own template. RequestError: a pod without manifest."""
     template = manifest or snapshot.template
     if template is None:
-        raise WishError(f"{target} has no template to compare with: name its manifest with -f")
+        raise RequestError(f"{target} has no template to compare with: name its manifest with -f")
     pods = running(snapshot)
     said = dict(_said(template, snapshot))
     found = tuple(each for pod in pods for each in _differences(pod, said, snapshot))
@@ -115,16 +115,16 @@ def _notes(pods: Sequence[Pod], names: set[str], snapshot: Snapshot) -> Iterator
 
 
 def manifest_of(documents: Sequence[Any], target: Target) -> PodSpec:
-    """The template of the target among the documents of a file. Raises WishError when it is not there."""
+    """The template of the target among the documents of a file. Raises RequestError when it is not there."""
     fitting = [each for each in documents if isinstance(each, dict) and _is(each, target)]
     if len(fitting) != 1:
         which = "no document" if not fitting else f"more than one of {len(documents)} documents"
-        raise WishError(f'{which} is {target.kind.kind} "{target.name}"')
+        raise RequestError(f'{which} is {target.kind.kind} "{target.name}"')
     try:
         spec = fitting[0]["spec"]
         return codec.convert(spec["template"]["spec"] if target.is_workload else spec, PodSpec)
     except (KeyError, TypeError, ValueError) as error:
-        raise WishError(f'{target.kind.kind} "{target.name}" cannot be read: {_reason(error)}') from error
+        raise RequestError(f'{target.kind.kind} "{target.name}" cannot be read: {_reason(error)}') from error
 
 
 def _reason(error: Exception) -> str:

@@ -17,9 +17,9 @@ from podfit.answers.making_room import maker_of
 from podfit.answers.plan_notes import notes
 from podfit.answers.plan_result import DEFERRED, Plan
 from podfit.answers.plan_verdicts import Asked, Verdicts, over
+from podfit.answers.resize_request import BEFORE, NothingRecorded, ResizeRequest, apply, with_template
 from podfit.answers.snapshot import Snapshot
 from podfit.answers.template import TemplatePlan
-from podfit.answers.wish import BEFORE, NothingRecorded, Wish, apply, with_template
 from podfit.api.core.v1.limits.types import LimitRange, ResourceQuota
 from podfit.api.core.v1.pods.defaults import default_pod
 from podfit.api.core.v1.pods.types import Pod
@@ -33,26 +33,26 @@ from podfit.decide.resize.queue_order import queue_key
 T = TypeVar("T", LimitRange, ResourceQuota)
 
 
-class Request(msgspec.Struct, frozen=True):
-    """A resize to plan: a pod of the snapshot, and its new size."""
+class PodRequest(msgspec.Struct, frozen=True):
+    """A resize to plan: a pod of the snapshot, and what is asked for it."""
 
     pod: Pod
-    wish: Wish
+    asked: ResizeRequest
 
 
-def requests_of(snapshot: Snapshot, wish: Wish) -> tuple[Request, ...]:
-    """The same wish for every pod that the snapshot is about."""
-    wish = with_template(wish, snapshot.template or snapshot.owner_template, snapshot.limit_ranges)
-    return tuple(Request(pod, wish) for pod in snapshot.pods)
+def requests_of(snapshot: Snapshot, request: ResizeRequest) -> tuple[PodRequest, ...]:
+    """The same for every pod that the snapshot is about."""
+    request = with_template(request, snapshot.template or snapshot.owner_template, snapshot.limit_ranges)
+    return tuple(PodRequest(pod, request) for pod in snapshot.pods)
 
 
-def plan(snapshot: Snapshot, wish: Wish, template: TemplatePlan | None = None) -> Plan:
-    """Raises WishError when the wish fits none of a pod's containers."""
-    return plan_requests(snapshot, requests_of(snapshot, wish), template)
+def plan(snapshot: Snapshot, request: ResizeRequest, template: TemplatePlan | None = None) -> Plan:
+    """Raises RequestError when a pod has no container that it fits."""
+    return plan_requests(snapshot, requests_of(snapshot, request), template)
 
 
-def plan_requests(snapshot: Snapshot, requests: Sequence[Request], template: TemplatePlan | None = None) -> Plan:
-    """`pods` are in the order in which they are asked for. Raises WishError as `plan`."""
+def plan_requests(snapshot: Snapshot, requests: Sequence[PodRequest], template: TemplatePlan | None = None) -> Plan:
+    """`pods` are in the order in which they are asked for. Raises RequestError as `plan`."""
     planner = _Planner(snapshot)
     asked = [planner.ask(wanted) for wanted in in_order(planner.wanted(requests), snapshot.age.gates)]
     pods = tuple(planner.verdicts.of(each) for each in asked)
@@ -65,7 +65,7 @@ def plan_requests(snapshot: Snapshot, requests: Sequence[Request], template: Tem
         notes=tuple(
             notes(
                 snapshot,
-                [(each.pod, each.wish) for each in requests],
+                [(wanted.pod, wanted.asked) for wanted in requests],
                 planner.quotas,
                 less_memory=any(each.shrink for each in pods),
                 deferred=any(each.verdict == DEFERRED for each in pods),
@@ -76,7 +76,7 @@ def plan_requests(snapshot: Snapshot, requests: Sequence[Request], template: Tem
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """A pod and the pod that is wished for; None when there is no earlier size to go back to."""
+    """A pod and the pod that is asked for; None when there is no earlier size to go back to."""
 
     pod: Pod
     new: Pod | None
@@ -96,17 +96,17 @@ class _Planner:
         self._makers = {name: maker_of(name, model, snapshot) for name, model in self._nodes.items()}
         self.verdicts = Verdicts(snapshot, self._nodes, self._makers)
 
-    def wanted(self, requests: Sequence[Request]) -> Iterator[Wanted]:
+    def wanted(self, requests: Sequence[PodRequest]) -> Iterator[Wanted]:
         for request in requests:
             try:
-                yield Wanted(request.pod, apply(request.wish, request.pod))
+                yield Wanted(request.pod, apply(request.asked, request.pod))
             except NothingRecorded:
                 if not any(BEFORE in other.pod.metadata.annotations for other in requests):
                     raise
                 yield Wanted(request.pod, None)
 
     def ask(self, request: Wanted) -> Asked:
-        """Send the wish to the API, and what it stores to the node."""
+        """Send the request to the API, and what it stores to the node."""
         snapshot, pod, wanted = self._snapshot, request.pod, request.new
         if wanted is None:
             return Asked(pod, pod, None)

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from podfit.answers.effects import doubts
 from podfit.answers.may_refuse import may_refuse
+from podfit.answers.resize_request import ResizeRequest, apply
 from podfit.answers.snapshot import Snapshot
 from podfit.answers.troubles import troubles
-from podfit.answers.wish import Wish, apply
 from podfit.api.core.v1.limits.types import ResourceQuota
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.core.quantity import ZERO
@@ -14,7 +14,7 @@ from podfit.core.quantity import ZERO
 
 def notes(
     snapshot: Snapshot,
-    wishes: Sequence[tuple[Pod, Wish]],
+    asked: Sequence[tuple[Pod, ResizeRequest]],
     charged: Sequence[ResourceQuota],
     *,
     deferred: bool,
@@ -27,11 +27,11 @@ def notes(
     if less_memory and snapshot.usage is None:
         yield from snapshot.no_usage
     yield from _quota_notes(snapshot.quotas, charged)
-    typed = [(pod, wish) for pod, wish in wishes if not wish.undo]
-    yield from dict.fromkeys(text for pod, wish in typed for text in doubts(apply(wish, pod), pod))
+    typed = [(pod, request) for pod, request in asked if not request.undo]
+    yield from dict.fromkeys(text for pod, request in typed for text in doubts(apply(request, pod), pod))
     yield from _policy_notes(snapshot)
     template = snapshot.template if snapshot.pods and not also_template else None
-    if template is not None and any(_undone(template, wish) for _, wish in typed):
+    if template is not None and any(_undone(template, request) for _, request in typed):
         yield "the template is not changed: the next rollout goes back to its sizes"
     yield from (f"{pod.metadata.name}: {text}" for pod in snapshot.pods for text in troubles(pod))
     yield from may_refuse(snapshot.foreign_checks, snapshot.pods)
@@ -51,9 +51,9 @@ def _policy_notes(snapshot: Snapshot) -> Iterator[str]:
             )
 
 
-def _undone(template: PodSpec, wish: Wish) -> bool:
+def _undone(template: PodSpec, request: ResizeRequest) -> bool:
     pod = Pod(spec=template)
-    return apply(wish, pod).spec != template
+    return apply(request, pod).spec != template
 
 
 def _quota_notes(before: Sequence[ResourceQuota], after: Sequence[ResourceQuota]) -> Iterator[str]:

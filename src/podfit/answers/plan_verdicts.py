@@ -35,8 +35,8 @@ from podfit.decide.resize.verdict import Deferred, Infeasible
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A pod and what the API made of the wish; `outcome` is None when there is nothing to send, as the pod is `over` or
-    has no earlier size.
+    """A pod and what the API made of the request; `outcome` is None when there is nothing to send, as the pod is `over`
+    or has no earlier size.
     """
 
     pod: Pod

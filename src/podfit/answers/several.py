@@ -8,11 +8,11 @@ import msgspec
 from msgspec.structs import replace
 
 from podfit.answers.drift import manifest_of
-from podfit.answers.plan import Request, plan_requests, requests_of
+from podfit.answers.plan import PodRequest, plan_requests, requests_of
 from podfit.answers.plan_result import Plan
+from podfit.answers.resize_request import RequestError, ResizeRequest, from_template
 from podfit.answers.snapshot import Reader, Snapshot
 from podfit.answers.target import POD, WORKLOADS, Target
-from podfit.answers.wish import Wish, WishError, from_template
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.rest import Client
@@ -31,24 +31,24 @@ Obj = TypeVar("Obj", bound=_Object)
 
 
 class Sized(msgspec.Struct, frozen=True):
-    """A target and what is wished for its pods."""
+    """A target and what is asked for its pods."""
 
     target: Target
     namespace: str
-    wish: Wish
+    asked: ResizeRequest
 
 
 def sized_in(documents: Sequence[Any], namespace: str) -> list[Sized]:
     """The pods and workloads that the documents of a manifest name; other kinds are passed over.
 
-    `namespace` is for those that name none. Raises WishError: a document cannot be read, two are about the same
+    `namespace` is for those that name none. Raises RequestError: a document cannot be read, two are about the same
     target, or none has a size.
     """
     kinds = {(kind.api_version, kind.kind): kind for kind in (POD, *WORKLOADS)}
     found: dict[tuple[Target, str], Sized] = {}
     for document in documents:
         if not isinstance(document, dict):
-            raise WishError("a document is not an object")
+            raise RequestError("a document is not an object")
         kind = kinds.get((str(document.get("apiVersion")), str(document.get("kind"))))
         if kind is None:
             continue
@@ -56,17 +56,17 @@ def sized_in(documents: Sequence[Any], namespace: str) -> list[Sized]:
         meta = meta if isinstance(meta, dict) else {}
         target, where = Target(kind, str(meta.get("name") or "")), str(meta.get("namespace") or namespace)
         if not target.name:
-            raise WishError(f"a {kind.kind} has no metadata.name")
+            raise RequestError(f"a {kind.kind} has no metadata.name")
         if (target, where) in found:
-            raise WishError(f"{target} in namespace {where} occurs twice")
+            raise RequestError(f"{target} in namespace {where} occurs twice")
         found[target, where] = Sized(target, where, from_template(Pod(spec=manifest_of([document], target))))
     if not found:
-        raise WishError("no document is a pod or a workload")
+        raise RequestError("no document is a pod or a workload")
     return list(found.values())
 
 
 async def plan_several(client: Client, asked: Sequence[Sized]) -> Plan:
-    """Raises ApiError for a target that cannot be read, WishError for a size that does not fit one."""
+    """Raises ApiError for a target that cannot be read, RequestError for a size that does not fit one."""
     limit = asyncio.Semaphore(AT_ONCE)
 
     async def read(each: Sized) -> Snapshot:
@@ -74,14 +74,14 @@ async def plan_several(client: Client, asked: Sequence[Sized]) -> Plan:
             return await Reader(client, each.namespace).read(each.target, usage=True)
 
     snapshots = await asyncio.gather(*map(read, asked))
-    requests: list[Request] = []
+    requests: list[PodRequest] = []
     owners: dict[str, Target] = {}
     for each, snapshot in zip(asked, snapshots, strict=True):
         for pod in snapshot.pods:
             other = owners.setdefault(pod.metadata.uid, each.target)
             if other != each.target:
-                raise WishError(f"pod {pod.metadata.name} belongs to {other} and to {each.target}: plan one of them")
-        requests += requests_of(snapshot, each.wish)
+                raise RequestError(f"pod {pod.metadata.name} belongs to {other} and to {each.target}: plan one of them")
+        requests += requests_of(snapshot, each.asked)
     return plan_requests(merged(snapshots), requests)
 
 

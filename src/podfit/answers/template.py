@@ -19,9 +19,9 @@ import msgspec
 
 from podfit.answers.commands import HERE, Commands
 from podfit.answers.effects import Change, Resizing, changes, resizing
+from podfit.answers.resize_request import BEFORE, RequestError, ResizeRequest, apply
 from podfit.answers.selectors import query_of
 from podfit.answers.target import WORKLOADS, Target
-from podfit.answers.wish import BEFORE, Wish, WishError, apply
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
 from podfit.api.meta.v1.types import ObjectMeta
@@ -87,14 +87,14 @@ async def read_workload(client: Client, target: Target, namespace: str) -> Workl
     return Workload(target, document, tuple(owned))
 
 
-def template_plan(workload: Workload, wish: Wish, commands: Commands = HERE) -> TemplatePlan:
+def template_plan(workload: Workload, request: ResizeRequest, commands: Commands = HERE) -> TemplatePlan:
     """What a change of the template would bring about; nothing is written."""
     target, old = workload.target, workload.template
-    if wish.undo and BEFORE not in old.metadata.annotations:
+    if request.undo and BEFORE not in old.metadata.annotations:
         return TemplatePlan(target=str(target), verdict=UNCHANGED, text="podfit has not changed it")
     try:
-        new = apply(wish, old)
-    except WishError as error:
+        new = apply(request, old)
+    except RequestError as error:
         return TemplatePlan(target=str(target), verdict=REFUSED, text=f"its template: {error}")
     changed = tuple(changes(new, old))
     if not changed:

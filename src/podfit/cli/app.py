@@ -196,8 +196,8 @@ def _dispatch(arguments: list[str]) -> int:
 
 def _explain(error: Exception, arguments: list[str]) -> int:
     """Turn what a user's situation can cause into a message; anything else is a bug and keeps its traceback."""
+    from podfit.answers.resize_request import OptionError, RequestError
     from podfit.answers.target import TargetError
-    from podfit.answers.wish import OptionError, WishError
     from podfit.cli import mishaps, render, usage
     from podfit.client.kubeconfig import KubeconfigError
     from podfit.core.errors import ApiError
@@ -212,7 +212,7 @@ def _explain(error: Exception, arguments: list[str]) -> int:
             return error.exit_code
         case FeatureGateError():
             return usage.wrong(f"--feature-gates: {error}", arguments, verbs())
-        case TargetError() | OptionError() | WishError():
+        case TargetError() | OptionError() | RequestError():
             return usage.wrong(str(error), arguments, verbs())
         case KubeconfigError():
             return mishaps.kubeconfig(error)

@@ -8,8 +8,8 @@ from cyclopts import Parameter
 from podfit.answers.drift import Drift
 from podfit.answers.drift import drift as compared
 from podfit.answers.export import Form, document, export
+from podfit.answers.resize_request import OptionError
 from podfit.answers.target import POD, WORKLOADS, parse_target
-from podfit.answers.wish import OptionError
 from podfit.cli import exits, render
 from podfit.cli.asking import ContextName, Kubeconfig, Name, Namespace, commands, snapshot
 from podfit.cli.manifests import shown, spec_in

@@ -10,8 +10,8 @@ import yaml
 from cyclopts import Parameter
 
 from podfit.answers.drift import manifest_of
+from podfit.answers.resize_request import RequestError
 from podfit.answers.target import Target
-from podfit.answers.wish import WishError
 from podfit.api.core.v1.pods.types import PodSpec
 
 MOST = 8 << 20
@@ -24,33 +24,33 @@ Manifest: TypeAlias = Annotated[
 
 
 def documents_of(path: Path) -> list[Any]:
-    """The documents of a YAML or JSON file. Raises WishError."""
+    """The documents of a YAML or JSON file. Raises RequestError."""
     name = shown(path)
     text = _text(path, name)
     try:
         documents = [document for document in yaml.safe_load_all(text) if document is not None]
     except yaml.MarkedYAMLError as error:
-        raise WishError(f"{name}: {_problem(error)}") from error
+        raise RequestError(f"{name}: {_problem(error)}") from error
     except (yaml.YAMLError, ValueError) as error:  # a date that is none, characters that YAML does not know
-        raise WishError(f"{name}: not a YAML file: {_first_line(error)}") from error
+        raise RequestError(f"{name}: not a YAML file: {_first_line(error)}") from error
     except RecursionError as error:
-        raise WishError(f"{name}: nested too deeply") from error
+        raise RequestError(f"{name}: nested too deeply") from error
     if not documents:
-        raise WishError(f"{name}: the file is empty")
+        raise RequestError(f"{name}: the file is empty")
     _check_size(documents, name)
     return documents
 
 
 def spec_in(path: Path, target: Target) -> PodSpec:
-    """The pod spec of the target in a file. Raises WishError."""
+    """The pod spec of the target in a file. Raises RequestError."""
     return spec_among(documents_of(path), target, shown(path))
 
 
 def spec_among(documents: Sequence[Any], target: Target, name: str) -> PodSpec:
     try:
         return manifest_of(documents, target)
-    except WishError as error:
-        raise WishError(f"{name}: {error}") from error
+    except RequestError as error:
+        raise RequestError(f"{name}: {error}") from error
 
 
 def _check_size(documents: list[Any], name: str) -> None:
@@ -68,9 +68,9 @@ def _check_size(documents: list[Any], name: str) -> None:
     try:
         expanded = size(documents)
     except RecursionError as error:
-        raise WishError(f"{name}: nested too deeply") from error
+        raise RequestError(f"{name}: nested too deeply") from error
     if expanded >= MOST:
-        raise WishError(f"{name}: its aliases expand to more than {MOST >> 20} million values")
+        raise RequestError(f"{name}: its aliases expand to more than {MOST >> 20} million values")
 
 
 def shown(path: Path) -> str:
@@ -83,24 +83,24 @@ def _text(path: Path, name: str) -> str:
             data = _bounded(sys.stdin.buffer, name)
         else:
             if not stat.S_ISREG(path.stat().st_mode) and not path.is_fifo():
-                raise WishError(f"{name}: {'is a directory' if path.is_dir() else 'not a regular file'}")
+                raise RequestError(f"{name}: {'is a directory' if path.is_dir() else 'not a regular file'}")
             with path.open("rb") as file:
                 data = _bounded(file, name)
     except OSError as error:
-        raise WishError(f"{name}: {error.strerror or error}") from error
+        raise RequestError(f"{name}: {error.strerror or error}") from error
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
-        raise WishError(f"{name}: not a text file (byte {error.start} is not UTF-8)") from error
+        raise RequestError(f"{name}: not a text file (byte {error.start} is not UTF-8)") from error
     if "\0" in text:
-        raise WishError(f"{name}: not a text file")
+        raise RequestError(f"{name}: not a text file")
     return text
 
 
 def _bounded(file: BinaryIO, name: str) -> bytes:
     data = file.read(MOST + 1)
     if len(data) > MOST:
-        raise WishError(f"{name}: larger than {MOST >> 20} MiB")
+        raise RequestError(f"{name}: larger than {MOST >> 20} MiB")
     return data
 
 

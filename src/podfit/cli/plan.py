@@ -9,16 +9,25 @@ from podfit.answers.effects import RESOURCES, Change, Resizing
 from podfit.answers.plan import plan as planned
 from podfit.answers.plan_result import DEFERRED, FITS, Plan, PodPlan
 from podfit.answers.readable import amounts_in
+from podfit.answers.resize_request import OptionError, RequestError
 from podfit.answers.several import plan_several, sized_in
 from podfit.answers.snapshot import Reader
 from podfit.answers.target import POD, WORKLOADS, Target, parse_target
 from podfit.answers.template import TemplatePlan, read_workload, template_plan
-from podfit.answers.wish import OptionError, WishError
 from podfit.cli import exits, render
 from podfit.cli.asking import ContextName, Kubeconfig, Name, Namespace, asked, commands
 from podfit.cli.manifests import documents_of, shown
 from podfit.cli.output import Output, OutputOption
-from podfit.cli.wishing import AlsoTemplate, ContainerName, Cpu, Filename, Memory, Undo, check_template, wish_of
+from podfit.cli.resize_options import (
+    AlsoTemplate,
+    ContainerName,
+    Cpu,
+    Filename,
+    Memory,
+    Undo,
+    check_template,
+    request_of,
+)
 from podfit.client.rest import Client
 
 
@@ -47,13 +56,13 @@ def plan(
             filename, sized=sized, namespace=namespace, context=context, kubeconfig=kubeconfig, output=output
         )
     about = parse_target(target, POD, *WORKLOADS, name=name)
-    wish = wish_of(cpu, memory, container, filename, about, undo=undo)
+    request = request_of(cpu, memory, container, filename, about, undo=undo)
     check_template(about, also_template=also_template)
 
     async def read(client: Client, where: str) -> Plan:
         seen = await Reader(client, where).read(about, usage=True)
         workload = await read_workload(client, about, where) if also_template else None
-        return planned(seen, wish, template_plan(workload, wish, commands()) if workload else None)
+        return planned(seen, request, template_plan(workload, request, commands()) if workload else None)
 
     found = asked(read, namespace=namespace, context=context, kubeconfig=kubeconfig)
     _tell(found, output)
@@ -85,8 +94,8 @@ def _several(
     async def read(client: Client, where: str) -> Plan:
         try:
             asked_for = sized_in(documents, where)
-        except WishError as error:
-            raise WishError(f"{shown(filename)}: {error}") from error
+        except RequestError as error:
+            raise RequestError(f"{shown(filename)}: {error}") from error
         return await plan_several(client, asked_for)
 
     found = asked(read, namespace=namespace, context=context, kubeconfig=kubeconfig)

@@ -9,21 +9,30 @@ import msgspec
 from cyclopts import Parameter
 
 from podfit.actions.change_template import rehearse, retemplate
-from podfit.actions.resize_pods import Course, Deed, How, carry_out, may_begin, objection
+from podfit.actions.resize_pods import Options, Outcome, Progress, carry_out, may_begin, objection
 from podfit.answers.effects import RESOURCES, Resizing
 from podfit.answers.plan import plan as planned
 from podfit.answers.plan_result import DEFERRED, Plan, PodPlan
 from podfit.answers.readable import amounts_in
+from podfit.answers.resize_request import OptionError
 from podfit.answers.snapshot import Reader
 from podfit.answers.target import POD, WORKLOADS, parse_target
 from podfit.answers.template import read_workload, template_plan
-from podfit.answers.wish import OptionError
 from podfit.cli import exits, render
 from podfit.cli.asking import ContextName, Kubeconfig, Name, Namespace, asked, commands
 from podfit.cli.output import Output, OutputOption
 from podfit.cli.plan import column, no_pods, show
+from podfit.cli.resize_options import (
+    AlsoTemplate,
+    ContainerName,
+    Cpu,
+    Filename,
+    Memory,
+    Undo,
+    check_template,
+    request_of,
+)
 from podfit.cli.underway import watched
-from podfit.cli.wishing import AlsoTemplate, ContainerName, Cpu, Filename, Memory, Undo, check_template, wish_of
 from podfit.client.rest import Client
 from podfit.net.system import SystemClock
 
@@ -34,13 +43,13 @@ class Done(msgspec.Struct, frozen=True):
     """`against` is what spoke against beginning, and what helps."""
 
     plan: Plan
-    deeds: Sequence[Deed] = ()
-    template: Deed | None = None
+    outcomes: Sequence[Outcome] = ()
+    template: Outcome | None = None
     against: tuple[str, str] = ("", "")
 
     @property
     def good(self) -> bool:
-        every = len(self.deeds) == len(self.plan.pods) and all(each.good for each in self.deeds)
+        every = len(self.outcomes) == len(self.plan.pods) and all(each.good for each in self.outcomes)
         return bool(self.plan.pods) and every and not self.against[0] and (self.template is None or self.template.good)
 
 
@@ -80,10 +89,10 @@ def resize(
     check_template(about, also_template=also_template)
     if not 0 <= timeout < math.inf:
         raise OptionError(f"invalid value {timeout:g} for --timeout: must be 0 or more seconds")
-    wish = wish_of(cpu, memory, container, filename, about, undo=undo)
+    request = request_of(cpu, memory, container, filename, about, undo=undo)
 
     async def act(client: Client, where: str) -> Done:
-        how = How(
+        options = Options(
             wait=wait,
             dry_run=dry_run,
             timeout=timeout,
@@ -93,37 +102,37 @@ def resize(
         )
         snapshot = await Reader(client, where).read(about, usage=True)
         workload = await read_workload(client, about, where) if also_template else None
-        plan = planned(snapshot, wish, template_plan(workload, wish, commands()) if workload else None)
-        against = objection(plan, how)
-        if against[0] or not all(may_begin(each, guarded=how.guarded) for each in plan.pods):
+        plan = planned(snapshot, request, template_plan(workload, request, commands()) if workload else None)
+        against = objection(plan, options)
+        if against[0] or not all(may_begin(each, guarded=options.guarded) for each in plan.pods):
             return Done(plan, against=against)
         changes = plan.template is not None and plan.template.changes
-        if workload and changes and (text := await rehearse(client, workload, wish, where)):
+        if workload and changes and (text := await rehearse(client, workload, request, where)):
             return Done(plan, against=(f"the template of {about} would be refused: {text}", ""))
         if undo and output.for_people:
             show(plan)
-        course, clock = Course(), SystemClock()
-        deeds = course.deeds
-        async with watched(course, plan, about, clock):
-            async for deed in carry_out(client, snapshot, wish, plan, how, clock, course):
+        progress, clock = Progress(), SystemClock()
+        outcomes = progress.outcomes
+        async with watched(progress, plan, about, clock):
+            async for outcome in carry_out(client, snapshot, request, plan, options, clock, progress):
                 if output.for_people:
-                    planned_pod = plan.pods[len(deeds) - 1]
-                    which = f"{len(deeds)}/{len(plan.pods)}"
-                    _progress(_foretold(deed, planned_pod), which, planned_pod.sizes, dry_run=dry_run)
+                    planned_pod = plan.pods[len(outcomes) - 1]
+                    which = f"{len(outcomes)}/{len(plan.pods)}"
+                    _progress(_foretold(outcome, planned_pod), which, planned_pod.sizes, dry_run=dry_run)
         if not workload or not plan.template:
-            return Done(plan, deeds)
-        if any(each.ends for each in deeds):
-            return Done(plan, deeds, Deed(pod=str(about), state="refused", text="not every pod was resized"))
-        template = await retemplate(client, workload, wish, plan.template, where, how)
+            return Done(plan, outcomes)
+        if any(each.ends for each in outcomes):
+            return Done(plan, outcomes, Outcome(pod=str(about), state="refused", text="not every pod was resized"))
+        template = await retemplate(client, workload, request, plan.template, where, options)
         if output.for_people:
             _progress(template, "template", plan.template.sizes, dry_run=dry_run)
-        return Done(plan, deeds, template)
+        return Done(plan, outcomes, template)
 
     done = asked(act, namespace=namespace, context=context, kubeconfig=kubeconfig)
     if not output.for_people:
         more = {"template": done.template} if done.template else {}
-        render.document({"plan": done.plan, "deeds": done.deeds, "dryRun": dry_run, **more}, output)
-    elif done.deeds:
+        render.document({"plan": done.plan, "deeds": done.outcomes, "dryRun": dry_run, **more}, output)
+    elif done.outcomes:
         render.say(summary(done, dry_run=dry_run))
     elif done.plan.pods:
         show(done.plan, wide=output is Output.WIDE)
@@ -135,27 +144,27 @@ def resize(
     return exits.DONE if done.good else exits.REFUSED
 
 
-def _foretold(deed: Deed, planned: PodPlan) -> Deed:
+def _foretold(outcome: Outcome, planned: PodPlan) -> Outcome:
     """What was accepted and has no room yet is said to wait."""
-    if deed.state != "accepted" or planned.verdict != DEFERRED:
-        return deed
-    return msgspec.structs.replace(deed, text=f"it has to wait: {planned.text}")
+    if outcome.state != "accepted" or planned.verdict != DEFERRED:
+        return outcome
+    return msgspec.structs.replace(outcome, text=f"it has to wait: {planned.text}")
 
 
-def _progress(deed: Deed, which: str, sizes: tuple[Resizing, ...], *, dry_run: bool) -> None:
+def _progress(outcome: Outcome, which: str, sizes: tuple[Resizing, ...], *, dry_run: bool) -> None:
     """A line on what became of a pod: from, to, and how it ended."""
     changed = [f"{name} {column(sizes, name)}" for name in RESOURCES if column(sizes, name) != "-"]
-    took = f" after {deed.seconds:.2f} s" if deed.seconds else ""
-    dry = f" {DRY}" if dry_run and deed.state == "accepted" else ""
-    words = (word for word in (which, deed.pod, ", ".join(changed)) if word)
-    render.styled(*words, render.judged(deed.state)._replace(text=f"{deed.state}{took}{dry}"), then=deed.text)
-    if amounts := amounts_in(deed.text):
+    took = f" after {outcome.seconds:.2f} s" if outcome.seconds else ""
+    dry = f" {DRY}" if dry_run and outcome.state == "accepted" else ""
+    words = (word for word in (which, outcome.pod, ", ".join(changed)) if word)
+    render.styled(*words, render.judged(outcome.state)._replace(text=f"{outcome.state}{took}{dry}"), then=outcome.text)
+    if amounts := amounts_in(outcome.text):
         render.say(f"     {amounts}")
 
 
 def summary(done: Done, *, dry_run: bool) -> str:
     """`2 of 3 pods resized, 1 waits`."""
-    count = Counter(deed.state for deed in done.deeds)
+    count = Counter(outcome.state for outcome in done.outcomes)
     total = len(done.plan.pods)
     pods = "pod" if total == 1 else "pods"
     if dry_run:
@@ -163,6 +172,6 @@ def summary(done: Done, *, dry_run: bool) -> str:
     finished = f"{count['done'] + count['unchanged']} of {total} {pods} resized"
     asked_for = f"{count['accepted']} of {total} {pods} asked to resize; --wait waits until the node has done it"
     others = [f"{number} {state}" for state, number in count.items() if state not in ("done", "unchanged", "accepted")]
-    left = total - len(done.deeds)
+    left = total - len(done.outcomes)
     rest = [f"{left} left as {'it is' if left == 1 else 'they are'}"] if left else []
     return ", ".join([asked_for if count["accepted"] else finished, *others, *rest])

@@ -58,7 +58,7 @@ async def test_nobody_takes_the_room_in_between(tmp_path: Path) -> None:
     assert (node.cpu(grows), node.cpu(behind)) == (3800, 100)
 
 
-async def test_a_claim_ends_with_the_wish(tmp_path: Path) -> None:
+async def test_a_claim_ends_with_the_request(tmp_path: Path) -> None:
     node, grows, one = Allocating(tmp_path), vital(), small("one", "2")
     await node.start(grows, one)
     await node.wants(grows, c1=needs({"cpu": "4"}))

@@ -31,7 +31,7 @@ ANNOTATION = "podfit.dev/memory-shrink"
 
 
 def asked_for(annotations: dict[str, str], default: str) -> bool:
-    """The pod's own wish, `guarded` or `checked`, goes before the node's."""
+    """The pod's own request, `guarded` or `checked`, goes before the node's."""
     return annotations.get(ANNOTATION, default) == GUARDED
 
 

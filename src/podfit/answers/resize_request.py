@@ -24,11 +24,11 @@ LONGEST = 40
 """Characters of a wrong value that a message repeats."""
 
 
-class WishError(ValueError):
-    """A wish that cannot be understood, or that fits no container of this pod."""
+class RequestError(ValueError):
+    """A request that cannot be understood, or that fits no container of this pod."""
 
 
-class OptionError(WishError):
+class OptionError(RequestError):
     """Options that say nothing, contradict each other, or hold no amount: the verb's help says how it is right."""
 
 
@@ -37,7 +37,7 @@ class Amount(msgspec.Struct, frozen=True):
     limit: Quantity | None = None
 
 
-class Wish(msgspec.Struct, frozen=True):
+class ResizeRequest(msgspec.Struct, frozen=True):
     """`amounts` by resource for one container (or the pod), `containers` what a manifest says of each by name, `undo`
     what each pod was before. `template` is the pods' own, whose limits say which proportion to keep, and `limit_ranges`
     bound it.
@@ -52,7 +52,7 @@ class Wish(msgspec.Struct, frozen=True):
     limit_ranges: tuple[LimitRange, ...] = ()
 
 
-class NothingRecorded(WishError):
+class NothingRecorded(RequestError):
     """--undo of a pod that podfit did not resize."""
 
 
@@ -69,10 +69,10 @@ def remembered(pod: Pod) -> str:
 
 def parse_amount(option: str, text: str) -> Amount:
     """Raises OptionError that quotes the option."""
-    request, colon, limit = text.partition(":")
-    if (not request and not limit) or (colon and not limit):
+    requested, colon, limit = text.partition(":")
+    if (not requested and not limit) or (colon and not limit):
         raise OptionError(f"invalid value {text!r} for {option}: write 500m, 500m:1 (request:limit) or :1 (limit)")
-    return Amount(_quantity(option, request), _quantity(option, limit))
+    return Amount(_quantity(option, requested), _quantity(option, limit))
 
 
 def _quantity(option: str, text: str) -> Quantity | None:
@@ -96,67 +96,70 @@ def _is_quantity(text: str) -> bool:
     return True
 
 
-def with_template(wish: Wish, template: PodSpec | None, limit_ranges: tuple[LimitRange, ...] = ()) -> Wish:
-    """The wish, with what says which proportion the pods' limits are to keep, and how large it may be."""
-    return msgspec.structs.replace(wish, template=template, limit_ranges=limit_ranges)
+def with_template(
+    request: ResizeRequest, template: PodSpec | None, limit_ranges: tuple[LimitRange, ...] = ()
+) -> ResizeRequest:
+    """The request, with what says which proportion the pods' limits are to keep, and how large it may be."""
+    return msgspec.structs.replace(request, template=template, limit_ranges=limit_ranges)
 
 
-def from_template(pod: Pod) -> Wish:
+def from_template(pod: Pod) -> ResizeRequest:
     """What a manifest says of every container, and of the pod as a whole."""
     named = {each.name: each.resources for each in (*pod.spec.init_containers, *pod.spec.containers)}
-    return Wish(containers=named, pod=pod.spec.resources)
+    return ResizeRequest(containers=named, pod=pod.spec.resources)
 
 
-def apply(wish: Wish, pod: Pod) -> Pod:
-    """The pod as wished for. Raises WishError when it has no such container, or several and none was named."""
-    if wish.undo:
-        wish = _before(pod)
-    if wish.containers or wish.pod is not None:
-        return _with_manifest(wish, pod)
-    name = wish.container or _only(pod)
+def apply(request: ResizeRequest, pod: Pod) -> Pod:
+    """The pod as asked for. Raises RequestError when it has no such container, or several and none was named."""
+    if request.undo:
+        request = _before(pod)
+    if request.containers or request.pod is not None:
+        return _with_manifest(request, pod)
+    name = request.container or _only(pod)
     if not name:
-        said = [one[""] for one in _said(wish, pod) if "" in one]
-        ratios = _ratios(wish, pod, level=True)
-        level = _changed(pod.spec.resources or NOTHING, wish.amounts, said, ratios)
+        said = [one[""] for one in _said(request, pod) if "" in one]
+        ratios = _ratios(request, pod, level=True)
+        level = _changed(pod.spec.resources or NOTHING, request.amounts, said, ratios)
         return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, resources=level))
     known = [each.name for each in (*pod.spec.init_containers, *pod.spec.containers)]
     if name not in known:
-        raise WishError(f'pod {pod.metadata.name} has no container "{name}"; it has {", ".join(known)}')
-    said = [one[name] for one in _said(wish, pod) if name in one]
+        raise RequestError(f'pod {pod.metadata.name} has no container "{name}"; it has {", ".join(known)}')
+    said = [one[name] for one in _said(request, pod) if name in one]
     wanted = {
-        each.name: _changed(each.resources, wish.amounts, said, _ratios(wish, pod))
+        each.name: _changed(each.resources, request.amounts, said, _ratios(request, pod))
         for each in (*pod.spec.init_containers, *pod.spec.containers)
         if each.name == name
     }
     return _with_containers(pod, wanted)
 
 
-def _before(pod: Pod) -> Wish:
+def _before(pod: Pod) -> ResizeRequest:
     note = pod.metadata.annotations.get(BEFORE)
     if note is None:
         raise NothingRecorded(f"pod {pod.metadata.name} was not resized by podfit: it has no annotation {BEFORE}")
     before = _decoded(pod, note)
-    return Wish(containers=before.containers, pod=before.pod)
+    return ResizeRequest(containers=before.containers, pod=before.pod)
 
 
 def _decoded(pod: Pod, note: str) -> _Remembered:
     try:
         return codec.decode(note.encode(), _Remembered)
     except (msgspec.DecodeError, ValueError) as error:
-        raise WishError(f"pod {pod.metadata.name}: annotation {BEFORE} cannot be read: {error}") from error
+        raise RequestError(f"pod {pod.metadata.name}: annotation {BEFORE} cannot be read: {error}") from error
 
 
-def _said(wish: Wish, pod: Pod) -> list[dict[str, ResourceRequirements]]:
+def _said(request: ResizeRequest, pod: Pod) -> list[dict[str, ResourceRequirements]]:
     """Resources by container, "" for the pod as a whole, that a proportion may have come from, the first one first."""
     note = pod.metadata.annotations.get(BEFORE)
     found = []
     if note is not None:
         before = _decoded(pod, note)
         found.append(dict(before.containers) | ({"": before.pod} if before.pod else {}))
-    if wish.template is not None:
-        level = {"": wish.template.resources} if wish.template.resources else {}
+    if request.template is not None:
+        level = {"": request.template.resources} if request.template.resources else {}
         found.append(
-            level | {each.name: each.resources for each in (*wish.template.init_containers, *wish.template.containers)}
+            level
+            | {each.name: each.resources for each in (*request.template.init_containers, *request.template.containers)}
         )
     return found
 
@@ -168,14 +171,14 @@ def _only(pod: Pod) -> str:
     if len(pod.spec.containers) == 1:
         return pod.spec.containers[0].name
     names = ", ".join(each.name for each in pod.spec.containers)
-    raise WishError(f"pod {pod.metadata.name} has several containers: name one of {names} with -c")
+    raise RequestError(f"pod {pod.metadata.name} has several containers: name one of {names} with -c")
 
 
-def _with_manifest(wish: Wish, pod: Pod) -> Pod:
-    changed = _with_containers(pod, wish.containers)
-    if wish.pod is None:
+def _with_manifest(request: ResizeRequest, pod: Pod) -> Pod:
+    changed = _with_containers(pod, request.containers)
+    if request.pod is None:
         return changed
-    return msgspec.structs.replace(changed, spec=msgspec.structs.replace(changed.spec, resources=wish.pod))
+    return msgspec.structs.replace(changed, spec=msgspec.structs.replace(changed.spec, resources=request.pod))
 
 
 def _with_containers(pod: Pod, wanted: Mapping[str, ResourceRequirements]) -> Pod:
@@ -190,12 +193,12 @@ def _with_containers(pod: Pod, wanted: Mapping[str, ResourceRequirements]) -> Po
     return msgspec.structs.replace(pod, spec=spec)
 
 
-def _ratios(wish: Wish, pod: Pod, *, level: bool = False) -> dict[str, Quantity | None]:
+def _ratios(request: ResizeRequest, pod: Pod, *, level: bool = False) -> dict[str, Quantity | None]:
     """By resource, what limit / request must not exceed by rounding. A template is of no namespace yet."""
     namespace = pod.metadata.namespace
-    ranges = [each for each in wish.limit_ranges if not namespace or each.metadata.namespace == namespace]
+    ranges = [each for each in request.limit_ranges if not namespace or each.metadata.namespace == namespace]
     alone = len(pod.spec.containers) + len(pod.spec.init_containers) == 1
-    return {name: largest_ratio(name, ranges, alone=alone, level=level) for name in wish.amounts}
+    return {name: largest_ratio(name, ranges, alone=alone, level=level) for name in request.amounts}
 
 
 def _changed(

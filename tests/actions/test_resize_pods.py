@@ -11,12 +11,12 @@ import pytest
 from answers.conversation import PODS, Conversation
 from answers.conversation import pod as canned
 from kubelet.harness import IDENTITY, Node
-from podfit.actions.resize_pods import Deed, How, carry_out, difference
+from podfit.actions.resize_pods import Options, Outcome, carry_out, difference
 from podfit.answers.plan import plan
 from podfit.answers.plan_result import ERROR, FITS, UNCHANGED
+from podfit.answers.resize_request import BEFORE, Amount, RequestError, ResizeRequest, apply
 from podfit.answers.snapshot import Reader, Snapshot
 from podfit.answers.target import POD, Target
-from podfit.answers.wish import BEFORE, Amount, Wish, WishError, apply
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.client.rest import Client
@@ -60,13 +60,13 @@ class Shop:
             age=found[0].age, namespace=NAMESPACE, neighbours=found[0].neighbours, nodes=found[0].nodes, **merged
         )
 
-    async def resize(self, *names: str, wish: Wish, how: How, moves: float = 0) -> list[Deed]:
+    async def resize(self, *names: str, request: ResizeRequest, how: Options, moves: float = 0) -> list[Outcome]:
         """Carry it out while time moves on by `moves` seconds."""
         snapshot = await self.snapshot(*names)
-        promised = plan(snapshot, wish)
+        promised = plan(snapshot, request)
 
-        async def act() -> list[Deed]:
-            return [each async for each in carry_out(self.client, snapshot, wish, promised, how, self.node.clock)]
+        async def act() -> list[Outcome]:
+            return [each async for each in carry_out(self.client, snapshot, request, promised, how, self.node.clock)]
 
         task = asyncio.create_task(act())
         for _ in range(60):
@@ -86,63 +86,63 @@ async def shop(tmp_path: Path) -> AsyncIterator[Shop]:
         await node.kubelet.stop(stop_pods=False)
 
 
-def cpu(amount: str) -> Wish:
-    return Wish({"cpu": Amount(Quantity.parse(amount))})
+def cpu(amount: str) -> ResizeRequest:
+    return ResizeRequest({"cpu": Amount(Quantity.parse(amount))})
 
 
 async def test_pods_are_resized_one_after_the_other_and_back_again(shop: Shop) -> None:
     await shop.add("a", "100m")
     await shop.add("b", "300m")
-    deeds = await shop.resize("a", "b", wish=cpu("500m"), how=How(wait=True), moves=10)
+    deeds = await shop.resize("a", "b", request=cpu("500m"), how=Options(wait=True), moves=10)
     assert [(each.pod, each.state) for each in deeds] == [("a", "done"), ("b", "done")]
-    await shop.resize("a", wish=cpu("700m"), how=How(wait=True), moves=10)
+    await shop.resize("a", request=cpu("700m"), how=Options(wait=True), moves=10)
     noted = json.loads((await shop.pod("a")).metadata.annotations[BEFORE])
     assert noted["containers"]["app"]["requests"]["cpu"] == "100m", "the first size is the one to go back to"
-    undone = await shop.resize("a", "b", wish=Wish(undo=True), how=How(wait=True), moves=10)
+    undone = await shop.resize("a", "b", request=ResizeRequest(undo=True), how=Options(wait=True), moves=10)
     assert [each.state for each in undone] == ["done", "done"]
     for name, amount in (("a", "100m"), ("b", "300m")):
         pod = await shop.pod(name)
         assert str(pod.status.container_statuses[0].allocated_resources["cpu"]) == amount
         assert BEFORE not in pod.metadata.annotations
-    with pytest.raises(WishError, match="was not resized by podfit"):
-        plan(await shop.snapshot("a"), Wish(undo=True))
+    with pytest.raises(RequestError, match="was not resized by podfit"):
+        plan(await shop.snapshot("a"), ResizeRequest(undo=True))
 
 
 async def test_who_waits_is_told_when_time_is_up(shop: Shop) -> None:
     await shop.add("big", "3500m")
     await shop.add("a", "100m")
-    deeds = await shop.resize("a", wish=cpu("1"), how=How(wait=True, timeout=30), moves=60)
+    deeds = await shop.resize("a", request=cpu("1"), how=Options(wait=True, timeout=30), moves=60)
     assert [(each.state, each.good) for each in deeds] == [("waits", False)]
     assert "Node didn't have enough resource: cpu" in deeds[0].text
     assert 30 <= deeds[0].seconds <= 32
 
 
-async def test_a_wish_that_waits_already_is_waited_for_and_not_called_unchanged(shop: Shop) -> None:
+async def test_a_request_that_waits_already_is_waited_for_and_not_called_unchanged(shop: Shop) -> None:
     await shop.add("big", "3")
     await shop.add("a", "500m")
-    await shop.resize("a", wish=cpu("1500m"), how=How())
+    await shop.resize("a", request=cpu("1500m"), how=Options())
     await shop.node.advance(2)
-    (deed,) = await shop.resize("a", wish=cpu("1500m"), how=How())
+    (deed,) = await shop.resize("a", request=cpu("1500m"), how=Options())
     assert (deed.state, deed.good) == ("waits", False)
     assert deed.text.startswith("asked for already: Node didn't have enough resource: cpu, requested: 1500")
-    (deed,) = await shop.resize("a", wish=cpu("1500m"), how=How(wait=True, timeout=30), moves=60)
+    (deed,) = await shop.resize("a", request=cpu("1500m"), how=Options(wait=True, timeout=30), moves=60)
     assert (deed.state, deed.good, 30 <= deed.seconds <= 32) == ("waits", False, True)
     await shop.client.delete(Pod, "big", NAMESPACE)
-    (deed,) = await shop.resize("a", wish=cpu("1500m"), how=How(wait=True), moves=60)
+    (deed,) = await shop.resize("a", request=cpu("1500m"), how=Options(wait=True), moves=60)
     assert deed.state == "done"
 
 
 async def test_a_limit_below_usage_fails_each_time_that_it_is_asked_for(shop: Shop) -> None:
     await shop.add("a", "100m", memory="64Mi:256Mi")
     shop.use(100 << 20)
-    less = Wish({"memory": Amount(Quantity.parse("64Mi"), Quantity.parse("80Mi"))})
+    less = ResizeRequest({"memory": Amount(Quantity.parse("64Mi"), Quantity.parse("80Mi"))})
     pod = await shop.pod("a")
     await shop.client.update(apply(less, pod), subresource="resize")
     await shop.node.advance(2)
     promised = plan(await shop.snapshot("a"), less).pods[0]
     assert (promised.verdict, promised.good, promised.repeated) == (ERROR, False, True)
     for _ in range(2):
-        (deed,) = await shop.resize("a", wish=less, how=How(wait=True, timeout=30), moves=60)
+        (deed,) = await shop.resize("a", request=less, how=Options(wait=True, timeout=30), moves=60)
         assert (deed.state, deed.good) == ("failed", False)
         assert "below current usage (104857600)" in deed.text
 
@@ -153,30 +153,30 @@ async def test_undo_goes_back_to_what_was_granted(shop: Shop) -> None:
     pod = await shop.pod("a")
     await shop.client.update(apply(cpu("3"), pod), subresource="resize")
     await shop.node.advance(2)
-    await shop.resize("a", wish=cpu("500m"), how=How(wait=True), moves=10)
-    promised = plan(await shop.snapshot("a"), Wish(undo=True)).pods[0]
+    await shop.resize("a", request=cpu("500m"), how=Options(wait=True), moves=10)
+    promised = plan(await shop.snapshot("a"), ResizeRequest(undo=True)).pods[0]
     assert [(each.before, each.after) for each in promised.changes] == [("500m", "1")]
-    (deed,) = await shop.resize("a", wish=Wish(undo=True), how=How(wait=True), moves=10)
+    (deed,) = await shop.resize("a", request=ResizeRequest(undo=True), how=Options(wait=True), moves=10)
     assert (deed.state, str((await shop.pod("a")).spec.containers[0].resources.requests["cpu"])) == ("done", "1")
 
 
 async def test_undo_of_a_workload_leaves_a_pod_alone_that_was_not_resized(shop: Shop) -> None:
     await shop.add("a", "100m")
     await shop.add("b", "100m")
-    await shop.resize("a", wish=cpu("200m"), how=How(wait=True), moves=10)
-    promised = plan(await shop.snapshot("a", "b"), Wish(undo=True))
+    await shop.resize("a", request=cpu("200m"), how=Options(wait=True), moves=10)
+    promised = plan(await shop.snapshot("a", "b"), ResizeRequest(undo=True))
     assert [(each.verdict, each.text) for each in promised.pods] == [
         (FITS, ""),
         (UNCHANGED, "podfit did not resize it: there is no size to go back to"),
     ]
-    deeds = await shop.resize("a", "b", wish=Wish(undo=True), how=How(wait=True), moves=10)
+    deeds = await shop.resize("a", "b", request=ResizeRequest(undo=True), how=Options(wait=True), moves=10)
     assert [each.state for each in deeds] == ["done", "unchanged"]
 
 
 async def test_a_dry_run_stores_nothing(shop: Shop) -> None:
     await shop.add("a", "100m")
     before = await shop.pod("a")
-    deeds = await shop.resize("a", wish=cpu("500m"), how=How(dry_run=True))
+    deeds = await shop.resize("a", request=cpu("500m"), how=Options(dry_run=True))
     assert [each.state for each in deeds] == ["accepted"]
     assert await shop.pod("a") == before
 
@@ -184,10 +184,10 @@ async def test_a_dry_run_stores_nothing(shop: Shop) -> None:
 async def test_what_is_refused_ends_it(shop: Shop) -> None:
     await shop.add("a", "100m")
     await shop.add("b", "100m")
-    snapshot, wish = await shop.snapshot("a", "b"), cpu("500m")
-    promised = plan(snapshot, wish)
+    snapshot, request = await shop.snapshot("a", "b"), cpu("500m")
+    promised = plan(snapshot, request)
     await shop.client.delete(Pod, "a", NAMESPACE, grace=0)
-    deeds = [each async for each in carry_out(shop.client, snapshot, wish, promised, How(), shop.node.clock)]
+    deeds = [each async for each in carry_out(shop.client, snapshot, request, promised, Options(), shop.node.clock)]
     assert [(each.pod, each.state) for each in deeds] == [("a", "refused")]
     assert "not found" in deeds[0].text
     assert (await shop.pod("b")).metadata.generation == 1
@@ -209,11 +209,13 @@ async def test_a_restart_stays_within_the_disruption_budget(allowed: int, states
     }
     conversation.documents[f"{PODS}/web/resize"] = document
     snapshot = await Reader(conversation.client, "shop").read(Target(POD, "web"))
-    wish = Wish({"memory": Amount(Quantity.parse("512Mi"))})
-    promised = plan(snapshot, wish)
+    request = ResizeRequest({"memory": Amount(Quantity.parse("512Mi"))})
+    promised = plan(snapshot, request)
     assert promised.pods[0].restarts
     clock = Node(Path("/nonexistent")).clock
-    deeds = [each async for each in carry_out(conversation.client, snapshot, wish, promised, How(dry_run=True), clock)]
+    deeds = [
+        each async for each in carry_out(conversation.client, snapshot, request, promised, Options(dry_run=True), clock)
+    ]
     assert [each.state for each in deeds] == states
 
 
@@ -223,10 +225,12 @@ async def test_before_1_32_the_pod_itself_is_patched(minor: int, path: str) -> N
     conversation.documents[f"{PODS}/web/resize"] = canned()
     snapshot = await Reader(conversation.client, "shop").read(Target(POD, "web"))
     clock = Node(Path("/nonexistent")).clock
-    wish = cpu("700m")
+    request = cpu("700m")
     deeds = [
         each
-        async for each in carry_out(conversation.client, snapshot, wish, plan(snapshot, wish), How(dry_run=True), clock)
+        async for each in carry_out(
+            conversation.client, snapshot, request, plan(snapshot, request), Options(dry_run=True), clock
+        )
     ]
     assert [each.state for each in deeds] == ["accepted"]
     assert conversation.asked[-1] == ("PATCH", path)
@@ -235,5 +239,5 @@ async def test_before_1_32_the_pod_itself_is_patched(minor: int, path: str) -> N
 def test_only_what_changes_is_sent() -> None:
     two = [{"name": name, "image": "i", "resources": {"requests": {"cpu": "1"}}} for name in ("a", "b")]
     pod = convert({"metadata": {"name": "web"}, "spec": {"containers": two}}, Pod)
-    wanted = apply(Wish({"cpu": Amount(Quantity.parse("2"))}, "b"), pod)
+    wanted = apply(ResizeRequest({"cpu": Amount(Quantity.parse("2"))}, "b"), pod)
     assert difference(wanted, pod) == {"spec": {"containers": [{"name": "b", "resources": {"requests": {"cpu": "2"}}}]}}

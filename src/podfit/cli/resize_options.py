@@ -6,8 +6,8 @@ from typing import Annotated, Any, TypeAlias
 
 from cyclopts import Parameter
 
+from podfit.answers.resize_request import OptionError, RequestError, ResizeRequest, from_template, parse_amount
 from podfit.answers.target import Target
-from podfit.answers.wish import OptionError, Wish, WishError, from_template, parse_amount
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
 from podfit.cli.manifests import Manifest, documents_of, shown
@@ -33,11 +33,13 @@ def check_template(target: Target, *, also_template: bool) -> None:
 Undo: TypeAlias = Annotated[bool, Parameter(negative="", help="Back to what each pod had before podfit resized it.")]
 
 
-def wish_of(cpu: str, memory: str, container: str, filename: Path | None, target: Target, *, undo: bool) -> Wish:
+def request_of(
+    cpu: str, memory: str, container: str, filename: Path | None, target: Target, *, undo: bool
+) -> ResizeRequest:
     if undo:
         if cpu or memory or container or filename:
             raise OptionError(f"--undo cannot be combined with {_first(cpu, memory, container, filename)}")
-        return Wish(undo=True)
+        return ResizeRequest(undo=True)
     if filename is not None:
         if cpu or memory or container:
             raise OptionError(f"-f cannot be combined with {_first(cpu, memory, container, None)}")
@@ -45,7 +47,7 @@ def wish_of(cpu: str, memory: str, container: str, filename: Path | None, target
     amounts = {name: parse_amount(f"--{name}", text) for name, text in (("cpu", cpu), ("memory", memory)) if text}
     if not amounts:
         raise OptionError("one of --cpu, --memory, -f and --undo is required")
-    return Wish(amounts, container)
+    return ResizeRequest(amounts, container)
 
 
 def _first(cpu: str, memory: str, container: str, filename: Path | None) -> str:
@@ -58,7 +60,7 @@ def _template(path: Path, target: Target) -> Pod:
     """The pod of a manifest, or the pod template of a workload's."""
     documents = documents_of(path)
     if len(documents) > 1:
-        raise WishError(
+        raise RequestError(
             f"{shown(path)}: {len(documents)} documents for one target; plan all of them by leaving out the target"
         )
     return _sole(documents, shown(path))
@@ -73,8 +75,8 @@ def _sole(documents: Sequence[Any], name: str) -> Pod:
         else (spec.get("template") if isinstance(spec, dict) else None)
     )
     if not isinstance(made, dict) or not isinstance(made.get("spec"), dict):
-        raise WishError(f"{name}: not the manifest of a pod or a workload")
+        raise RequestError(f"{name}: not the manifest of a pod or a workload")
     try:
         return codec.convert(made, Pod)
     except (ValueError, TypeError, RecursionError) as error:
-        raise WishError(f"{name}: {error}") from error
+        raise RequestError(f"{name}: {error}") from error

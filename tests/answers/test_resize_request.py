@@ -3,7 +3,16 @@
 import msgspec
 import pytest
 
-from podfit.answers.wish import BEFORE, Wish, WishError, apply, from_template, parse_amount, remembered, with_template
+from podfit.answers.resize_request import (
+    BEFORE,
+    RequestError,
+    ResizeRequest,
+    apply,
+    from_template,
+    parse_amount,
+    remembered,
+    with_template,
+)
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod, PodSpec
 from podfit.api.meta.codec import convert
@@ -19,7 +28,7 @@ def container(name: str = "app", **resources: dict[str, str]) -> dict[str, objec
 
 
 @pytest.mark.parametrize(
-    ("requests", "limits", "wish", "after"),
+    ("requests", "limits", "asked", "after"),
     [
         ("250m", "250m", "500m", ("500m", "500m")),
         ("250m", "1", "500m", ("500m", "2")),
@@ -31,44 +40,44 @@ def container(name: str = "app", **resources: dict[str, str]) -> dict[str, objec
         ("250m", "1", ":2", ("250m", "2")),
     ],
 )
-def test_a_limit_keeps_its_proportion(requests: str, limits: str, wish: str, after: tuple[str, str]) -> None:
+def test_a_limit_keeps_its_proportion(requests: str, limits: str, asked: str, after: tuple[str, str]) -> None:
     had = container(requests={"cpu": requests} if requests else {}, limits={"cpu": limits} if limits else {})
-    new = apply(Wish({"cpu": parse_amount("--cpu", wish)}), pod(had)).spec.containers[0].resources
+    new = apply(ResizeRequest({"cpu": parse_amount("--cpu", asked)}), pod(had)).spec.containers[0].resources
     assert (str(new.requests.get("cpu")), str(new.limits.get("cpu"))) == after
 
 
 def test_memory_in_proportion_is_what_a_person_would_write() -> None:
     had = container(requests={"memory": "300Mi"}, limits={"memory": "1Gi"})
-    new = apply(Wish({"memory": parse_amount("--memory", "100Mi")}), pod(had)).spec.containers[0].resources
+    new = apply(ResizeRequest({"memory": parse_amount("--memory", "100Mi")}), pod(had)).spec.containers[0].resources
     assert str(new.limits["memory"]) == "341Mi"
 
 
 def test_the_proportion_is_the_templates_and_what_was_recorded_goes_before_it() -> None:
     had = container(requests={"cpu": "400m"}, limits={"cpu": "670m"})
     template = PodSpec(containers=pod(container(requests={"cpu": "300m"}, limits={"cpu": "500m"})).spec.containers)
-    wish = with_template(Wish({"cpu": parse_amount("--cpu", "6")}), template)
-    assert str(apply(wish, pod(had)).spec.containers[0].resources.limits["cpu"]) == "10"
+    request = with_template(ResizeRequest({"cpu": parse_amount("--cpu", "6")}), template)
+    assert str(apply(request, pod(had)).spec.containers[0].resources.limits["cpu"]) == "10"
     first = pod(container(requests={"cpu": "300m"}, limits={"cpu": "500m"}))
     noted = msgspec.structs.replace(pod(had), metadata=ObjectMeta(annotations={BEFORE: remembered(first)}))
-    without = Wish({"cpu": parse_amount("--cpu", "6")})
+    without = ResizeRequest({"cpu": parse_amount("--cpu", "6")})
     assert str(apply(without, noted).spec.containers[0].resources.limits["cpu"]) == "10"
     assert str(apply(without, pod(had)).spec.containers[0].resources.limits["cpu"]) == "10050m"
 
 
 @pytest.mark.parametrize("text", ["", ":", "500m:", "fast", "500m:x", "-"])
 def test_what_is_no_amount_is_refused_with_an_example(text: str) -> None:
-    with pytest.raises(WishError, match="request:limit"):
+    with pytest.raises(RequestError, match="request:limit"):
         parse_amount("--cpu", text)
 
 
 def test_the_container_that_is_meant() -> None:
-    wish = Wish({"cpu": parse_amount("--cpu", "1")})
+    request = ResizeRequest({"cpu": parse_amount("--cpu", "1")})
     two = (container("a", requests={"cpu": "1"}), container("b", requests={"cpu": "1"}))
-    with pytest.raises(WishError, match="name one of a, b with -c"):
-        apply(wish, pod(*two))
-    with pytest.raises(WishError, match='no container "c"; it has a, b'):
-        apply(Wish(wish.amounts, "c"), pod(*two))
-    level = apply(wish, pod(*two, resources={"requests": {"cpu": "3"}}))
+    with pytest.raises(RequestError, match="name one of a, b with -c"):
+        apply(request, pod(*two))
+    with pytest.raises(RequestError, match='no container "c"; it has a, b'):
+        apply(ResizeRequest(request.amounts, "c"), pod(*two))
+    level = apply(request, pod(*two, resources={"requests": {"cpu": "3"}}))
     assert level.spec.resources is not None
     assert str(level.spec.resources.requests["cpu"]) == "1"
 
@@ -85,7 +94,7 @@ def test_a_limit_is_not_rounded_beyond_a_limit_ranges_ratio(namespace: str, limi
     limits = [{"type": "Container", "maxLimitRequestRatio": {"cpu": "1.6666667"}}]
     policy = convert({"metadata": {"name": "p", "namespace": namespace}, "spec": {"limits": limits}}, LimitRange)
     web = pod(container(requests={"cpu": "300m"}, limits={"cpu": "500m"}))
-    wish = with_template(Wish({"cpu": parse_amount("--cpu", "400m")}), web.spec, (policy,))
+    request = with_template(ResizeRequest({"cpu": parse_amount("--cpu", "400m")}), web.spec, (policy,))
     web = msgspec.structs.replace(web, metadata=msgspec.structs.replace(web.metadata, namespace=namespace and "shop"))
-    resources = apply(wish, web).spec.containers[0].resources
+    resources = apply(request, web).spec.containers[0].resources
     assert (str(resources.requests["cpu"]), str(resources.limits["cpu"])) == ("400m", limit)

@@ -14,9 +14,9 @@ from kubelet.harness import IDENTITY, MACHINE, NO_MANAGERS, Node
 from kubelet.test_static_policies import STATIC
 from podfit.answers.plan import plan
 from podfit.answers.plan_result import DEFERRED, INFEASIBLE, Plan
+from podfit.answers.resize_request import ResizeRequest, apply, parse_amount
 from podfit.answers.snapshot import Reader
 from podfit.answers.target import POD, Target
-from podfit.answers.wish import Wish, apply, parse_amount
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert
 from podfit.client.rest import Client
@@ -47,13 +47,13 @@ class Deed:
     async def pod(self, name: str = "web") -> Pod:
         return await self.client.get(Pod, name, "default")
 
-    async def planned(self, wish: Wish) -> Plan:
-        return plan(await Reader(self.client, "default").read(Target(POD, "web")), wish)
+    async def planned(self, request: ResizeRequest) -> Plan:
+        return plan(await Reader(self.client, "default").read(Target(POD, "web")), request)
 
-    async def done(self, wish: Wish) -> None:
+    async def done(self, request: ResizeRequest) -> None:
         while True:
             try:
-                await self.client.update(apply(wish, await self.pod()), subresource="resize")
+                await self.client.update(apply(request, await self.pod()), subresource="resize")
                 break
             except ApiError as error:  # the node wrote the pod's status in between
                 if error.code != 409:
@@ -78,25 +78,25 @@ async def a_node(directory: Path, managers: ManagersConfig = NO_MANAGERS) -> Asy
 
 @pytest.mark.parametrize(("resource", "amount"), [("cpu", "700m"), ("memory", "128Mi")])
 async def test_static_managers_refuse_as_the_plan_says(tmp_path: Path, resource: str, amount: str) -> None:
-    wish = Wish({resource: parse_amount(f"--{resource}", amount)})
+    request = ResizeRequest({resource: parse_amount(f"--{resource}", amount)})
     async with a_node(tmp_path, STATIC) as deed:
         await deed.add("web", "500m")
-        promised = (await deed.planned(wish)).pods[0]
-        await deed.done(wish)
+        promised = (await deed.planned(request)).pods[0]
+        await deed.done(request)
         pending = {each.type: each for each in (await deed.pod()).status.conditions}["PodResizePending"]
         assert (promised.verdict, promised.text) == (INFEASIBLE, pending.message)
         assert pending.reason == "Infeasible"
 
 
 async def test_those_end_for_a_critical_pod_whom_the_plan_names(tmp_path: Path) -> None:
-    wish = Wish({"cpu": parse_amount("--cpu", "3")})
+    request = ResizeRequest({"cpu": parse_amount("--cpu", "3")})
     async with a_node(tmp_path) as deed:
         await deed.add("web", "500m", priorityClassName="system-node-critical")
         for name, cpu in (("small", "300m"), ("batch", "2")):
             await deed.add(name, cpu)
-        promised = (await deed.planned(wish)).pods[0]
+        promised = (await deed.planned(request)).pods[0]
         assert (promised.verdict, promised.ends) == (DEFERRED, ("default/batch",))
-        await deed.done(wish)
+        await deed.done(request)
         phases = {name: (await deed.pod(name)).status.phase for name in ("web", "small", "batch")}
         assert phases == {"web": "Running", "small": "Running", "batch": "Failed"}
         assert str((await deed.pod()).status.container_statuses[0].allocated_resources["cpu"]) == "3"
