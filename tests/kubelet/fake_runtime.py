@@ -77,6 +77,8 @@ class FakeRuntime:
         self.listens = False
         self.stats: list[ContainerStats] = []
         self.needs = 0
+        self.knows_signals = True
+        self.hangs = 0.0  # seconds that a command without a limit takes when it hangs
         self.exec: Callable[[str, str], Executed | CRIError] = lambda _name, _command: Executed(exit_code=0)
         self._vanished: set[str] = set()
 
@@ -179,6 +181,7 @@ class FakeRuntime:
                 image=config.image,
                 image_id=config.image,
                 resources=config.resources,
+                stop_signal=config.stop_signal if self.knows_signals else "",
                 labels=config.labels,
                 annotations=config.annotations,
                 log_path=str(log),
@@ -255,7 +258,7 @@ class FakeRuntime:
         self._call("exec", f"{name} {' '.join(command)}")
         answer = self.exec(name, " ".join(command))
         if isinstance(answer, TimedOut):
-            await self._clock.sleep(timeout_seconds)
+            await self._clock.sleep(timeout_seconds or self.hangs)
         if isinstance(answer, CRIError):
             raise answer
         return answer

@@ -78,14 +78,9 @@ async def server(tmp_path: Path) -> AsyncIterator[Server]:
     await containerd.stop()
 
 
-HOOKS = "hooks may sleep, not execute"
 EVICTION = "local storage is not measured, so nothing is evicted for using too much of it"
 BEYOND = {
-    "poststart-fail": HOOKS,
-    "poststart-ok-slow": HOOKS,
-    "poststart-http-fail": HOOKS,
-    "prestop-exec": HOOKS,
-    "prestop-longer-than-grace": HOOKS,
+    "two-liveness-http-ok-redirect": "whether it is probed before it listens is a matter of milliseconds",
     "ephemeral-storage-limit-evict": EVICTION,
     "emptydir-sizelimit-evict": EVICTION,
     "service-env-hosts-resolv": "there are no services",

@@ -129,19 +129,6 @@ async def test_a_pod_can_be_deleted_while_its_image_is_missing(node: Node) -> No
     assert not node.runtime.boxes
 
 
-@pytest.mark.parametrize(
-    ("hook", "message"),
-    [
-        ({"postStart": {"exec": {"command": ["x"]}}}, "podfit does not run postStart hooks"),
-        ({"preStop": {"exec": {"command": ["x"]}}}, "podfit runs preStop hooks of kind sleep only"),
-    ],
-)
-async def test_hooks_that_podfit_cannot_run_are_refused(node: Node, hook: dict[str, Any], message: str) -> None:
-    node.add(containers=[container("c1", lifecycle=hook)])
-    await node.until(lambda: waiting(node).get("reason") == "CreateContainerConfigError")
-    assert waiting(node)["message"] == message
-
-
 async def test_a_sleep_before_the_end_is_part_of_the_grace_period(node: Node) -> None:
     node.add(containers=[container("c1", lifecycle={"preStop": {"sleep": {"seconds": 4}}})])
     await node.runs()

@@ -38,6 +38,7 @@ from podfit.kubelet.node.status import DISK_ANSWERS, DISK_HANGS
 from podfit.kubelet.node.view import NodeViews
 from podfit.kubelet.pods.attempts import Attempts
 from podfit.kubelet.pods.event_delay import EventDelay
+from podfit.kubelet.pods.hooks import Hooks
 from podfit.kubelet.pods.killer import Killer
 from podfit.kubelet.pods.known import AllocatedPods, KnownPods
 from podfit.kubelet.pods.manager import PodManager
@@ -149,6 +150,8 @@ class Kubelet:
         self._probes = ProbeManager(
             Checks(runtime, reach), address=config.host_ip, clock=clock, changed=self._known.wake, emit=self._events.pod
         )
+        hooks = Hooks(runtime, reach, clock, config.host_ip)
+        killer = Killer(runtime, clock, self._events.pod, hooks)
         context = WorkerContext(
             client=client,
             runtime=runtime,
@@ -170,10 +173,12 @@ class Kubelet:
                 clock,
                 CrashBackoff(),
                 self._pool,
+                hooks,
+                killer,
                 self._events.pod,
                 of_api_server(config.api_server),
             ),
-            killer=Killer(runtime, clock, self._events.pod),
+            killer=killer,
             metrics=PodMetrics(self.metrics),
             probes=self._probes,
             emit=self._events.pod,

@@ -90,6 +90,7 @@ def container_config(
         stdin=container.stdin,
         stdin_once=container.stdin_once,
         tty=container.tty,
+        stop_signal=container.lifecycle.stop_signal if container.lifecycle is not None else "",
         resources=resources,
         security=replace(security_context(pod, container), target_id=target_id),
     )

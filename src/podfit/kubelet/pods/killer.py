@@ -4,10 +4,12 @@
     sidecars                                        one by one, the last one first
     sandboxes                                       after the containers, which frees what they hold
 
+A preStop hook runs first, within the grace period, of which it leaves at least two seconds.
 A stop that is cut short (the grace period was shortened, the kubelet ended) is simply asked for again.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable
 
 import msgspec
@@ -18,10 +20,13 @@ from podfit.core.clock import Clock
 from podfit.decide.pod.allocated import is_sidecar
 from podfit.decide.pod.ephemeral_containers import every_container, field_path
 from podfit.kubelet.pods.facts import PodFacts
+from podfit.kubelet.pods.hooks import HookFailed, Hooks
 from podfit.kubelet.pods.plan import Kill
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.types import ContainerState, ContainerStatus
+
+log = logging.getLogger(__name__)
 
 MINIMUM_GRACE = 2
 """Seconds given to a container that is stopped alone, as for a restart."""
@@ -34,6 +39,7 @@ class Killer(msgspec.Struct, frozen=True):
     clock: Clock
     emit: Callable[[Pod, str, str, str, str], None]
     """Pod, type, reason, message, field path."""
+    hooks: Hooks
 
     async def stop_for_restart(self, pod: Pod, kills: Iterable[Kill]) -> None:
         graces = ((kill, labels.spec_grace(pod) if kill.grace is None else kill.grace) for kill in kills)
@@ -67,12 +73,31 @@ class Killer(msgspec.Struct, frozen=True):
     async def _stop(self, pod: Pod, status: ContainerStatus, grace: int, message: str) -> None:
         container, path = _declared(pod, status.name)
         self.emit(pod, "Normal", "Killing", message, path)
-        hook = container.lifecycle.pre_stop if container is not None and container.lifecycle is not None else None
-        if hook is not None and hook.sleep is not None:
-            pause = min(hook.sleep.seconds, grace)
-            await self.clock.sleep(pause)
-            grace = max(MINIMUM_GRACE, grace - pause)
-        await self.runtime.stop_container(status.id, grace_seconds=grace)
+        if container is None or container.lifecycle is None or container.lifecycle.pre_stop is None:
+            await self.runtime.stop_container(status.id, grace_seconds=grace)
+            return
+        hook, began, over = container.lifecycle.pre_stop, self.clock.monotonic(), asyncio.Event()
+
+        async def run() -> None:
+            try:
+                await self.hooks.run(pod, container, status.id, hook)
+            except HookFailed as error:
+                log.info("preStop hook failed pod=%s container=%s error=%s", labels.ref(pod), status.name, error)
+                self.emit(pod, "Warning", "FailedPreStopHook", "PreStopHook failed", path)
+            finally:
+                over.set()
+
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(run())
+            timer = self.clock.call_later(grace, over.set)
+            try:
+                await over.wait()
+            finally:
+                timer.cancel()
+            left = max(MINIMUM_GRACE, grace - int(self.clock.monotonic() - began))
+            await self.runtime.stop_container(status.id, grace_seconds=left)
+            if running.cancel() and hook.sleep is None:  # it ended with its container
+                self.emit(pod, "Warning", "FailedPreStopHook", "PreStopHook failed", path)
 
 
 def _declared(pod: Pod, name: str) -> tuple[Container | None, str]:

@@ -5,6 +5,7 @@ image      ErrImagePull, ImagePullBackOff, ErrImageNeverPull, InvalidImageName
 configure  CreateContainerConfigError    a missing ConfigMap or key, a forbidden user, a bad sub-path
 create     CreateContainerError
 start      RunContainerError             such as a command that does not exist
+postStart  PostStartHookError            its hook failed, and it was ended
 before all CrashLoopBackOff              it keeps ending
 """
 
@@ -16,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from podfit.api.core.v1.pods.containers import Container
+from podfit.api.core.v1.pods.probes import Lifecycle
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.core.clock import Clock
@@ -30,6 +32,9 @@ from podfit.kubelet.images.puller import ImageError, Puller, Tell
 from podfit.kubelet.managers.pool import SharedPool
 from podfit.kubelet.pods.configs import container_config, root_problem
 from podfit.kubelet.pods.facts import PodFacts
+from podfit.kubelet.pods.hooks import HookFailed, Hooks
+from podfit.kubelet.pods.killer import Killer
+from podfit.kubelet.pods.plan import Kill
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.errors import CRIError, Unavailable
 from podfit.kubelet.runtime.protocol import Runtime
@@ -37,10 +42,12 @@ from podfit.kubelet.runtime.types import ContainerConfig, ContainerState, Contai
 from podfit.kubelet.sources.downward import Unsupported
 from podfit.kubelet.sources.environment import words
 from podfit.kubelet.sources.lookup import Lookup, Missing
+from podfit.kubelet.status.containers import POST_START_ERROR
 from podfit.kubelet.volumes.manager import Paths, Volumes
 
 RETRY_SECONDS = 10.0
 OUTAGE_SECONDS = 1.0  # a runtime that was killed is back within a second
+STOP_SIGNAL_IGNORED = "the runtime does not know lifecycle.stopSignal: the container is stopped with its image's signal"
 
 
 class NotStarted(Exception):
@@ -70,6 +77,8 @@ class Starter(msgspec.Struct, frozen=True):
     clock: Clock
     backoff: CrashBackoff
     pool: SharedPool
+    hooks: Hooks
+    killer: Killer
     emit: Callable[[Pod, str, str, str, str], None]
     """Pod, type, reason, message, field path."""
     services: Mapping[str, str]
@@ -129,11 +138,29 @@ class Starter(msgspec.Struct, frozen=True):
         except CRIError as error:
             raise self._to_be_tried_again(pod, container, self._failure("RunContainerError", error, tell)) from error
         tell("Normal", "Started", "Container started")
+        if container.lifecycle is not None:
+            await self._began(pod, container, container_id, container.lifecycle, tell)
+
+    async def _began(self, pod: Pod, container: Container, container_id: str, lifecycle: Lifecycle, tell: Tell) -> None:
+        """The pod waits for a postStart hook. A container whose hook fails is ended, and comes again as its policy
+        says.
+        """
+        if lifecycle.stop_signal and not (await self.runtime.container_status(container_id)).stop_signal:
+            tell("Warning", "StopSignalIgnored", STOP_SIGNAL_IGNORED)
+        if (hook := lifecycle.post_start) is None:
+            return
+        try:
+            await self.hooks.run(pod, container, container_id, hook)
+        except HookFailed as error:
+            tell("Warning", "FailedPostStartHook", "PostStartHook failed")
+            status = await self.runtime.container_status(container_id)
+            await self.killer.stop_for_restart(pod, [Kill(status, "FailedPostStartHook")])
+            raise NotStarted(POST_START_ERROR, str(error), retry=OUTAGE_SECONDS) from error
 
     async def _configure(
         self, pod: Pod, container: Container, place: Place, facts: PodFacts, *, image: str, attempt: int
     ) -> ContainerConfig:
-        problem = root_problem(pod, container, await self.runtime.image_status(image)) or unsupported_hook(container)
+        problem = root_problem(pod, container, await self.runtime.image_status(image))
         if problem:
             raise Unsupported(problem)
         started_with = await words(
@@ -221,18 +248,6 @@ def target_id(facts: PodFacts, name: str) -> str:
     if not found:
         raise Unsupported(f"unable to find target container {name}")
     return found
-
-
-def unsupported_hook(container: Container) -> str:
-    """Why a lifecycle hook keeps the container from starting; empty when there is none that podfit cannot run."""
-    lifecycle = container.lifecycle
-    if lifecycle is None:
-        return ""
-    if lifecycle.post_start is not None:
-        return "podfit does not run postStart hooks"
-    if lifecycle.pre_stop is not None and lifecycle.pre_stop.sleep is None:
-        return "podfit runs preStop hooks of kind sleep only"
-    return ""
 
 
 def duration(seconds: float) -> str:

@@ -173,6 +173,8 @@ class ContainerConfig(msgspec.Struct, frozen=True, kw_only=True):
     tty: bool = False
     resources: LinuxResources | None = None
     security: SecurityContext = SecurityContext()
+    stop_signal: str = ""
+    """Such as SIGUSR1 or SIGRTMIN+1; empty for the image's."""
 
 
 class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
@@ -214,7 +216,8 @@ class Container(msgspec.Struct, frozen=True, kw_only=True):
 class ContainerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """`exit_code` and `reason` (`Completed`, `Error`, `OOMKilled`) mean something once EXITED.
 
-    `resources` is None where the runtime does not report them; `log_path` is absolute.
+    `resources` is None where the runtime does not report them; `log_path` is absolute. `stop_signal` is empty where it
+    is the image's, or the runtime does not know of another.
     A container that met the OOM killer may show RUNNING with reason OOMKilled for a moment.
     """
 
@@ -234,6 +237,7 @@ class ContainerStatus(msgspec.Struct, frozen=True, kw_only=True):
     log_path: str = ""
     resources: LinuxResources | None = None
     windows: WindowsResources | None = None
+    stop_signal: str = ""
     labels: Mapping[str, str] = msgspec.field(default_factory=dict)
     annotations: Mapping[str, str] = msgspec.field(default_factory=dict)
 

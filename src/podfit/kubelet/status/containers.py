@@ -19,12 +19,14 @@ from podfit.core.times import format_time
 from podfit.decide.cgroup.container_resources import cpu, unthrottled
 from podfit.decide.pod.allocated import is_sidecar
 from podfit.decide.pod.ephemeral_containers import guests
+from podfit.decide.pod.restart_policy import comes_again
 from podfit.decide.resize import reported_status as reported
 from podfit.decide.resize.reported_status import Enforced, enforced
 from podfit.kubelet.runtime import types as runtime
 from podfit.kubelet.status.inputs import StatusInput
 
 KILLED = 137
+POST_START_ERROR = "PostStartHookError"
 UNKNOWN = "ContainerStatusUnknown"
 LOST = "The container could not be located when the pod was terminated"
 LOST_WHILE_RUNNING = "The container could not be located when the pod was deleted.  The container used to be Running"
@@ -65,7 +67,7 @@ def _status(facts: StatusInput, container: Container, *, init: bool) -> Containe
     state = _state(newest, container_id)
     last = _last_state(instances, container_id, previous, facts.runtime_name)
     waiting = facts.waiting.get(container.name)
-    if waiting is not None and state.running is None:
+    if waiting is not None and state.running is None and not _is_over(facts, container, newest, waiting):
         last, state = state if state.terminated else last, ContainerState(waiting=waiting)
     elif state.waiting is not None:
         state = ContainerState(waiting=_default_waiting(facts))
@@ -84,6 +86,15 @@ def _status(facts: StatusInput, container: Container, *, init: bool) -> Containe
         resources=_resources(facts, container, newest, same),
         volume_mounts=_mounts(container),
     )
+
+
+def _is_over(
+    facts: StatusInput, container: Container, newest: runtime.ContainerStatus, waiting: ContainerStateWaiting
+) -> bool:
+    """Whether it was ended for its postStart hook and does not come again: then nothing is waited for."""
+    if waiting.reason != POST_START_ERROR or newest.state is not runtime.ContainerState.EXITED:
+        return False
+    return not comes_again(facts.allocated.spec, container, newest.exit_code)
 
 
 def _reported(status: PodStatus, name: str, *, init: bool) -> ContainerStatus | None:

@@ -179,10 +179,16 @@ def container_config(config: ContainerConfig, sandbox: SandboxConfig, security: 
         stdin=config.stdin,
         stdin_once=config.stdin_once,
         tty=config.tty,
+        stop_signal=_signal(config.stop_signal),
         linux=pb.LinuxContainerConfig(
             resources=resources_out(config.resources), security_context=_security(security, sandbox)
         ),
     )
+
+
+def _signal(name: str) -> str:
+    """SIGRTMIN+1 is SIGRTMINPLUS1 in CRI."""
+    return name.replace("+", "PLUS").replace("-", "MINUS") or "RUNTIME_DEFAULT"
 
 
 def _mount(mount: Mount) -> Any:
@@ -279,6 +285,7 @@ def container_status(message: Any) -> ContainerStatus:
         log_path=message.log_path,
         resources=resources_in(message.resources),
         windows=windows_in(message.resources),
+        stop_signal=pb.Signal.Name(message.stop_signal) if message.stop_signal else "",
         labels=dict(message.labels),
         annotations=dict(message.annotations),
     )

@@ -131,6 +131,7 @@ class SimulatedRuntime(SimulatedState):
             image_ref=_image_id(config.image),
             log_path=str(log or ""),
             resources=config.resources,
+            stop_signal=config.stop_signal,
             labels=config.labels,
             annotations=config.annotations,
         )
