@@ -3,6 +3,9 @@
 import re
 from pathlib import Path
 
+from podfit.api.core.v1.namespaces.types import Namespace
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.rbac.v1.types import ClusterRole
 from podfit.apiserver.admission.limits import LimitRanger
 from podfit.apiserver.admission.node import NodeChecks
 from podfit.apiserver.admission.quota import QuotaAdmission
@@ -45,3 +48,25 @@ def test_the_chain_refuses_in_the_order_of_the_list() -> None:
     }
     assert [plugins[plugin] for plugin in chain if plugin in plugins] == sorted(plugins.values(), key=names.index)
     assert chain.index(MutatingWebhooks) < chain.index(ValidatingWebhooks)
+
+
+def test_a_plugin_is_asked_only_about_the_writes_that_it_names() -> None:
+    asked = {
+        (operation, kind, subresource): {
+            plugin.__name__ for plugin in BUILT_IN if plugin.concern.covers(operation, kind, subresource)
+        }
+        for operation, kind, subresource in (
+            ("CREATE", Pod, "binding"),
+            ("UPDATE", Pod, "status"),
+            ("UPDATE", Pod, "resize"),
+            ("UPDATE", ClusterRole, ""),
+            ("DELETE", Namespace, ""),
+        )
+    }
+    assert asked == {
+        ("CREATE", Pod, "binding"): {"NamespaceLifecycle", "NodeRestriction"},
+        ("UPDATE", Pod, "status"): {"NodeRestriction"},
+        ("UPDATE", Pod, "resize"): {"LimitRanger", "NodeRestriction", "PodSecurity", "NodeChecks"},
+        ("UPDATE", ClusterRole, ""): {"NodeRestriction", "Escalation"},
+        ("DELETE", Namespace, ""): {"NamespaceLifecycle", "NodeRestriction"},
+    }

@@ -40,6 +40,16 @@ Services = Callable[[ServiceReference], Handler | None]
 """From a service that a webhook names to who answers for it; None when there is no such service here."""
 
 
+class _Derived(msgspec.Struct, frozen=True):
+    """`keys` is what the keys of the kind begin with. The result is of the store's `stamp` for them, or of these
+    `revisions` where the store gives none."""
+
+    keys: str
+    stamp: int | None
+    revisions: tuple[int, ...] | None
+    result: Any
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     store: Store
@@ -56,7 +66,7 @@ class Context:
     checks: BoundedChecks = field(default_factory=BoundedChecks)
     supervisor: Supervisor = field(default_factory=partial(Supervisor, "API server"))
     """Owns what runs beside the requests; whoever composes the server watches it."""
-    _derived: dict[Any, tuple[tuple[int, ...], Any]] = field(default_factory=dict, init=False, compare=False)
+    _derived: dict[Any, _Derived] = field(default_factory=dict, init=False, compare=False)
 
     async def find(self, kind: type[T], name: str, namespace: str = "") -> T | None:
         info = info_for(kind)
@@ -65,24 +75,25 @@ class Context:
 
     async def derived(self, kind: type[T], namespace: str, make: Callable[[list[T]], R]) -> R:
         """What `make` gives for everything of a kind, made anew only when an object of it was written since."""
-        info = info_for(kind)
         key = kind, make, namespace
         known = self._derived.get(key)
-        stamp = self.store.stamp(stored.of_kind(info))
-        if known is not None and stamp is not None and known[0] == (stamp,):
-            return cast(R, known[1])
+        if known is not None and known.stamp is not None and known.stamp == self.store.stamp(known.keys):
+            return cast(R, known.result)
+        info = info_for(kind)
+        keys = stored.of_kind(info)
+        stamp = self.store.stamp(keys)
         page = await self.store.list(stored.prefix(info, namespace))
-        revisions = (stamp,) if stamp is not None else tuple([record.mod_revision for record in page.records])
-        if known is None or known[0] != revisions:
+        revisions = None if stamp is not None else tuple([record.mod_revision for record in page.records])
+        if known is None or stamp is not None or known.revisions != revisions:
             if len(self._derived) >= MOST_DERIVED:
                 self._derived.clear()
-            known = revisions, make([cast(T, stored.decoded(info, record)) for record in page.records])
-            self._derived[key] = known
-        return cast(R, known[1])
+            found = make([cast(T, stored.decoded(info, record)) for record in page.records])
+            known = self._derived[key] = _Derived(keys, stamp, revisions, found)
+        return cast(R, known.result)
 
-    async def settings(self, kind: type[T], namespace: str = "") -> tuple[T, ...]:
+    def settings(self, kind: type[T], namespace: str = "") -> Awaitable[tuple[T, ...]]:
         """All of a kind that every write asks for and that is seldom written: it is looked up once for as long."""
-        return await self.derived(kind, namespace, tuple)
+        return self.derived(kind, namespace, tuple)
 
     async def all(self, kind: type[T], namespace: str = "") -> list[T]:
         info = info_for(kind)

@@ -97,10 +97,11 @@ class Resources:
         if target.verb not in target.info.verbs or not (placed or _makes_custom(target)):
             raise method_not_allowed()
         if target.info.type is Binding:
-            return await asyncio.shield(bind(self._context, self._chain, target, request, identity))
+            return await bind(self._context, self._chain, target, request, identity)
         if not target.info.stored:
             return await self._reviews.answer(target, request, identity)
-        return await told(target.info.warnings, self._verb(request, target, identity))
+        answer = self._verb(request, target, identity)
+        return await (told(texts, answer) if (texts := target.info.warnings) else answer)
 
     async def _subresource(self, request: Request, target: Target, identity: Identity) -> Response:
         sub = target.sub
@@ -110,7 +111,7 @@ class Resources:
             raise method_not_allowed()
         match target.subresource:
             case "binding":
-                return await asyncio.shield(bind(self._context, self._chain, target, request, identity))
+                return await bind(self._context, self._chain, target, request, identity)
             case "log":
                 return await pod_log(self._context, target, request)
             case "eviction":

@@ -4,7 +4,6 @@
 `short` keeps only those; where long ones are worth keeping too, `within` bounds the sum of what is kept.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable
 from functools import lru_cache, wraps
 from typing import Any, TypeVar, TypeVarTuple, cast
@@ -49,41 +48,36 @@ def within(
     total: int, *, weigh: Callable[[Any], int] | None = None
 ) -> Callable[[Callable[[*Ts], T]], Callable[[*Ts], T]]:
     """The results of the calls asked for last, as long as their weights are no more than `total` together. A result
-    weighs what `weigh` says, or as much as the arguments are long."""
+    weighs what `weigh` says, or as much as the arguments are long; of more than half of the total it is not kept.
+
+    Once the results that were asked for weigh half of the total, those that nobody has asked for since are forgotten.
+    So to look one up is to look it up: nothing is put in order."""
 
     def decorate(function: Callable[[*Ts], T]) -> Callable[[*Ts], T]:
-        known: OrderedDict[tuple[*Ts], tuple[T, int]] = OrderedDict()
-        size = 0
+        recent: dict[tuple[*Ts], tuple[T, int]] = {}
+        earlier: dict[tuple[*Ts], tuple[T, int]] = {}
+        size = 0  # of the recent ones; an entry that two threads make at once is counted twice
 
         @wraps(function)
         def call(*args: *Ts) -> T:
-            nonlocal size
-            if (found := known.get(args)) is not None:
-                try:  # noqa: SIM105  (suppress costs more than the look-up, and this is on the way of every read)
-                    known.move_to_end(args)
-                except KeyError:
-                    pass  # another thread has made room meanwhile
+            nonlocal recent, earlier, size
+            if (found := recent.get(args)) is not None:
                 return found[0]
-            result = function(*args)
-            weight = (length(*args) if weigh is None else weigh(result)) + ENTRY
-            if weight <= total:
-                known[args] = result, weight
-                size += weight
-            if size > total:
-                size = _make_room(known, total)
+            if (found := earlier.get(args)) is None:
+                result = function(*args)
+                found = result, (length(*args) if weigh is None else weigh(result)) + ENTRY
+            result, weight = found
+            if weight > total // 2:
+                return result
+            if size + weight > total // 2:
+                recent, earlier, size = {}, recent, 0
+            recent[args] = found
+            size += weight
             return result
 
         return call
 
     return decorate
-
-
-def _make_room(known: OrderedDict[Any, tuple[Any, int]], total: int) -> int:
-    """Forget a quarter, and say what the rest weighs; counted anew, as two threads may have counted one entry."""
-    size = sum(weight for _, weight in list(known.values()))
-    while known and size > 3 * total // 4:
-        size -= known.popitem(last=False)[1][1]
-    return size
 
 
 def weight_of_pattern(pattern: Any) -> int:

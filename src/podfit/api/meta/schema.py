@@ -103,14 +103,15 @@ def unknown_fields(
 
 def _all_known(document: dict[str, Any], kind: Kind) -> bool:
     """Whether there is nothing to report, which costs less to say than what and where."""
-    known = members(kind)
+    known, nested = _names(kind)
+    if not known.issuperset(document):
+        return False
     for name, value in document.items():
-        member = known.get(name)
+        member = nested.get(name)
         if member is None:
-            return False
-        item = member.item
-        if item is None:
             continue
+        item = member.item
+        assert item is not None
         if isinstance(value, list):
             inside: Iterable[Any] = value if member.shape == "list" else ()
         elif isinstance(value, dict):
@@ -121,6 +122,13 @@ def _all_known(document: dict[str, Any], kind: Kind) -> bool:
             if isinstance(each, dict) and not _all_known(each, item):
                 return False
     return True
+
+
+@lru_cache(maxsize=8192)  # as of `members`
+def _names(kind: Kind) -> tuple[frozenset[str], dict[str, Member]]:
+    """All names of members, and those members in which there are others."""
+    found = members(kind)
+    return frozenset(found), {name: member for name, member in found.items() if member.item is not None}
 
 
 def _undeclared(document: dict[str, Any], kind: type[Custom]) -> list[str]:

@@ -7,7 +7,7 @@ enough, who does must hold `approve` or `sign` on the signer, by its name or as 
 from typing import Any
 
 from podfit.api.certificates.v1.types import GROUP, CertificateSigningRequest
-from podfit.apiserver.admission.chain import Passive
+from podfit.apiserver.admission.chain import Concern, Passive
 from podfit.apiserver.authz.authorize import Authorizer
 from podfit.apiserver.authz.question import Question
 from podfit.apiserver.context import Attributes, Context
@@ -18,19 +18,19 @@ from podfit.net.requests import read
 
 
 class CertificateAdmission(Passive):
+    concern = Concern(kinds=(CertificateSigningRequest,))
+
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._authorizer = Authorizer(context)
 
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
         """Conditions get their times."""
-        if attributes.info.type is CertificateSigningRequest and attributes.subresource:
+        if attributes.subresource:
             return dated(obj, attributes.old, format_time(self.context.clock.now()))
         return obj
 
     async def validate(self, attributes: Attributes, obj: Any) -> None:
-        if attributes.info.type is not CertificateSigningRequest:
-            return
         if attributes.operation == "CREATE":
             _check_subject(attributes, obj)
         elif attributes.subresource == "approval":

@@ -1,14 +1,34 @@
 """The plugins in their order, and quotas, which are charged with the write itself."""
 
-from typing import Any, Protocol, TypeVar
+from functools import lru_cache
+from typing import Any, ClassVar, Protocol, TypeVar
 
+import msgspec
+
+from podfit.api.meta.base import Object
 from podfit.apiserver.admission.quota import QuotaAdmission, Write
 from podfit.apiserver.context import Attributes, Context
 
 T = TypeVar("T")
+MOST_KEPT = 1024
+"""Sorts of writes for which the plugins are chosen once; custom kinds come and go."""
+
+
+class Concern(msgspec.Struct, frozen=True, kw_only=True):
+    """Which writes a plugin is asked about. What is None has no say; the subresource of an object itself is empty."""
+
+    operations: tuple[str, ...] | None = None
+    kinds: tuple[type[Object], ...] | None = None
+    subresources: tuple[str, ...] | None = None
+
+    def covers(self, operation: str, kind: type[Object], subresource: str) -> bool:
+        named = (self.operations, operation), (self.kinds, kind), (self.subresources, subresource)
+        return all(wanted is None or value in wanted for wanted, value in named)
 
 
 class Plugin(Protocol):
+    concern: ClassVar[Concern]
+
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
         """The object as this policy wants it."""
 
@@ -18,6 +38,8 @@ class Plugin(Protocol):
 
 class Passive:
     """A plugin that does nothing, for others to build on."""
+
+    concern: ClassVar[Concern] = Concern()
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -30,28 +52,33 @@ class Passive:
 
 
 class Chain:
-    """`Passive` plugins are asked only for what they do themselves."""
+    """Each plugin is asked about the writes that it names, for what it does itself."""
 
     def __init__(self, plugins: tuple[Plugin, ...], quotas: QuotaAdmission) -> None:
-        self._quotas = quotas
-        self._changing = tuple(each for each in plugins if type(each).mutate is not Passive.mutate)
-        self._refusing = tuple(each for each in plugins if type(each).validate is not Passive.validate)
+        self._plugins, self._quotas = plugins, quotas
+        self._chosen = lru_cache(MOST_KEPT)(self._choose)
+
+    def _choose(self, operation: str, kind: type[Object], subresource: str) -> tuple[list[Plugin], list[Plugin]]:
+        """Those that change such a write, and those that refuse it."""
+        asked = [plugin for plugin in self._plugins if plugin.concern.covers(operation, kind, subresource)]
+        changing = [plugin for plugin in asked if type(plugin).mutate is not Passive.mutate]
+        return changing, [plugin for plugin in asked if type(plugin).validate is not Passive.validate]
 
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
         """Once more when a webhook changed the object, so that every plugin has seen what the others made of it."""
-        obj = await self._round(attributes, obj)
+        changing, _ = self._chosen(attributes.operation, attributes.info.type, attributes.subresource)
+        for plugin in changing:
+            obj = await plugin.mutate(attributes, obj)
         if not attributes.rounds.changed:
             return obj
         attributes.rounds.second = True
-        return await self._round(attributes, obj)
-
-    async def _round(self, attributes: Attributes, obj: Any) -> Any:
-        for plugin in self._changing:
+        for plugin in changing:
             obj = await plugin.mutate(attributes, obj)
         return obj
 
     async def validate(self, attributes: Attributes, obj: Any) -> None:
-        for plugin in self._refusing:
+        _, refusing = self._chosen(attributes.operation, attributes.info.type, attributes.subresource)
+        for plugin in refusing:
             await plugin.validate(attributes, obj)
 
     async def written(self, attributes: Attributes, obj: Any, write: Write[T]) -> T:

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from podfit.api.rbac.v1.types import ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding
-from podfit.apiserver.admission.chain import Passive
+from podfit.apiserver.admission.chain import Concern, Passive
 from podfit.apiserver.authz.question import Question
 from podfit.apiserver.authz.rbac import MASTERS, covers, rules_in, rules_of
 from podfit.apiserver.context import Attributes
@@ -25,8 +25,10 @@ _AGGREGATES = "must have cluster-admin privileges to use the aggregationRule"
 
 
 class Escalation(Passive):
+    concern = Concern(operations=("CREATE", "UPDATE"), kinds=(Role, ClusterRole, RoleBinding, ClusterRoleBinding))
+
     async def validate(self, attributes: Attributes, obj: Any) -> None:
-        if attributes.operation == "DELETE" or MASTERS in attributes.identity.groups:
+        if MASTERS in attributes.identity.groups:
             return
         match obj:
             case Role() | ClusterRole():

@@ -4,12 +4,14 @@ from typing import Any
 
 from podfit.api.core.v1.limits.types import LimitRange
 from podfit.api.core.v1.pods.types import Pod
-from podfit.apiserver.admission.chain import Passive
+from podfit.apiserver.admission.chain import Concern, Passive
 from podfit.apiserver.context import Attributes
 from podfit.decide.limits.limit_range import add_defaults, check_limits
 
 
 class LimitRanger(Passive):
+    concern = Concern(operations=("CREATE", "UPDATE"), kinds=(Pod,), subresources=("", "resize"))
+
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
         return add_defaults(obj, await self._ranges(attributes)) if _concerns(attributes) else obj
 
@@ -24,9 +26,7 @@ class LimitRanger(Passive):
 
 
 def _concerns(attributes: Attributes) -> bool:
-    if attributes.info.type is not Pod:
-        return False
     if attributes.operation == "CREATE":
-        return not attributes.subresource
+        return True
     leaving = attributes.old is not None and attributes.old.metadata.deletion_timestamp
-    return attributes.operation == "UPDATE" and attributes.subresource == "resize" and not leaving
+    return attributes.subresource == "resize" and not leaving

@@ -3,17 +3,25 @@
 from typing import Any
 
 from podfit.api.core.v1.namespaces.types import Namespace
-from podfit.apiserver.admission.chain import Passive
+from podfit.apiserver.admission.chain import Concern, Passive
 from podfit.apiserver.context import Attributes
-from podfit.core.errors import forbidden, not_found
+from podfit.core.errors import ApiError, forbidden, not_found
 
 IMMORTAL = ("default", "kube-system", "kube-public")
 
 
 class NamespaceLifecycle(Passive):
+    concern = Concern(operations=("CREATE", "DELETE"))
+
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
-        if attributes.operation == "CREATE" and attributes.info.namespaced:
-            await self._check(attributes)
+        if attributes.operation != "CREATE" or not attributes.info.namespaced:
+            return obj
+        namespace = await self.context.find(Namespace, attributes.namespace)
+        if namespace is None:
+            raise not_found("namespaces", attributes.namespace)
+        attributes.rounds.namespace = namespace
+        if namespace.metadata.deletion_timestamp:
+            raise _terminating(attributes)
         return obj
 
     async def validate(self, attributes: Attributes, obj: Any) -> None:
@@ -21,19 +29,15 @@ class NamespaceLifecycle(Passive):
         if deletes and attributes.name in IMMORTAL:
             raise forbidden("namespaces", attributes.name, "this namespace may not be deleted")
 
-    async def _check(self, attributes: Attributes) -> None:
-        namespace = await self.context.find(Namespace, attributes.namespace)
-        if namespace is None:
-            raise not_found("namespaces", attributes.namespace)
-        attributes.rounds.namespace = namespace
-        if namespace.metadata.deletion_timestamp:
-            name = attributes.namespace
-            text = f"unable to create new content in namespace {name} because it is being terminated"
-            causes = [
-                {
-                    "reason": "NamespaceTerminating",
-                    "message": f"namespace {name} is being terminated",
-                    "field": "metadata.namespace",
-                }
-            ]
-            raise forbidden(attributes.info.resource, attributes.name, text, group=attributes.info.group, causes=causes)
+
+def _terminating(attributes: Attributes) -> ApiError:
+    name = attributes.namespace
+    text = f"unable to create new content in namespace {name} because it is being terminated"
+    causes = [
+        {
+            "reason": "NamespaceTerminating",
+            "message": f"namespace {name} is being terminated",
+            "field": "metadata.namespace",
+        }
+    ]
+    return forbidden(attributes.info.resource, attributes.name, text, group=attributes.info.group, causes=causes)

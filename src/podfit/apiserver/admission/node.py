@@ -4,7 +4,7 @@ from typing import Any
 
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
-from podfit.apiserver.admission.chain import Passive
+from podfit.apiserver.admission.chain import Concern, Passive
 from podfit.apiserver.context import Attributes
 from podfit.core.errors import ApiError
 from podfit.decide.resize.checks import NODE_CHECKS, Resize, judge
@@ -14,12 +14,16 @@ from podfit.decide.resize.node_support import concerns_node
 class NodeChecks(Passive):
     """Several plugins of upstream's in one, so that the node is looked up once: `NODE_CHECKS`, in their order."""
 
+    concern = Concern(
+        operations=("UPDATE",),
+        kinds=(Pod,),
+        subresources=tuple({name: None for check in NODE_CHECKS for name in check.subresources}),
+    )
+
     async def validate(self, attributes: Attributes, obj: Any) -> None:
-        if attributes.operation != "UPDATE" or attributes.info.type is not Pod:
+        if not concerns_node(obj, attributes.old):
             return
         checks = tuple(check for check in NODE_CHECKS if attributes.subresource in check.subresources)
-        if not checks or not concerns_node(obj, attributes.old):
-            return
         node = await self.context.find(Node, obj.spec.node_name)
         outcome = judge(Resize(new=obj, old=attributes.old, node=node, gates=self.context.gates), checks)
         if isinstance(outcome, ApiError):

@@ -14,10 +14,10 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
 from podfit.api.meta.v1.types import OwnerReference
 from podfit.api.registry import info_for
-from podfit.apiserver.admission.chain import Passive
+from podfit.apiserver.admission.chain import Concern, Passive
 from podfit.apiserver.admission.pod_security_standards import existing
 from podfit.apiserver.admission.pod_security_standards.evaluate import (
-    IGNORED_SUBRESOURCES,
+    CHECKED_SUBRESOURCES,
     evaluate,
     is_significant,
     levels_of,
@@ -30,7 +30,7 @@ from podfit.apiserver.registry import stored
 from podfit.apiserver.request.audit_annotations import annotate
 from podfit.core.errors import forbidden, not_found
 from podfit.core.fields import refusal
-from podfit.decide.workload.templates import template_of
+from podfit.decide.workload.templates import MAKE_PODS, template_of
 
 PAGE = 50
 """Pods read at once when a namespace's labels change; between two pages others have their turn."""
@@ -57,13 +57,14 @@ class _Sketch(msgspec.Struct, frozen=True):
 
 
 class PodSecurity(Passive):
+    concern = Concern(
+        operations=("CREATE", "UPDATE"), kinds=(Pod, Namespace, *MAKE_PODS), subresources=CHECKED_SUBRESOURCES
+    )
+
     async def validate(self, attributes: Attributes, obj: Any) -> None:
         kind = attributes.info.type
-        if attributes.operation == "DELETE":
-            return
         if kind is Pod:
-            ignored = attributes.subresource in IGNORED_SUBRESOURCES
-            if not ignored and (attributes.old is None or is_significant(obj, attributes.old)):
+            if attributes.old is None or is_significant(obj, attributes.old):
                 await self._check(attributes, obj, enforce=True)
         elif attributes.subresource:
             return

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from podfit.api.core.v1.pods.affinity import Toleration
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.scheduling.v1.types import PriorityClass
-from podfit.apiserver.admission.chain import Passive
+from podfit.apiserver.admission.chain import Concern, Passive
 from podfit.apiserver.context import Attributes
 from podfit.core.errors import forbidden
 
@@ -18,20 +18,12 @@ _PATIENCE = [
 ]
 
 
-def _new_pod(attributes: Attributes) -> bool:
-    return attributes.operation == "CREATE" and attributes.info.type is Pod and not attributes.subresource
-
-
-def _written_pod(attributes: Attributes) -> bool:
-    return attributes.operation in ("CREATE", "UPDATE") and attributes.info.type is Pod and not attributes.subresource
-
-
 class PriorityAdmission(Passive):
     """From a class's name to its number; without one, the default class or 0."""
 
+    concern = Concern(operations=("CREATE",), kinds=(Pod,), subresources=("",))
+
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
-        if not _new_pod(attributes):
-            return obj
         found = await self._class_of(attributes, obj.spec.priority_class_name)
         value = found.value if found else 0
         policy = (found.preemption_policy if found else "") or "PreemptLowerPriority"
@@ -63,9 +55,9 @@ class DefaultTolerations(Passive):
     Also after an update that replaces the list: what was given by default cannot be taken away by leaving it out.
     """
 
+    concern = Concern(operations=("CREATE", "UPDATE"), kinds=(Pod,), subresources=("",))
+
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
-        if not _written_pod(attributes):
-            return obj
         given = obj.spec.tolerations
         missing = tuple([each for each in _PATIENCE if not given or not any(_covers(own, each.key) for own in given)])
         if not missing:

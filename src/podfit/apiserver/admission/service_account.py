@@ -24,7 +24,7 @@ from podfit.api.core.v1.pods.volumes import (
     VolumeProjection,
 )
 from podfit.api.core.v1.references import ObjectFieldSelector
-from podfit.apiserver.admission.chain import Passive
+from podfit.apiserver.admission.chain import Concern, Passive
 from podfit.apiserver.context import Attributes
 from podfit.apiserver.registry.naming import random_suffix
 from podfit.core.errors import forbidden
@@ -39,9 +39,9 @@ CA_CONFIG_MAP = "kube-root-ca.crt"
 
 
 class ServiceAccountAdmission(Passive):
+    concern = Concern(operations=("CREATE",), kinds=(Pod,), subresources=("",))
+
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
-        if not _new_pod(attributes):
-            return obj
         if is_mirror(obj):  # it shows what runs already, so it stays as it is
             _check_mirror(attributes, obj)
             return obj
@@ -56,17 +56,13 @@ class ServiceAccountAdmission(Passive):
         return replace(obj, spec=with_token(spec) if _wants_token(spec, account) else spec)
 
     async def validate(self, attributes: Attributes, obj: Any) -> None:
-        if _new_pod(attributes) and is_mirror(obj):
+        if is_mirror(obj):
             _check_mirror(attributes, obj)
 
 
 def _check_mirror(attributes: Attributes, pod: Pod) -> None:
     if refused := mirror_refusal(pod.spec):
         raise forbidden("pods", attributes.name, refused)
-
-
-def _new_pod(attributes: Attributes) -> bool:
-    return attributes.operation == "CREATE" and attributes.info.type is Pod and not attributes.subresource
 
 
 def _wants_token(spec: PodSpec, account: ServiceAccount) -> bool:

@@ -8,7 +8,7 @@ from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
 from podfit.api.storage.v1.columns import is_default
 from podfit.api.storage.v1.types import StorageClass
-from podfit.apiserver.admission.chain import Passive
+from podfit.apiserver.admission.chain import Concern, Passive
 from podfit.apiserver.context import Attributes
 from podfit.decide.placement.volumes import PROTECTION
 
@@ -16,9 +16,10 @@ from podfit.decide.placement.volumes import PROTECTION
 class DefaultStorageClass(Passive):
     """A claim that says nothing of a class gets the default one, the newest if there are several."""
 
+    concern = Concern(operations=("CREATE",), kinds=(PersistentVolumeClaim,), subresources=("",))
+
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
-        creates = attributes.operation == "CREATE" and attributes.info.type is PersistentVolumeClaim
-        if not creates or obj.spec.storage_class_name is not None:
+        if obj.spec.storage_class_name is not None:
             return obj
         found = [each for each in await self.context.all(StorageClass) if is_default(each)]
         if not found:
@@ -31,9 +32,9 @@ class DefaultStorageClass(Passive):
 class StorageInUseProtection(Passive):
     """The finalizer that a controller takes away when nobody uses the object any more."""
 
+    concern = Concern(operations=("CREATE",), kinds=(PersistentVolume, PersistentVolumeClaim), subresources=("",))
+
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
-        if attributes.operation != "CREATE" or attributes.info.type not in (PersistentVolume, PersistentVolumeClaim):
-            return obj
         name, finalizers = PROTECTION[attributes.info.type], obj.metadata.finalizers
         if name in finalizers:
             return obj

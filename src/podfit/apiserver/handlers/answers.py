@@ -40,8 +40,6 @@ def _headers(warnings: Sequence[str]) -> dict[str, str]:
 
 async def told(texts: Sequence[str], answer: Awaitable[Response]) -> Response:
     """The answer or the refusal with these warnings before its own."""
-    if not texts:
-        return await answer
     try:
         found = await answer
     except ApiError as error:

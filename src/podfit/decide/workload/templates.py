@@ -26,14 +26,14 @@ class Placed(NamedTuple):
     generation: int
 
 
-_MAKE_PODS = frozenset(
+MAKE_PODS: frozenset[type[Object]] = frozenset(
     (Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, ReplicationController, CronJob, PodTemplate)
 )
 
 
 def template_of(obj: Object) -> Placed | None:
     """None for what makes no pods."""
-    if type(obj) not in _MAKE_PODS:
+    if type(obj) not in MAKE_PODS:
         return None
     match obj:
         case Deployment() | ReplicaSet() | StatefulSet() | DaemonSet() | Job():
@@ -51,7 +51,7 @@ def template_of(obj: Object) -> Placed | None:
 
 def warnings_of(new: Object, old: Object | None) -> list[str]:
     """What a client is warned of in an object that is `new`, or is to replace `old`."""
-    if type(new) in _MAKE_PODS or isinstance(new, Pod):
+    if type(new) in MAKE_PODS or isinstance(new, Pod):
         said = [] if old is not None else [*of_name(new)]
         return [*said, *_of_template(new, old), *of_rest(new, created=old is None)]
     if isinstance(new, Custom):

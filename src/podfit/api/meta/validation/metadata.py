@@ -1,6 +1,7 @@
 """Metadata of any kind: on create, and what an update may not touch."""
 
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any
 
 from podfit.api.meta.remembered import passed
@@ -11,6 +12,15 @@ from podfit.core.fields import FieldError, forbidden, invalid, required, too_lon
 _ANNOTATIONS_LIMIT = 256 * 1024
 _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 _MOST_CONTROLLERS = 8  # owners said to control one object that are told one by one, each with the whole list
+_IMMUTABLE = {
+    "name": "name",
+    "namespace": "namespace",
+    "uid": "uid",
+    "creation_timestamp": "creationTimestamp",
+    "deletion_timestamp": "deletionTimestamp",
+    "deletion_grace_period_seconds": "deletionGracePeriodSeconds",
+}
+_identity = attrgetter(*_IMMUTABLE)
 NameRule = Callable[[str], list[str]]
 
 
@@ -141,15 +151,9 @@ def validate_successor(new: ObjectMeta, old: ObjectMeta) -> list[FieldError]:
         errors.append(forbidden(f"{path}.finalizers", text))
     if new.generation < old.generation:
         errors.append(invalid(f"{path}.generation", new.generation, "must not be decremented"))
-    for attribute, name in (
-        ("name", "name"),
-        ("namespace", "namespace"),
-        ("uid", "uid"),
-        ("creation_timestamp", "creationTimestamp"),
-        ("deletion_timestamp", "deletionTimestamp"),
-        ("deletion_grace_period_seconds", "deletionGracePeriodSeconds"),
-    ):
-        errors += immutable(getattr(new, attribute), getattr(old, attribute), f"{path}.{name}")
+    for name, mine, kept in zip(_IMMUTABLE.values(), _identity(new), _identity(old), strict=True):
+        if mine != kept:
+            errors += immutable(mine, kept, f"{path}.{name}")
     errors += validate_labels(new.labels, f"{path}.labels")
     errors += validate_annotations(new.annotations, f"{path}.annotations")
     return errors + _owners(new, f"{path}.ownerReferences")

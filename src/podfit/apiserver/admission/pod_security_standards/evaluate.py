@@ -9,7 +9,8 @@ from podfit.api.core.v1.pods.validation.deprecations import SECCOMP_CONTAINER, S
 from podfit.apiserver.admission.pod_security_standards.findings import AnyContainer, Violation
 from podfit.apiserver.admission.pod_security_standards.policy import PREFIX, LevelVersion, Policy
 
-IGNORED_SUBRESOURCES = ("exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status")
+CHECKED_SUBRESOURCES = ("", "ephemeralcontainers", "resize")
+"""Of those served; upstream ignores exec, attach, binding, eviction, log, portforward, proxy and status."""
 ENFORCED, AUDITED = PREFIX + "enforce-policy", PREFIX + "audit-violations"
 
 

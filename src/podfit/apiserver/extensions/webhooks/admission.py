@@ -145,10 +145,8 @@ class MutatingWebhooks(Webhooks):
     sort, may_patch = "admit", True
 
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
-        if is_exempt(attributes.info.group, attributes.info.resource):
-            return obj
         configurations = await self.context.settings(MutatingWebhookConfiguration)
-        if not configurations:
+        if not configurations or is_exempt(attributes.info.group, attributes.info.resource):
             return obj
         attributes.rounds.begin(obj)
         # Each is chosen in its turn: the one before it may have changed the labels that it selects by.
@@ -186,10 +184,8 @@ class ValidatingWebhooks(Webhooks):
     sort, may_patch = "validating", False
 
     async def validate(self, attributes: Attributes, obj: Any) -> None:
-        if is_exempt(attributes.info.group, attributes.info.resource):
-            return
         configurations = await self.context.settings(ValidatingWebhookConfiguration)
-        if not configurations:
+        if not configurations or is_exempt(attributes.info.group, attributes.info.resource):
             return
         registered = _registered(configurations)
         concerned = [webhook for _, webhook in registered if await self._concerns(webhook, attributes, obj)]

@@ -19,10 +19,12 @@ from podfit.core.fields import refusal, required, unsupported
 from podfit.core.times import format_time
 from podfit.net.wire import Identity, Request, Response
 
+BOUND = success({}, code=201)
+
 
 async def bind(context: Context, chain: Chain, target: Target, request: Request, identity: Identity) -> Response:
     """Place a pod on a node, once. Admission sees the Binding, as upstream's does. Without a subresource the pod is the
-    one of the Binding's name."""
+    one of the Binding's name. It is one write, so a client that goes away leaves it whole or not begun."""
     dry = dry_run(request)
     asked = typed(document(request)[0], Binding)
     if not target.subresource:
@@ -68,7 +70,7 @@ async def _bind_once(context: Context, target: Target, binding: Binding, *, dry:
     if not dry:
         bound = _bound(pod, binding, format_time(context.clock.now()))
         await pods.update(bound, expected=int(pod.metadata.resource_version))
-    return success({}, code=201)
+    return BOUND
 
 
 def _bound(pod: Pod, binding: Binding, now: str) -> Pod:

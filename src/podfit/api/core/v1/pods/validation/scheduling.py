@@ -14,6 +14,7 @@ from podfit.api.core.v1.pods.affinity import (
     Toleration,
     TopologySpreadConstraint,
 )
+from podfit.api.meta.remembered import passed
 from podfit.api.meta.v1.types import LabelSelector
 from podfit.api.meta.validation import names
 from podfit.api.meta.validation.metadata import validate_selector
@@ -162,6 +163,7 @@ def _topology_key(key: str, path: str) -> list[FieldError]:
     return errors + [invalid(f"{path}.topologyKey", key, text) for text in names.qualified(key)]
 
 
+@passed
 def validate_tolerations(tolerations: tuple[Toleration, ...], path: str) -> list[FieldError]:
     errors = []
     for index, toleration in enumerate(tolerations):
