@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podfit.kubelet.runtime.cri import convert
+from podfit.kubelet.runtime.cri import from_cri, to_cri
 from podfit.kubelet.runtime.cri import runtime_v1_pb2 as pb
 from podfit.kubelet.runtime.types import LinuxResources, WindowsResources
 
@@ -34,22 +34,22 @@ WINDOWS = st.builds(
 
 @given(LINUX)
 def test_linux_resources_survive_the_wire(resources: LinuxResources) -> None:
-    sent = pb.UpdateContainerResourcesRequest.FromString(convert.update_request("c", resources).SerializeToString())
+    sent = pb.UpdateContainerResourcesRequest.FromString(to_cri.update_request("c", resources).SerializeToString())
     assert (sent.container_id, sent.HasField("windows")) == ("c", False)
-    status = convert.container_status(pb.ContainerStatus(resources=pb.ContainerResources(linux=sent.linux)))
+    status = from_cri.container_status(pb.ContainerStatus(resources=pb.ContainerResources(linux=sent.linux)))
     assert (status.resources, status.windows) == (resources, None)
 
 
 @pytest.mark.row("R-182")
 @given(WINDOWS)
 def test_windows_resources_survive_the_wire(resources: WindowsResources) -> None:
-    sent = pb.UpdateContainerResourcesRequest.FromString(convert.update_request("c", resources).SerializeToString())
+    sent = pb.UpdateContainerResourcesRequest.FromString(to_cri.update_request("c", resources).SerializeToString())
     assert (sent.container_id, sent.HasField("linux")) == ("c", False)
-    status = convert.container_status(pb.ContainerStatus(resources=pb.ContainerResources(windows=sent.windows)))
+    status = from_cri.container_status(pb.ContainerStatus(resources=pb.ContainerResources(windows=sent.windows)))
     assert (status.resources, status.windows) == (None, resources)
 
 
 @pytest.mark.row("R-148")
 def test_a_runtime_that_tells_nothing_of_resources() -> None:
-    status = convert.container_status(pb.ContainerStatus())
+    status = from_cri.container_status(pb.ContainerStatus())
     assert (status.resources, status.windows) == (None, None)

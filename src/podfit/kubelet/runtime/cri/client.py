@@ -1,4 +1,4 @@
-"""A container runtime over its CRI socket (spec section 7).
+"""A container runtime over its CRI socket.
 
 The stubs are made from method names at run time: a call is a request message, a deadline, and our own errors. Optional
 calls that a runtime lacks answer `Unimplemented` once and are not sent again. gRPC takes 80 ms to import, so this
@@ -7,15 +7,16 @@ module is imported only where a CRI socket is used.
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
 import grpc.aio
+from google.protobuf.message import Message
 
 from podfit.kubelet.runtime.archives import Importer
-from podfit.kubelet.runtime.cri import convert
+from podfit.kubelet.runtime.cri import from_cri, to_cri
 from podfit.kubelet.runtime.cri import runtime_v1_pb2 as pb
 from podfit.kubelet.runtime.errors import CRIError, NotFound, TimedOut, Unavailable, Unimplemented
 from podfit.kubelet.runtime.types import (
@@ -53,6 +54,7 @@ _OPTIONS = [
     ("grpc.max_reconnect_backoff_ms", 500),
     ("grpc.use_local_subchannel_pool", 1),
 ]
+M = TypeVar("M", bound=Message)
 _GONE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
 
 
@@ -61,7 +63,7 @@ class CRIRuntime:
 
     def __init__(self, endpoint: Path, importer: Importer | None = None) -> None:
         self._channel = grpc.aio.insecure_channel(f"unix://{endpoint}", options=_OPTIONS)
-        self._calls: dict[str, Any] = {}
+        self._calls: dict[str, Callable[..., Awaitable[Any]]] = {}
         self._lacking: set[str] = set()
         self._importer = importer
 
@@ -108,8 +110,8 @@ class CRIRuntime:
         return _events(stream)
 
     async def run_sandbox(self, config: SandboxConfig, *, handler: str = "") -> str:
-        request = pb.RunPodSandboxRequest(config=convert.sandbox_config(config), runtime_handler=handler)
-        return str((await self._work("RunPodSandbox", request, pb.RunPodSandboxResponse)).pod_sandbox_id)
+        request = pb.RunPodSandboxRequest(config=to_cri.sandbox_config(config), runtime_handler=handler)
+        return (await self._work("RunPodSandbox", request, pb.RunPodSandboxResponse)).pod_sandbox_id
 
     async def stop_sandbox(self, sandbox_id: str) -> None:
         await self._gone_is_fine("StopPodSandbox", pb.StopPodSandboxRequest(pod_sandbox_id=sandbox_id))
@@ -120,35 +122,35 @@ class CRIRuntime:
     async def list_sandboxes(self, *, labelled: Mapping[str, str] | None = None) -> tuple[Sandbox, ...]:
         request = pb.ListPodSandboxRequest(filter=pb.PodSandboxFilter(label_selector=labelled))
         answer = await self._call("ListPodSandbox", request, pb.ListPodSandboxResponse)
-        return tuple(convert.sandbox(each) for each in answer.items)
+        return tuple(from_cri.sandbox(each) for each in answer.items)
 
     async def sandbox_status(self, sandbox_id: str) -> SandboxStatus:
         request = pb.PodSandboxStatusRequest(pod_sandbox_id=sandbox_id)
         answer = await self._call("PodSandboxStatus", request, pb.PodSandboxStatusResponse)
-        return convert.sandbox_status(answer.status)
+        return from_cri.sandbox_status(answer.status)
 
     async def update_sandbox_resources(
         self, sandbox_id: str, *, resources: LinuxResources, overhead: LinuxResources | None = None
     ) -> None:
         request = pb.UpdatePodSandboxResourcesRequest(
             pod_sandbox_id=sandbox_id,
-            resources=convert.resources_out(resources),
-            overhead=convert.resources_out(overhead or LinuxResources()),
+            resources=to_cri.resources(resources),
+            overhead=to_cri.resources(overhead or LinuxResources()),
         )
         answer = pb.UpdatePodSandboxResourcesResponse
         await self._call("UpdatePodSandboxResources", request, answer, seconds=UPDATE_SECONDS)
 
     async def sandbox_stats(self, sandbox_id: str) -> SandboxStats:
         request = pb.PodSandboxStatsRequest(pod_sandbox_id=sandbox_id)
-        return convert.sandbox_stats((await self._call("PodSandboxStats", request, pb.PodSandboxStatsResponse)).stats)
+        return from_cri.sandbox_stats((await self._call("PodSandboxStats", request, pb.PodSandboxStatsResponse)).stats)
 
     async def create_container(self, sandbox_id: str, config: ContainerConfig, sandbox: SandboxConfig) -> str:
         request = pb.CreateContainerRequest(
             pod_sandbox_id=sandbox_id,
-            config=convert.container_config(config, sandbox, config.security),
-            sandbox_config=convert.sandbox_config(sandbox),
+            config=to_cri.container_config(config, sandbox, config.security),
+            sandbox_config=to_cri.sandbox_config(sandbox),
         )
-        return str((await self._work("CreateContainer", request, pb.CreateContainerResponse)).container_id)
+        return (await self._work("CreateContainer", request, pb.CreateContainerResponse)).container_id
 
     async def start_container(self, container_id: str) -> None:
         request = pb.StartContainerRequest(container_id=container_id)
@@ -164,15 +166,15 @@ class CRIRuntime:
     async def list_containers(self, *, labelled: Mapping[str, str] | None = None) -> tuple[Container, ...]:
         request = pb.ListContainersRequest(filter=pb.ContainerFilter(label_selector=labelled))
         answer = await self._call("ListContainers", request, pb.ListContainersResponse)
-        return tuple(convert.container(each) for each in answer.containers)
+        return tuple(from_cri.container(each) for each in answer.containers)
 
     async def container_status(self, container_id: str) -> ContainerStatus:
         request = pb.ContainerStatusRequest(container_id=container_id)
         answer = await self._call("ContainerStatus", request, pb.ContainerStatusResponse)
-        return convert.container_status(answer.status)
+        return from_cri.container_status(answer.status)
 
     async def update_container_resources(self, container_id: str, resources: LinuxResources | WindowsResources) -> None:
-        request = convert.update_request(container_id, resources)
+        request = to_cri.update_request(container_id, resources)
         answer = pb.UpdateContainerResourcesResponse
         await self._call("UpdateContainerResources", request, answer, seconds=UPDATE_SECONDS)
 
@@ -191,15 +193,15 @@ class CRIRuntime:
 
     async def container_stats(self, container_id: str) -> ContainerStats:
         request = pb.ContainerStatsRequest(container_id=container_id)
-        return convert.container_stats((await self._call("ContainerStats", request, pb.ContainerStatsResponse)).stats)
+        return from_cri.container_stats((await self._call("ContainerStats", request, pb.ContainerStatsResponse)).stats)
 
     async def list_container_stats(self) -> tuple[ContainerStats, ...]:
         answer = await self._call("ListContainerStats", pb.ListContainerStatsRequest(), pb.ListContainerStatsResponse)
-        return tuple(convert.container_stats(each) for each in answer.stats)
+        return tuple(from_cri.container_stats(each) for each in answer.stats)
 
     async def list_images(self) -> tuple[Image, ...]:
         answer = await self._call("ListImages", pb.ListImagesRequest(), pb.ListImagesResponse, service=IMAGES)
-        return tuple(convert.image(each) for each in answer.images)
+        return tuple(from_cri.image(each) for each in answer.images)
 
     async def image_status(self, image: str) -> Image | None:
         request = pb.ImageStatusRequest(image=pb.ImageSpec(image=image))
@@ -207,12 +209,12 @@ class CRIRuntime:
             answer = await self._call("ImageStatus", request, pb.ImageStatusResponse, service=IMAGES)
         except NotFound:
             return None
-        return convert.image(answer.image) if answer.image.id else None
+        return from_cri.image(answer.image) if answer.image.id else None
 
     async def pull_image(self, image: str) -> str:
         request = pb.PullImageRequest(image=pb.ImageSpec(image=image))
         answer = await self._call("PullImage", request, pb.PullImageResponse, service=IMAGES, seconds=PULL_SECONDS)
-        return str(answer.image_ref)
+        return answer.image_ref
 
     async def remove_image(self, image: str) -> None:
         request = pb.RemoveImageRequest(image=pb.ImageSpec(image=image))
@@ -233,21 +235,21 @@ class CRIRuntime:
         raise CRIError(f"{archive} was loaded, but the runtime does not show {', '.join(names)}")
 
     async def _gone_is_fine(
-        self, name: str, request: Any, *, seconds: float | None = None, service: str = RUNTIME
+        self, name: str, request: Message, *, seconds: float | None = None, service: str = RUNTIME
     ) -> None:
-        answer = getattr(pb, name + "Response")
+        answer: type[Message] = getattr(pb, name + "Response")
         seconds = WORK_SECONDS if seconds is None else seconds
         try:
             await self._call(name, request, answer, seconds=seconds, service=service)
         except NotFound:
             return
 
-    async def _work(self, name: str, request: Any, answer: Any) -> Any:
+    async def _work(self, name: str, request: Message, answer: type[M]) -> M:
         return await self._call(name, request, answer, seconds=WORK_SECONDS)
 
     async def _call(
-        self, name: str, request: Any, answer: Any, *, seconds: float | None = None, service: str = RUNTIME
-    ) -> Any:
+        self, name: str, request: Message, answer: type[M], *, seconds: float | None = None, service: str = RUNTIME
+    ) -> M:
         """A runtime that was killed under a call may leave it without an answer for good, so no call waits longer than
         it has to.
         """
@@ -264,7 +266,7 @@ class CRIRuntime:
                 self._lacking.add(name)
             raise failure from error
 
-    def _stub(self, service: str, name: str, request: Any, answer: Any) -> Any:
+    def _stub(self, service: str, name: str, request: Message, answer: type[M]) -> Callable[..., Awaitable[M]]:
         stub = self._calls.get(name)
         if stub is None:
             stub = self._calls[name] = self._channel.unary_unary(
@@ -278,7 +280,7 @@ class CRIRuntime:
 async def _events(stream: Any) -> AsyncIterator[ContainerEvent]:
     try:
         async for message in stream:
-            if event := convert.event(message):
+            if event := from_cri.event(message):
                 yield event
     except grpc.aio.AioRpcError as error:
         raise _translated(error) from error
