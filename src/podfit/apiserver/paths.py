@@ -3,10 +3,13 @@
 No page needs a resource or a verb; who may read one was decided before.
 """
 
+import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
+from podfit.api.structural.custom import is_custom
 from podfit.apiserver.authn.tokens import ALGORITHM, ISSUER, ServiceAccountTokens
 from podfit.apiserver.extensions.aggregation import discovery as remote
 from podfit.apiserver.extensions.aggregation.table import Aggregation
@@ -14,15 +17,14 @@ from podfit.apiserver.extensions.customresources.table import CustomTable
 from podfit.apiserver.http import discovery
 from podfit.apiserver.http.health import health
 from podfit.apiserver.http.write_probe import WriteProbe
-from podfit.apiserver.request.representations import NONE, TYPES
+from podfit.apiserver.request.negotiation import accepts, negotiated
+from podfit.apiserver.request.representations import DISCOVERY, KINDS, NONE, TYPES, unknown_types
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError, method_not_allowed
 from podfit.net.metrics import CONTENT_TYPE, Metrics
 from podfit.net.supervisor import Supervisor
 from podfit.net.wire import Request, Response
 from podfit.store.protocol import Store
-
-_AGGREGATED = "apidiscovery.k8s.io"
 
 
 class Pages:
@@ -65,7 +67,7 @@ class Pages:
         found = self._discovery(path, request, address)
         if found is None and self._is_of_api(path):
             raise ApiError(404, "NotFound", "the server could not find the requested resource", {})
-        return _json(found) if found is not None else not_found_page()
+        return _found(request, found) if found is not None else not_found_page()
 
     def _only_read(self, path: str) -> bool:
         """Whether there is a page that knows no method but GET."""
@@ -95,8 +97,9 @@ class Pages:
     def _discovery(self, path: str, request: Request, address: str) -> dict[str, Any] | None:
         if path == discovery.OPENID:
             return discovery.openid(ISSUER, ALGORITHM, address)
-        aggregated, infos = _asks(request), self._customs.all
-        match path.strip("/").split("/"):
+        parts, infos = path.strip("/").split("/"), self._customs.all
+        aggregated = _asks(request, aggregated=len(parts) == 1, routed=_is_routed(parts, infos))
+        match parts:
             case ["api"]:
                 return discovery.aggregated(infos, core=True) if aggregated else discovery.api_versions(infos, address)
             case ["apis"]:
@@ -124,22 +127,51 @@ class Pages:
         return {"kind": "APIGroup", "apiVersion": "v1", **remote.group(name, versions)} if versions else None
 
 
-def _asks(request: Request) -> bool:
-    """Whether the first form that the client would take and this server has is the aggregated one."""
-    offers = request.headers.get("accept", "").split(",")
-    for offer in offers:
-        if "as=" not in offer and offer.partition(";")[0].strip() in ("", "*/*", *TYPES):
-            return False
-        if f"g={_AGGREGATED}" in offer and "v=v2" in offer and "v=v2beta1" not in offer:
+def _is_routed(parts: list[str], infos: discovery.Infos) -> bool:
+    """Whether the page is of upstream's API server itself, and not of what others declare or register."""
+    match parts:
+        case ["api", *_]:
             return True
-    raise ApiError(406, "NotAcceptable", NONE)
+        case ["apis", group, _]:
+            return not any(is_custom(info.type) for info in infos if info.group == group)
+    return False
+
+
+def _asks(request: Request, *, aggregated: bool, routed: bool) -> bool:
+    """Whether the best of the forms that the client takes is the aggregated one, where the page has that.
+
+    `routed`: whether its route looks at the media types first, as upstream's.
+    """
+    accept = request.headers.get("accept", "")
+    if routed and not accepts(accept, TYPES):
+        raise ApiError(406, "NotAcceptable", unknown_types(many=False), {})
+
+    def form(_kind: str, parameters: Mapping[str, str]) -> bool | None:
+        asked = tuple(parameters.get(name) for name in ("g", "v", "as"))
+        if asked == (None, None, None):
+            return False
+        return True if aggregated and asked == (DISCOVERY, "v2", "APIGroupDiscoveryList") else None
+
+    found = negotiated(accept, KINDS, form)
+    if found is None:
+        raise ApiError(406, "NotAcceptable", NONE)
+    return found
+
+
+def _found(request: Request, page: dict[str, Any]) -> Response:
+    """The page; of all groups at once with a hash, so that a client can keep it."""
+    if page.get("kind") != "APIGroupDiscoveryList":
+        return _json(page)
+    body = msgspec.json.encode(page)
+    tag = f'"{hashlib.sha512(body).hexdigest().upper()}"'
+    if request.headers.get("if-none-match") == tag:
+        return Response(304, {"etag": tag, "vary": "Accept"})
+    kind = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+    return Response(200, {"content-type": kind, "etag": tag, "vary": "Accept"}, body)
 
 
 def _json(body: dict[str, Any]) -> Response:
-    kind = "application/json"
-    if body.get("kind") == "APIGroupDiscoveryList":
-        kind += ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-    return Response(200, {"content-type": kind}, msgspec.json.encode(body))
+    return Response(200, {"content-type": "application/json"}, msgspec.json.encode(body))
 
 
 def not_found_page() -> Response:

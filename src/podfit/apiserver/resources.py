@@ -129,7 +129,7 @@ class Resources:
         context = in_version(self._customs.context(target), target.info)
         if read := _READS.get(target.verb):
             return await read(context, target, request)
-        representation = wanted_representation(request, target.subresource)
+        representation = wanted_representation(request, target)
         if target.info is not None and target.verb != "deletecollection":
             check_representation(representation, target.info, of_list=False)
         if write := self._write(context, request, target, identity):

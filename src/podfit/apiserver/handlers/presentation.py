@@ -5,30 +5,21 @@ import asyncio
 import msgspec
 
 from podfit.apiserver.request.media import JSON, YAML
+from podfit.apiserver.request.representations import wanted_media
 from podfit.core.errors import ApiError
-from podfit.core.kept import short
 from podfit.net.wire import Pieces, Request, Response
 
 TOO_LARGE = "the list is too large for YAML; ask for JSON, or for parts of it by limit"
-_READERS = ("curl/", "Wget/", "Mozilla/5.0")
-_NO = ("0", "false", "f", "F", "FALSE", "False")
-
-
-def media_of(request: Request) -> str:
-    """The first media type that the client takes."""
-    return _first(request.headers.get("accept", ""))
-
-
-@short(256, longest=1024)
-def _first(accept: str) -> str:
-    return accept.partition(",")[0].partition(";")[0].strip().lower()
+_READERS = ("curl", "Wget", "Mozilla/5.0")
+_YES = ("1", "t", "T", "true", "TRUE", "True")
 
 
 async def presented(request: Request, answer: Response) -> Response:
     """The same answer in the form and layout that was asked for; streams, large lists and other texts stay as they are.
     Raises 406 for a large list in YAML."""
-    of_yaml = media_of(request) == YAML
-    if not of_yaml and not _pretty(request):
+    media, indented = wanted_media(request)
+    of_yaml = media == YAML
+    if not of_yaml and not indented and not _pretty(request):
         return answer
     body = answer.body
     if of_yaml and isinstance(body, Pieces):
@@ -52,6 +43,6 @@ def _yaml(body: bytes) -> bytes:
 
 
 def _pretty(request: Request) -> bool:
-    if "pretty" in request.query:
-        return request.param("pretty") not in _NO
+    if asked := request.param("pretty"):
+        return asked in _YES
     return request.headers.get("user-agent", "").startswith(_READERS)

@@ -90,7 +90,7 @@ class Page(msgspec.Struct, frozen=True):
 async def get(context: Context, target: Target, request: Request) -> Response:
     info = target.info
     assert info is not None
-    representation = wanted_representation(request, target.subresource)
+    representation = wanted_representation(request, target)
     check_representation(representation, info, of_list=False)
     if version := revision_of(request.param("resourceVersion")):
         await check_reached(context, version)
@@ -104,7 +104,7 @@ async def get(context: Context, target: Target, request: Request) -> Response:
 
 
 async def list_(context: Context, target: Target, request: Request) -> Response:
-    representation = wanted_representation(request)
+    representation = wanted_representation(request, target)
     assert target.info is not None
     check_representation(representation, target.info, of_list=True)
     page = await matching(context, target, request)

@@ -18,7 +18,6 @@ from podfit.api.registry import ResourceInfo
 from podfit.apiserver.context import Context
 from podfit.apiserver.handlers.answers import JSON
 from podfit.apiserver.handlers.options import ListOptions
-from podfit.apiserver.handlers.presentation import media_of
 from podfit.apiserver.handlers.read import check_reached, too_large
 from podfit.apiserver.handlers.selection import Selection
 from podfit.apiserver.handlers.tables import definitions, included, rows, table
@@ -30,6 +29,7 @@ from podfit.apiserver.request.representations import (
     Representation,
     Shape,
     partial,
+    wanted_media,
     wanted_representation,
 )
 from podfit.apiserver.request.target import Target
@@ -52,10 +52,11 @@ async def watch(context: Context, target: Target, request: Request) -> Response:
     """A stream of events, one a line."""
     info = target.info
     assert info is not None
-    if media_of(request) == YAML:
+    representation = wanted_representation(request, target)
+    if wanted_media(request)[0] == YAML:
         raise ApiError(406, "NotAcceptable", NO_STREAM)
     options = ListOptions.of(request, watch=True, by_path=target.by_path)
-    writer = _Writer(context, info, Selection.of(info, request, target.name), wanted_representation(request), request)
+    writer = _Writer(context, info, Selection.of(info, request, target.name), representation, request)
     prefix = stored.prefix(info, target.namespace)
     first: Page | None = None
     if options.initial or (options.initial is None and not options.version):

@@ -3,29 +3,36 @@
 Tables are for `kubectl get`; metadata alone is for clients that watch many objects and care about labels and owners.
 """
 
+import functools
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
 import msgspec
 
 from podfit.api.registry import ResourceInfo
-from podfit.apiserver.request.media import YAML
-from podfit.apiserver.request.target import asks_to_watch
+from podfit.api.structural.custom import is_custom
+from podfit.apiserver.request.media import JSON, YAML
+from podfit.apiserver.request.negotiation import accepts, negotiated, offers
+from podfit.apiserver.request.target import Target
 from podfit.core.errors import ApiError
 from podfit.core.kept import short
 from podfit.net.wire import Request
 
-GROUP = "meta.k8s.io"
+GROUP, DISCOVERY = "meta.k8s.io", "apidiscovery.k8s.io"
 PARTIAL, PARTIAL_LIST = "PartialObjectMetadata", "PartialObjectMetadataList"
 _VERSIONS = ("v1", "v1beta1")
-_ANY = ("*/*", "application/json", YAML, "")
-TYPES = ("application/json", YAML, "application/vnd.kubernetes.protobuf")
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+KINDS = (JSON, YAML)
+TYPES = (*KINDS, PROTOBUF)
+"""Those that upstream has: clients look for them in refusals."""
 NONE = f"only the following media types are accepted: {', '.join(TYPES)}"
-_UNKNOWN = f"406: Not Acceptable\n\nAvailable representations: {', '.join(TYPES)}"
+NO_PROTOBUF = f"this server answers in no protobuf, only in: {', '.join(KINDS)}"
 WITHOUT_TABLES = ("resize", "ephemeralcontainers")
 """Subresources that upstream has only as objects, so that kubectl prints name and age."""
 _STREAMS = ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
 NO_STREAM = f"only the following media types are accepted: {_STREAMS.removeprefix(', ')}"
+_CONVERSIONS = ("as", "g", "v")
 
 
 class Shape(Enum):
@@ -45,29 +52,60 @@ class Representation(msgspec.Struct, frozen=True):
 WHOLE = Representation()
 
 
-def wanted_representation(request: Request, subresource: str = "", *, tables: bool = True) -> Representation:
-    """The first form of the Accept header that this server has; 406 when it has none of them."""
-    tables = tables and subresource not in WITHOUT_TABLES
-    return _representation_of(request.headers.get("accept", ""), asks_to_watch(request), tables)
+def unknown_types(*, many: bool) -> str:
+    """What is said where no media type is known; `many`: of a page of many objects, which can be watched."""
+    text = f"406: Not Acceptable\n\nAvailable representations: {', '.join(TYPES)}"
+    return text + _STREAMS if many else text
+
+
+def wanted_representation(request: Request, target: Target, *, tables: bool = True) -> Representation:
+    """The best of the forms in the Accept header that this server has; 406 when it has none of them."""
+    tables = tables and target.subresource not in WITHOUT_TABLES
+    custom = target.info is not None and is_custom(target.info.type)
+    return _representation_of(request.headers.get("accept", ""), target.verb in ("list", "watch"), tables, custom)
 
 
 @short(256, longest=1024)
-def _representation_of(accept: str, watch: bool, tables: bool) -> Representation:
-    known_type = False
-    for offer in accept.split(","):
-        kind, *parameters = [part.strip() for part in offer.split(";")]
-        asked = dict(part.partition("=")[::2] for part in parameters)
-        if kind not in _ANY:
-            continue
-        known_type = True
-        if "as" not in asked:
-            return WHOLE
-        known = any(asked["as"] == each.value for each in Shape if tables or each is not Shape.TABLE)
-        if known and kind != YAML and asked.get("g") == GROUP and asked.get("v") in _VERSIONS:
-            return Representation(Shape(asked["as"]), f"{GROUP}/{asked['v']}")
-    if known_type:
-        raise ApiError(406, "NotAcceptable", NONE)
-    raise ApiError(406, "NotAcceptable", _UNKNOWN + (_STREAMS if watch else ""), {})
+def _representation_of(accept: str, many: bool, tables: bool, custom: bool) -> Representation:
+    if not custom and not accepts(accept, TYPES):
+        raise ApiError(406, "NotAcceptable", unknown_types(many=many), {})
+    found = negotiated(accept, KINDS, functools.partial(_form, tables=tables))
+    if found is None:
+        only_protobuf = all(offer.kind == PROTOBUF for offer in offers(accept))
+        raise ApiError(406, "NotAcceptable", NO_PROTOBUF if only_protobuf else NONE)
+    return found[1]
+
+
+def _form(kind: str, parameters: Mapping[str, str], *, tables: bool = True) -> tuple[str, Representation] | None:
+    if not _plain(kind, parameters):
+        return None
+    if not any(name in parameters for name in _CONVERSIONS):
+        return kind, WHOLE
+    shape, version = parameters.get("as", ""), parameters.get("v", "")
+    known = any(shape == each.value for each in Shape if each is not Shape.OBJECT and (tables or shape != "Table"))
+    if not known or parameters.get("g") != GROUP or version not in _VERSIONS:
+        return None
+    return kind, Representation(Shape(shape), f"{GROUP}/{version}")
+
+
+def _plain(kind: str, parameters: Mapping[str, str]) -> bool:
+    """Whether what is asked besides the form can be given: streams are of JSON, the server has one version."""
+    stream, version = parameters.get("stream", ""), parameters.get("sv", "")
+    return (not stream or (stream == "watch" and kind == JSON)) and version in ("", "v1")
+
+
+def wanted_media(request: Request) -> tuple[str, bool]:
+    """The type in which an answer is written, and whether its parameters ask for an indented one."""
+    return _media(request.headers.get("accept", ""))
+
+
+@short(256, longest=1024)
+def _media(accept: str) -> tuple[str, bool]:
+    def form(kind: str, parameters: Mapping[str, str]) -> tuple[str, bool] | None:
+        known = _form(kind, parameters) or (parameters.get("g") == DISCOVERY and _plain(kind, parameters))
+        return (kind, parameters.get("pretty") == "1") if known else None
+
+    return negotiated(accept, KINDS, form) or (JSON, False)
 
 
 def check_representation(representation: Representation, info: ResourceInfo, *, of_list: bool) -> None:

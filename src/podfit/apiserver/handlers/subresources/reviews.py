@@ -54,7 +54,7 @@ class Reviews:
     async def answer(self, target: Target, request: Request, identity: Identity) -> Response:
         """The question with its answer. Raises 400 and 422 for one that cannot be answered."""
         assert target.info is not None
-        wanted_representation(request, tables=False)
+        wanted_representation(request, target, tables=False)
         asked, warnings = read_object(request, target.info, self._context.gates)
         asked = replace(asked, metadata=_placed(asked.metadata, target), status=type(asked.status)())
         return object_response(await self._answered(asked, target, request, identity), status=201, warnings=warnings)

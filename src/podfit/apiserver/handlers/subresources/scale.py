@@ -49,7 +49,7 @@ async def scale(context: Context, chain: Chain, target: Target, request: Request
     """Read or write it, by the verb of the target."""
     info = target.info
     assert info is not None
-    representation = wanted_representation(request)
+    representation = wanted_representation(request, target)
     check_representation(representation, SCALE_INFO, of_list=False)
     if target.verb == "get":
         record = await Stored[Any](context.store, info).record(target.namespace, target.name)
