@@ -19,10 +19,8 @@ _QUOTED = "code and reason agree; upstream quotes the whole patched object, we q
 _FAULT = "upstream answers 500 to what is the client's mistake"
 OWN_TEXT = {
     "body-yaml-malformed": _SCANNER,
-    "content-type-proto-bad": _SCANNER,
     "strict-patch-merge": _QUOTED,
     "strict-patch-json": _QUOTED,
-    "put-uid-mismatch": "code and reason agree; the key in the text is the one of our store",
     "method-connect-get-exec": "code and reason agree; exec is not served as a GET",
     "immutable-job-template": "code and reason agree; upstream prints its inner form of the pod",
     "configmap-key-dotdot": "code and reason agree; upstream looks at keys in no order, ours are sorted",
@@ -36,8 +34,6 @@ DEVIATIONS = {
     "path-api-v1-slash": "the list of what is served",
     "path-bad-escape": "an escaped slash in a name is read as part of it",
     "method-post-root": "the index lists what is served",
-    "pod-preemption-policy-bad": "refused by what the field may be before the priority is looked at: 422, not 403",
-    "lease-time": "a time without microseconds is taken",
 }
 
 

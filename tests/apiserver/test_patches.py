@@ -314,7 +314,7 @@ def test_an_outcome_that_does_not_fit_the_kind_is_named_by_its_shape(patch: Json
     merged = strategic.apply(_pod({"name": "c"}), patch, Pod)
     with pytest.raises(ApiError) as refused:
         typed_object(merged, Pod)
-    assert unfit(str(refused.value.__cause__), Pod).startswith(text)
+    assert unfit(str(refused.value.__cause__), Pod, merged).startswith(text)
     assert refused.value.message.startswith('Pod in version "v1" cannot be handled as a Pod: ')
 
 

@@ -42,7 +42,9 @@ async def _changed(server: Server, name: str, subresource: str = "", **change: A
 
 
 async def test_a_bound_claim_grows_and_does_not_shrink(server: Server) -> None:
-    await server.client.create(claim("c"))
+    growing = {"metadata": {"name": "growing"}, "provisioner": "x.y/z", "allowVolumeExpansion": True}
+    await server.client.create(convert(growing, StorageClass))
+    await server.client.create(claim("c", storageClassName="growing"))
     bigger = {"resources": {"requests": {"storage": "2Gi"}}}
     assert (await _changed(server, "c", spec=bigger))[0] == 422
     assert (await _changed(server, "c", spec={"volumeName": "v"}))[0] == 200

@@ -5,14 +5,15 @@ from podfit.apiserver.admission.chain import Chain
 from podfit.apiserver.admission.escalation import Escalation
 from podfit.apiserver.admission.limits import LimitRanger
 from podfit.apiserver.admission.namespace import NamespaceLifecycle
+from podfit.apiserver.admission.networking import DefaultIngressClass
 from podfit.apiserver.admission.node import NodeChecks
 from podfit.apiserver.admission.node_restriction import NodeRestriction
 from podfit.apiserver.admission.pod_security import PodSecurity
-from podfit.apiserver.admission.pods import DefaultTolerations, PriorityAdmission
+from podfit.apiserver.admission.pods import DefaultTolerations, PodTopologyLabels, PriorityAdmission
 from podfit.apiserver.admission.quota import QuotaAdmission
 from podfit.apiserver.admission.runtimes import RuntimeClassAdmission
 from podfit.apiserver.admission.service_account import ServiceAccountAdmission
-from podfit.apiserver.admission.storage import DefaultStorageClass, StorageInUseProtection
+from podfit.apiserver.admission.storage import ClaimResize, DefaultStorageClass, StorageInUseProtection
 from podfit.apiserver.context import Context
 from podfit.apiserver.extensions.webhooks.admission import MutatingWebhooks, ValidatingWebhooks
 from podfit.apiserver.extensions.webhooks.client import WebhookClient
@@ -29,6 +30,9 @@ BUILT_IN = (
     StorageInUseProtection,
     RuntimeClassAdmission,
     CertificateAdmission,
+    DefaultIngressClass,
+    PodTopologyLabels,
+    ClaimResize,
     Escalation,
     NodeChecks,
 )

@@ -26,8 +26,8 @@ Kind: TypeAlias = type[Struct] | Node
 
 class Member(msgspec.Struct, frozen=True):
     """One field. `item` is the kind of a struct, or of the items of a list or map; None where those are no objects.
-    `zero` is what a null in a map of scalars means. `scalar` is the only type that a value may have where no Struct
-    checks it: string, numeric or boolean.
+    `zero` is what a null in a map of scalars means. `scalar` is the only type that a value, or an item of a list or
+    map, may have when it is applied: string, numeric or boolean; empty where there are several.
     """
 
     attribute: str

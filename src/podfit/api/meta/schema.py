@@ -12,7 +12,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 import msgspec
 
 from podfit.api.meta import codec
-from podfit.api.meta.base import Listing, Struct
+from podfit.api.meta.base import Listing, MicroTime, Struct, Time
 from podfit.api.meta.member import Kind, Member, Node, Shape
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.structural.custom import Custom, is_custom
@@ -21,6 +21,8 @@ from podfit.api.structural.shapes import SchemaNode
 from podfit.core.quantity import Quantity
 
 _PLAIN = Listing()
+_TIMES = (Time, MicroTime)
+_SCALARS = {str: "string", bytes: "string", int: "numeric", float: "numeric", bool: "boolean"}
 _ZEROS = {str: "", bytes: "", Quantity: "0"}
 
 
@@ -37,6 +39,7 @@ def members(kind: Kind) -> dict[str, Member]:
 def _member(attribute: str, hint: Any) -> Member:
     listing = _PLAIN
     hint = _without_none(hint)
+    scalar = _scalar(hint)
     if get_origin(hint) is Annotated:
         hint, *notes = get_args(hint)
         listing = next((note for note in notes if isinstance(note, Listing)), _PLAIN)
@@ -47,12 +50,19 @@ def _member(attribute: str, hint: Any) -> Member:
     if origin is tuple:
         item = _without_none(get_args(hint)[0])
         struct = item if _is_struct(item) else None
-        return Member(attribute, "list", struct, listing, keys=_keys(struct, listing))
+        return Member(attribute, "list", struct, listing, keys=_keys(struct, listing), scalar=_scalar(item))
     if origin is dict:
         value = _without_none(get_args(hint)[1])
         shape: Shape = "any" if value is Any else "map"
-        return Member(attribute, shape, value if _is_struct(value) else None, listing, _ZEROS.get(value))
-    return Member(attribute, "any" if hint is Any else "scalar", None, listing)
+        item = value if _is_struct(value) else None
+        return Member(attribute, shape, item, listing, _ZEROS.get(value), scalar=_scalar(value))
+    return Member(attribute, "any" if hint is Any else "scalar", None, listing, scalar=scalar)
+
+
+def _scalar(hint: Any) -> str:
+    """The type that its schema gives a value; times, amounts and what may be a number or a text have none."""
+    bare = get_args(hint)[0] if get_origin(hint) is Annotated and hint not in _TIMES else hint
+    return _SCALARS.get(bare, "")
 
 
 def _keys(item: type[Struct] | None, listing: Listing) -> tuple[tuple[str, Any], ...]:

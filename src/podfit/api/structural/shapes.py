@@ -34,11 +34,17 @@ def member_of(name: str, schema: JSONSchemaProps) -> Member:
     if schema.type == "object" and _is_map(schema):
         listing = ATOMIC if schema.map_type == "atomic" else _PLAIN
         inner = schema.additional_properties
-        return Member(name, "map", _item(inner) if isinstance(inner, JSONSchemaProps) else None, listing)
+        if not isinstance(inner, JSONSchemaProps):
+            return Member(name, "map", None, listing)
+        return Member(name, "map", _item(inner), listing, scalar=_scalar(inner))
     if schema.type == "object":
         return Member(name, "struct", SchemaNode(schema), _PLAIN)
-    scalar = "" if schema.int_or_string else _SCALARS.get(schema.type, "")
+    scalar = _scalar(schema)
     return Member(name, "scalar" if scalar or schema.int_or_string else "any", None, _PLAIN, scalar=scalar)
+
+
+def _scalar(schema: JSONSchemaProps) -> str:
+    return "" if schema.int_or_string else _SCALARS.get(schema.type, "")
 
 
 def _is_map(schema: JSONSchemaProps) -> bool:
@@ -54,9 +60,9 @@ def _list(name: str, schema: JSONSchemaProps) -> Member:
     items = schema.items or JSONSchemaProps()
     kind: Literal["list"] = "list"
     if schema.list_type == "set":
-        return Member(name, kind, _item(items), SET)
+        return Member(name, kind, _item(items), SET, scalar=_scalar(items))
     if schema.list_type != "map":
-        return Member(name, kind, _item(items), ATOMIC)
+        return Member(name, kind, _item(items), ATOMIC, scalar=_scalar(items))
     keys: list[tuple[str, Any]] = [
         (key, items.properties.get(key, JSONSchemaProps()).default) for key in sorted(schema.list_map_keys)
     ]

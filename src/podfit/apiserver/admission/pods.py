@@ -1,9 +1,10 @@
-"""What every new pod gets: its priority, and patience with a node that is away for a while."""
+"""What every pod gets: its priority, patience with a node that is away for a while, and where its node is."""
 
 from typing import Any
 
 from msgspec.structs import replace
 
+from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.affinity import Toleration
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.scheduling.v1.types import PriorityClass
@@ -12,6 +13,7 @@ from podfit.apiserver.context import Attributes
 from podfit.core.errors import forbidden
 
 AWAY_SECONDS = 300
+TOPOLOGY = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 AWAY = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _PATIENCE = [
     Toleration(key=key, operator="Exists", effect="NoExecute", toleration_seconds=AWAY_SECONDS) for key in AWAY
@@ -21,22 +23,29 @@ _PATIENCE = [
 class PriorityAdmission(Passive):
     """From a class's name to its number; without one, the default class or 0."""
 
-    concern = Concern(operations=("CREATE",), kinds=(Pod,), subresources=("",))
+    concern = Concern(operations=("CREATE", "UPDATE"), kinds=(Pod,), subresources=("",))
 
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
+        if attributes.operation == "UPDATE":
+            return _as_before(obj, attributes.old)
         found = await self._class_of(attributes, obj.spec.priority_class_name)
         value = found.value if found else 0
         policy = (found.preemption_policy if found else "") or "PreemptLowerPriority"
+        given = obj.spec.preemption_policy
         if obj.spec.priority is not None and obj.spec.priority != value:
             text = (
                 f"the integer value of priority ({obj.spec.priority}) must not be provided in pod spec; "
                 f"priority admission controller computed {value} from the given PriorityClass name"
             )
             raise forbidden("pods", attributes.name, text)
+        if given and given != policy:
+            text = (
+                f"the string value of PreemptionPolicy ({given}) must not be provided in pod spec; "
+                f"priority admission controller computed {policy} from the given PriorityClass name"
+            )
+            raise forbidden("pods", attributes.name, text)
         name = obj.spec.priority_class_name or (found.metadata.name if found else "")
-        spec = replace(
-            obj.spec, priority=value, priority_class_name=name, preemption_policy=obj.spec.preemption_policy or policy
-        )
+        spec = replace(obj.spec, priority=value, priority_class_name=name, preemption_policy=policy)
         return replace(obj, spec=spec)
 
     async def _class_of(self, attributes: Attributes, name: str) -> PriorityClass | None:
@@ -47,6 +56,28 @@ class PriorityAdmission(Passive):
         if found is None:
             raise forbidden("pods", attributes.name, f"no PriorityClass with name {name} was found")
         return found
+
+
+def _as_before(pod: Pod, old: Pod) -> Pod:
+    """An update that leaves the priority out means the one that the pod has."""
+    spec, before = pod.spec, old.spec
+    priority = before.priority if spec.priority is None else spec.priority
+    policy = spec.preemption_policy or before.preemption_policy
+    if (priority, policy) == (spec.priority, spec.preemption_policy):
+        return pod
+    return replace(pod, spec=replace(spec, priority=priority, preemption_policy=policy))
+
+
+class PodTopologyLabels(Passive):
+    """A pod that is placed is labelled with the zone and the region of its node."""
+
+    concern = Concern(operations=("CREATE",), kinds=(Pod,), subresources=("binding",))
+
+    async def mutate(self, _attributes: Attributes, obj: Any) -> Any:
+        node = await self.context.find(Node, obj.target.name) if obj.target.name else None
+        labels = node.metadata.labels if node else {}
+        found = {name: labels[name] for name in TOPOLOGY if name in labels}
+        return replace(obj, metadata=replace(obj.metadata, labels=obj.metadata.labels | found)) if found else obj
 
 
 class DefaultTolerations(Passive):

@@ -7,9 +7,11 @@ from msgspec.structs import replace
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
 from podfit.api.core.v1.persistentvolumes.types import PersistentVolume
 from podfit.api.storage.v1.columns import is_default
-from podfit.api.storage.v1.types import StorageClass
+from podfit.api.storage.v1.types import CLASS_ANNOTATION, StorageClass
 from podfit.apiserver.admission.chain import Concern, Passive
 from podfit.apiserver.context import Attributes
+from podfit.core.errors import forbidden
+from podfit.core.quantity import Quantity
 from podfit.decide.placement.volumes import PROTECTION
 
 
@@ -27,6 +29,43 @@ class DefaultStorageClass(Passive):
         found.sort(key=lambda each: each.metadata.name)
         newest = max(found, key=lambda each: each.metadata.creation_timestamp or "")
         return replace(obj, spec=replace(obj.spec, storage_class_name=newest.metadata.name))
+
+
+class ClaimResize(Passive):
+    """A claim grows only where its class says that volumes can."""
+
+    concern = Concern(operations=("UPDATE",), kinds=(PersistentVolumeClaim,), subresources=("",))
+
+    async def validate(self, attributes: Attributes, obj: Any) -> None:
+        size, before = _size(obj), _size(attributes.old)
+        if size is None or before is None or size <= before:
+            return
+        if attributes.old.status.phase != "Bound":
+            text = "Only bound persistent volume claims can be expanded"
+        elif await self._may_grow(obj, attributes.old):
+            return
+        else:
+            text = (
+                "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must "
+                "support resize"
+            )
+        raise forbidden("persistentvolumeclaims", attributes.name, text)
+
+    async def _may_grow(self, claim: PersistentVolumeClaim, before: PersistentVolumeClaim) -> bool:
+        name = _class(claim)
+        if not name or name != _class(before):
+            return False
+        found = await self.context.find(StorageClass, name)
+        return found is not None and bool(found.allow_volume_expansion)
+
+
+def _size(claim: PersistentVolumeClaim) -> Quantity | None:
+    return claim.spec.resources.requests.get("storage")
+
+
+def _class(claim: PersistentVolumeClaim) -> str:
+    """The annotation comes before the field, as in older clusters."""
+    return claim.metadata.annotations.get(CLASS_ANNOTATION) or claim.spec.storage_class_name or ""
 
 
 class StorageInUseProtection(Passive):

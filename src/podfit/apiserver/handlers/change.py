@@ -45,6 +45,15 @@ from podfit.decide.workload.templates import warnings_of
 from podfit.net.wire import Identity, Request, Response
 from podfit.store.protocol import Companion
 
+_PLACES = {
+    ("", "endpoints"): "services/endpoints",
+    ("", "nodes"): "minions",
+    ("", "replicationcontrollers"): "controllers",
+    ("", "services"): "services/specs",
+    ("networking.k8s.io", "ingresses"): "ingress",
+}
+_GROUPED = ("apiextensions.k8s.io", "apiregistration.k8s.io")
+
 
 async def update(
     context: Context,
@@ -177,12 +186,20 @@ def _check_identity(info: ResourceInfo, target: Target, wanted: Any, old: Any, *
 def check_uid(info: ResourceInfo, target: Target, meta: Any, old: Any) -> None:
     """Who replaces an object and says which one means no other of its name. Raises 409."""
     if meta.uid and meta.uid != old.uid:
-        where = stored.key(info, target.namespace, target.name)
+        where = _upstreams_key(info, target)
         text = (
             f"StorageError: invalid object, Code: 4, Key: {where}, ResourceVersion: 0, AdditionalErrorMsg: "
             f"Precondition failed: UID in precondition: {meta.uid}, UID in object meta: {old.uid}"
         )
         raise conflict(info.resource, target.name, text, group=info.group)
+
+
+def _upstreams_key(info: ResourceInfo, target: Target) -> str:
+    """As upstream's store names the object: some old kinds have places of their own, custom ones have their group."""
+    place = _PLACES.get((info.group, info.resource), info.resource)
+    if is_custom(info.type) or info.group in _GROUPED:
+        place = f"{info.group}/{place}"
+    return "/" + "/".join(part for part in (place, target.namespace, target.name) if part)
 
 
 def asked_version(meta: Any) -> str:

@@ -21,8 +21,9 @@ from podfit.apiserver.request.bodies import IGNORE, Strictness, forgetting, toda
 from podfit.apiserver.request.decoder_messages import misfit
 from podfit.apiserver.request.documents import check_depth, check_size
 from podfit.apiserver.request.legacy_options import DRAFT_POLICIES
-from podfit.apiserver.request.patch_messages import shown_map, unfit
+from podfit.apiserver.request.patch_messages import unfit
 from podfit.apiserver.request.write_options import check_write_options
+from podfit.core import go_print
 from podfit.core.errors import ApiError
 from podfit.core.fields import invalid, refusal
 from podfit.net.wire import Request
@@ -74,7 +75,7 @@ def patcher(
         problems = [f"json patch {problem}" for problem in (*problems, *jsonpatch.odd_members(changes))]
 
     def refuse(text: str) -> ApiError:
-        sent = shown_map(changes) if kind == STRATEGIC_PATCH else request.body.decode(errors="replace")
+        sent = go_print.plain(changes) if kind == STRATEGIC_PATCH else request.body.decode(errors="replace")
         return refusal("", "", [invalid("patch", sent[:_SHOWN], text)])
 
     # What is stored has no unknown fields, so after a merge only those of the patch have to be looked for.
@@ -106,7 +107,7 @@ def patcher(
             if custom:
                 raise
             why = str(error.__cause__ or error.message)
-            words = unfit(why, info.type) if kind == STRATEGIC_PATCH else misfit(why, info.type, patched)
+            words = unfit(why, info.type, patched) if kind == STRATEGIC_PATCH else misfit(why, info.type, patched)
             raise refuse(words) from None
         paths = unknown_fields(patched, info.type, first=kind == STRATEGIC_PATCH) if doubtful else []
         unknown = (f'unknown field "{path}"' for path in paths)

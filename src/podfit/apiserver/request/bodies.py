@@ -21,6 +21,7 @@ from podfit.api.registry import ResourceInfo
 from podfit.api.structural.custom import Custom, is_custom
 from podfit.api.structural.prune import prune
 from podfit.apiserver.request import decoder_messages, protobuf
+from podfit.apiserver.request.canonical import canonical
 from podfit.apiserver.request.documents import (
     MOST_BUILT_IN,
     MOST_CUSTOM,
@@ -106,7 +107,7 @@ def typed(value: Any, kind: type[T], *, version: str = "v1") -> T:
     if not isinstance(value, dict):
         raise bad_request(f"couldn't get version/kind; the body is not a JSON object but {type(value).__name__}")
     try:
-        return codec.convert(value, kind)
+        return codec.convert(canonical(value, kind), kind)
     except (msgspec.ValidationError, ValueError, RecursionError) as error:
         raise _unfit(kind, version, decoder_messages.misfit(str(error), kind, value)) from error
 
@@ -192,6 +193,8 @@ def read_object(
 
 def _object_of(media: str, body: bytes, wanted: type[Object]) -> tuple[Any, list[str]]:
     """As `_decoded`; what is no JSON is refused in the words of upstream's scanner."""
+    if media == protobuf.MEDIA_TYPE and not body.startswith(protobuf.MAGIC):
+        raise bad_request(decoder_messages.unrecognized(protobuf.WITHOUT_PREFIX, body, wanted.__name__, json=False))
     try:
         return _decoded(media, body)
     except ApiError as error:

@@ -1,4 +1,4 @@
-"""What a refused patch says: the patch as upstream prints it, and why its outcome does not fit the kind."""
+"""Why the outcome of a strategic patch does not fit its kind."""
 
 import re
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from podfit.api.meta.base import WIDE, Struct
 from podfit.api.meta.member import Kind
 from podfit.api.meta.schema import members
+from podfit.apiserver.request.misfits import first_misfit
 from podfit.core.quantity import MALFORMED
 
 MISFIT = re.compile(
@@ -14,29 +15,18 @@ MISFIT = re.compile(
 _GO_KINDS = {"object": "map", "array": "slice", "str": "string", "int": "int64", "float": "float64", "bool": "bool"}
 
 
-def shown_map(value: Any) -> str:
-    """A decoded document as Go prints maps and slices: `map[spec:map[containers:[map[name:c1]]]]`, keys sorted."""
-    if isinstance(value, dict):
-        return f"map[{' '.join(f'{name}:{shown_map(value[name])}' for name in sorted(value))}]"
-    if isinstance(value, list):
-        return f"[{' '.join(map(shown_map, value))}]"
-    if value is None:
-        return "<nil>"
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def unfit(text: str, kind: type[Struct]) -> str:
+def unfit(text: str, kind: type[Struct], document: Any) -> str:
     """Why the outcome of a strategic patch does not fit its kind, in upstream's words where it has any; else ours.
 
     Upstream makes the object from a map then, and names the kinds that do not go together. From a document it quotes
-    its JSON decoder (`decoder_messages`).
+    its JSON decoder (`misfits`).
     """
     if MALFORMED in text or "a quantity must be a string or a number" in text:
         return MALFORMED
     found = MISFIT.search(text)
     given = _GO_KINDS.get(found["given"]) if found else None
     if found is None or given is None:
-        return text
+        return first_misfit(document, kind) or text
     match found["wanted"]:
         case "array":
             return f"cannot restore slice from {given}"

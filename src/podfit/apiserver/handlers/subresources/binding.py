@@ -67,6 +67,8 @@ async def _bind_once(context: Context, target: Target, binding: Binding, *, dry:
         raise conflict(
             "pods/binding", target.name, f'pod {target.name} is already assigned to node "{pod.spec.node_name}"'
         )
+    if pod.spec.scheduling_gates:
+        raise conflict("pods/binding", target.name, f"pod {target.name} has non-empty .spec.schedulingGates")
     if not dry:
         bound = _bound(pod, binding, format_time(context.clock.now()))
         await pods.update(bound, expected=int(pod.metadata.resource_version))
@@ -77,9 +79,10 @@ def _bound(pod: Pod, binding: Binding, now: str) -> Pod:
     condition = PodCondition(type="PodScheduled", status="True", last_transition_time=now)
     others = tuple(each for each in pod.status.conditions if each.type != "PodScheduled")
     annotations = pod.metadata.annotations | binding.metadata.annotations
+    labels = pod.metadata.labels | binding.metadata.labels
     return replace(
         pod,
-        metadata=replace(pod.metadata, annotations=annotations),
+        metadata=replace(pod.metadata, annotations=annotations, labels=labels),
         spec=replace(pod.spec, node_name=binding.target.name),
         status=replace(pod.status, conditions=(*others, condition), nominated_node_name=""),
     )

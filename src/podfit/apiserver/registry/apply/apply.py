@@ -34,6 +34,8 @@ from podfit.apiserver.registry.apply.managed import (
 from podfit.apiserver.registry.apply.merge import merged, pruned
 from podfit.apiserver.registry.apply.parts import CONTAINERS, Shape, joined, parts
 from podfit.apiserver.registry.apply.sets import Tree, common, count, paths, sorted_tree, union_of, without
+from podfit.apiserver.request.canonical import canonical
+from podfit.apiserver.request.decoder_messages import misfit
 from podfit.core.errors import ApiError, bad_request
 
 UNMANAGED = "before-first-apply"
@@ -108,9 +110,9 @@ def _check(info: ResourceInfo, document: Any) -> None:
     found = list(objections(document, info.type))
     if not found:
         try:
-            codec.convert(document, info.type)
+            codec.convert(canonical(document, info.type), info.type)
         except ValueError as error:  # msgspec's own refusals are such, too
-            found = [str(error)]
+            found = [misfit(str(error), info.type, document)]
     if found:
         name = f"{meta.get('namespace') or ''}/{meta.get('name') or ''}"
         what = f"{name}; {info.group}/{info.version}, Kind={info.kind}"

@@ -9,16 +9,12 @@ from podfit.api.structural.custom import Custom
 from podfit.api.structural.shapes import SchemaNode
 from podfit.apiserver.registry.apply.parts import item_name
 from podfit.apiserver.registry.apply.sets import step
+from podfit.core import go_print
 
 UNKNOWN = "field not declared in schema"
 
 
-_GO_TYPES = {str: "string", int: "int", float: "float", bool: "boolean", dict: "map"}
-_SCALARS: dict[str, tuple[Any, str]] = {
-    "string": (str, "string"),
-    "numeric": ((int, float), "numeric (int or float)"),
-    "boolean": (bool, "boolean"),
-}
+_SCALARS: dict[str, Any] = {"string": str, "numeric": (int, float), "boolean": bool}
 
 
 def objections(document: Any, kind: Kind, path: str = "") -> Iterator[str]:
@@ -44,35 +40,38 @@ def _is_open(kind: Kind) -> bool:
 def _inside(value: Any, member: Member, path: str) -> Iterator[str]:
     if member.shape == "list":
         yield from _list(value, member, path)
-    elif member.scalar and _misfits(value, member):
-        yield f"{path}: expected {_SCALARS[member.scalar][1]}, got {_GO_TYPES.get(type(value), type(value).__name__)}"
+    elif member.shape == "scalar":
+        yield from _scalar(value, member, path)
     elif member.shape in ("struct", "map") and not isinstance(value, dict):
-        yield f"{path}: expected map, got {type(value).__name__}"
+        yield f"{path}: {_not_a('map', value)}"
     elif member.item is not None and member.shape == "struct":
         yield from objections(value, member.item, path)
-    elif member.item is not None:
+    elif member.shape == "map":
         for name, each in value.items():
-            yield from _item(each, member.item, f"{path}.{name}")
+            yield from _item(each, member, f"{path}.{name}")
 
 
-def _misfits(value: Any, member: Member) -> bool:
-    """Whether it is not the scalar that a schema wants; true is no number."""
-    wanted, _ = _SCALARS[member.scalar]
-    return not isinstance(value, wanted) or (isinstance(value, bool) and member.scalar == "numeric")
+def _scalar(value: Any, member: Member, path: str) -> Iterator[str]:
+    """What is wrong with a value that a schema wants to be of one type; true is no number."""
+    wanted = _SCALARS.get(member.scalar)
+    if value is None or wanted is None:
+        return
+    if not isinstance(value, wanted) or (isinstance(value, bool) and member.scalar == "numeric"):
+        yield f"{path}: {_wrong_scalar(value, member.scalar)}"
 
 
 def _list(value: Any, member: Member, path: str) -> Iterator[str]:
     if not isinstance(value, list):
-        yield f"{path}: expected list, got {type(value).__name__}"
+        yield f"{path}: {_not_a('list', value)}"
         return
     seen: set[str] = set()
     for index, each in enumerate(value):
         here = f"{path}[{index}]"
+        if wrong := _without_name(each, member):
+            yield f"{path}: element {index}: {wrong}"
+            return  # as upstream, which cannot say where the others are
         if each is None:
             yield f"{here}: an item of a list may not be null"
-            continue
-        if member.listing.keys and not isinstance(each, dict):
-            yield f"{here}: expected map, got {type(each).__name__}"
             continue
         if member.listing.keys or member.listing.set_:
             name = item_name(each, member)
@@ -80,12 +79,39 @@ def _list(value: Any, member: Member, path: str) -> Iterator[str]:
             if name in seen:
                 yield f"{path}: duplicate entries for key {step(name)}"
             seen.add(name)
-        if member.item is not None:
-            yield from _item(each, member.item, here)
+        yield from _item(each, member, here)
 
 
-def _item(value: Any, kind: Kind, path: str) -> Iterator[str]:
-    if not isinstance(value, dict):
-        yield f"{path}: expected map, got {type(value).__name__}"
+def _item(value: Any, member: Member, path: str) -> Iterator[str]:
+    if member.item is None:
+        yield from _scalar(value, member, path)
+    elif not isinstance(value, dict):
+        yield f"{path}: {_not_a('map', value)}"
     else:
-        yield from objections(value, kind, path)
+        yield from objections(value, member.item, path)
+
+
+def _wrong_scalar(value: Any, wanted: str) -> str:
+    """In the words of structured-merge-diff, which prints Go's form of what it was given."""
+    if wanted == "numeric":
+        return f"expected numeric (int or float), got {go_print.type_name(value)}"
+    return f"expected {wanted}, got &value.valueUnstructured{{Value:{go_print.syntax(value)}}}"
+
+
+def _not_a(wanted: str, value: Any) -> str:
+    return f"expected {wanted}, got &{{{go_print.plain(value)}}}"
+
+
+def _without_name(item: Any, member: Member) -> str:
+    """Why an item of a list cannot be told from the others."""
+    if member.listing.keys:
+        if item is None:
+            return "associative list with keys may not have a null element"
+        return "" if isinstance(item, dict) else "associative list with keys may not have non-map elements"
+    if not member.listing.set_:
+        return ""
+    if isinstance(item, dict):
+        return "associative list without keys has an element that's a map type"
+    if isinstance(item, list):
+        return "not supported: associative list with lists as elements"
+    return "associative list without keys has an element that's an explicit null" if item is None else ""

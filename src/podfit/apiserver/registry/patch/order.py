@@ -3,7 +3,7 @@
 from collections import deque
 from typing import Any
 
-from podfit.apiserver.request.patch_messages import shown_map
+from podfit.core import go_print
 from podfit.core.errors import bad_request
 
 _NESTED = (dict, list)
@@ -14,7 +14,7 @@ def key_of(item: Any, merge_key: str) -> Any:
     if not merge_key and not isinstance(item, dict | list):
         return item
     if not isinstance(item, dict) or merge_key not in item:
-        raise bad_request(f"map: {shown_map(item)} does not contain declared merge key: {merge_key}")
+        raise bad_request(f"map: {go_print.plain(item)} does not contain declared merge key: {merge_key}")
     value = item[merge_key]
     if isinstance(value, dict | list):
         raise bad_request(f"an item of a merged list has a merge key that is no plain value: {merge_key}")
@@ -39,8 +39,8 @@ def check_order(given: list[Any], order: list[Any], merge_key: str, directive: s
             continue
         key = key_of(item, merge_key)
         if key not in wanted:  # which goes on behind the last one that was found
-            text = f"the order in patch list:\n{shown_map(given)}\n doesn't match $setElementOrder list:\n"
-            raise bad_request(text + shown_map(order))
+            text = f"the order in patch list:\n{go_print.plain(given)}\n doesn't match $setElementOrder list:\n"
+            raise bad_request(text + go_print.plain(order))
 
 
 def ordered(items: list[Any], order: list[Any], live: list[Any], merge_key: str) -> list[Any]:

@@ -18,7 +18,7 @@ from podfit.api.meta.member import Kind, Member
 from podfit.api.meta.schema import members
 from podfit.apiserver.registry.patch.decoding import unmarshalled
 from podfit.apiserver.registry.patch.order import check_order, key_of, keys_of, ordered, places_of
-from podfit.apiserver.request.patch_messages import shown_map
+from podfit.core import go_print
 from podfit.core.errors import ApiError, bad_request
 
 DIRECTIVE, RETAIN = "$patch", "$retainKeys"
@@ -71,7 +71,7 @@ def _directed(patch: dict[str, Any]) -> dict[str, Any]:
 
 
 def _unknown_type(patch: dict[str, Any]) -> ApiError:
-    return bad_request(f"unknown patch type: {shown_map(patch[DIRECTIVE])} in map: {shown_map(patch)}")
+    return bad_request(f"unknown patch type: {go_print.plain(patch[DIRECTIVE])} in map: {go_print.plain(patch)}")
 
 
 def _target(name: str, prefix: str, what: str) -> str:
@@ -103,7 +103,7 @@ def _ordered_member(merged: dict[str, Any], patch: dict[str, Any], directive: st
     current, given = merged.get(name, _ABSENT), patch.get(name, _ABSENT)
     for value in (order, current, given):
         if value is not _ABSENT and not isinstance(value, list):
-            raise bad_request(f"expected a []interface {{}}, but received {shown_map(value)}")
+            raise bad_request(f"expected a []interface {{}}, but received {go_print.plain(value)}")
     if name not in known:
         raise bad_request(f"unable to find api field for the json field {name!r}")
     member = known[name]

@@ -6,6 +6,7 @@ from podfit.api.core.v1.config.types import ServiceAccount
 from podfit.api.core.v1.limits.types import ResourceQuota
 from podfit.api.core.v1.namespaces.types import Namespace, NamespaceStatus
 from podfit.api.core.v1.namespaces.validation import validate_namespace_finalizers
+from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim, PersistentVolumeClaimStatus
 from podfit.api.core.v1.persistentvolumes.types import PersistentVolume, PersistentVolumeStatus
 from podfit.api.core.v1.pods.types import Pod
@@ -75,6 +76,11 @@ def _new_volume(_info: ResourceInfo, obj: PersistentVolume, _gates: FeatureGates
     return replace(obj, status=PersistentVolumeStatus(phase="Pending", last_phase_transition_time=since))
 
 
+def _new_node(_info: ResourceInfo, obj: Node, _gates: FeatureGates) -> Node:
+    """With its status: a kubelet registers with what its machine has."""
+    return obj
+
+
 _ANSWERED_WITH_OBJECT = Strategy(delete=DeleteStrategy(answered_with_object=True))
 STRATEGIES: dict[type[Object], Strategy] = {
     Pod: pods.STRATEGY,
@@ -93,6 +99,7 @@ STRATEGIES: dict[type[Object], Strategy] = {
     Service: Strategy(prepare_create=_new_service, update=UpdateStrategy(prepare=_changed_service)),
     PersistentVolumeClaim: Strategy(prepare_create=_new_claim, update=UpdateStrategy(prepare=_changed_claim)),
     PersistentVolume: Strategy(prepare_create=_new_volume),
+    Node: Strategy(prepare_create=_new_node),
     ServiceAccount: _ANSWERED_WITH_OBJECT,
     ResourceQuota: _ANSWERED_WITH_OBJECT,
 }

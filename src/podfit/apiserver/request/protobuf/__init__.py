@@ -15,6 +15,7 @@ from podfit.core.errors import ApiError, bad_request
 
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
 MAGIC = b"k8s\0"
+WITHOUT_PREFIX = "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
 
 _TYPE_META: Layout = {1: ("apiVersion", TEXT), 2: ("kind", TEXT)}
 _ENVELOPE: Layout = {
@@ -28,7 +29,7 @@ _ENVELOPE: Layout = {
 def decode(body: bytes) -> dict[str, Any]:
     """The document in an enveloped body. Raises 400 when it is malformed, 415 when its kind is not read as protobuf."""
     if not body.startswith(MAGIC):
-        raise bad_request("couldn't parse the body as protobuf: it does not begin with the prefix of Kubernetes")
+        raise bad_request(f"couldn't parse the body as protobuf: {WITHOUT_PREFIX}")
     try:
         envelope = read(_ENVELOPE, body[len(MAGIC) :])
         types = envelope.get("typeMeta", {})

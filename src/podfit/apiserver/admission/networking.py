@@ -1,0 +1,30 @@
+"""What ingresses get: the default class."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from podfit.api.networking.v1.types import Ingress, IngressClass
+from podfit.apiserver.admission.chain import Concern, Passive
+from podfit.apiserver.context import Attributes
+
+IS_DEFAULT = "ingressclass.kubernetes.io/is-default-class"
+NAMED = "kubernetes.io/ingress.class"
+"""The annotation that named a class before there was a field."""
+
+
+class DefaultIngressClass(Passive):
+    """An ingress that names no class gets the default one, the newest if there are several."""
+
+    concern = Concern(operations=("CREATE",), kinds=(Ingress,), subresources=("",))
+
+    async def mutate(self, _attributes: Attributes, obj: Any) -> Any:
+        if obj.spec.ingress_class_name is not None or NAMED in obj.metadata.annotations:
+            return obj
+        classes = await self.context.all(IngressClass)
+        found = [each for each in classes if each.metadata.annotations.get(IS_DEFAULT) == "true"]
+        if not found:
+            return obj
+        found.sort(key=lambda each: each.metadata.name)
+        newest = max(found, key=lambda each: each.metadata.creation_timestamp or "")
+        return replace(obj, spec=replace(obj.spec, ingress_class_name=newest.metadata.name))
