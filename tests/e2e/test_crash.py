@@ -1,4 +1,4 @@
-"""A storm of resizes, in the middle of which a part of the system is killed or stands still (spec 5.10).
+"""A storm of resizes, in the middle of which a part of the system is killed or stands still.
 
 Afterwards every pod has the size it was asked for, in its spec, its status and the kernel; no container restarted, and
 no write that was acknowledged is gone. API server, scheduler and kubelet are one process, `podfit up`: there is no form

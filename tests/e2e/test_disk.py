@@ -1,4 +1,4 @@
-"""A data directory that takes nothing: full, or with its checkpoints on a read-only mount (spec 5.10).
+"""A data directory that takes nothing: full, or with its checkpoints on a read-only mount.
 
 Resizes wait with the reason, are never half done, the process lives on, and all of it completes once there is room.
 """

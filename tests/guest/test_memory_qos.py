@@ -1,4 +1,4 @@
-"""The gate MemoryQoS with real containers (spec 6.4): the kernel's memory.min, memory.low and memory.high."""
+"""The gate MemoryQoS with real containers: the kernel's memory.min, memory.low and memory.high."""
 
 from pathlib import Path
 

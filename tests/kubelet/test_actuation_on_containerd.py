@@ -1,4 +1,4 @@
-"""Actuation with real containers (spec 5.7, 6): what containerd and the kernel hold after a resize, and in which order
+"""Actuation with real containers: what containerd and the kernel hold after a resize, and in which order
 it came about. Runs on this machine's cgroup version, and in the guest of cgroup v2 (tests/guest/test_actuation.py).
 """
 

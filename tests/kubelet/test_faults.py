@@ -1,4 +1,4 @@
-"""Whatever the runtime, the clock or the containers do, the node ends where it was asked to be (spec 5.10).
+"""Whatever the runtime, the clock or the containers do, the node ends where it was asked to be.
 
 Each test lets faults happen, takes them away, and has `FaultyNode.problems` look: desired = allocated = actual where it
 fits, Deferred with a true reason where not, no restart that was not needed, nothing left behind.
@@ -137,7 +137,7 @@ async def test_a_container_that_ends_during_a_resize_starts_with_what_was_promis
 
 @pytest.mark.row("R-168")
 async def test_a_container_that_was_killed_for_memory_comes_back_with_more(node: FaultyNode) -> None:
-    """The raise arrives while the container is down: the pod's cgroup is raised all the same (PQ-12)."""
+    """The raise arrives while the container is down: the pod's cgroup is raised all the same."""
     await _running(node, web="1")
     node.runtime.kinds["start_container"] = "refused"
     live = node.live()

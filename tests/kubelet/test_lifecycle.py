@@ -185,7 +185,7 @@ async def test_a_sandbox_that_dies_is_replaced(node: Node) -> None:
 
 
 async def test_a_pod_cgroup_that_vanished_brings_the_pod_down_and_up_again(node: Node) -> None:
-    """Spec 5.10: its containers run outside of their limits."""
+    """Its containers run outside of their limits."""
     node.add()
     await node.runs()
     node.cgroups.groups = {path: each for path, each in node.cgroups.groups.items() if "/pod" not in path}

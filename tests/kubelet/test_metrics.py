@@ -1,4 +1,4 @@
-"""What monitoring sees of resizes on a node's /metrics (spec section 8)."""
+"""What monitoring sees of resizes on a node's /metrics."""
 
 from typing import Any
 

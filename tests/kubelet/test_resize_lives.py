@@ -1,4 +1,4 @@
-"""Resizes that meet the rest of a pod's life (spec 5.10, 5.11): initialisation, crashes, a new kubelet, the end."""
+"""Resizes that meet the rest of a pod's life: initialisation, crashes, a new kubelet, the end."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the runtime is told and what the status says of it, through the whole node (spec 5.7, 5.8)."""
+"""What the runtime is told and what the status says of it, through the whole node."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The kubelet dies and comes back (spec 5.10): nothing is restarted, nothing is forgotten, nothing is left over."""
+"""The kubelet dies and comes back: nothing is restarted, nothing is forgotten, nothing is left over."""
 
 import asyncio
 

@@ -56,7 +56,7 @@ async def test_when_the_promised_pod_goes_away_others_get_the_room(world: World)
 
 @pytest.mark.usefixtures("priorities")
 async def test_a_resize_that_waits_evicts_nobody(world: World) -> None:
-    """Upstream 1.36 neither (spec 4.2): only pods that are to be placed may preempt."""
+    """Upstream 1.36 neither: only pods that are to be placed may preempt."""
     await world.node("n1", cpu="2")
     for name, priority in (("a", ""), ("b", "hi")):
         await world.pod(name, cpu="1", priorityClassName=priority)

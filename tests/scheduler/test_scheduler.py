@@ -1,4 +1,4 @@
-"""The scheduler beside a real API server, time moved by hand (spec section 4)."""
+"""The scheduler beside a real API server, time moved by hand."""
 
 import asyncio
 

@@ -156,13 +156,13 @@ class Expected:
 
 
 def usage_aside(text: str) -> str:
-    """PQ-11: which of the usages is printed, and whether the pod's was known yet, does not matter."""
+    """Which of the usages is printed, and whether the pod's was known yet, does not matter."""
     return _USAGE.sub("below current usage (N)", _POD_TOO.sub(r"\1", text))
 
 
 def _corrected(recorded: list[State]) -> list[State]:
-    """PQ-13: what the pod is allocated is the basis of its figures, so a memory request follows a resize, and a limit
-    that was none before is not the kernel's figure for no limit. PQ-9: an init container's resize is in progress until
+    """What the pod is allocated is the basis of its figures, so a memory request follows a resize, and a limit
+    that was none before is not the kernel's figure for no limit. An init container's resize is in progress until
     it is done.
     """
     states = deepcopy(recorded)

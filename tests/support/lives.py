@@ -26,7 +26,7 @@ from support.golden import Case, golden_folder
 
 Document: TypeAlias = dict[str, Any]
 
-NO_LIMIT = "9007199254740988Ki"  # what cgroup v1 says where there is none; podfit says nothing (PQ-13)
+NO_LIMIT = "9007199254740988Ki"  # what cgroup v1 says where there is none; podfit says nothing
 KINDS: dict[str, type[ConfigMap] | type[Secret]] = {"ConfigMap": ConfigMap, "Secret": Secret}
 _TEMPLATES = (
     (re.compile(r"containerd://[0-9a-f]{64}"), "containerd://{cid}"),
@@ -212,7 +212,7 @@ class Life:
 
 
 def _cpu_and_memory(resources: Document) -> Document:
-    """Where upstream loses the other names while the pod runs, podfit keeps them (PQ-13)."""
+    """Where upstream loses the other names while the pod runs, podfit keeps them."""
     kept = {
         kind: {name: amount for name, amount in amounts.items() if name in ("cpu", "memory") and amount != NO_LIMIT}
         for kind, amounts in resources.items()

@@ -49,7 +49,7 @@ class Housekeeper(msgspec.Struct, frozen=True):
         while True:
             await self._sweep(self.known.uids() | {pod.metadata.uid for pod in self.informer.list()})
             try:
-                self.actuator.refresh_tiers(self.pods.active())
+                self.actuator.cgroups.refresh_tiers(self.pods.active())
             except CgroupError as error:
                 log.warning("cannot refresh the QoS tiers error=%s", error)
             await self.clock.sleep(SWEEP_SECONDS)

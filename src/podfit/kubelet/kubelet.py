@@ -208,7 +208,7 @@ class Kubelet:
         for component in (self._pods, self._probes, self._allocation, self._puller, *self._checkpoints):
             self._supervisor.watch(component.supervisor)
         self._guard.recover()
-        self._actuator.refresh_tiers(())
+        self._actuator.cgroups.refresh_tiers(())
         await self._pool.recover()
         self._pressure.look()
         self._manifests.look()

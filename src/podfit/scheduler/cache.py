@@ -1,7 +1,7 @@
 """What the scheduler believes of the cluster: nodes, the pods on them, and the pods that were promised room.
 
 A pod counts from the moment it is placed, before the API has confirmed the binding (assumed), so that two pods in a row
-do not take the same room. Requests are status-aware (spec 4.1): a deferred growth counts at its desired size (R-078), a
+do not take the same room. Requests are status-aware: a deferred growth counts at its desired size (R-078), a
 shrink only when the node has reported it (R-080). Views are kept until something on their node changes.
 """
 

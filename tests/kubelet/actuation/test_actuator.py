@@ -1,4 +1,4 @@
-"""Spec 5.7 and 5.10: the steps carried out on a runtime and a cgroup that write down what they are told."""
+"""The steps carried out on a runtime and a cgroup that write down what they are told."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -225,7 +225,7 @@ async def test_a_failed_update_is_taken_up_where_it_stopped(node: Node) -> None:
     assert node.said == [f"update id1 204/40000/{256 * MI}"]
 
 
-async def test_a_crash_after_the_call_repeats_it(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:  # spec 5.10
+async def test_a_crash_after_the_call_repeats_it(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:  # R-171
     await node.runs(WEB)
     larger = resized(WEB, c1=needs({"cpu": "100m", "memory": "64Mi"}, {"cpu": "200m", "memory": "256Mi"}))
 

@@ -1,4 +1,4 @@
-"""Spec 5.1: the two files, byte for byte, and what happens when they cannot be written or read."""
+"""The two files, byte for byte, and what happens when they cannot be written or read."""
 
 import asyncio
 import json
@@ -183,7 +183,7 @@ async def test_what_is_taken_back_while_it_is_written_is_taken_back(tmp_path: Pa
     assert Checkpoint(tmp_path / "state", DiskWriter(FakeClock())).get("a") == SMALL
 
 
-async def test_failed_write_leaves_no_trace(tmp_path: Path) -> None:  # pitfall 30
+async def test_failed_write_leaves_no_trace(tmp_path: Path) -> None:
     full = True
 
     def write(to: Path, data: bytes) -> None:

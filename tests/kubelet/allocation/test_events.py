@@ -1,4 +1,4 @@
-"""Spec 5.9: the JSON at the end of a resize event."""
+"""The JSON at the end of a resize event."""
 
 import pytest
 

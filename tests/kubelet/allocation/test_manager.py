@@ -1,4 +1,4 @@
-"""Spec 5.2 to 5.5, 5.9 and 5.10 as stories on a node of four CPUs."""
+"""Admission, the queue of resizes, events and restarts of the kubelet, as stories on a node of four CPUs."""
 
 import asyncio
 from collections.abc import Callable
@@ -210,7 +210,7 @@ async def test_failure_outlives_agreeing_records(node: Allocating) -> None:
     assert node.condition(web, "PodResizeInProgress") is None
 
 
-async def test_failed_save_keeps_the_resize_queued(tmp_path: Path) -> None:  # pitfall 30
+async def test_failed_save_keeps_the_resize_queued(tmp_path: Path) -> None:
     disk = Disk()
     node = Allocating(tmp_path, write=disk.write)
     web = make("web", "1")

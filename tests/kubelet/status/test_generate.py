@@ -278,7 +278,7 @@ def test_initialisation() -> None:
 
 
 @pytest.mark.row("R-176")
-def test_resize_conditions_come_after_foreign_ones_and_go_at_the_end() -> None:  # spec 1.1
+def test_resize_conditions_come_after_foreign_ones_and_go_at_the_end() -> None:
     foreign = PodCondition(type="example.com/x", status="True")
     pending = PodCondition(type="PodResizePending", status="True", reason="Deferred", observed_generation=2)
     web = msgspec.structs.replace(WEB, status=msgspec.structs.replace(WEB.status, conditions=(foreign, pending)))

@@ -12,7 +12,7 @@ A pod worker's sync goes, in this order:
     actuator.container(pod, name)                    resources of ContainerConfig
     actuator.sandbox(pod)                            (resources, overhead) of SandboxConfig
     actuator.forget(uid), actuator.retain(uids)      once nothing of the pod is left
-    actuator.pod_values(pod)                         what its cgroup holds, for the status
+    actuator.cgroups.values(pod)                     what its cgroup holds, for the status
 
 `pod` is the allocated pod everywhere; `live: LivePod` says which containers run now.
 """

@@ -1,4 +1,4 @@
-"""Carries out what `decide.resize.steps` says, on the runtime and on the pods' cgroups (spec 5.7).
+"""Carries out what `decide.resize.steps` says, on the runtime and on the pods' cgroups (R-123 to R-142).
 
 There is no transaction over a runtime and a kernel, so there is none here: steps are done in an order in which stopping
 anywhere is safe, the record follows each step that worked, and the next sync works out afresh what is left.
@@ -14,16 +14,7 @@ from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.clock import Clock
 from podfit.decide.cgroup.container_resources import ContainerResources, Machine, container_resources, effective
-from podfit.decide.cgroup.pod_cgroup import (
-    PodConfig,
-    PodValues,
-    SandboxResources,
-    pod_config,
-    pod_kept,
-    sandbox_resources,
-    sandbox_update,
-    tier_shares,
-)
+from podfit.decide.cgroup.pod_cgroup import PodConfig, SandboxResources, sandbox_resources, sandbox_update
 from podfit.decide.managers.cpu import show
 from podfit.decide.pod.allocated import NOTHING, PodResources
 from podfit.decide.pod.ephemeral_containers import every_container
@@ -31,7 +22,8 @@ from podfit.decide.resize import steps as resize
 from podfit.decide.resize.steps import CheckMemory, RecordPod, SetPod, Step, UpdateContainer
 from podfit.kubelet.actuation.guard import Guard, Hold
 from podfit.kubelet.actuation.memory import MemoryCheck
-from podfit.kubelet.cgroup.protocol import QOS, UNLIMITED, CgroupConfig, CgroupError, Cgroups
+from podfit.kubelet.actuation.pod_cgroups import PodCgroups
+from podfit.kubelet.cgroup.protocol import CgroupError, Cgroups
 from podfit.kubelet.checkpoints.checkpoint import Checkpoint, CheckpointError
 from podfit.kubelet.managers.manager import ResourceManagers
 from podfit.kubelet.runtime.errors import CRIError, Unavailable, Unimplemented
@@ -86,7 +78,8 @@ class Actuator:
         managers: ResourceManagers,
         guard: Guard,
     ) -> None:
-        self._runtime, self._cgroups, self._machine = runtime, cgroups, machine
+        self._runtime, self._machine = runtime, machine
+        self.cgroups = PodCgroups(cgroups, machine)
         self._record, self._clock, self._managers = record, clock, managers
         self._check = MemoryCheck(runtime, cgroups, guard, default=machine.memory_shrink)
         self._runtime_listens = True
@@ -105,37 +98,13 @@ class Actuator:
         True when it was made: containers that ran without it have to be started anew. Recording the pod-level resources
         here is what keeps a new pod from reporting a completed resize (R-161). Raises CgroupError, CheckpointError.
         """
-        path, record = self.cgroup_path(pod), self._actuated(pod)
-        missing = not self._cgroups.exists(path)
+        missing, record = not self.cgroups.exists(pod), self._actuated(pod)
         if missing:
-            self.refresh_tiers(active)
-            want, kept = pod_config(pod, self._machine), pod_kept(pod, self._machine)
-            self._cgroups.create(
-                path,
-                CgroupConfig(
-                    cpu_shares=want.shares,
-                    cpu_quota=want.quota,
-                    cpu_period=want.period,
-                    memory_limit=want.memory,
-                    memory_min=kept.min if kept else None,
-                    memory_low=kept.low if kept else None,
-                    pids_limit=self._machine.pids_limit,
-                ),
-            )
+            self.cgroups.refresh_tiers(active)
+            self.cgroups.create(pod)
         if missing or record.pod is None:
             await self._save(pod, PodResources(record.containers, pod.spec.resources or NOTHING))
         return missing
-
-    def refresh_tiers(self, active: Iterable[Pod]) -> None:
-        """Shares of the burstable and besteffort cgroups, and what memory the tiers keep for their pods; also to be
-        called once a minute (6.3, 6.4).
-        """
-        pods = tuple(active)
-        for qos, shares in tier_shares(pods).items():
-            self._cgroups.create(self._cgroups.layout.qos(_qos(qos)), CgroupConfig(cpu_shares=shares))
-        for qos, kept in self._machine.memory_qos.tiers(pods).items() if self._machine.memory_qos else ():
-            config = CgroupConfig(memory_min=kept.min, memory_low=kept.low)
-            self._cgroups.create(self._cgroups.layout.qos(_qos(qos)), config)
 
     async def before_create(self, pod: Pod, name: str) -> None:
         """Record the resources that the container is about to be created with; a guest has none to change. Raises
@@ -170,7 +139,7 @@ class Actuator:
         again by the next call.
         """
         try:
-            now = self._read(pod)
+            now = self.cgroups.read(pod)
         except CgroupError as error:
             return Outcome(error=str(error))
         if now is None:
@@ -199,7 +168,7 @@ class Actuator:
     async def _do(self, pod: Pod, live: LivePod, step: Step, hold: Hold) -> None:
         match step:
             case CheckMemory(limits):
-                path = self.cgroup_path(pod)
+                path = self.cgroups.path(pod)
                 objection = await self._check.objection(pod, path, live.containers, limits, hold)
                 if objection:
                     raise ActuationError(objection)
@@ -221,7 +190,7 @@ class Actuator:
                 f"resize rejected: {error}"
             ) from error
         try:
-            self._write(self.cgroup_path(pod), step)
+            self.cgroups.write(pod, step)
         except CgroupError:
             await self._tell(pod, live, step.before)
             raise
@@ -236,27 +205,7 @@ class Actuator:
         except Unimplemented:
             self._runtime_listens = False
 
-    def _write(self, path: str, step: SetPod) -> None:
-        want = step.config
-        if step.value == "shares":
-            self._cgroups.set_cpu_shares(path, want.shares)
-        elif step.resource == "cpu":
-            self._cgroups.set_cpu_limit(path, quota=want.quota or UNLIMITED, period=want.period)
-        else:
-            self._cgroups.set_memory_limit(path, want.memory or UNLIMITED)
-
     # ------------------------------------------------------------------ what is there
-
-    def cgroup_path(self, pod: Pod) -> str:
-        """Also the sandbox's `cgroup_parent`."""
-        return self._cgroups.layout.pod(pod.metadata.uid, _qos(pod.status.qos_class))
-
-    def pod_values(self, pod: Pod) -> PodValues | None:
-        """What the pod's cgroup holds, for the status; None when it cannot be read."""
-        try:
-            return self._read(pod)
-        except CgroupError:
-            return None
 
     def actuated(self, uid: str) -> PodResources | None:
         return self._record.get(uid)
@@ -266,21 +215,6 @@ class Actuator:
 
     def retain(self, uids: Collection[str]) -> None:
         self._record.retain(uids)
-
-    def _read(self, pod: Pod) -> PodValues | None:
-        """None when there is no cgroup. CgroupError says which half could not be read."""
-        path = self.cgroup_path(pod)
-        if not self._cgroups.exists(path):
-            return None
-        resource = "memory"
-        try:
-            limit = self._cgroups.read_memory(path)
-            resource = "cpu"
-            cpu = self._cgroups.read_cpu(path)
-        except CgroupError as error:
-            name = pod.metadata.name
-            raise CgroupError(f"unable to get pod cgroup {resource} config for pod {name}: {error}") from error
-        return PodValues(shares=cpu.shares, quota=cpu.quota, period=cpu.period, memory=limit, weight=cpu.weight)
 
     def _actuated(self, pod: Pod) -> PodResources:
         return self._record.get(pod.metadata.uid) or PodResources()
@@ -299,11 +233,3 @@ def _linux(resources: ContainerResources) -> LinuxResources:
 
 def _both(resources: SandboxResources) -> tuple[LinuxResources, LinuxResources | None]:
     return _linux(resources.resources), _linux(resources.overhead) if resources.overhead else None
-
-
-def _qos(name: str) -> QOS:
-    match name:
-        case "Guaranteed" | "Burstable" | "BestEffort":
-            return name
-        case _:
-            raise ValueError(f"a pod on a node has a QoS class, not {name!r}")

@@ -1,4 +1,4 @@
-"""May these memory limits be lowered now? Usage is compared first, on both versions of cgroups (spec 5.7); a pod that
+"""May these memory limits be lowered now? Usage is compared first, on both versions of cgroups (R-143); a pod that
 asked for it is guarded on v2, where memory is reclaimed until the limits fit, or is left as it was (docs/shrink.md).
 """
 

@@ -1,4 +1,4 @@
-"""Metrics of resizes, under upstream's names (spec section 8), and the three sizes of every pod side by side.
+"""Metrics of resizes, under upstream's names (R-186 to R-190), and the three sizes of every pod side by side.
 
 Desired, allocated and actual lie together in one gauge, so that a rule can compare them: a container that waits has a
 desired size above its allocated one, a resize under way an allocated size that is not the actual one.

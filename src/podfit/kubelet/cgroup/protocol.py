@@ -61,7 +61,7 @@ class CgroupConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CPUValues(msgspec.Struct, frozen=True, kw_only=True):
-    """`quota` None = unlimited. On v2 `weight` is the kernel's value; `shares` is computed from it, lossily (6.1)."""
+    """`quota` None = unlimited. On v2 `weight` is the kernel's value; `shares` is computed from it, lossily (R-184)."""
 
     shares: int
     quota: int | None
@@ -93,7 +93,7 @@ class PodCgroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """Where things are (cgroupfs driver, spec 6.3): `<prefix>/kubepods[/burstable|/besteffort]/pod<uid>`.
+    """Where things are (cgroupfs driver): `<prefix>/kubepods[/burstable|/besteffort]/pod<uid>`.
 
     A `prefix` such as `/podfit-1a2b3c` keeps two nodes on one machine apart. Guaranteed pods sit directly in kubepods.
     """

@@ -1,6 +1,6 @@
 """cgroup v2: one hierarchy, in which a parent hands controllers down to its children.
 
-`cpu.weight` takes the place of shares, by the kubelet's own linear conversion (spec 6.1). Unlike v1 the kernel accepts
+`cpu.weight` takes the place of shares, by the kubelet's own linear conversion (R-183). Unlike v1 the kernel accepts
 a memory limit below usage, and kills.
 """
 

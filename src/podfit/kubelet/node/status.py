@@ -104,7 +104,7 @@ def node_status(
 
 
 def declared_features(gates: FeatureGates) -> tuple[str, ...]:
-    """What the API server and the scheduler may count on, sorted (spec section 2)."""
+    """What the API server and the scheduler may count on, sorted."""
     if not gates["NodeDeclaredFeatures"]:
         return ()
     return tuple(sorted(name for name in DECLARED if gates[name]))

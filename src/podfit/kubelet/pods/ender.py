@@ -52,7 +52,7 @@ class PodEnd:
         await killer.stop_sandboxes(facts)
         await self._free(pod, await observe(self._context.runtime, uid))
         await self._context.volumes.remove(uid)
-        await remove_cgroup(self._context.cgroups, self._context.actuator.cgroup_path(pod), self._context.clock.sleep)
+        await remove_cgroup(self._context.cgroups, self._context.actuator.cgroups.path(pod), self._context.clock.sleep)
 
     async def _free(self, pod: Pod, facts: PodFacts) -> None:
         """Nothing runs any more: the status says so, and the room is free although the object is still there.

@@ -69,7 +69,7 @@ class PodFacts(msgspec.Struct, frozen=True):
 
 
 async def observe(runtime: Runtime, uid: str, before: PodFacts | None = None) -> PodFacts:
-    """Ask the runtime. A container that vanishes between list and inspect is not there (spec R-181).
+    """Ask the runtime. A container that vanishes between list and inspect is not there (R-181).
 
     What was there `before` is inspected while it is listed: the runtime is waited for once and not twice when nothing
     came since.

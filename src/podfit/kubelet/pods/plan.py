@@ -3,7 +3,7 @@
 no sandbox that is ready    stop what is left of the old one, make a new one, begin again with the init containers
 init containers             one after the other; a sidecar counts once it runs, a plain one once it has exited 0
 the others                  start what never ran, or ended and is to be restarted
-image changed               stop and start again, whatever the restart policy (spec R-178)
+image changed               stop and start again, whatever the restart policy (R-178)
 ephemeral containers        start those that never ran, whatever else there is to do; they never run again
 """
 

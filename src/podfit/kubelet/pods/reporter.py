@@ -79,7 +79,7 @@ class Reporter:
             resize_conditions=seen.conditions,
             waiting=self.waiting,
             actuated=context.actuator.actuated(uid) or PodResources(),
-            pod_values=context.actuator.pod_values(seen.pod),
+            pod_values=context.actuator.cgroups.values(seen.pod),
             ended=ending,
             failure=self.failure,
         )

@@ -1,4 +1,4 @@
-"""One turn of a pod worker: from what the runtime shows a step closer to what the pod is promised (spec 5.7).
+"""One turn of a pod worker: from what the runtime shows a step closer to what the pod is allocated.
 
     look → in-progress condition and status → volumes → pod cgroup → sandbox
          → init containers → restarts and resize → containers → look again → status
@@ -195,7 +195,7 @@ class PodSync:
             node=self._context.config.name,
             attempt=attempt,
             logs=log_directory(self._context.config.log_root, labels.ref(pod)),
-            cgroup_parent=self._context.actuator.cgroup_path(pod),
+            cgroup_parent=self._context.actuator.cgroups.path(pod),
             resources=resources,
             overhead=overhead,
         )

@@ -32,7 +32,7 @@ def observed(context: WorkerContext, reporter: Reporter, seen: Allocated, facts:
     """
     if reporter.is_open or seen.conditions:
         return None
-    values = context.actuator.pod_values(seen.pod)
+    values = context.actuator.cgroups.values(seen.pod)
     if values is None:
         return None
     actuated = context.actuator.actuated(seen.desired.metadata.uid)

@@ -3,8 +3,8 @@
 The kubelet tells five cases apart and no more, so the gRPC codes are folded into this tree:
 
     CRIError                 the runtime refused; the text is its own, verbatim
-    ├── NotFound             no such sandbox, container or image; normal between a list and an inspect (spec R-181)
-    ├── Unimplemented        the runtime lacks the call (spec R-139); normal for optional ones
+    ├── NotFound             no such sandbox, container or image; normal between a list and an inspect (R-181)
+    ├── Unimplemented        the runtime lacks the call (R-139); normal for optional ones
     ├── TimedOut             a command in a container took longer than it was given
     └── Unavailable          the socket is gone, or no answer came before the deadline
 """

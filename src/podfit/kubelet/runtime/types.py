@@ -35,7 +35,7 @@ class EventKind(enum.Enum):
 
 
 class LinuxResources(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits of one container or sandbox. A field that is 0 or empty leaves the present value alone (spec 7.1).
+    """Limits of one container or sandbox. A field that is 0 or empty leaves the present value alone.
 
     `cpu_quota` and `cpu_period` are microseconds, quota -1 = no limit; `memory_limit` -1 = no limit;
     `hugepages` maps a page size such as `2MB` to bytes; `unified` holds cgroup v2 files by name.

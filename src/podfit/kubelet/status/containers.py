@@ -212,7 +212,7 @@ def _ready(facts: StatusInput, container: Container, instance: str, state: Conta
 def _resources(
     facts: StatusInput, container: Container, newest: runtime.ContainerStatus, previous: ContainerStatus | None
 ) -> ResourceRequirements:
-    """While it runs what is enforced, else what it will get (5.8). Empty is not absent (R-150)."""
+    """While it runs what is enforced, else what it will get. Empty is not absent (R-150)."""
     if newest.state is not runtime.ContainerState.RUNNING:
         return container.resources
     ran = previous is not None and previous.state.running is not None

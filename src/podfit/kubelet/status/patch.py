@@ -1,7 +1,7 @@
 """The change from one pod status to another as a strategic merge patch.
 
 Only what differs is sent, and conditions are told apart by type, so that a condition of somebody else that was written
-in the meantime survives (spec 1.8).
+in the meantime survives.
 """
 
 from typing import Any

@@ -1,0 +1,88 @@
+"""The cgroups of pods and of their QoS tiers: making, reading and writing them."""
+
+from collections.abc import Iterable
+
+from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.cgroup.container_resources import Machine
+from podfit.decide.cgroup.pod_cgroup import PodValues, pod_config, pod_kept, tier_shares
+from podfit.decide.resize.steps import SetPod
+from podfit.kubelet.cgroup.protocol import QOS, UNLIMITED, CgroupConfig, CgroupError, Cgroups
+
+
+class PodCgroups:
+    def __init__(self, cgroups: Cgroups, machine: Machine) -> None:
+        self._cgroups, self._machine = cgroups, machine
+
+    def refresh_tiers(self, active: Iterable[Pod]) -> None:
+        """Shares of the burstable and besteffort cgroups, and what memory the tiers keep for their pods; also to be
+        called once a minute (R-135).
+        """
+        pods = tuple(active)
+        for qos, shares in tier_shares(pods).items():
+            self._cgroups.create(self._cgroups.layout.qos(_qos(qos)), CgroupConfig(cpu_shares=shares))
+        for qos, kept in self._machine.memory_qos.tiers(pods).items() if self._machine.memory_qos else ():
+            config = CgroupConfig(memory_min=kept.min, memory_low=kept.low)
+            self._cgroups.create(self._cgroups.layout.qos(_qos(qos)), config)
+
+    def create(self, pod: Pod) -> None:
+        """Raises CgroupError."""
+        want, kept = pod_config(pod, self._machine), pod_kept(pod, self._machine)
+        self._cgroups.create(
+            self.path(pod),
+            CgroupConfig(
+                cpu_shares=want.shares,
+                cpu_quota=want.quota,
+                cpu_period=want.period,
+                memory_limit=want.memory,
+                memory_min=kept.min if kept else None,
+                memory_low=kept.low if kept else None,
+                pids_limit=self._machine.pids_limit,
+            ),
+        )
+
+    def exists(self, pod: Pod) -> bool:
+        return self._cgroups.exists(self.path(pod))
+
+    def write(self, pod: Pod, step: SetPod) -> None:
+        """Raises CgroupError."""
+        path, want = self.path(pod), step.config
+        if step.value == "shares":
+            self._cgroups.set_cpu_shares(path, want.shares)
+        elif step.resource == "cpu":
+            self._cgroups.set_cpu_limit(path, quota=want.quota or UNLIMITED, period=want.period)
+        else:
+            self._cgroups.set_memory_limit(path, want.memory or UNLIMITED)
+
+    def path(self, pod: Pod) -> str:
+        """Also the sandbox's `cgroup_parent`."""
+        return self._cgroups.layout.pod(pod.metadata.uid, _qos(pod.status.qos_class))
+
+    def values(self, pod: Pod) -> PodValues | None:
+        """What the pod's cgroup holds, for the status; None when it cannot be read."""
+        try:
+            return self.read(pod)
+        except CgroupError:
+            return None
+
+    def read(self, pod: Pod) -> PodValues | None:
+        """None when there is no cgroup. CgroupError says which half could not be read."""
+        path = self.path(pod)
+        if not self._cgroups.exists(path):
+            return None
+        resource = "memory"
+        try:
+            limit = self._cgroups.read_memory(path)
+            resource = "cpu"
+            cpu = self._cgroups.read_cpu(path)
+        except CgroupError as error:
+            name = pod.metadata.name
+            raise CgroupError(f"unable to get pod cgroup {resource} config for pod {name}: {error}") from error
+        return PodValues(shares=cpu.shares, quota=cpu.quota, period=cpu.period, memory=limit, weight=cpu.weight)
+
+
+def _qos(name: str) -> QOS:
+    match name:
+        case "Guaranteed" | "Burstable" | "BestEffort":
+            return name
+        case _:
+            raise ValueError(f"a pod on a node has a QoS class, not {name!r}")
