@@ -58,6 +58,8 @@ class Context:
     kubelet: NodeConnection
     legacy: Legacy = OFF
     services: Services = lambda _: None
+    attended: frozenset[str] = frozenset()
+    """Resources whose controllers run beside this server in its process."""
     lists: ListCache = field(default_factory=ListCache)
     ranges: ServiceRanges = ServiceRanges()  # noqa: RUF009  (frozen)
     pending_allocations: PendingAllocations = field(default_factory=PendingAllocations)

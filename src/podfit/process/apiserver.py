@@ -62,12 +62,14 @@ class ApiServerComponent:
         loopback: bool = False,
         store: OpenStore | None = None,
         local_node: Callable[[str], Handler | None] = lambda _: None,
+        attended: frozenset[str] = frozenset(),
     ) -> None:
+        """`attended`: resources whose controllers run in this process."""
         self.server = self.advertised = ""
         self.metrics = Metrics()
         self.supervisor = Supervisor("API server")
         self._options, self._clock, self._verb, self._loopback = options, clock, verb, loopback
-        self._given_store, self._local_node = store, local_node
+        self._given_store, self._local_node, self._attended = store, local_node, attended
         self._setup: remains.Setup | None = None
         self._closing = AsyncExitStack()
 
@@ -112,6 +114,7 @@ class ApiServerComponent:
                 options.gates,
                 self._nodes(store, authority),
                 options.legacy,
+                attended=self._attended,
                 ranges=options.ranges,
                 supervisor=self.supervisor,
             ),

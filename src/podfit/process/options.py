@@ -41,8 +41,18 @@ CONTROLLERS = (
     "deployment-controller",
     "replicaset-controller",
     "replicationcontroller-controller",
+    "statefulset-controller",
+    "daemonset-controller",
 )
 """Under upstream's names; the one of certificates approves, too."""
+MAKERS = {
+    "deployment-controller": "deployments",
+    "replicaset-controller": "replicasets",
+    "replicationcontroller-controller": "replicationcontrollers",
+    "statefulset-controller": "statefulsets",
+    "daemonset-controller": "daemonsets",
+}
+"""Which resources become pods by which controller."""
 DEFAULT_SCHEDULER = "default-scheduler"
 
 
@@ -115,6 +125,10 @@ class ControllersOptions(msgspec.Struct, frozen=True, kw_only=True):
     def unknown(self) -> list[str]:
         """Names of none."""
         return sorted({each.removeprefix("-") for each in self.controllers} - {"*", *CONTROLLERS})
+
+    def attended(self) -> frozenset[str]:
+        """The resources that make pods in this process."""
+        return frozenset(resource for name, resource in MAKERS.items() if self.runs(name))
 
     def runs(self, name: str) -> bool:
         """Whether it is wanted. The first word about a name counts, and a name more than `*`."""

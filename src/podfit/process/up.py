@@ -53,7 +53,13 @@ class Cluster:
         self._closing = AsyncExitStack()
         self._supervisor = Supervisor("cluster")
         self._api = ApiServerComponent(
-            options.api, clock, verb="up", loopback=True, store=store, local_node=self._kubelet
+            options.api,
+            clock,
+            verb="up",
+            loopback=True,
+            store=store,
+            local_node=self._kubelet,
+            attended=options.controllers.attended(),
         )
         self._closing.push_async_callback(self._api.stop)
         self._backends: asyncio.Task[list[NodeBackend]] | None = None

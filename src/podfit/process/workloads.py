@@ -9,7 +9,7 @@ from podfit.api.core.v1.replication.types import ReplicationController
 from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
 from podfit.client.rest import Client
-from podfit.controllers import deployments, replicasets
+from podfit.controllers import daemonsets, deployments, replicasets, statefulsets
 from podfit.controllers.base import Controller
 from podfit.core.clock import Clock
 from podfit.net.wire import Identity
@@ -45,5 +45,11 @@ def workloads(client_of: Callable[[Identity], Client], informers: Informers, clo
             replicasets.COMPONENTS[ReplicationController],
             replication,
         ),
+        "statefulset-controller": (
+            "statefulset-controller",
+            statefulsets.COMPONENT,
+            statefulsets.StatefulSetController,
+        ),
+        "daemonset-controller": ("daemon-set-controller", daemonsets.COMPONENT, daemonsets.DaemonSetController),
     }
     return {name: partial(loops, *how) for name, how in made.items()}

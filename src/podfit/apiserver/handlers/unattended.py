@@ -9,7 +9,7 @@ from podfit.decide.workload.unattended import MANAGER_LEASE, attended, makes_pod
 
 async def unattended(context: Context, info: ResourceInfo, obj: Object) -> list[str]:
     """Warnings for a new object."""
-    if not makes_pods(obj):
+    if not makes_pods(obj) or info.resource in context.attended:
         return []
     namespace, name = MANAGER_LEASE
     if attended(await context.find(Lease, name, namespace), context.clock.now()):

@@ -1,0 +1,234 @@
+"""Daemon sets: a pod on every node that the template fits, which the scheduler binds where its affinity says.
+
+set, nodes or pods change ─▶ claim the pods ─▶ which revisions there are ─▶ one on each node ─▶ rollout ─▶ status
+"""
+
+import asyncio
+
+from msgspec.structs import replace
+
+from podfit.api.apps.v1.daemonsets import ControllerRevision, DaemonSet, DaemonSetStatus
+from podfit.api.apps.v1.defaults import TEMPLATE_GENERATION
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.selectors import holds, is_empty, requirements
+from podfit.client.backoff import delay_after
+from podfit.client.events import EventRecorder
+from podfit.client.informers import Informers
+from podfit.client.rest import Client
+from podfit.controllers.base import Controller, Key, key_of
+from podfit.controllers.batches import slow_start
+from podfit.controllers.expectations import Expectations
+from podfit.controllers.owners import Owned
+from podfit.controllers.pod_control import PodControl, namespace_ends
+from podfit.controllers.revisions import Revisions
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
+from podfit.decide.workload.claims import controller_of
+from podfit.decide.workload.daemon.nodes import node_of, pod_for, suits, template_of
+from podfit.decide.workload.daemon.status import status_of, wanted_on
+from podfit.decide.workload.daemon.steps import Step, Version, by_node, manage, roll, why_ended
+from podfit.decide.workload.hashes import content_hash
+from podfit.decide.workload.history import HASH, data_of, named, next_number, superfluous
+from podfit.decide.workload.pods import next_available
+
+COMPONENT = "daemonset-controller"
+WORKERS = 2
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 900.0
+_SELECTING_ALL = "This daemon set is selecting all pods. A non-empty selector is required."
+
+
+class DaemonSetController(Controller[Key]):
+    def __init__(self, client: Client, *, informers: Informers, recorder: EventRecorder, clock: Clock) -> None:
+        self._client, self._recorder, self._clock = client, recorder, clock
+        self._sets, self._pods = informers.of(DaemonSet), informers.of(Pod)
+        self._nodes = informers.of(Node)
+        self._owned = Owned(client, Pod, self._pods)
+        self._revisions: Revisions[DaemonSet] = Revisions(client, informers)
+        self._control = PodControl(client, recorder)
+        self._expectations: Expectations[Key] = Expectations(clock)
+        self._failures: dict[tuple[str, str], tuple[int, float]] = {}  # by UID and node: how many, and until when
+        super().__init__(clock, self._sets, self._pods, self._nodes, self._revisions.informer, workers=WORKERS)
+        self._sets.add_handler(
+            add=lambda new: self.queue.add(key_of(new)),
+            update=lambda _, new: self.queue.add(key_of(new)),
+            delete=self._set_gone,
+        )
+        self._pods.add_handler(add=self._pod_added, update=self._pod_changed, delete=self._pod_gone)
+        self._nodes.add_handler(add=self._node_changed, update=self._node_updated, delete=self._node_changed)
+
+    # ------------------------------------------------------------------ what happens
+
+    def _set_gone(self, daemons: DaemonSet) -> None:
+        uid = daemons.metadata.uid
+        self._expectations.forget(key_of(daemons))
+        self._failures = {key: value for key, value in self._failures.items() if key[0] != uid}
+
+    def _pod_added(self, pod: Pod) -> None:
+        if pod.metadata.deletion_timestamp:
+            self._pod_gone(pod)
+        elif (owner := self._owner(pod)) is not None:
+            self._expectations.created(owner)
+            self.queue.add(owner)
+        elif controller_of(pod.metadata) is None:
+            self._orphaned(pod)
+
+    def _pod_changed(self, old: Pod, new: Pod) -> None:
+        if new.metadata.deletion_timestamp:
+            self._pod_gone(new)
+            return
+        if controller_of(old.metadata) != controller_of(new.metadata) and (before := self._owner(old)) is not None:
+            self.queue.add(before)
+        if (owner := self._owner(new)) is not None:
+            self.queue.add(owner)
+        elif controller_of(new.metadata) is None:
+            self._orphaned(new)
+
+    def _pod_gone(self, pod: Pod) -> None:
+        if (owner := self._owner(pod)) is not None:
+            self._expectations.deleted(owner, pod.metadata.uid)
+            self.queue.add(owner)
+
+    def _owner(self, pod: Pod) -> Key | None:
+        above = controller_of(pod.metadata)
+        return (pod.metadata.namespace, above.name) if above is not None and above.kind == "DaemonSet" else None
+
+    def _orphaned(self, pod: Pod) -> None:
+        for daemons in self._sets.list(pod.metadata.namespace):
+            if holds(requirements(daemons.spec.selector), pod.metadata.labels):
+                self.queue.add(key_of(daemons))
+
+    def _node_changed(self, node: Node) -> None:
+        for daemons in self._sets.list():
+            if suits(daemons, node) != (False, False):
+                self.queue.add(key_of(daemons))
+
+    def _node_updated(self, old: Node, new: Node) -> None:
+        if (old.metadata.labels, old.spec) == (new.metadata.labels, new.spec):
+            return
+        for daemons in self._sets.list():
+            if suits(daemons, old) != suits(daemons, new):
+                self.queue.add(key_of(daemons))
+
+    # ------------------------------------------------------------------ what is done
+
+    async def reconcile(self, key: Key) -> float | None:
+        namespace, name = key
+        daemons = self._sets.get(name, namespace)
+        if daemons is None or daemons.metadata.deletion_timestamp:
+            return None
+        if daemons.spec.selector is None or is_empty(daemons.spec.selector):
+            self._recorder.event(daemons, "Warning", "SelectingAll", _SELECTING_ALL)
+            return None
+        current, old = await self._revised(daemons)
+        digest = current.metadata.labels.get(HASH, "")
+        version = Version(digest, daemons.metadata.annotations.get(TEMPLATE_GENERATION, ""))
+        again: float | None = None
+        try:
+            observed = self._expectations.satisfied(key)
+            if observed:
+                again = await self._act(key, daemons, version)
+                pods = await self._claimed(daemons)
+                in_use = {f"{name}-{pod.metadata.labels.get(HASH, '')}" for pod in pods}
+                limit = daemons.spec.revision_history_limit
+                await self._revisions.delete(superfluous(old, limit, in_use))
+        finally:
+            pods = await self._claimed(daemons)
+            now = self._clock.now()
+            status = status_of(daemons, self._nodes.list(), by_node(pods), version, now, observed=observed)
+            await self._say(daemons, status)
+        waits = [wait for wait in (again, next_available(pods, daemons.spec.min_ready_seconds, now)) if wait]
+        return min(waits, default=None)
+
+    async def _claimed(self, daemons: DaemonSet) -> list[Pod]:
+        found = [*self._owned.of(daemons), *self._owned.orphans(daemons.metadata.namespace)]
+        return await self._owned.claim(daemons, requirements(daemons.spec.selector), found)
+
+    async def _say(self, daemons: DaemonSet, status: DaemonSetStatus) -> None:
+        if status != daemons.status:
+            await self._client.update_status(replace(daemons, status=status))
+
+    async def _act(self, key: Key, daemons: DaemonSet, version: Version) -> float | None:
+        """Seconds after which a pod that failed may be ended."""
+        now, nodes = self._clock.now(), self._nodes.list()
+        step = manage(daemons, nodes, by_node(await self._claimed(daemons)), version, now)
+        step, again = self._spared(daemons, step)
+        await self._sync(key, daemons, step, version)
+        if self._expectations.satisfied(key):
+            pods = by_node(await self._claimed(daemons))
+            await self._sync(key, daemons, roll(daemons, pods, version, wanted_on(daemons, nodes), now), version)
+        return again
+
+    def _spared(self, daemons: DaemonSet, step: Step) -> tuple[Step, float | None]:
+        """A pod that failed waits longer each time until it is made anew, so as not to fight with its node."""
+        now, again, spared = self._clock.monotonic(), [], set()
+        for pod in step.ended:
+            node = node_of(pod)
+            if pod.status.phase == "Failed":
+                key = daemons.metadata.uid, node
+                times, until = self._failures.get(key, (0, 0.0))
+                if until > now:
+                    again.append(until - now)
+                    spared.add(pod.metadata.uid)
+                    continue
+                if now - until > 2 * LONGEST_PAUSE:
+                    times = 0
+                self._failures[key] = times + 1, now + delay_after(times, FIRST_PAUSE, LONGEST_PAUSE)
+            self._recorder.event(daemons, *why_ended(pod, node))
+        delete = tuple(pod for pod in step.delete if pod.metadata.uid not in spared)
+        return replace(step, delete=delete), min(again, default=None)
+
+    async def _sync(self, key: Key, daemons: DaemonSet, step: Step, version: Version) -> None:
+        """Make and end pods; raises the first refusal."""
+        if not step.create and not step.delete:
+            return
+        going = [pod for pod in step.delete if not pod.metadata.deletion_timestamp]
+        self._expectations.expect(key, creations=len(step.create), deletions=[pod.metadata.uid for pod in going])
+        template = template_of(daemons, version.generation, version.digest)
+
+        async def make(index: int) -> None:
+            try:
+                await self._control.create(daemons, pod_for(daemons, template, step.create[index]))
+            except ApiError as error:
+                if not namespace_ends(error):
+                    raise
+                self._expectations.created(key)
+
+        async def end(pod: Pod) -> None:
+            gone = True
+            try:
+                gone = not await self._control.delete(daemons, pod)
+            finally:
+                if gone:
+                    self._expectations.deleted(key, pod.metadata.uid)
+
+        done, failure = await slow_start(len(step.create), make)
+        self._expectations.created(key, len(step.create) - done)
+        ended = await asyncio.gather(*map(end, going), return_exceptions=True)
+        for problem in (failure, *ended):
+            if isinstance(problem, BaseException):
+                raise problem
+
+    async def _revised(self, daemons: DaemonSet) -> tuple[ControllerRevision, list[ControllerRevision]]:
+        """The revision of the present template, and those of others."""
+        known = await self._revisions.of(daemons)
+        wanted = data_of(daemons.spec.template)
+        current = [each for each in known if each.data == wanted]
+        old = [each for each in known if each.data != wanted]
+        number = next_number(old)
+        if not current:
+            return await self._snapshot(daemons, number), old
+        found = current[-1]
+        if HASH not in found.metadata.labels:
+            found = await self._revisions.label(found, {HASH: found.metadata.name})
+        return (await self._revisions.renumber(found, number) if found.revision < number else found), old
+
+    async def _snapshot(self, daemons: DaemonSet, number: int) -> ControllerRevision:
+        """Raises a conflict when its name was taken; the next one is another."""
+        collisions = daemons.status.collision_count
+        digest = content_hash(daemons.spec.template, collisions)
+        made = await self._revisions.create(named(daemons, digest, number, {HASH: digest}))
+        if made is None:
+            await self._say(daemons, replace(daemons.status, collision_count=(collisions or 0) + 1))
+            raise ApiError(409, "Conflict", f"another revision has the name {daemons.metadata.name}-{digest}")
+        return made

@@ -1,0 +1,134 @@
+"""Stateful sets: pods with a number, a name and claims of their own, made and ended in order.
+
+    set, pods or claims change ─▶ claim the pods ─▶ which revisions there are ─▶ decide.workload.stateful ─▶ status
+
+Nothing is awaited: the names of pods are known beforehand, so none can be made twice, and deletions name the UID.
+"""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from podfit.api.apps.v1.daemonsets import ControllerRevision
+from podfit.api.apps.v1.statefulsets import StatefulSet
+from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.selectors import holds, requirements
+from podfit.client.events import EventRecorder
+from podfit.client.informers import Informers
+from podfit.client.rest import Client
+from podfit.controllers.base import Controller, Key, key_of
+from podfit.controllers.owners import Owned
+from podfit.controllers.revisions import Revisions
+from podfit.controllers.stateful_pods import StatefulPods
+from podfit.core.clock import Clock
+from podfit.decide.workload.claims import controller_of
+from podfit.decide.workload.hashes import content_hash
+from podfit.decide.workload.history import HASH, data_of, named, next_number, superfluous, template_in
+from podfit.decide.workload.pods import next_available
+from podfit.decide.workload.stateful import identity
+from podfit.decide.workload.stateful.status import status_of
+from podfit.decide.workload.stateful.steps import Plan, Revision, plan
+
+COMPONENT = "statefulset-controller"
+WORKERS = 5
+_HASH = "controller.kubernetes.io/hash"
+
+
+class StatefulSetController(Controller[Key]):
+    def __init__(self, client: Client, *, informers: Informers, recorder: EventRecorder, clock: Clock) -> None:
+        self._client, self._clock = client, clock
+        self._sets, self._pods = informers.of(StatefulSet), informers.of(Pod)
+        self._owned = Owned(client, Pod, self._pods)
+        self._revisions: Revisions[StatefulSet] = Revisions(client, informers)
+        self._writer = StatefulPods(client, informers, recorder)
+        followed = self._sets, self._pods, self._revisions.informer, self._writer.claims
+        super().__init__(clock, *followed, workers=WORKERS)
+        self._sets.add_handler(
+            add=lambda new: self.queue.add(key_of(new)), update=lambda _, new: self.queue.add(key_of(new))
+        )
+        self._pods.add_handler(add=self._pod_seen, update=self._pod_changed, delete=self._pod_seen)
+        self._writer.claims.add_handler(delete=self._claim_gone)
+
+    # ------------------------------------------------------------------ what happens
+
+    def _pod_changed(self, old: Pod, new: Pod) -> None:
+        if controller_of(old.metadata) != controller_of(new.metadata):
+            self._pod_seen(old)
+        self._pod_seen(new)
+
+    def _pod_seen(self, pod: Pod) -> None:
+        above = controller_of(pod.metadata)
+        if above is not None:
+            if above.kind == "StatefulSet":
+                self.queue.add((pod.metadata.namespace, above.name))
+            return
+        for owner in self._sets.list(pod.metadata.namespace):
+            if identity.is_member(owner, pod) and holds(requirements(owner.spec.selector), pod.metadata.labels):
+                self.queue.add(key_of(owner))
+
+    def _claim_gone(self, claim: PersistentVolumeClaim) -> None:
+        """A pod may have waited for it to go."""
+        for reference in claim.metadata.owner_references:
+            if reference.kind in ("StatefulSet", "Pod"):
+                name = reference.name if reference.kind == "StatefulSet" else reference.name.rpartition("-")[0]
+                self.queue.add((claim.metadata.namespace, name))
+
+    # ------------------------------------------------------------------ what is done
+
+    async def reconcile(self, key: Key) -> float | None:
+        namespace, name = key
+        owner = self._sets.get(name, namespace)
+        if owner is None:
+            return None
+        found = [*self._owned.of(owner), *self._owned.orphans(namespace)]
+        members = [pod for pod in found if identity.is_member(owner, pod)]
+        pods = await self._owned.claim(owner, requirements(owner.spec.selector), members)
+        revisions = await self._revisions.of(owner)
+        current, update, collisions = await self._revised(owner, revisions)
+        now = self._clock.now()
+        step = plan(owner, _version(owner, current), _version(owner, update), pods, now)
+        names = current.metadata.name, update.metadata.name
+        told = status_of(owner, *names, pods, now, collisions=collisions, updating=step.updating)
+        try:
+            await self._act(owner, step, pods)
+        finally:
+            if told != owner.status:
+                await self._client.update_status(replace(owner, status=told))
+        in_use = (*names, *(pod.metadata.labels.get(HASH, "") for pod in pods))
+        await self._revisions.delete(superfluous(revisions, owner.spec.revision_history_limit, in_use))
+        return next_available(pods, owner.spec.min_ready_seconds, now)
+
+    async def _act(self, owner: StatefulSet, step: Plan, pods: Sequence[Pod]) -> None:
+        if not owner.metadata.deletion_timestamp:
+            for pod in pods:
+                await self._writer.keep(owner, pod)
+        for action in step.actions:
+            await self._writer.take(owner, action)
+
+    async def _revised(
+        self, owner: StatefulSet, revisions: list[ControllerRevision]
+    ) -> tuple[ControllerRevision, ControllerRevision, int]:
+        """The revision that was rolled out last, the one of the present template, and how many names were taken."""
+        collisions = owner.status.collision_count or 0
+        wanted, number = data_of(owner.spec.template), next_number(revisions)
+        same = [each for each in revisions if each.data == wanted]
+        update: ControllerRevision | None = None
+        if same and same[-1] is revisions[-1]:
+            update = revisions[-1]
+        elif same:
+            update = await self._revisions.renumber(same[-1], number)
+        while update is None:
+            digest = content_hash(owner.spec.template, collisions)
+            update = await self._revisions.create(named(owner, digest, number, {_HASH: digest}))
+            collisions += update is None
+        known = (*revisions, update)
+        current = next((each for each in known if each.metadata.name == owner.status.current_revision), update)
+        return current, update, collisions
+
+
+def _version(owner: StatefulSet, revision: ControllerRevision) -> Revision:
+    name = revision.metadata.name
+    if revision.data == data_of(owner.spec.template):
+        return Revision(name, owner.spec.template)
+    return Revision(name, template_in(revision))

@@ -1,0 +1,67 @@
+"""The revisions of a template that stateful sets and daemon sets keep, so that a rollout can be undone.
+
+A revision's data is a strategic merge patch that puts the template back; `kubectl rollout undo` sends it as it is.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from podfit.api.apps.v1.daemonsets import ControllerRevision, DaemonSet
+from podfit.api.apps.v1.statefulsets import StatefulSet
+from podfit.api.core.v1.pods.templates import PodTemplateSpec
+from podfit.api.meta.codec import convert, to_dict
+from podfit.api.meta.v1.types import ObjectMeta
+from podfit.decide.workload.claims import reference_to
+
+HASH = "controller-revision-hash"
+"""The label of a pod that names its revision."""
+_PATCH = "$patch"
+
+
+def data_of(template: PodTemplateSpec) -> dict[str, Any]:
+    return {"spec": {"template": {**to_dict(template), _PATCH: "replace"}}}
+
+
+def template_in(revision: ControllerRevision) -> PodTemplateSpec:
+    """Raises ValueError for data that is no template, as when somebody wrote it by hand."""
+    spec = revision.data.get("spec", {}) if isinstance(revision.data, dict) else {}
+    template = spec.get("template") if isinstance(spec, dict) else None
+    if not isinstance(template, dict):
+        raise ValueError(f"revision {revision.metadata.name} has no template")
+    return convert({key: value for key, value in template.items() if key != _PATCH}, PodTemplateSpec)
+
+
+def in_order(revisions: Iterable[ControllerRevision]) -> list[ControllerRevision]:
+    """Oldest first."""
+    return sorted(
+        revisions, key=lambda each: (each.revision, each.metadata.creation_timestamp or "", each.metadata.name)
+    )
+
+
+def next_number(revisions: Sequence[ControllerRevision]) -> int:
+    return max((each.revision for each in revisions), default=0) + 1
+
+
+def named(owner: StatefulSet | DaemonSet, digest: str, number: int, labels: Mapping[str, str]) -> ControllerRevision:
+    """The revision of the owner's present template; `labels` beside those of its pods."""
+    meta, template = owner.metadata, owner.spec.template
+    return ControllerRevision(
+        metadata=ObjectMeta(
+            name=f"{meta.name}-{digest}",
+            namespace=meta.namespace,
+            labels={**template.metadata.labels, **labels},
+            annotations=dict(meta.annotations),
+            owner_references=(reference_to(owner),),
+        ),
+        data=data_of(template),
+        revision=number,
+    )
+
+
+def superfluous(
+    revisions: Sequence[ControllerRevision], limit: int | None, in_use: Iterable[str]
+) -> list[ControllerRevision]:
+    """The oldest beyond the limit; `in_use` are names that stay and do not count."""
+    kept = set(in_use)
+    others = [each for each in in_order(revisions) if each.metadata.name not in kept]
+    return others[: max(0, len(others) - (10 if limit is None else limit))]

@@ -1,0 +1,47 @@
+"""Whom the claims of a stateful set's pods belong to, by its retention policy: with their owner they are collected.
+
+deleted: Delete   the set, so that claims go with it
+scaled: Delete    the pod, while it is beyond the set's size, so that its claims go when it does
+Retain            nobody
+"""
+
+from msgspec.structs import replace
+
+from podfit.api.apps.v1.statefulsets import StatefulSet
+from podfit.api.core.v1.persistentvolumes.claims import PersistentVolumeClaim
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta.v1.types import OwnerReference
+from podfit.decide.workload.claims import controller_of, reference_to
+from podfit.decide.workload.stateful import identity
+
+DELETE = "Delete"
+
+
+def owned(owner: StatefulSet, pod: Pod, claim: PersistentVolumeClaim) -> PersistentVolumeClaim | None:
+    """The claim with the owners it is to have; None when it has them, or is somebody else's."""
+    above = controller_of(claim.metadata)
+    if above is not None and above.uid not in (owner.metadata.uid, pod.metadata.uid):
+        return None
+    policy = owner.spec.persistent_volume_claim_retention_policy
+    deleted = policy is not None and policy.when_deleted == DELETE
+    scaled = policy is not None and policy.when_scaled == DELETE
+    condemned = not identity.is_wanted(owner, pod)
+    wanted: OwnerReference | None = None
+    if scaled and condemned and pod.metadata.uid:
+        wanted = reference_to(pod)
+    elif deleted and not (scaled and condemned):
+        wanted = reference_to(owner)
+    ours = {"StatefulSet": owner.metadata.name, "Pod": pod.metadata.name}
+    others = tuple(each for each in claim.metadata.owner_references if ours.get(each.kind) != each.name)
+    references = others if wanted is None else (*others, wanted)
+    if references == claim.metadata.owner_references:
+        return None
+    return replace(claim, metadata=replace(claim.metadata, owner_references=references))
+
+
+def is_stale(pod: Pod, claim: PersistentVolumeClaim) -> bool:
+    """Whether it belongs to an earlier pod of this name and is on its way out."""
+    references = claim.metadata.owner_references
+    return any(
+        each.kind == "Pod" and each.name == pod.metadata.name and each.uid != pod.metadata.uid for each in references
+    )

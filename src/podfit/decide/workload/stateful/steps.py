@@ -1,0 +1,150 @@
+"""What a stateful set does next.
+
+    its pods in order ─▶ one that ended: delete; one that is missing: make; one that is not available yet: wait
+    those beyond its size, highest first ─▶ delete, when all others are available
+    those of an old revision, highest first ─▶ delete, as many as may be unavailable; made anew they are of the new one
+
+A set that manages its pods in parallel does not wait in the first two.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TypeAlias
+
+import msgspec
+
+from podfit.api.apps.v1.statefulsets import StatefulSet
+from podfit.api.core.v1.pods.templates import PodTemplateSpec
+from podfit.api.core.v1.pods.types import Pod
+from podfit.decide.workload.history import HASH
+from podfit.decide.workload.pods import ENDED, is_available, is_ready, share
+from podfit.decide.workload.stateful import identity
+
+ROLLING, PARALLEL = "RollingUpdate", "Parallel"
+
+
+class Revision(msgspec.Struct, frozen=True):
+    name: str
+    template: PodTemplateSpec
+
+
+class Create(msgspec.Struct, frozen=True):
+    pod: Pod
+
+
+class Delete(msgspec.Struct, frozen=True):
+    """`recreating`: it has ended, and will be made again."""
+
+    pod: Pod
+    recreating: bool = False
+
+
+class Complete(msgspec.Struct, frozen=True):
+    """Give a pod that is there what it lacks: claims that are missing, labels that somebody took."""
+
+    pod: Pod
+
+
+Action: TypeAlias = Create | Delete | Complete
+
+
+class Plan(msgspec.Struct, frozen=True):
+    actions: tuple[Action, ...] = ()
+    updating: int = 0
+    """How many of the pods that are deleted will come back with the new revision."""
+
+
+def is_running_and_ready(pod: Pod) -> bool:
+    return pod.status.phase == "Running" and is_ready(pod)
+
+
+def plan(owner: StatefulSet, current: Revision, update: Revision, pods: Sequence[Pod], now: datetime) -> Plan:
+    """`pods` are all of the set's."""
+    if owner.metadata.deletion_timestamp:
+        return Plan()
+    seconds = owner.spec.min_ready_seconds
+
+    def ready(pod: Pod) -> bool:
+        return is_running_and_ready(pod) and is_available(pod, seconds, now)
+
+    present = {identity.ordinal(pod): pod for pod in pods if identity.is_wanted(owner, pod)}
+    numbers = range(identity.first(owner), identity.first(owner) + identity.size(owner))
+    wanted = [present.get(number) or _made(owner, current, update, number) for number in numbers]
+    condemned = [pod for pod in pods if identity.ordinal(pod) >= 0 and not identity.is_wanted(owner, pod)]
+    condemned.sort(key=identity.ordinal, reverse=True)
+    in_order = owner.spec.pod_management_policy != PARALLEL
+    actions, waits = _living(wanted, ready, in_order)
+    if waits:
+        return Plan(tuple(actions))
+    sick = next((pod for pod in (*wanted, *reversed(condemned)) if not _healthy(pod, ready)), None)
+    ending, waits = _ending(condemned, sick, ready, in_order)
+    if waits:
+        return Plan((*actions, *ending))
+    old = _outdated(owner, update, wanted, ready)
+    return Plan((*actions, *ending, *map(Delete, old)), len(old))
+
+
+def _made(owner: StatefulSet, current: Revision, update: Revision, number: int) -> Pod:
+    """Below the partition a pod is of the revision that was there before."""
+    strategy = owner.spec.update_strategy
+    below = 0
+    if strategy.type == ROLLING:
+        rolling = strategy.rolling_update
+        below = (rolling.partition or 0) if rolling is not None else owner.status.current_replicas
+    revision = current if number < identity.first(owner) + below else update
+    return identity.made(owner, revision.template, revision.name, number)
+
+
+def _healthy(pod: Pod, ready: Callable[[Pod], bool]) -> bool:
+    return ready(pod) and not pod.metadata.deletion_timestamp
+
+
+def _living(wanted: Sequence[Pod], ready: Callable[[Pod], bool], in_order: bool) -> tuple[list[Action], bool]:
+    """What to do about the pods that are to be there, and whether everything else waits for them."""
+    actions: list[Action] = []
+    for pod in wanted:
+        if pod.status.phase in ENDED:
+            if not pod.metadata.deletion_timestamp:
+                actions.append(Delete(pod, recreating=True))
+            blocked = True
+        elif not pod.metadata.uid:
+            actions.append(Create(pod))
+            blocked = True
+        else:
+            if pod.status.phase == "Pending" or identity.relabelled(pod) is not None:
+                actions.append(Complete(pod))
+            blocked = bool(pod.metadata.deletion_timestamp) or not ready(pod)
+        if blocked and in_order:
+            return actions, True
+    return actions, False
+
+
+def _ending(
+    condemned: Sequence[Pod], sick: Pod | None, ready: Callable[[Pod], bool], in_order: bool
+) -> tuple[list[Action], bool]:
+    """Of those beyond the size: one at a time, unless in parallel; the first unhealthy pod may always go."""
+    actions: list[Action] = []
+    for pod in condemned:
+        going = bool(pod.metadata.deletion_timestamp)
+        if in_order and (going or (not ready(pod) and pod is not sick)):
+            return actions, True
+        if not going:
+            actions.append(Delete(pod))
+            if in_order:
+                return actions, True
+    return actions, False
+
+
+def _outdated(owner: StatefulSet, update: Revision, wanted: Sequence[Pod], ready: Callable[[Pod], bool]) -> list[Pod]:
+    """Pods of another revision that may go now."""
+    strategy = owner.spec.update_strategy
+    if strategy.type != ROLLING:
+        return []
+    rolling = strategy.rolling_update
+    lowest = (rolling.partition or 0) if rolling is not None else 0
+    most = 1
+    if rolling is not None and rolling.max_unavailable is not None:
+        most = max(1, share(rolling.max_unavailable, len(wanted), up=False))
+    room = most - sum(not _healthy(pod, ready) for pod in wanted)
+    old = [pod for pod in reversed(wanted[lowest:]) if pod.metadata.labels.get(HASH) != update.name]
+    return [pod for pod in old if not pod.metadata.deletion_timestamp][: max(0, room)]
