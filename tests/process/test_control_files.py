@@ -94,7 +94,7 @@ def test_controllers_that_are_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("generic", "said"),
     [
-        ({"Controllers": ["deployment-controller"]}, "Generic.Controllers: there is no 'deployment-controller'"),
+        ({"Controllers": ["node-ipam-controller"]}, "Generic.Controllers: there is no 'node-ipam-controller'"),
         ({"MinResyncPeriod": "1h"}, "unknown field `MinResyncPeriod`"),
         ({"leaderElection": {}}, "unknown field `leaderElection`"),
     ],
