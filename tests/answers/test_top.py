@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from answers.conversation import METRICS, PODS, Conversation, pod
-from podfit.answers.scrape import samples
 from podfit.answers.target import POD, WORKLOADS, Target, parse_target
 from podfit.answers.top import Found, Top, TopReader, top
 from podfit.core.errors import ApiError
+from podfit.core.exposition import samples
 from support.clock import FakeClock
 
 PROXY = "/api/v1/nodes/n1/proxy"

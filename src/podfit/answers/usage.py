@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 
-from podfit.answers.scrape import samples
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
+from podfit.core.exposition import samples
 from podfit.core.quantity import Quantity
 
 ContainerKey = tuple[str, str, str]

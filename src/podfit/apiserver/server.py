@@ -51,7 +51,8 @@ log = logging.getLogger(__name__)
 
 class ApiServer:
     """`start` before the first request, `stop` after the last. `address` is what discovery tells clients; `shared` is a
-    store on which there may be other servers.
+    store on which there may be other servers. With `ask_later` those who serve other group versions are not asked
+    whether they are there before `ask_backends`.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class ApiServer:
         audit: "AuditLog | None" = None,
         front_proxy: FrontProxy | None = None,
         shared: bool = False,
+        ask_later: bool = False,
     ) -> None:
         self.address = address
         self._audit = audit
@@ -77,7 +79,7 @@ class ApiServer:
         self._janitor = Janitor(context)
         self._customs = CustomTable(context)
         self._reached: Backends | None = None
-        self._front_proxy, self._shared = front_proxy, shared
+        self._front_proxy, self._shared, self._ask_later = front_proxy, shared, ask_later
         self._servers: Servers | None = None
         self._aggregation = Aggregation(context, lambda: self._customs.all, self._backends, front_proxy)
         self.metrics = metrics or Metrics()
@@ -103,7 +105,7 @@ class ApiServer:
     async def start(self) -> None:
         await bootstrap(self._context)
         await self._customs.start()
-        await self._aggregation.start()
+        await self._aggregation.start(ask=not self._ask_later)
         self._requests.declare(self.metrics, self._flow_control)
         self._context.supervisor.run(self._janitor.run(), name="janitor")
         self.ready = True
@@ -123,6 +125,10 @@ class ApiServer:
         if self._front_proxy is not None:
             await extension.publish(self._context, self._front_proxy)
         await local.publish(self._context)
+
+    async def ask_backends(self) -> None:
+        """Look which of those who serve other group versions answer."""
+        await self._aggregation.refresh()
 
     async def withdraw(self) -> None:
         """Tell nobody any more that this server is there."""

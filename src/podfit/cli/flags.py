@@ -152,6 +152,7 @@ class NodesFlags:
     ] = None
     nodes: Annotated[int, Parameter(help="How many nodes; more than one are simulated.")] = 1
     container_runtime_endpoint: RuntimeEndpoint = ""
+    metrics_server: Annotated[bool, Parameter(help="Serve metrics.k8s.io, for `kubectl top`.")] = True
 
 
 @dataclass(frozen=True, kw_only=True)

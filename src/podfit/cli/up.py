@@ -45,6 +45,7 @@ def up(
         kubelet=node.over(KubeletOptions()),
         node=nodes.node,
         nodes=nodes.nodes,
+        metrics_server=nodes.metrics_server,
         runtime_endpoint=nodes.container_runtime_endpoint.removeprefix("unix://"),
     )
     options.check()

@@ -28,3 +28,18 @@ def human_duration(seconds: float) -> str:
 def _two(seconds: int, large: int, large_name: str, small: int, small_name: str) -> str:
     rest = seconds % large // small
     return f"{seconds // large}{large_name}" + (f"{rest}{small_name}" if rest else "")
+
+
+def go_duration(seconds: float) -> str:
+    """As Go writes a duration of at least a second, to the millisecond: `15.053s`, `1m0s`, `2h0m3s`; below, `250ms`."""
+    milli = round(seconds * 1000)
+    if milli == 0:
+        return "0s"
+    if milli < 1000:
+        return f"{milli}ms"
+    hours, rest = divmod(milli, 3_600_000)
+    minutes, rest = divmod(rest, 60_000)
+    text = f"{rest / 1000:.3f}".rstrip("0").rstrip(".") + "s"
+    if hours:
+        return f"{hours}h{minutes}m{text}"
+    return f"{minutes}m{text}" if minutes else text

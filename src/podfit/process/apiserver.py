@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager, nullcontext
 
 from podfit import __version__
-from podfit.apiserver.context import Context, NodeConnection, unreached
+from podfit.apiserver.context import Context, NodeConnection, Services, unreached
 from podfit.apiserver.server import ApiServer
 from podfit.client import kubeconfig_edit
 from podfit.client.kubeconfig import Access
@@ -46,12 +46,14 @@ class ApiServerComponent:
     others are told.
 
     `verb` is the command whose options these are. `up` also listens on loopback whatever they say (`loopback`), asks
-    nodes in its own process by a call (`local_node`), and may be given a store.
+    nodes and services in its own process by a call (`local_node`, `services`), and may be given a store. It says itself
+    when services are there to be asked (`ask_backends`).
     """
 
     authority: Authority
     store: Store
     handler: Handler
+    nodes: NodeConnection
 
     def __init__(
         self,
@@ -63,6 +65,7 @@ class ApiServerComponent:
         store: OpenStore | None = None,
         local_node: Callable[[str], Handler | None] = lambda _: None,
         attended: frozenset[str] = frozenset(),
+        services: Services | None = None,
     ) -> None:
         """`attended`: resources whose controllers run in this process."""
         self.server = self.advertised = ""
@@ -70,6 +73,8 @@ class ApiServerComponent:
         self.supervisor = Supervisor("API server")
         self._options, self._clock, self._verb, self._loopback = options, clock, verb, loopback
         self._given_store, self._local_node, self._attended = store, local_node, attended
+        self._services = services
+        self._server: ApiServer | None = None
         self._setup: remains.Setup | None = None
         self._closing = AsyncExitStack()
 
@@ -107,13 +112,15 @@ class ApiServerComponent:
         store = self.store = await self._opened(make=setup.allows(remains.STORE))
         self._closing.push_async_callback(store.close)
         remains.complete(options.data, setup)
-        api = ApiServer(
+        self.nodes = self._nodes(store, authority)
+        api = self._server = ApiServer(
             Context(
                 store,
                 clock,
                 options.gates,
-                self._nodes(store, authority),
+                self.nodes,
                 options.legacy,
+                self._services or (lambda _: None),
                 attended=self._attended,
                 ranges=options.ranges,
                 supervisor=self.supervisor,
@@ -123,6 +130,7 @@ class ApiServerComponent:
             audit=open_audit(options.audit, clock),
             front_proxy=proxy,
             shared=options.etcd is not None,
+            ask_later=self._services is not None,
         )
         try:
             await self._serve(api, HttpsServer(api.handler, tls, clients=Trust(trusted, known=authority.knows)))
@@ -143,6 +151,11 @@ class ApiServerComponent:
         self._closing.push_async_callback(api.withdraw)
         await api.publish(self.advertised)
         self.handler = api.handler
+
+    async def ask_backends(self) -> None:
+        """The services of `services` answer from now on."""
+        if self._server is not None:
+            await self._server.ask_backends()
 
     async def stop(self) -> None:
         await self._closing.aclose()

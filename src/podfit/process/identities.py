@@ -9,6 +9,7 @@ from podfit import __version__
 from podfit.net.wire import Identity
 
 MANAGER, SCHEDULER = "system:kube-controller-manager", "system:kube-scheduler"
+ADMIN = Identity("kubernetes-admin", ("system:masters",))
 COMPONENTS = {"controllers": MANAGER, "scheduler": SCHEDULER}
 """Who `podfit controllers` and `podfit scheduler` are; the API server alone writes a kubeconfig for each."""
 _ACCOUNTS = "system:serviceaccounts"

@@ -202,6 +202,7 @@ class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
     node: NodeKind | None = None
     nodes: int = 1
     runtime_endpoint: str = ""
+    metrics_server: bool = True
 
     @property
     def data(self) -> DataDir:

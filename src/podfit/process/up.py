@@ -23,7 +23,8 @@ from podfit.process.access import CONTEXT, Published, keep, publish
 from podfit.process.apiserver import ApiServerComponent, place_of_store
 from podfit.process.deferred_imports import DeferredImports
 from podfit.process.errors import MachineError
-from podfit.process.identities import agent
+from podfit.process.identities import ADMIN, agent
+from podfit.process.local_services import LocalServices
 from podfit.process.node_choice import NodeChoice, choose_node, node_names
 from podfit.process.options import KubeletOptions, NodeKind, UpOptions
 from podfit.process.process import Process, UpState, write_state
@@ -39,6 +40,7 @@ log = logging.getLogger(__name__)
 
 Announce = Callable[[str], None]
 READY_SECONDS = 60.0
+LOOPS = ("podfit.process.controllers", "podfit.process.scheduler", "podfit.process.metrics_server")
 
 
 class Cluster:
@@ -52,6 +54,7 @@ class Cluster:
         self._clock = clock
         self._closing = AsyncExitStack()
         self._supervisor = Supervisor("cluster")
+        self._services = LocalServices()
         self._api = ApiServerComponent(
             options.api,
             clock,
@@ -60,6 +63,7 @@ class Cluster:
             store=store,
             local_node=self._kubelet,
             attended=options.controllers.attended(),
+            services=self._services.find,
         )
         self._closing.push_async_callback(self._api.stop)
         self._backends: asyncio.Task[list[NodeBackend]] | None = None
@@ -134,7 +138,7 @@ class Cluster:
 
     async def _control_loops(self) -> None:
         """Controllers and scheduler; returns when they have made what a first pod needs."""
-        await self._imports.need("podfit.process.controllers", "podfit.process.scheduler")
+        await self._imports.need(*LOOPS)
         from podfit.process.controllers import controller_loops, default_account
         from podfit.process.scheduler import scheduler_loops
 
@@ -145,6 +149,13 @@ class Cluster:
         )
         for loop in loops:
             self._supervisor.run(loop)
+        if options.metrics_server:
+            from podfit.process.metrics_server import local_metrics
+
+            metrics = await local_metrics(self._api, self._services, self._client, clock)
+            self._supervisor.run(metrics, name="metrics server")
+        else:
+            await self._api.ask_backends()
         async with asyncio.timeout(READY_SECONDS):
             await default_account(self.admin_local())
 
@@ -248,7 +259,7 @@ class Cluster:
         return load([self.options.data.kubeconfig]).client(user_agent="podfit")
 
     def admin_local(self) -> "Client":
-        return self._client(Identity("kubernetes-admin", ("system:masters",)))
+        return self._client(ADMIN)
 
     def _client(self, identity: Identity) -> "Client":
         from podfit.client.rest import Client

@@ -56,9 +56,13 @@ class Aggregation:
         self._places: dict[str, Reached | Unreached | None] = {}
         self._lock = asyncio.Lock()
 
-    async def start(self) -> None:
+    async def start(self, *, ask: bool = True) -> None:
+        """Know what is registered. Without `ask` nobody is asked whether it answers, until `refresh`."""
         revision = self._context.store.revision
-        await self.refresh()
+        if ask:
+            await self.refresh()
+        else:
+            await self._read()
         following = refresh_on_change(self._context, self._info, self.refresh, after=revision)
         self._context.supervisor.run(following, name="table of APIServices")
         self._context.supervisor.run(self._repeat(), name="availability of APIServices")
@@ -113,13 +117,16 @@ class Aggregation:
     async def refresh(self) -> None:
         """Look at what is registered, and whether it answers."""
         async with self._lock:
-            found = await self._context.all(APIService)
-            self._remote = {each.metadata.name: each for each in found if each.spec.service is not None}
-            self._lists = {name: listed for name, listed in self._lists.items() if name in self._remote}
-            self._places = {name: place for name, place in self._places.items() if name in self._remote}
+            await self._read()
             if self._remote or "_neighbours" in vars(self):
                 self._neighbours.follow(set(map(_namespace, self._remote.values())))
             await asyncio.gather(*map(self._check, self._remote.values()))
+
+    async def _read(self) -> None:
+        found = await self._context.all(APIService)
+        self._remote = {each.metadata.name: each for each in found if each.spec.service is not None}
+        self._lists = {name: listed for name, listed in self._lists.items() if name in self._remote}
+        self._places = {name: place for name, place in self._places.items() if name in self._remote}
 
     async def _moved(self, namespace: str) -> None:
         """Ask those whose backend is somewhere else than when they were asked."""

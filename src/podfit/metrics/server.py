@@ -1,0 +1,44 @@
+"""A metrics-server without a network: it reads kubelets by `ask`, and answers as the wire handler `api`."""
+
+import asyncio
+
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.types import Pod
+from podfit.client.informer import Informer
+from podfit.client.rest import Client
+from podfit.core.clock import Clock
+from podfit.metrics.points import Points
+from podfit.metrics.scraper import Ask, Scraper, ScrapeSettings
+from podfit.metrics.serving import MetricsApi
+from podfit.net.metrics import Metrics
+
+RUNNING = "status.phase=Running"
+
+
+class MetricsServer:
+    """`nodes` selects by labels whom it asks."""
+
+    def __init__(
+        self, client: Client, ask: Ask, *, clock: Clock, settings: ScrapeSettings, metrics: Metrics, nodes: str = ""
+    ) -> None:
+        self._nodes = Informer(client, Node, clock=clock, labels=nodes)
+        self._pods = Informer(client, Pod, clock=clock, fields=RUNNING)
+        self._points = Points(settings.interval)
+        self._scraper = Scraper(self._nodes, ask, self._points, clock=clock, settings=settings, metrics=metrics)
+        self.api = MetricsApi(self._points, self._pods, self._nodes, clock=clock)
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._nodes.run())
+            group.create_task(self._pods.run())
+            group.create_task(self._scraper.run())
+
+    @property
+    def alive(self) -> bool:
+        return self._scraper.alive
+
+    @property
+    def ready(self) -> bool:
+        """Whether it knows its pods and nodes, and has something to tell."""
+        return self._pods.synced.is_set() and self._nodes.synced.is_set() and self._points.has_nodes

@@ -1,0 +1,162 @@
+"""metrics.k8s.io/v1beta1 as a wire handler: who asks, and whether they may, was decided in front of it.
+
+Pods are those that run, in the order of their namespaces and names, with their labels; of one that was not read twice
+nothing is told. Answers are objects or tables, as the client asks.
+"""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.meta import codec
+from podfit.api.meta.selector_text import parse_fields, parse_labels
+from podfit.api.meta.v1.types import ObjectMeta
+from podfit.api.metrics.v1beta1.types import GROUP, GROUP_VERSION, VERSION, ContainerMetrics, NodeMetrics, PodMetrics
+from podfit.client.informer import Informer
+from podfit.core.clock import Clock
+from podfit.core.durations import go_duration
+from podfit.core.errors import ApiError, bad_request, method_not_allowed, not_found
+from podfit.core.quantity import Quantity
+from podfit.core.resources import CPU, MEMORY
+from podfit.core.selectors import SelectorError
+from podfit.core.times import format_time
+from podfit.metrics.points import Points, Usage
+from podfit.metrics.tables import table, wants_table
+from podfit.net.wire import Request, Response
+
+ROOT = f"/apis/{GROUP_VERSION}"
+_KINDS = (
+    {"name": "nodes", "singularName": "", "namespaced": False, "kind": "NodeMetrics", "verbs": ["get", "list"]},
+    {"name": "pods", "singularName": "", "namespaced": True, "kind": "PodMetrics", "verbs": ["get", "list"]},
+)
+_IN_GROUP = {"groupVersion": GROUP_VERSION, "version": VERSION}
+_GROUP: dict[str, Any] = {"name": GROUP, "versions": [_IN_GROUP], "preferredVersion": _IN_GROUP}
+DISCOVERY: dict[str, dict[str, Any]] = {
+    "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_GROUP]},
+    f"/apis/{GROUP}": {"kind": "APIGroup", "apiVersion": "v1", **_GROUP},
+    ROOT: {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": GROUP_VERSION, "resources": _KINDS},
+}
+
+Measured = PodMetrics | NodeMetrics
+
+
+class MetricsApi:
+    def __init__(self, points: Points, pods: Informer[Pod], nodes: Informer[Node], *, clock: Clock) -> None:
+        self._points, self._pods, self._nodes, self._clock = points, pods, nodes, clock
+
+    async def __call__(self, request: Request) -> Response:
+        try:
+            return self._answer(request)
+        except ApiError as error:
+            return Response(error.code, {"content-type": "application/json"}, msgspec.json.encode(error.status()))
+
+    def _answer(self, request: Request) -> Response:
+        path = request.path.rstrip("/")
+        if path in DISCOVERY:
+            return _json(DISCOVERY[path])
+        match path.removeprefix(ROOT).split("/")[1:] if path.startswith(f"{ROOT}/") else []:
+            case ["nodes"]:
+                return self._listed(request, "NodeMetricsList", self._of_nodes())
+            case ["nodes", name]:
+                _only_get(request)
+                return _object(request, self._node(self._nodes.get(name)), "nodemetrics", name)
+            case ["pods"]:
+                return self._listed(request, "PodMetricsList", self._of_pods(""))
+            case ["namespaces", namespace, "pods"]:
+                return self._listed(request, "PodMetricsList", self._of_pods(namespace))
+            case ["namespaces", namespace, "pods", name]:
+                _only_get(request)
+                found = self._pod(self._pods.get(name, namespace))
+                return _object(request, found, "podmetrics", f"{namespace}/{name}")
+        raise ApiError(404, "NotFound", "the server could not find the requested resource", {})
+
+    def _listed(self, request: Request, kind: str, objects: Iterator[Measured]) -> Response:
+        _only_get(request)
+        if request.param("watch") in ("1", "true"):
+            raise method_not_allowed()
+        selected = list(_selected(request, objects))
+        if wants_table(request):
+            return _json(table(request, selected))
+        return _json({"kind": kind, "apiVersion": GROUP_VERSION, "metadata": {}, "items": [*map(_item, selected)]})
+
+    def _of_pods(self, namespace: str) -> Iterator[PodMetrics]:
+        known = sorted(self._pods.list(namespace), key=lambda pod: (pod.metadata.namespace, pod.metadata.name))
+        return (found for pod in known if (found := self._pod(pod)) is not None)
+
+    def _of_nodes(self) -> Iterator[NodeMetrics]:
+        known = sorted(self._nodes.list(), key=lambda node: node.metadata.name)
+        return (found for node in known if (found := self._node(node)) is not None)
+
+    def _pod(self, pod: Pod | None) -> PodMetrics | None:
+        if pod is None or (used := self._points.pod((pod.metadata.namespace, pod.metadata.name))) is None:
+            return None
+        return PodMetrics(
+            metadata=self._meta(pod),
+            timestamp=format_time(datetime.fromtimestamp(used.time, UTC)),
+            window=go_duration(used.window),
+            containers=tuple(
+                ContainerMetrics(name=name, usage=_quantities(one)) for name, one in used.containers.items()
+            ),
+        )
+
+    def _node(self, node: Node | None) -> NodeMetrics | None:
+        if node is None or (used := self._points.node(node.metadata.name)) is None:
+            return None
+        return NodeMetrics(
+            metadata=self._meta(node),
+            timestamp=format_time(datetime.fromtimestamp(used.time, UTC)),
+            window=go_duration(used.window),
+            usage=_quantities(used),
+        )
+
+    def _meta(self, of: Pod | Node) -> ObjectMeta:
+        meta = of.metadata
+        return ObjectMeta(
+            name=meta.name,
+            namespace=meta.namespace,
+            creation_timestamp=format_time(self._clock.now()),
+            labels=meta.labels,
+        )
+
+
+def _selected(request: Request, objects: Iterator[Measured]) -> Iterator[Measured]:
+    try:
+        labels, fields = parse_labels(request.param("labelSelector")), parse_fields(request.param("fieldSelector"))
+    except SelectorError as error:
+        raise bad_request(str(error)) from None
+    for each in objects:
+        meta = each.metadata
+        names = {"metadata.name": meta.name, "metadata.namespace": meta.namespace}
+        if labels.matches(meta.labels) and fields.matches(names):
+            yield each
+
+
+def _quantities(used: Usage) -> dict[str, Quantity]:
+    return {CPU: Quantity(used.cpu), MEMORY: Quantity.of_bytes(used.memory)}
+
+
+def _item(obj: Measured) -> dict[str, Any]:
+    """As a member of a list, which says for all of them what they are."""
+    fields = msgspec.structs.asdict(obj)
+    del fields["kind"], fields["api_version"]
+    return fields
+
+
+def _object(request: Request, obj: Measured | None, resource: str, name: str) -> Response:
+    """Raises NotFound, in metrics-server's words."""
+    if obj is None:
+        raise not_found(resource, name, group=GROUP)
+    return _json(table(request, [obj]) if wants_table(request) else obj)
+
+
+def _json(body: Any) -> Response:
+    return Response(200, {"content-type": "application/json"}, codec.encode(body))
+
+
+def _only_get(request: Request) -> None:
+    if request.method != "GET":
+        raise method_not_allowed()
