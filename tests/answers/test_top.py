@@ -54,6 +54,19 @@ async def shown(conversation: Conversation) -> Top:
     return top(await reader(conversation).read(WEB))
 
 
+async def test_of_a_pod_that_is_new_to_the_metrics_api_its_kubelet_is_asked() -> None:
+    conversation = Conversation(36, pod(allocated="250m"))
+    summary = {
+        "podRef": {"namespace": "shop", "name": "web"},
+        "containers": [{"name": "app", "cpu": {"usageNanoCores": 9}}],
+    }
+    conversation.documents |= {METRICS: {"items": []}, f"{PROXY}/stats/summary": {"pods": [summary]}}
+    found = await shown(conversation)
+    assert (found.source, found.rows[0].cpu.used) == ("metrics.k8s.io", "9n")
+    said = "usage is read from the kubelets (stats/summary): metrics.k8s.io has nothing yet of pods that are new"
+    assert said in found.notes
+
+
 @pytest.mark.parametrize("minor", [27, 30, 33, 36])
 async def test_usage_beside_limits_on_servers_of_every_age(minor: int) -> None:
     conversation = Conversation(minor, pod(allocated="250m"))

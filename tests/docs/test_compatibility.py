@@ -67,7 +67,6 @@ STATEMENTS = [
         None,
         404,
     ),
-    ("metrics.k8s.io is not served", "GET", "/apis/metrics.k8s.io/v1beta1", None, 404),
     ("the kinds of flowcontrol are not there", "GET", "/apis/flowcontrol.apiserver.k8s.io/v1", None, 404),
     ("`componentstatuses`, which", "GET", "/api/v1/componentstatuses", None, 404),
     ("`services/proxy` is not there", "GET", f"{CORE}/services/x/proxy/", None, 404),

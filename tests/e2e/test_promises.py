@@ -66,7 +66,8 @@ class Real:
         reader, used = UsageReader(self.client, SystemClock()), dict[tuple[str, str], dict[str, int]]()
         for _ in range(LONGEST):
             running = [pod for pod in (await self.client.list(Pod)).items if pod.status.phase == "Running"]
-            used = by_pod(await reader.memory("", {self.node}))
+            placed = {(pod.metadata.namespace, pod.metadata.name): self.node for pod in running}
+            used = by_pod(await reader.memory("", placed))
             known = [used.get((pod.metadata.namespace, pod.metadata.name), {}) for pod in running]
             counts = [len(pod.spec.containers) for pod in running]
             if all(

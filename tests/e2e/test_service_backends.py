@@ -117,7 +117,7 @@ def registration(place: Listening) -> dict[str, Any]:
             "version": "v1beta1",
             "groupPriorityMinimum": 100,
             "versionPriority": 100,
-            "service": {"namespace": "kube-system", "name": "metrics-server"},
+            "service": {"namespace": "kube-system", "name": "usage"},
             "caBundle": place.bundle,
         },
     }
@@ -125,17 +125,17 @@ def registration(place: Listening) -> dict[str, Any]:
 
 async def test_top_asks_a_metrics_server_behind_a_service(up: Up, tmp_path: Path) -> None:
     kubectl = Kubectl(up)
-    async with listening(metrics, tmp_path / "pki", "metrics-server.kube-system.svc") as place:
-        await kubectl.apply(registration(place), service("metrics-server", "kube-system"))
+    async with listening(metrics, tmp_path / "pki", "usage.kube-system.svc") as place:
+        await kubectl.apply(registration(place), service("usage", "kube-system"))
         await kubectl.ok("wait", "apiservice", f"v1beta1.{GROUP}", "--for=condition=Available=false", "--timeout=10s")
         listed = await kubectl.ok("get", "apiservice", f"v1beta1.{GROUP}", "--no-headers")
         assert "False (EndpointsNotFound)" in listed
-        await kubectl.apply(endpoints("metrics-server", place.host, port=place.port, namespace="kube-system"))
+        await kubectl.apply(endpoints("usage", place.host, port=place.port, namespace="kube-system"))
         await kubectl.ok("wait", "apiservice", f"v1beta1.{GROUP}", "--for=condition=Available", "--timeout=10s")
         rows = [line.split() for line in (await kubectl.ok("top", "pods", "--no-headers")).splitlines()]
         assert rows == [["web", "123m", "64Mi"]]
         await kubectl.ok("delete", "apiservice", f"v1beta1.{GROUP}")
-        await kubectl.ok("delete", "endpoints,services", "-n", "kube-system", "metrics-server")
+        await kubectl.ok("delete", "endpoints,services", "-n", "kube-system", "usage")
 
 
 ACCOUNT = "system:serviceaccount:kube-system:metrics-server"
@@ -198,11 +198,11 @@ async def test_a_metrics_server_believes_the_front_proxy(up: Up, tmp_path: Path)
     config: dict[str, str] = json.loads(await kubectl.ok(*read, "-o", "json"))["items"][0]["data"]
     backend = Distrustful(config, "eve")
     trust = Trust(config["requestheader-client-ca-file"].encode())
-    async with listening(backend.handler, tmp_path / "pki", "metrics-server.kube-system.svc", clients=trust) as place:
+    async with listening(backend.handler, tmp_path / "pki", "usage.kube-system.svc", clients=trust) as place:
         await kubectl.apply(
             registration(place),
-            service("metrics-server", "kube-system"),
-            endpoint_slice("metrics-server", place.host, port=place.port, namespace="kube-system"),
+            service("usage", "kube-system"),
+            endpoint_slice("usage", place.host, port=place.port, namespace="kube-system"),
         )
         await kubectl.ok("wait", "apiservice", f"v1beta1.{GROUP}", "--for=condition=Available", "--timeout=10s")
         rows = (await kubectl.ok("top", "pods", "--no-headers", "--as", "eve")).split()

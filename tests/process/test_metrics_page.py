@@ -4,8 +4,11 @@ import re
 from pathlib import Path
 
 from kubelet.harness import Node
+from podfit.api.core.v1.nodes.types import Node as Kind
 from podfit.client.events import EventRecorder
 from podfit.core.features import FeatureGates
+from podfit.metrics.scraper import ScrapeSettings
+from podfit.metrics.server import MetricsServer
 from podfit.net.metrics import Metrics
 from podfit.scheduler.scheduler import NAME, Scheduler
 from podfit.vpa.admission.controller import AdmissionController
@@ -31,6 +34,10 @@ def declared(*metrics: Metrics) -> Shown:
     return {each.name: (each.type, each.labels) for one in metrics for each in one.declared}
 
 
+async def unasked(node: Kind) -> str:
+    raise AssertionError(f"{node.metadata.name} is asked")
+
+
 async def test_the_page_lists_what_there_is(tmp_path: Path) -> None:
     node, clock = Node(tmp_path / "node"), FakeClock()
     async with running_server(tmp_path) as server:
@@ -40,5 +47,7 @@ async def test_the_page_lists_what_there_is(tmp_path: Path) -> None:
         updater = Updater(server.client, clock=clock, settings=UpdaterSettings())
         admission = AdmissionController(server.client, clock=clock, settings=AdmissionSettings())
         vpa = recommender.metrics, updater.metrics, admission.metrics
-        there = declared(node.kubelet.metrics, scheduler.metrics, server.api.metrics, *vpa)
+        usage = Metrics()
+        MetricsServer(server.client, unasked, clock=clock, settings=ScrapeSettings(), metrics=usage)
+        there = declared(node.kubelet.metrics, scheduler.metrics, server.api.metrics, *vpa, usage)
     assert described() == there

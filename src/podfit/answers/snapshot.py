@@ -5,7 +5,7 @@ question matter. What could not be read is part of the answer (`unread`), never 
 """
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -100,7 +100,7 @@ class Reader:
                 self._on_nodes(names),
                 self._list(LIMIT_RANGES),
                 self._list(QUOTAS),
-                self._usage(names) if usage else _none(),
+                self._usage(pods) if usage else _none(),
             ),
             asyncio.gather(
                 self._policies(names),
@@ -249,8 +249,10 @@ class Reader:
             return ()
         return tuple(budget for budgets in found for budget in budgets)
 
-    async def _usage(self, nodes: set[str]) -> Usage | None:
-        return await UsageReader(self._client, self._clock).memory(self._namespace, nodes)
+    async def _usage(self, pods: Iterable[Pod]) -> Usage | None:
+        placed = {(each.metadata.namespace, each.metadata.name): each.spec.node_name for each in pods}
+        known = {pod: node for pod, node in placed.items() if node}
+        return await UsageReader(self._client, self._clock).memory(self._namespace, known)
 
 
 def by_pod(usage: Usage) -> dict[PodName, dict[str, int]]:

@@ -93,7 +93,7 @@ class TopReader:
         age = await self._reader.age()
         pods = await self._pods(target)
         running = tuple(pod for pod in pods if pod.spec.node_name and pod.status.phase == "Running")
-        nodes = {pod.spec.node_name for pod in running}
+        nodes = {(pod.metadata.namespace, pod.metadata.name): pod.spec.node_name for pod in running}
         usage, throttling, vpas = await asyncio.gather(
             self._usage.read(self._namespace, nodes),
             self._throttling.read(running),

@@ -1,6 +1,6 @@
 """What containers use now, from wherever a cluster tells it.
 
-    metrics.k8s.io                   an aggregated API, mostly metrics-server's; nothing else is asked when it answers
+    metrics.k8s.io                   an aggregated API, mostly metrics-server's; the others are asked where it is silent
     nodes/proxy .../stats/summary    the kubelet itself, which has measured the rate of CPU
     nodes/proxy .../metrics/resource the kubelet's counters: two readings give the rate
 
@@ -21,8 +21,11 @@ from podfit.core.quantity import Quantity
 
 ContainerKey = tuple[str, str, str]
 """Namespace, pod, container."""
+PodKey = tuple[str, str]
+"""Namespace and pod."""
 METRICS_API, SUMMARY, RESOURCE = "metrics.k8s.io", "stats/summary", "metrics/resource"
 INSTALL = "kubectl apply -f https://github.com/kubernetes-sigs/metrics-server/releases/latest/download/components.yaml"
+NOT_YET = "metrics.k8s.io has nothing yet of pods that are new"
 NOT_SERVED = "metrics.k8s.io is not served here"
 CPU_SECONDS, WORKING_SET = "container_cpu_usage_seconds_total", "container_memory_working_set_bytes"
 BETWEEN = 1.0
@@ -68,19 +71,31 @@ class UsageReader:
         self._before: dict[str, dict[ContainerKey, _Counter]] = {}
         self._rates = True
 
-    async def read(self, namespace: str, nodes: Iterable[str]) -> Usage:
-        """Of one namespace, or of all when it is empty; `nodes` are asked when the metrics API is no help."""
+    async def read(self, namespace: str, pods: Mapping[PodKey, str]) -> Usage:
+        """Of one namespace, or of all when it is empty. The nodes of `pods` are asked when the metrics API is no help,
+        or has nothing yet of a pod of theirs.
+        """
         where = f"namespaces/{namespace}/pods" if namespace else "pods"
         try:
             body = await self._client.request("GET", f"/apis/metrics.k8s.io/v1beta1/{where}")
         except ApiError as error:
-            return await self._from_kubelets(sorted(set(nodes)), _why_not(error))
-        return Usage(source=METRICS_API, used=dict(_of_the_api(msgspec.json.decode(body))))
+            return await self._from_kubelets(sorted(set(pods.values())), _why_not(error))
+        told = dict(_of_the_api(msgspec.json.decode(body)))
+        known = {key[:2] for key in told}
+        new = {key: node for key, node in pods.items() if key not in known}
+        return await self._with_new(told, new) if new else Usage(source=METRICS_API, used=told)
 
-    async def memory(self, namespace: str, nodes: Iterable[str]) -> Usage:
+    async def _with_new(self, told: dict[ContainerKey, Used], new: Mapping[PodKey, str]) -> Usage:
+        """A metrics-server has nothing of a pod before it has read it twice; its kubelet has."""
+        asked = await self._from_kubelets(sorted(set(new.values())), NOT_YET)
+        added = {key: used for key, used in asked.used.items() if key[:2] in new}
+        notes = asked.notes if added else ()
+        return Usage(source=METRICS_API, used=added | told, notes=notes)
+
+    async def memory(self, namespace: str, pods: Mapping[PodKey, str]) -> Usage:
         """As `read`, but only memory is wanted, so counters need no second reading."""
         self._rates = False
-        return await self.read(namespace, nodes)
+        return await self.read(namespace, pods)
 
     async def _from_kubelets(self, nodes: list[str], why: str) -> Usage:
         asked = await asyncio.gather(*map(self._kubelet, nodes))

@@ -3,11 +3,16 @@
 import os
 import shutil
 import socket
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from podfit.core.clock import Clock
 from podfit.process.errors import MachineError
 from podfit.process.options import NodeKind, UpOptions
+
+if TYPE_CHECKING:
+    from podfit.process.node_runtime import PreparedRuntime
 
 NEEDED = ("containerd", "runc")
 
@@ -65,3 +70,12 @@ def node_names(choice: NodeChoice, count: int) -> tuple[str, ...]:
     if choice.kind is NodeKind.REAL:
         return (socket.gethostname().lower(),)
     return tuple(f"simulated-{number}" for number in range(1, count + 1))
+
+
+def prepared_runtime(choice: NodeChoice, options: UpOptions, clock: Clock) -> "PreparedRuntime | None":
+    """The runtime of a real node, begun."""
+    if choice.kind is not NodeKind.REAL:
+        return None
+    from podfit.process.node_runtime import prepare_runtime
+
+    return prepare_runtime(options, clock)

@@ -25,7 +25,7 @@ from podfit.process.deferred_imports import DeferredImports
 from podfit.process.errors import MachineError
 from podfit.process.identities import ADMIN, agent
 from podfit.process.local_services import LocalServices
-from podfit.process.node_choice import NodeChoice, choose_node, node_names
+from podfit.process.node_choice import NodeChoice, choose_node, node_names, prepared_runtime
 from podfit.process.options import KubeletOptions, NodeKind, UpOptions
 from podfit.process.process import Process, UpState, write_state
 from podfit.store.protocol import Store, StoreError
@@ -105,7 +105,7 @@ class Cluster:
         self._api.prepare()
         self._record(ready=False)
         announce(f"podfit {__version__}: Kubernetes API 1.36")
-        prepared = _prepared(choice, options, clock)
+        prepared = prepared_runtime(choice, options, clock)
         hold = self._supervisor.hold
         self._backends = hold(self._made(choice, prepared), name="runtime of the nodes")
         access = await self._api.start()
@@ -294,11 +294,3 @@ class Cluster:
                 external_runtime=self.options.runtime_endpoint,
             ),
         )
-
-
-def _prepared(choice: NodeChoice, options: UpOptions, clock: Clock) -> "PreparedRuntime | None":
-    if choice.kind is not NodeKind.REAL:
-        return None
-    from podfit.process.node_runtime import prepare_runtime
-
-    return prepare_runtime(options, clock)
