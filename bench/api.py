@@ -92,7 +92,6 @@ async def serve(directory: Path, profile: bool) -> None:
     from podfit.client.transport import Local
     from podfit.core.features import FeatureGates
     from podfit.net.authority import Authority
-    from podfit.net.client_certificates import Trust
     from podfit.net.http_server import HttpsServer
     from podfit.net.system import SystemClock
     from podfit.net.tls import server_context
@@ -108,9 +107,7 @@ async def serve(directory: Path, profile: bool) -> None:
     admin = Client(Local(api.handler, Identity("admin", ("system:masters",))))
     await admin.create(ServiceAccount(metadata=ObjectMeta(name="default", namespace="default")))
     https = HttpsServer(
-        api.handler,
-        server_context(authority.server("server", hosts=("127.0.0.1",))),
-        clients=Trust(authority.certificate),
+        api.handler, server_context(authority.server("server", hosts=("127.0.0.1",))), clients=authority.certificate
     )
     print(await https.listen("127.0.0.1", 0), flush=True)
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -23,7 +23,6 @@ from podfit.client.kubeconfig import Access
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
 from podfit.net.authority import Authority
-from podfit.net.client_certificates import Trust
 from podfit.net.http_server import HttpsServer
 from podfit.net.system import SystemClock
 from podfit.net.tls import server_context
@@ -161,7 +160,7 @@ async def served(server: Server, directory: Path) -> AsyncIterator[tuple[int, Au
     https = HttpsServer(
         server.api.handler,
         server_context(authority.server("server", hosts=("127.0.0.1",))),
-        clients=Trust(authority.certificate),
+        clients=authority.certificate,
     )
     port = await https.listen("127.0.0.1", 0)
     try:

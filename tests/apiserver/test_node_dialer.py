@@ -13,7 +13,6 @@ from podfit.apiserver.context import Context, unreached
 from podfit.core.errors import ApiError
 from podfit.core.features import FeatureGates
 from podfit.net.authority import Authority
-from podfit.net.client_certificates import Trust
 from podfit.net.http_server import HttpsServer
 from podfit.net.system import SystemClock
 from podfit.net.tls import KeyPair, server_context
@@ -53,7 +52,7 @@ async def kubelet(pair: KeyPair | None, authority: Authority, seen: list[Request
         seen.append(request)
         return Response(200, {"content-type": "text/plain"}, b"hello")
 
-    listening = HttpsServer(handler, server_context(pair), clients=Trust(authority.certificate))
+    listening = HttpsServer(handler, server_context(pair), clients=authority.certificate)
     try:
         yield await listening.listen(HOST, 0)
     finally:

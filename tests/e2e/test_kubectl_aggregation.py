@@ -13,7 +13,6 @@ from podfit.api.apiregistration.v1.types import APIService
 from podfit.api.meta.codec import convert
 from podfit.client import kubeconfig_edit
 from podfit.net.authority import Authority
-from podfit.net.client_certificates import Trust
 from podfit.net.http_server import HttpsServer
 from podfit.net.system import SystemClock
 from podfit.net.tls import server_context
@@ -52,9 +51,7 @@ async def kubectl(tmp_path: Path) -> AsyncIterator[Kubectl]:
     clock = SystemClock()
     authority = Authority.load(tmp_path / "pki", clock=clock)
     async with running_server(tmp_path, clock=clock, services=services) as server:
-        https = HttpsServer(
-            server.api.handler, server_context(serving(authority)), clients=Trust(authority.certificate)
-        )
+        https = HttpsServer(server.api.handler, server_context(serving(authority)), clients=authority.certificate)
         address = f"https://{LOOPBACK}:{await https.listen(LOOPBACK, 0)}"
         await server.api.publish(address)
         config = tmp_path / "kubeconfig"

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from podfit.net.client_certificates import Trust
 from podfit.net.http_client import HttpsClient
 from podfit.net.tls import client_context
 from podfit.net.wire import Request, Response
@@ -197,7 +196,7 @@ async def test_a_metrics_server_believes_the_front_proxy(up: Up, tmp_path: Path)
     read = ("get", "configmaps", "-n", "kube-system", "--field-selector", f"metadata.name={CONFIG}", "--as", ACCOUNT)
     config: dict[str, str] = json.loads(await kubectl.ok(*read, "-o", "json"))["items"][0]["data"]
     backend = Distrustful(config, "eve")
-    trust = Trust(config["requestheader-client-ca-file"].encode())
+    trust = config["requestheader-client-ca-file"].encode()
     async with listening(backend.handler, tmp_path / "pki", "usage.kube-system.svc", clients=trust) as place:
         await kubectl.apply(
             registration(place),

@@ -8,7 +8,6 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 import pytest
 
 from podfit.net.authority import Authority
-from podfit.net.client_certificates import Trust
 from podfit.net.http_server import HttpsServer
 from podfit.net.system import SystemClock
 from podfit.net.tls import KeyPair, client_context, server_context
@@ -38,7 +37,7 @@ def serving(authority: Authority, server_pair: KeyPair) -> Callable[[Handler], A
 
     @asynccontextmanager
     async def serve(handler: Handler) -> AsyncIterator[int]:
-        server = HttpsServer(handler, server_context(server_pair), clients=Trust(authority.certificate))
+        server = HttpsServer(handler, server_context(server_pair), clients=authority.certificate)
         try:
             yield await server.listen(HOST, 0)
         finally:

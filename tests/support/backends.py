@@ -11,7 +11,6 @@ import pytest
 
 from podfit.net.addresses import outward
 from podfit.net.authority import Authority
-from podfit.net.client_certificates import Trust
 from podfit.net.http_server import HttpsServer
 from podfit.net.system import SystemClock
 from podfit.net.tls import server_context
@@ -37,7 +36,7 @@ class Listening:
 
 @asynccontextmanager
 async def listening(
-    handler: Handler, directory: Path, *names: str, clients: Trust | None = None, host: str = ""
+    handler: Handler, directory: Path, *names: str, clients: bytes = b"", host: str = ""
 ) -> AsyncIterator[Listening]:
     """With a certificate for these names."""
     host = host or own_address()

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from podfit.net.authority import Authority
-from podfit.net.client_certificates import Trust
 from podfit.net.http_client import HttpsClient
 from podfit.net.http_server import HttpsServer
 from podfit.net.system import SystemClock
@@ -59,7 +58,7 @@ class Certified:
 async def certified(server: Server, directory: Path) -> AsyncIterator[Certified]:
     authority = Authority.load(directory, clock=SystemClock())
     pair = authority.server("server", hosts=(HOST,))
-    listening = HttpsServer(server.api.handler, server_context(pair), clients=Trust(authority.certificate))
+    listening = HttpsServer(server.api.handler, server_context(pair), clients=authority.certificate)
     clients = Certified(authority, await listening.listen(HOST, 0))
     try:
         yield clients

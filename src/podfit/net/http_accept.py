@@ -1,23 +1,23 @@
-"""Sockets as they come: how many there are at once, when TLS begins on them, and who goes when there are too many.
+"""Accepts connections: how many there are at once, when TLS begins on them, and who goes when there are too many.
 
     accepted ─▶ says something ─▶ TLS, a few in each turn of the loop ─▶ `Connection`
 
 A socket whose client is silent has no TLS yet, which is most of what a connection costs. Of those whose handshake is
 not over there are at most `MOST_ARRIVING`; the oldest makes room. When there are too many in all, whoever has kept the
 server waiting longest makes room; when all of them are being answered, the new one is refused.
+
+Sockets are accepted here and given to the loop with `connect_accepted_socket`, and not by `create_server`: its sockets
+belong to nobody until their handshake is over, so a silent client's would outlive the server.
 """
 
 import asyncio
+import errno
 import logging
 import resource
+import socket
 import ssl
-from asyncio.sslproto import SSLProtocol
 from collections import deque
-from collections.abc import Callable
-from functools import cache
-from typing import Any, cast
 
-from podfit.net.client_certificates import Trust
 from podfit.net.http_connection import Answering, Connection
 from podfit.net.http_intake import READ, Intake
 
@@ -28,22 +28,24 @@ SHUTDOWN_SECONDS = 2  # for the client's half of closing TLS
 MOST_ARRIVING = 512
 MOST_CONNECTIONS = 4096  # at about 60 KiB each
 OF_FILES = 0.75  # no more than this part of the files that the process may open
+ACCEPTED = 64  # in one turn of the loop
 HANDSHAKES = 4  # begun in one turn of the loop
+BACKLOG = 1024
+SHORT_OF = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)  # what the machine may have no more of
+RETRY_SECONDS = 1.0  # until accepting is tried again then
 STEP_SECONDS, GONE_STEPS = 0.005, 10
 
 
 class Connections:
     """All connections of a server; makes one for each socket."""
 
-    def __init__(self, answering: Answering, tls: ssl.SSLContext, clients: Trust | None) -> None:
-        self.answering, self.clients = answering, clients
+    def __init__(self, answering: Answering, tls: ssl.SSLContext) -> None:
+        self.answering = answering
         self.alive: set[Connection] = set()
         """Those whose handshake is over."""
         self.waiting: dict[Intake, None] = {}
         """Those of them that wait for their client to ask, or to send the rest; the longest first."""
-        self.sockets: set[asyncio.Transport] = set()
-        """All of them, also while their handshake is under way."""
-        self.arriving: dict[asyncio.Transport, None] = {}
+        self.arriving: dict[Arriving, None] = {}
         """Those whose handshake is not over, the oldest first."""
         self.closing = False
         """Set when the server closes: a handshake that ends after that is one nobody would close again."""
@@ -52,24 +54,14 @@ class Connections:
         self._most = min(MOST_CONNECTIONS, int(OF_FILES * resource.getrlimit(resource.RLIMIT_NOFILE)[0]))
         self._greeted: deque[Arriving] = deque()
 
-    def __call__(self) -> asyncio.BaseProtocol:
-        return Arriving(self)
-
-    def accepted(self, sock: asyncio.Transport) -> None:
-        self.sockets.add(sock)
-        self.arriving[sock] = None
+    def accepted(self, sock: socket.socket) -> None:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        newest = Arriving(sock, self)
+        self.arriving[newest] = None
         if len(self.arriving) > MOST_ARRIVING:
             self._refuse(next(iter(self.arriving)))
-        elif len(self.sockets) > self._most:
-            self._make_room(sock)
-
-    def entered(self, connection: Connection) -> None:
-        self.arriving.pop(connection.socket, None)
-        self.alive.add(connection)
-
-    def left(self, sock: asyncio.Transport) -> None:
-        self.sockets.discard(sock)
-        self.arriving.pop(sock, None)
+        elif len(self.arriving) + len(self.alive) > self._most:
+            self._make_room(newest)
 
     def greeted(self, arriving: "Arriving") -> None:
         """Its client has begun a handshake, which has its turn."""
@@ -77,20 +69,15 @@ class Connections:
             asyncio.get_running_loop().call_soon(self._begin)
         self._greeted.append(arriving)
 
-    def secured(self, sock: asyncio.Transport) -> Any:
-        """TLS between a socket and its connection."""
-        nobody_waits, loop = None, asyncio.get_running_loop()
-        protocol = _secured(type(loop).__module__.startswith("uvloop"))(
-            loop,
-            Connection(self, sock),
-            self._tls,
-            nobody_waits,
-            server_side=True,
+    async def secured(self, sock: socket.socket) -> None:
+        """Returns when the handshake is over and a connection serves. Raises OSError when it fails."""
+        await asyncio.get_running_loop().connect_accepted_socket(
+            lambda: Connection(self),
+            sock,
+            ssl=self._tls,
             ssl_handshake_timeout=HANDSHAKE_SECONDS,
             ssl_shutdown_timeout=SHUTDOWN_SECONDS,
         )
-        protocol.left = self.left
-        return protocol
 
     async def close(self, deadline: float) -> None:
         """End the streams, wait so many seconds for requests in flight, then cut what is left."""
@@ -110,96 +97,119 @@ class Connections:
         if self._greeted:
             asyncio.get_running_loop().call_soon(self._begin)
 
-    def _make_room(self, newest: asyncio.Transport) -> None:
+    def _make_room(self, newest: "Arriving") -> None:
         longest = next(iter(self.waiting), None)
         if isinstance(longest, Connection):
             del self.waiting[longest]
-            self._refuse(longest.socket)
+            self.alive.discard(longest)
+            log.debug("too many connections remote=%s", longest.remote)
+            longest.cut()
         else:
             self._refuse(newest)
 
-    def _refuse(self, sock: asyncio.Transport) -> None:
+    def _refuse(self, arriving: "Arriving") -> None:
         """Counted no more at once: many may come in one turn of the loop."""
-        log.debug("too many connections remote=%s", sock.get_extra_info("peername"))
-        self.left(sock)
-        sock.abort()
+        log.debug("too many connections remote=%s", arriving.remote)
+        self.arriving.pop(arriving, None)
+        arriving.abort()
 
     async def _gone(self) -> None:
         """Wait until no socket is left. A client has a moment to hear of the end; one that does not read is cut off."""
         for _ in range(GONE_STEPS):
-            if not self.sockets:
+            if not self.alive and not self.arriving:
                 return
             await asyncio.sleep(STEP_SECONDS)
         for connection in tuple(self.alive):
             connection.cut()
-        for transport in tuple(self.sockets):
-            transport.abort()
+        tasks = [task for arriving in tuple(self.arriving) if (task := arriving.abort()) is not None]
+        await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.sleep(0)
 
 
-class Arriving(asyncio.Protocol):
-    """A socket until its client has said something and TLS has its turn."""
+class Listener:
+    """A listening socket, and whom it leads to."""
 
-    def __init__(self, connections: Connections) -> None:
-        self._connections = connections
-        self._said = b""
+    def __init__(self, sock: socket.socket, connections: Connections) -> None:
+        self.port: int = sock.getsockname()[1]
+        self._sock, self._connections = sock, connections
+        self._loop = asyncio.get_running_loop()
+        self._retry: asyncio.TimerHandle | None = None
+        sock.setblocking(False)
+        self._listen()
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._socket = cast(asyncio.Transport, transport)
-        self._timer = asyncio.get_running_loop().call_later(HANDSHAKE_SECONDS, self._socket.abort)
-        self._connections.accepted(self._socket)
+    def close(self) -> None:
+        if self._retry is not None:
+            self._retry.cancel()
+        self._loop.remove_reader(self._sock)
+        self._sock.close()
 
-    def data_received(self, data: bytes) -> None:
-        if not self._said:
-            self._socket.pause_reading()
-            self._timer.cancel()
-            self._connections.greeted(self)
-        self._said += data
+    def _listen(self) -> None:
+        self._retry = None
+        self._loop.add_reader(self._sock, self._accept)
 
-    def connection_lost(self, exc: BaseException | None) -> None:
-        self._timer.cancel()
-        self._connections.left(self._socket)
+    def _accept(self) -> None:
+        for _ in range(ACCEPTED):
+            try:
+                sock, _ = self._sock.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                if error.errno not in SHORT_OF:
+                    raise
+                log.warning("no connection is accepted for %.0f s: %s", RETRY_SECONDS, error)
+                self._loop.remove_reader(self._sock)
+                self._retry = self._loop.call_later(RETRY_SECONDS, self._listen)
+                return
+            self._connections.accepted(sock)
+
+
+class Arriving:
+    """A socket until its client has said something, TLS has its turn and the handshake is over."""
+
+    def __init__(self, sock: socket.socket, connections: Connections) -> None:
+        self._sock, self._connections = sock, connections
+        self._loop = asyncio.get_running_loop()
+        self._task: asyncio.Task[None] | None = None
+        self._over = False
+        sock.setblocking(False)
+        self._loop.add_reader(sock, self._greeted)
+        self._timer = self._loop.call_later(HANDSHAKE_SECONDS, self.abort)
+
+    @property
+    def remote(self) -> str:
+        try:
+            return str(self._sock.getpeername()[0])
+        except OSError:
+            return ""
 
     def begin(self) -> None:
-        if self._socket.is_closing():
-            return
-        tls = self._connections.secured(self._socket)
-        self._socket.set_protocol(tls)
-        tls.connection_made(self._socket)
-        said = memoryview(self._said)
-        while said:
-            buffer = tls.get_buffer(len(said))
-            taken = min(len(buffer), len(said))
-            buffer[:taken] = said[:taken]
-            tls.buffer_updated(taken)
-            said = said[taken:]
-        if not self._socket.is_closing():
-            self._socket.resume_reading()
+        if not self._over:
+            self._task = self._loop.create_task(self._handshake())
 
+    def abort(self) -> asyncio.Task[None] | None:
+        """Close the socket; a handshake that is under way ends with the task that is returned."""
+        self._over = True
+        self._silence()
+        if self._task is not None:
+            self._task.cancel()
+        else:
+            self._sock.close()
+            self._connections.arriving.pop(self, None)
+        return self._task
 
-class Watched:
-    """Of TLS between a socket and its `Connection`: the server knows the socket to its last moment. What a loop's
-    servers put there themselves cannot be told to end before the handshake is over, so a silent client's socket would
-    outlive the server.
-    """
+    def _greeted(self) -> None:
+        self._silence()
+        self._connections.greeted(self)
 
-    left: Callable[[asyncio.Transport], None]
+    def _silence(self) -> None:
+        self._timer.cancel()
+        if self._sock.fileno() >= 0 and self._task is None:
+            self._loop.remove_reader(self._sock)
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._socket = cast(asyncio.Transport, transport)
-        super().connection_made(transport)  # type: ignore[misc]  # TLS has it
-
-    def connection_lost(self, exc: BaseException | None) -> None:
-        self.left(self._socket)
-        super().connection_lost(exc)  # type: ignore[misc]
-
-
-@cache
-def _secured(of_uvloop: bool) -> Callable[..., Any]:
-    """The loop's own TLS, watched: uvloop's costs a small request an eighth less CPU than asyncio's."""
-    tls: type = SSLProtocol
-    if of_uvloop:
-        import uvloop.loop
-
-        tls = uvloop.loop.SSLProtocol  # type: ignore[attr-defined]  # its stub does not name it; of asyncio's form
-    return type("Secured", (Watched, tls), {})
+    async def _handshake(self) -> None:
+        try:
+            await self._connections.secured(self._sock)
+        except OSError as error:
+            log.debug("the handshake failed error=%s", error)
+        finally:
+            self._connections.arriving.pop(self, None)

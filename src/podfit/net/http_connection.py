@@ -8,14 +8,12 @@ and response objects and its timers cost several times what the parser does.
 import asyncio
 import fcntl
 import logging
-import socket
 import ssl
 import struct
 import termios
 from collections.abc import AsyncIterator
 from typing import Protocol, cast
 
-from podfit.net.client_certificates import Trust, shown
 from podfit.net.guard import internal_error, status_response
 from podfit.net.http_intake import BrokenBody, Intake
 from podfit.net.http_outlet import Outlet
@@ -43,21 +41,15 @@ class Connected(Protocol):
     """What a connection needs of all of its server's (`http_accept`)."""
 
     answering: Answering
-    clients: Trust | None
     alive: "set[Connection]"
     waiting: dict[Intake, None]
     closing: bool
     buffer: memoryview
 
-    def entered(self, connection: "Connection") -> None:
-        """Its handshake is over."""
-
 
 class Connection(Intake):
-    def __init__(self, connections: Connected, sock: asyncio.Transport) -> None:
+    def __init__(self, connections: Connected) -> None:
         super().__init__(connections.buffer, connections.waiting)
-        self.socket = sock
-        """What TLS reads from and writes to."""
         self._connections = connections
         self._stall: asyncio.TimerHandle | None = None
         self._outlet = Outlet(self._loop)
@@ -65,13 +57,12 @@ class Connection(Intake):
         self._streaming = False
         self.task: asyncio.Task[None] | None = None
         self.peer_certificate: bytes | None = None
-        self.untrusted = ""
         self.remote = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._outlet.opened(self._transport)
-        self._connections.entered(self)
+        self._connections.alive.add(self)
         self._identify(self._transport)
         self._timer = self._loop.call_later(FIRST_SECONDS, self._impatient)
         if self._connections.closing:
@@ -203,13 +194,8 @@ class Connection(Intake):
 
     def _identify(self, transport: asyncio.Transport) -> None:
         tls: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
-        certificates = shown(tls)
-        if certificates and self._connections.clients is not None:
-            self.untrusted = self._connections.clients.objection(certificates[0], certificates[1:])
-            self.peer_certificate = None if self.untrusted else certificates[0]
+        self.peer_certificate = tls.getpeercert(binary_form=True) if tls is not None else None
         self.remote = transport.get_extra_info("peername", ("",))[0]
-        if (sock := transport.get_extra_info("socket")) is not None:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
     def _cancel_stall(self) -> None:
         if self._stall is not None:
@@ -226,7 +212,7 @@ class Connection(Intake):
 
     def _unsent(self) -> int:
         """Bytes that wait in the kernel for the client to take them."""
-        sock = self.socket.get_extra_info("socket")
+        sock = self._transport.get_extra_info("socket") if self._transport is not None else None
         if sock is None or sock.fileno() < 0:
             return 0
         return int(struct.unpack("i", fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, bytes(4)))[0])

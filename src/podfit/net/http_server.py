@@ -14,23 +14,24 @@ request several times what the parser does.
 A streamed body is flushed chunk by chunk. When the client goes away, or the server closes, the iterator is cancelled
 where it waits and closed; a request that is being handled is never cancelled, so a write is not cut in half.
 
-A client certificate is optional (`client_certificates`). One that does not verify, or verifies and names nobody, is the
-handler's 401.
+A client certificate is optional. One that no authority of `clients` has signed, that is over or not meant for clients
+fails the handshake; one that names nobody is the handler's 401.
 """
 
 import asyncio
 import errno
 import logging
+import socket
 import ssl
 
 from podfit.core.errors import ApiError, bad_request
-from podfit.net.client_certificates import Trust
 from podfit.net.guard import answer
-from podfit.net.http_accept import Connections
+from podfit.net.http_accept import BACKLOG, Connections, Listener
 from podfit.net.http_connection import Connection
 from podfit.net.http_intake import BrokenBody
 from podfit.net.http_parser import EMPTY_PAYLOAD, RawRequestMessage, StreamReader
 from podfit.net.http_syntax import Refused, join_headers, split_target
+from podfit.net.tls import ask_for_certificates
 from podfit.net.wire import Handler, Request, Response
 
 log = logging.getLogger(__name__)
@@ -51,8 +52,8 @@ class PortInUse(OSError):
 class HttpsServer:
     """Serves one handler on one or more addresses.
 
-    `listen` is called for each of them, at any time; `close` lets requests in flight finish until `deadline` seconds
-    have passed.
+    `clients` are the authorities (PEM) that vouch for client certificates; without them none is asked for. `listen` is
+    called for each address, at any time; `close` lets requests in flight finish until `deadline` seconds have passed.
     """
 
     def __init__(
@@ -60,33 +61,33 @@ class HttpsServer:
         handler: Handler,
         tls: ssl.SSLContext,
         *,
-        clients: Trust | None = None,
+        clients: bytes = b"",
         body_limit: int = BODY_LIMIT,
         body_timeout: float = BODY_SECONDS,
     ) -> None:
         self._handler = handler
         self._tls = tls
-        self._clients = clients
-        if clients is not None:
-            clients.ask(tls)
+        if clients:
+            ask_for_certificates(tls, clients)
         self._body_limit = body_limit
         self._body_timeout = body_timeout
         self._connections: Connections | None = None
-        self._listeners: list[asyncio.Server] = []
+        self._listeners: list[Listener] = []
 
     async def listen(self, host: str, port: int) -> int:
         """Accept connections on an IP address; `port` 0 takes a free one. Returns the port. Raises `PortInUse`."""
         if self._connections is None:
-            self._connections = Connections(self._answer, self._tls, self._clients)
+            self._connections = Connections(self._answer, self._tls)
         try:
-            listener = await asyncio.get_running_loop().create_server(self._connections, host, port, backlog=1024)
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            sock = socket.create_server((host, port), family=family, backlog=BACKLOG)
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 raise PortInUse(host, port) from error
             raise
+        listener = Listener(sock, self._connections)
         self._listeners.append(listener)
-        bound: int = listener.sockets[0].getsockname()[1]
-        return bound
+        return listener.port
 
     async def close(self, *, deadline: float = 5.0) -> None:
         """Stop accepting, end the streams and wait for requests in flight; cut those older than `deadline` seconds."""
@@ -103,16 +104,7 @@ class HttpsServer:
         body = b"" if payload is EMPTY_PAYLOAD else await self._read_body(connection, headers, payload)
         return await answer(
             self._handler,
-            Request(
-                message.method,
-                path,
-                query,
-                headers,
-                body,
-                connection.peer_certificate,
-                connection.remote,
-                untrusted=connection.untrusted,
-            ),
+            Request(message.method, path, query, headers, body, connection.peer_certificate, connection.remote),
         )
 
     async def _read_body(self, connection: Connection, headers: dict[str, str], payload: StreamReader) -> bytes:

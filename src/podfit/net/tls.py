@@ -25,15 +25,22 @@ class KeyPair(msgspec.Struct, frozen=True):
 
 
 def server_context(pair: KeyPair | None) -> ssl.SSLContext:
-    """TLS for a server; `client_certificates.Trust` makes it ask clients who they are. Without a pair every handshake
-    fails, until there is one to `show`.
-    """
+    """TLS for a server. Without a pair every handshake fails, until there is one to `show`."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
     if pair is not None:
         context.load_cert_chain(pair.certificate_file, pair.key_file)
     return context
+
+
+def ask_for_certificates(context: ssl.SSLContext, authorities: bytes) -> None:
+    """Make a server ask clients who they are. A certificate is optional; one that none of these authorities (PEM)
+    vouches for as a client's fails the handshake. An authority of the bundle need not be a root.
+    """
+    context.load_verify_locations(cadata=authorities.decode("ascii"))
+    context.verify_mode = ssl.CERT_OPTIONAL
+    context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
 
 
 def client_context(

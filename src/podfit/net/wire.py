@@ -27,9 +27,8 @@ class Identity(msgspec.Struct, frozen=True):
 class Request(msgspec.Struct, frozen=True):
     """One request. Header names are lower case; `query` keeps repeated keys in order.
 
-    `peer_certificate` is the DER of a client certificate that the server has verified; when one was shown that it could
-    not verify, `untrusted` says why and `peer_certificate` is None. `identity` is set only by an in-process transport,
-    where it stands in for authentication.
+    `peer_certificate` is the DER of a client certificate that the server has verified. `identity` is set only by an
+    in-process transport, where it stands in for authentication.
     """
 
     method: str
@@ -40,7 +39,6 @@ class Request(msgspec.Struct, frozen=True):
     peer_certificate: bytes | None = None
     remote: str = ""
     identity: Identity | None = None
-    untrusted: str = ""
 
     def param(self, name: str, default: str = "") -> str:
         """The first value of a query parameter."""

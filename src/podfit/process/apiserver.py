@@ -18,7 +18,6 @@ from podfit.client import kubeconfig_edit
 from podfit.client.kubeconfig import Access
 from podfit.core.clock import Clock
 from podfit.net.authority import Authority
-from podfit.net.client_certificates import Trust
 from podfit.net.http_server import HttpsServer
 from podfit.net.metrics import Metrics
 from podfit.net.supervisor import Supervisor
@@ -133,7 +132,7 @@ class ApiServerComponent:
             ask_later=self._services is not None,
         )
         try:
-            await self._serve(api, HttpsServer(api.handler, tls, clients=Trust(trusted, known=authority.knows)))
+            await self._serve(api, HttpsServer(api.handler, tls, clients=trusted))
         except StoreError as error:
             raise MachineError(str(error)) from error
         return admin_access(authority, self.server)

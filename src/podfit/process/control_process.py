@@ -28,7 +28,6 @@ from podfit.client.transport import Https
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.net.authority import Authority
-from podfit.net.client_certificates import Trust
 from podfit.net.http_client import HttpsClient
 from podfit.net.http_server import HttpsServer
 from podfit.net.metrics import CONTENT_TYPE, Metrics
@@ -135,7 +134,7 @@ class ControlProcess:
         clients = Clients(access, self._clock, f"podfit-{options.name.replace(' ', '-')}/{__version__}", options.rate)
         self._closing.push_async_callback(clients.close)
         server = ControlServer(DelegatedAccess(clients.own, self._clock), self.metrics, options.healthy)
-        https = HttpsServer(server, _self_signed(options.address), clients=Trust(access.authorities or b""))
+        https = HttpsServer(server, _self_signed(options.address), clients=access.authorities or b"")
         self._closing.push_async_callback(https.close)
         port = await listen(https, (options.address,), options.port, f"podfit {options.name} --secure-port 0")
         announce(f"podfit {__version__}: {options.name}")

@@ -26,7 +26,6 @@ from podfit.decide.node.addresses import is_reachable
 from podfit.kubelet.server.access import NodeAccess
 from podfit.net.addresses import own_address
 from podfit.net.certificate_requests import Names, Pair, read_pair
-from podfit.net.client_certificates import Trust
 from podfit.net.http_server import HttpsServer
 from podfit.net.supervisor import Supervisor
 from podfit.net.tls import KeyPair, server_context, show
@@ -153,7 +152,7 @@ class KubeletProcess:
 
     async def _listen(self, address: str, authorities: bytes) -> int:
         options = self.options
-        https = HttpsServer(self._answer, self._tls, clients=Trust(authorities))
+        https = HttpsServer(self._answer, self._tls, clients=authorities)
         self._closing.push_async_callback(https.close)
         where = options.address or address
         return await listen(https, (where,), options.port, options.data.command("kubelet", "--port", "0"))

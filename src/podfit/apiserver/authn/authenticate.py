@@ -63,9 +63,6 @@ class Authenticator:
                 return authenticated(await self._bearer(token.strip()))
         if request.peer_certificate is not None:
             return self._certificate(request.peer_certificate)
-        if request.untrusted:
-            log.info("client certificate is refused remote=%s reason=%s", request.remote, request.untrusted)
-            raise unauthorized()
         return ANONYMOUS
 
     async def _bearer(self, token: str) -> Identity:
