@@ -8,7 +8,6 @@ from typing import cast
 import pytest
 
 from podfit.net.authority import Authority
-from podfit.net.brief_client import BriefClient
 from podfit.net.http_client import HttpsClient
 from podfit.net.http_server import HttpsServer
 from podfit.net.reach import Reach, Unreachable
@@ -19,18 +18,10 @@ from support.proxy import proxy
 from support.wire import HOST
 
 Serving = Callable[[Handler], AbstractAsyncContextManager[int]]
-Client = type[HttpsClient] | type[BriefClient]
 CLOSED, CLOSE_WAIT = 7, 8  # of TCP
 
 
-@pytest.fixture(params=[HttpsClient, BriefClient])
-def client_type(request: pytest.FixtureRequest) -> Client:
-    """What both clients promise is shown of both."""
-    kind: Client = request.param
-    return kind
-
-
-async def test_carries_requests_as_they_are(serving: Serving, trusting: ssl.SSLContext, client_type: Client) -> None:
+async def test_carries_requests_as_they_are(serving: Serving, trusting: ssl.SSLContext) -> None:
     seen: list[Request] = []
 
     async def handler(request: Request) -> Response:
@@ -39,7 +30,7 @@ async def test_carries_requests_as_they_are(serving: Serving, trusting: ssl.SSLC
 
     tokens = iter(["one", "two"])
     async with serving(handler) as port:
-        client = client_type(f"https://{HOST}:{port}/", trusting, token=lambda: next(tokens))
+        client = HttpsClient(f"https://{HOST}:{port}/", trusting, token=lambda: next(tokens))
         request = Request(
             "PUT", "/a b/c%2Fd/system:x", {"l": ("a=b,c in (d)", "é")}, {"content-type": "text/plain"}, b"\x00body"
         )
@@ -52,7 +43,7 @@ async def test_carries_requests_as_they_are(serving: Serving, trusting: ssl.SSLC
     assert [request.headers["authorization"] for request in seen] == ["Bearer one", "Bearer two"]
 
 
-async def test_shows_its_certificate(authority: Authority, serving: Serving, client_type: Client) -> None:
+async def test_shows_its_certificate(authority: Authority, serving: Serving) -> None:
     async def who(request: Request) -> Response:
         identity = certificate_identity(request.peer_certificate or b"")
         return Response(200, {}, identity.user.encode() if identity else b"")
@@ -60,38 +51,36 @@ async def test_shows_its_certificate(authority: Authority, serving: Serving, cli
     pair = authority.client("node", user="system:node:n1", groups=("system:nodes",))
     tls = client_context(authorities=authority.certificate, certificate=pair.certificate, key=pair.key)
     async with serving(who) as port:
-        client = client_type(f"https://{HOST}:{port}", tls)
+        client = HttpsClient(f"https://{HOST}:{port}", tls)
         assert await (await client.send(Request("GET", "/"))).read() == b"system:node:n1"
         await client.close()
 
 
-async def test_nobody_there_is_unreachable(trusting: ssl.SSLContext, serving: Serving, client_type: Client) -> None:
+async def test_nobody_there_is_unreachable(trusting: ssl.SSLContext, serving: Serving) -> None:
     async def handler(request: Request) -> Response:
         return Response()
 
     async with serving(handler) as port:
         pass
-    client = client_type(f"https://{HOST}:{port}", trusting)
+    client = HttpsClient(f"https://{HOST}:{port}", trusting)
     with pytest.raises(Unreachable, match=f"https://{HOST}:{port}"):
         await client.send(Request("GET", "/"))
     await client.close()
 
 
-async def test_a_server_of_another_authority_is_unreachable(serving: Serving, client_type: Client) -> None:
+async def test_a_server_of_another_authority_is_unreachable(serving: Serving) -> None:
     async def handler(request: Request) -> Response:
         return Response()
 
     async with serving(handler) as port:
-        client = client_type(f"https://{HOST}:{port}", client_context())
+        client = HttpsClient(f"https://{HOST}:{port}", client_context())
         with pytest.raises(Unreachable, match="certificate verify failed"):
             await client.send(Request("GET", "/"))
         await client.close()
 
 
 @pytest.mark.parametrize("begun", [False, True])
-async def test_silence_is_unreachable(
-    serving: Serving, trusting: ssl.SSLContext, begun: bool, client_type: Client
-) -> None:
+async def test_silence_is_unreachable(serving: Serving, trusting: ssl.SSLContext, begun: bool) -> None:
     async def body() -> AsyncIterator[bytes]:
         yield b"begun"
         await asyncio.Event().wait()
@@ -102,15 +91,13 @@ async def test_silence_is_unreachable(
         return Response(200, {}, body())
 
     async with serving(handler) as port:
-        client = client_type(f"https://{HOST}:{port}", trusting)
+        client = HttpsClient(f"https://{HOST}:{port}", trusting)
         with pytest.raises(Unreachable, match=r"imeout|timed out"):
             await (await client.send(Request("GET", "/"), read_timeout=0.1)).read()
         await client.close()
 
 
-async def test_a_stream_is_told_as_it_comes_and_can_be_left(
-    serving: Serving, trusting: ssl.SSLContext, client_type: Client
-) -> None:
+async def test_a_stream_is_told_as_it_comes_and_can_be_left(serving: Serving, trusting: ssl.SSLContext) -> None:
     left = asyncio.Event()
 
     async def body() -> AsyncIterator[bytes]:
@@ -124,7 +111,7 @@ async def test_a_stream_is_told_as_it_comes_and_can_be_left(
         return Response(200, {}, body() if request.path == "/watch" else b"whole")
 
     async with serving(handler) as port:
-        client = client_type(f"https://{HOST}:{port}", trusting)
+        client = HttpsClient(f"https://{HOST}:{port}", trusting)
         stream = (await client.send(Request("GET", "/watch"), read_timeout=None)).body
         assert not isinstance(stream, bytes)
         assert await anext(aiter(stream)) == b"one"
@@ -142,10 +129,10 @@ async def echo(request: Request) -> Response:
 
 
 async def test_a_connection_is_used_again_and_replaced_when_it_was_closed(
-    serving: Serving, trusting: ssl.SSLContext, client_type: Client
+    serving: Serving, trusting: ssl.SSLContext
 ) -> None:
     async with serving(echo) as port, proxy(HOST) as (between, there):
-        client = client_type(
+        client = HttpsClient(
             f"https://{HOST}:{port}", trusting, reach=Reach(proxy=f"http://me:se%2Fcret@{HOST}:{there}")
         )
         for path in ("/", "/pieces", "/"):
@@ -160,13 +147,11 @@ async def test_a_connection_is_used_again_and_replaced_when_it_was_closed(
         await client.close()
 
 
-async def test_a_server_may_have_another_name_than_its_address(
-    authority: Authority, trusting: ssl.SSLContext, client_type: Client
-) -> None:
+async def test_a_server_may_have_another_name_than_its_address(authority: Authority, trusting: ssl.SSLContext) -> None:
     server = HttpsServer(echo, server_context(authority.server("named", hosts=("api.example",))))
     port = await server.listen(HOST, 0)
     for name, good in (("api.example", True), ("other.example", False)):
-        client = client_type(f"https://{HOST}:{port}", trusting, reach=Reach(server_name=name))
+        client = HttpsClient(f"https://{HOST}:{port}", trusting, reach=Reach(server_name=name))
         if good:
             assert (await client.send(Request("GET", "/"))).status == 200
         else:
@@ -176,9 +161,7 @@ async def test_a_server_may_have_another_name_than_its_address(
     await server.close(deadline=1.0)
 
 
-async def test_headers_of_the_way_go_with_every_request(
-    serving: Serving, trusting: ssl.SSLContext, client_type: Client
-) -> None:
+async def test_headers_of_the_way_go_with_every_request(serving: Serving, trusting: ssl.SSLContext) -> None:
     seen: list[Request] = []
 
     async def handler(request: Request) -> Response:
@@ -187,7 +170,7 @@ async def test_headers_of_the_way_go_with_every_request(
 
     async with serving(handler) as port:
         groups = tuple(("Impersonate-Group", name) for name in ("a", "b"))
-        client = client_type(f"https://{HOST}:{port}", trusting, reach=Reach(headers=groups))
+        client = HttpsClient(f"https://{HOST}:{port}", trusting, reach=Reach(headers=groups))
         await client.send(Request("GET", "/"))
         await client.close()
     assert seen[0].headers["impersonate-group"] == "a, b"

@@ -3,10 +3,6 @@
 from importlib import import_module
 from typing import Any
 
-from podfit.api.admissionregistration.v1 import validation as webhooks
-from podfit.api.admissionregistration.v1.types import MutatingWebhookConfiguration, ValidatingWebhookConfiguration
-from podfit.api.apiextensions.v1 import validation as definitions
-from podfit.api.apiextensions.v1.types import CustomResourceDefinition
 from podfit.api.coordination.v1.types import Lease
 from podfit.api.coordination.v1.validation import validate_lease
 from podfit.api.core.v1.config import validation as config
@@ -60,17 +56,14 @@ _RULES: dict[type[Object], Rules] = {
     Role: Rules(names.path_segment, rbac.validate_role, metadata="both"),
     ClusterRole: Rules(names.path_segment, rbac.validate_cluster_role, metadata="both"),
     RoleBinding: Rules(names.path_segment, rbac.validate_role_binding, rbac.validate_binding_update, metadata="both"),
-    MutatingWebhookConfiguration: Rules(create=webhooks.validate_configuration, metadata="new"),
-    ValidatingWebhookConfiguration: Rules(create=webhooks.validate_configuration, metadata="new"),
-    CustomResourceDefinition: Rules(
-        create=definitions.validate_definition, update=definitions.validate_definition_update
-    ),
     ClusterRoleBinding: Rules(
         names.path_segment, rbac.validate_cluster_role_binding, rbac.validate_binding_update, metadata="both"
     ),
 }
 
 _ON_DEMAND: dict[str, tuple[str, ...]] = {
+    "podfit.api.admissionregistration.v1.types": ("podfit.api.admissionregistration.v1.validation",),
+    "podfit.api.apiextensions.v1.types": ("podfit.api.apiextensions.v1.validation",),
     "podfit.api.apiregistration.v1.types": ("podfit.api.apiregistration.v1.validation",),
     "podfit.api.apps.v1.deployments": ("podfit.api.apps.v1.validation.deployments",),
     "podfit.api.apps.v1.statefulsets": ("podfit.api.apps.v1.validation.statefulsets",),

@@ -30,6 +30,8 @@ MOST_DERIVED = 1024  # results kept, one for each namespace that is asked about
 
 NodeConnection = Callable[[str], Callable[[Request], Awaitable[Response]] | None]
 """From a node's name to a way to ask its kubelet; None when there is no such node here."""
+KUBELET_CLIENT = Identity("kube-apiserver-kubelet-client")
+"""As whom kubelets are asked."""
 
 
 def unreached(_: str) -> None:

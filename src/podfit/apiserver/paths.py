@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from podfit.api.structural.custom import is_custom
+from podfit.apiserver import deferred
 from podfit.apiserver.authn.tokens import ALGORITHM, ISSUER, ServiceAccountTokens
 from podfit.apiserver.extensions.aggregation import discovery as remote
 from podfit.apiserver.extensions.aggregation.table import Aggregation
@@ -90,9 +91,7 @@ class Pages:
         return False
 
     def _openapi(self, path: str, request: Request) -> Response | None:
-        from podfit.apiserver.http.openapi import openapi
-
-        return openapi(path, request, self._customs.all)
+        return deferred.openapi(path, request, self._customs.all)
 
     def _discovery(self, path: str, request: Request, address: str) -> dict[str, Any] | None:
         if path == discovery.OPENID:

@@ -45,6 +45,7 @@ from podfit.apiserver.request.documents import LARGE, is_json
 from podfit.apiserver.request.media import JSON, YAML
 from podfit.apiserver.request.representations import check_representation, wanted_representation
 from podfit.apiserver.request.target import Target
+from podfit.apiserver.request.yaml_documents import as_json
 from podfit.core.errors import ApiError, method_not_allowed, not_found
 from podfit.net.metrics import Metrics
 from podfit.net.wire import Identity, Request, Response
@@ -159,7 +160,6 @@ async def _without_yaml(request: Request) -> Request:
     kind = media_type(request)
     if not (kind == YAML or (kind == APPLY_PATCH and not is_json(request.body))):
         return request
-    from podfit.apiserver.request.yaml_documents import as_json
 
     headers = dict(request.headers) | ({"content-type": JSON} if kind == YAML else {})
     return replace(await as_json(request), headers=headers)

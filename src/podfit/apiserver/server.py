@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from podfit.apiserver import deferred
 from podfit.apiserver.authn.authenticate import Authenticator, TokenReaders
 from podfit.apiserver.authn.bootstrap_tokens import BootstrapTokens
 from podfit.apiserver.authn.impersonation import impersonated
@@ -21,6 +22,8 @@ from podfit.apiserver.authz.question import question_of
 from podfit.apiserver.context import Context
 from podfit.apiserver.extensions.aggregation import local
 from podfit.apiserver.extensions.aggregation.table import Aggregation
+from podfit.apiserver.extensions.audit.trail import Trail
+from podfit.apiserver.extensions.backends import Backends
 from podfit.apiserver.extensions.customresources.table import CustomTable
 from podfit.apiserver.extensions.legacy.mode import shown
 from podfit.apiserver.handlers.answers import error_response
@@ -29,6 +32,7 @@ from podfit.apiserver.housekeeping import extension, own_service
 from podfit.apiserver.housekeeping.bootstrap import bootstrap
 from podfit.apiserver.housekeeping.extension import FrontProxy
 from podfit.apiserver.housekeeping.janitor import Janitor
+from podfit.apiserver.housekeeping.servers import Servers
 from podfit.apiserver.http.flow_control import FlowControl
 from podfit.apiserver.http.request_metrics import RequestMetrics
 from podfit.apiserver.paths import Pages
@@ -116,8 +120,6 @@ class ApiServer:
         place = _place(address)
         await own_service.publish(self._context, own_service.split(place)[1])
         if self._shared:
-            from podfit.apiserver.housekeeping.servers import Servers
-
             self._servers = Servers(self._context, place)
             await self._servers.begin()
         else:
@@ -190,16 +192,12 @@ class ApiServer:
     def _backends(self) -> "Backends":
         """One for webhooks and APIServices; made for the first of either."""
         if self._reached is None:
-            from podfit.apiserver.extensions.backends import Backends
-
             self._reached = Backends(self._context)
         return self._reached
 
     def _resources(self) -> "Resources":
         if self._loaded is None:
-            from podfit.apiserver.resources import Resources
-
-            self._loaded = Resources(
+            self._loaded = deferred.resources()(
                 self._context,
                 self._customs,
                 self._authorizer,
@@ -219,7 +217,6 @@ def _place(address: str) -> str:
 
 
 def _trail(log: "AuditLog", request: Request, target: Target | None) -> "Trail":
-    from podfit.apiserver.extensions.audit.trail import Trail
 
     return Trail(log, request, target)
 

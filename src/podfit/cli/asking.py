@@ -70,7 +70,7 @@ def asked(
     _COMMANDS.set(_needed(access, namespace=namespace, context=context, kubeconfig=kubeconfig))
 
     async def ask() -> T:
-        client, where = access.client(brief=True), namespace or access.namespace
+        client, where = access.client(), namespace or access.namespace
         try:
             return await question(client, where)
         except ApiError as error:

@@ -42,7 +42,7 @@ def create(
     access = find(os.environ, kubeconfig, context=context)
 
     async def make() -> Access:
-        client = access.client(brief=True)
+        client = access.client()
         try:
             token = await create_token(client, SystemClock(), seconds=ttl * 3600, description=description)
             return await bootstrap_access(client, access, token, server=server)

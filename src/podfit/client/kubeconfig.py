@@ -10,17 +10,20 @@ import binascii
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import quote, urlsplit
 
 import msgspec
+import yaml
 
+from podfit.client.exec_plugin import ExecPlugin, PluginError, SignIn
+from podfit.client.rest import Client
+from podfit.client.transport import Https
 from podfit.net.files import misread, read_given
+from podfit.net.http_client import HttpsClient
 from podfit.net.reach import DIRECT, Reach
-
-if TYPE_CHECKING:
-    from podfit.client.exec_plugin import ExecPlugin
-    from podfit.client.rest import Client
+from podfit.net.system import SystemClock
+from podfit.net.tls import client_context
 
 Document: TypeAlias = dict[str, Any]
 
@@ -51,24 +54,15 @@ class Access(msgspec.Struct, frozen=True):
     token_file: Path | None = None
     namespace: str = "default"
     verify: bool = True
-    plugin: "ExecPlugin | None" = None
+    plugin: ExecPlugin | None = None
     reach: Reach = DIRECT
 
-    def client(self, *, user_agent: str = "podfit", brief: bool = False) -> "Client":
-        """`brief` is for a program that asks a few questions and ends: it loads much less, and keeps no watches.
-
-        Raises KubeconfigError when the command that signs in does not.
-        """
-        from podfit.client.rest import Client
-        from podfit.client.transport import Https
-        from podfit.net.tls import client_context
+    def client(self, *, user_agent: str = "podfit") -> Client:
+        """Raises KubeconfigError when the command that signs in does not."""
 
         certificate, key, token = self.certificate, self.key, self.read_token
         has_token = bool(self.token or self.token_file)
         if self.plugin is not None:
-            from podfit.client.exec_plugin import PluginError, SignIn
-            from podfit.net.system import SystemClock
-
             sign_in = SignIn(self.plugin, SystemClock())
             try:
                 credential = sign_in.credential()
@@ -77,11 +71,7 @@ class Access(msgspec.Struct, frozen=True):
             certificate, key = credential.certificate or certificate, credential.key or key
             has_token, token = bool(credential.token), sign_in.token
         tls = client_context(authorities=self.authorities, certificate=certificate, key=key, verify=self.verify)
-        if brief:
-            from podfit.net.brief_client import BriefClient as Http
-        else:
-            from podfit.net.http_client import HttpsClient as Http  # type: ignore[assignment]  # of the same shape
-        http = Http(self.server, tls, token=token if has_token else None, reach=self.reach)
+        http = HttpsClient(self.server, tls, token=token if has_token else None, reach=self.reach)
         return Client(Https(http), user_agent=user_agent)
 
     def read_token(self) -> str:
@@ -149,8 +139,7 @@ def load(paths: list[Path], *, context: str = "") -> Access:
     )
 
 
-def _plugin(declared: Document, cluster: Document, file: Path, user: Any) -> "ExecPlugin":
-    from podfit.client.exec_plugin import ExecPlugin, PluginError
+def _plugin(declared: Document, cluster: Document, file: Path, user: Any) -> ExecPlugin:
 
     try:
         return ExecPlugin.read(declared, cluster, file)
@@ -237,7 +226,6 @@ def _named(
 
 def read_document(path: Path) -> Document:
     """The file as it is; empty when there is none."""
-    import yaml  # 30 ms that a cluster without kubeconfig does not need
 
     try:
         document = yaml.load(read_given(path), getattr(yaml, "CSafeLoader", yaml.SafeLoader))

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from podfit.client.kubeconfig import SECTIONS, Access, Document, KubeconfigError, read_document
 from podfit.net.files import write_atomic
 
@@ -103,7 +105,6 @@ def _scalar(value: Any) -> str:
 
 
 def _dump(document: Document) -> bytes:
-    import yaml
 
     return yaml.safe_dump(document, sort_keys=False, encoding="utf-8")
 

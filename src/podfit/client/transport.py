@@ -6,6 +6,7 @@ Both carry the same `Request` and `Response`, so nothing above this file can tel
 from typing import Protocol
 
 from podfit.net.guard import answer
+from podfit.net.http_client import HttpsClient
 from podfit.net.reach import READ_SECONDS
 from podfit.net.wire import Handler, Identity, Request, Response
 
@@ -22,20 +23,12 @@ class Transport(Protocol):
     async def close(self) -> None: ...
 
 
-class Http(Protocol):
-    """`net.http_client.HttpsClient`, or `net.brief_client.BriefClient` for a program that soon ends."""
-
-    async def send(self, request: Request, *, read_timeout: float | None) -> Response: ...
-
-    async def close(self) -> None: ...
-
-
 class Https:
     """To a server over TLS; the credentials are the client's."""
 
     near = False
 
-    def __init__(self, client: Http) -> None:
+    def __init__(self, client: HttpsClient) -> None:
         self._client = client
 
     async def send(self, request: Request) -> Response:

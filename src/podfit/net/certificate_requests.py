@@ -7,6 +7,11 @@ from ipaddress import ip_address
 from pathlib import Path
 
 import msgspec
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
+from cryptography.x509.oid import NameOID
 
 from podfit.net.files import write_atomic
 
@@ -49,12 +54,6 @@ class Life(msgspec.Struct, frozen=True):
 
 def new_request(names: Names) -> tuple[bytes, bytes]:
     """A new EC key on P-256 and the request that it signs, both PEM."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-    from cryptography.x509.oid import NameOID
-
     key = ec.generate_private_key(ec.SECP256R1())
     subject = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in names.groups]
     builder = x509.CertificateSigningRequestBuilder().subject_name(
@@ -70,18 +69,12 @@ def new_request(names: Names) -> tuple[bytes, bytes]:
 
 def life_of(certificate: bytes) -> Life:
     """Raises ValueError for what is no certificate."""
-    from cryptography import x509
-
     found = x509.load_pem_x509_certificate(certificate)
     return Life(found.not_valid_before_utc, found.not_valid_after_utc)
 
 
 def read_pair(path: Path, names: Names, now: datetime) -> Pair | None:
     """What `Pair.keep` wrote, if it is for these names and still good; None when there is nothing of use."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-    from cryptography.x509.oid import NameOID
-
     try:
         content = path.read_bytes()
         certificate, key = x509.load_pem_x509_certificate(content), load_pem_private_key(content, None)

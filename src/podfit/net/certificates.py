@@ -4,19 +4,21 @@ import logging
 from datetime import timedelta
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import msgspec
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from podfit.core.clock import Clock
 from podfit.net.files import write_atomic
 from podfit.net.tls import KeyPair
 
-if TYPE_CHECKING:
-    from cryptography import x509
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    Signer: TypeAlias = tuple[x509.Certificate, ec.EllipticCurvePrivateKey]
+Signer: TypeAlias = tuple[x509.Certificate, ec.EllipticCurvePrivateKey]
 
 log = logging.getLogger(__name__)
 
@@ -45,9 +47,6 @@ class Damaged(Exception):
 
 def read_pair(pair: KeyPair, issuer: "Signer | None") -> "Signer":
     """The pair that is there, signed by the issuer, or else by itself. Raises Damaged."""
-    from cryptography import x509
-    from cryptography.exceptions import InvalidSignature
-
     key = read_key(pair.key_file)
     try:
         certificate = x509.load_pem_x509_certificate(_content(pair.certificate_file))
@@ -64,10 +63,6 @@ def read_pair(pair: KeyPair, issuer: "Signer | None") -> "Signer":
 
 def read_key(path: Path) -> "ec.EllipticCurvePrivateKey":
     """Raises Damaged."""
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
     try:
         key = load_pem_private_key(_content(path), None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
@@ -79,9 +74,6 @@ def read_key(path: Path) -> "ec.EllipticCurvePrivateKey":
 
 def new_key(path: Path) -> "ec.EllipticCurvePrivateKey":
     """A new key on P-256, in a file of mode 0600."""
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-
     key = ec.generate_private_key(ec.SECP256R1())
     write_atomic(path, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     return key
@@ -127,10 +119,6 @@ def issue(
     key: "ec.EllipticCurvePrivateKey | None" = None,
 ) -> "x509.Certificate":
     """A new pair in these files, signed by the issuer, or else by itself; of `key`, where it is to stay."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes
-    from cryptography.hazmat.primitives.serialization import Encoding
-
     key = key or new_key(pair.key_file)
     subject = _subject(wanted)
     builder = (
@@ -152,9 +140,6 @@ def issue(
 def _extensions(
     wanted: Wanted, key: "ec.EllipticCurvePublicKey", issuer: "ec.EllipticCurvePublicKey | None"
 ) -> "list[tuple[x509.ExtensionType, bool]]":
-    from cryptography import x509
-    from cryptography.x509.oid import ExtendedKeyUsageOID
-
     extensions: list[tuple[x509.ExtensionType, bool]] = [
         (x509.BasicConstraints(ca=wanted.authority, path_length=None), True),
         (
@@ -184,16 +169,11 @@ def _extensions(
 
 
 def _subject(wanted: Wanted) -> "x509.Name":
-    from cryptography import x509
-    from cryptography.x509.oid import NameOID
-
     groups = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in wanted.groups]
     return x509.Name([*groups, x509.NameAttribute(NameOID.COMMON_NAME, wanted.user)])
 
 
 def _host_name(host: str) -> "x509.GeneralName":
-    from cryptography import x509
-
     try:
         return x509.IPAddress(ip_address(host))
     except ValueError:
@@ -201,8 +181,6 @@ def _host_name(host: str) -> "x509.GeneralName":
 
 
 def _hosts(certificate: "x509.Certificate") -> tuple[str, ...]:
-    from cryptography import x509
-
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:

@@ -14,10 +14,13 @@ import termios
 from collections.abc import AsyncIterator
 from typing import Protocol, cast
 
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.http_parser import RawRequestMessage
+from aiohttp.streams import StreamReader
+
 from podfit.net.guard import internal_error, status_response
 from podfit.net.http_intake import BrokenBody, Intake
 from podfit.net.http_outlet import Outlet
-from podfit.net.http_parser import HttpProcessingError, RawRequestMessage, StreamReader
 from podfit.net.http_syntax import Refused, parse_error
 from podfit.net.streams import close, pour
 from podfit.net.wire import Response

@@ -18,13 +18,10 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, cast
 
-from podfit.net.http_parser import (
-    EMPTY_PAYLOAD,
-    HttpProcessingError,
-    HttpRequestParser,
-    RawRequestMessage,
-    StreamReader,
-)
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.http_parser import HttpRequestParser, RawRequestMessage
+from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
+
 from podfit.net.http_syntax import HEADER_LIMIT, HEADERS_LIMIT, TARGET_LIMIT
 
 READ = 32 * 1024  # bytes at once: a body in chunks of one byte costs 1 ms of parsing a KiB

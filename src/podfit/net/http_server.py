@@ -24,12 +24,14 @@ import logging
 import socket
 import ssl
 
+from aiohttp.http_parser import RawRequestMessage
+from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
+
 from podfit.core.errors import ApiError, bad_request
 from podfit.net.guard import answer
 from podfit.net.http_accept import BACKLOG, Connections, Listener
 from podfit.net.http_connection import Connection
 from podfit.net.http_intake import BrokenBody
-from podfit.net.http_parser import EMPTY_PAYLOAD, RawRequestMessage, StreamReader
 from podfit.net.http_syntax import Refused, join_headers, split_target
 from podfit.net.tls import ask_for_certificates
 from podfit.net.wire import Handler, Request, Response

@@ -7,8 +7,9 @@ from functools import lru_cache
 from http import HTTPStatus
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
+
 from podfit.core.errors import ApiError, bad_request
-from podfit.net.http_parser import HttpProcessingError, LineTooLong
 
 TARGET_LIMIT = 64 * 1024
 HEADER_LIMIT = 32 * 1024  # of one header; differs from TARGET_LIMIT, which tells the two apart in aiohttp's error

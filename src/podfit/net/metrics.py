@@ -13,13 +13,11 @@ metric. Its `_created` series, which upstream has not, are left out.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
-
-if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -43,27 +41,19 @@ class Metrics:
 
     @cached_property
     def registry(self) -> "CollectorRegistry":
-        from prometheus_client import CollectorRegistry, disable_created_metrics
-
         disable_created_metrics()  # type: ignore[no-untyped-call]
         return CollectorRegistry()
 
     def counter(self, name: str, text: str, labels: Sequence[str] = ()) -> "Counter":
         """`name` may end in `_total`; the exposition does so either way."""
-        from prometheus_client import Counter
-
         self._declare(name.removesuffix("_total") + "_total", "counter", labels, text)
         return Counter(name, text, labels, registry=self.registry)
 
     def gauge(self, name: str, text: str, labels: Sequence[str] = ()) -> "Gauge":
-        from prometheus_client import Gauge
-
         self._declare(name, "gauge", labels, text)
         return Gauge(name, text, labels, registry=self.registry)
 
     def histogram(self, name: str, text: str, labels: Sequence[str] = (), *, buckets: Sequence[float]) -> "Histogram":
-        from prometheus_client import Histogram
-
         self._declare(name, "histogram", labels, text)
         return Histogram(name, text, labels, buckets=tuple(buckets), registry=self.registry)
 
@@ -89,8 +79,6 @@ class Metrics:
 
     def exposition(self) -> bytes:
         """Every metric in Prometheus' text format."""
-        from prometheus_client import generate_latest
-
         return generate_latest(self.registry)
 
     def _declare(self, name: str, type_: str, labels: Sequence[str], text: str) -> None:
@@ -115,8 +103,6 @@ class _Collected:
         yield family
 
     def _family(self) -> "GaugeMetricFamily | CounterMetricFamily":
-        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-
         made = CounterMetricFamily if self._type == "counter" else GaugeMetricFamily
         return made(self._name, self._text, labels=self._labels)
 
@@ -136,6 +122,4 @@ class _Distributed:
         yield family
 
     def _family(self) -> "HistogramMetricFamily":
-        from prometheus_client.core import HistogramMetricFamily
-
         return HistogramMetricFamily(self._name, self._text, labels=self._labels)

@@ -1,7 +1,4 @@
-"""What both HTTP clients have in common: how a server is reached, how long it may stay silent, what no answer is.
-
-Imports nothing heavy, so that whoever only speaks of these things loads no HTTP.
-"""
+"""How a server is reached, how long it may stay silent, and what it is when it does not answer."""
 
 from urllib.parse import quote, urlencode
 

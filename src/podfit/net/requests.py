@@ -4,15 +4,17 @@ import base64
 import binascii
 from collections.abc import Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
 
 from podfit.core.kept import short
 from podfit.decide.certificates import Asked
-
-if TYPE_CHECKING:
-    from cryptography import x509
-
-    from podfit.net.certificates import Signer
+from podfit.net.certificates import Signer
 
 _BEGIN, _END, _DASHES = b"-----BEGIN ", b"-----END ", b"-----"
 _LONGEST_LABEL = 100
@@ -36,9 +38,6 @@ _PURPOSES = {"server auth": "1.3.6.1.5.5.7.3.1", "client auth": "1.3.6.1.5.5.7.3
 @short(64, longest=16 * 1024)
 def read(pem: bytes) -> Asked:
     """Raises ValueError, in the API's words where it has any, for what is no request."""
-    from cryptography import x509
-    from cryptography.x509.oid import NameOID
-
     request = _load(pem)
 
     def subject(oid: x509.ObjectIdentifier) -> tuple[str, ...]:
@@ -70,8 +69,6 @@ def request_problem(pem: bytes) -> str:
 
 def certificate_problem(pem: bytes) -> str:
     """What is wrong with a chain of certificates; empty when nothing is."""
-    from cryptography import x509
-
     blocks = list(_blocks(pem))
     for label, content in blocks:
         if label != b"CERTIFICATE":
@@ -87,8 +84,6 @@ def certificate_problem(pem: bytes) -> str:
 
 def ends(pem: bytes) -> datetime:
     """When the certificate is over. Raises ValueError when it is none."""
-    from cryptography import x509
-
     return x509.load_pem_x509_certificate(pem).not_valid_after_utc
 
 
@@ -97,10 +92,6 @@ def signed(issuer: "Signer", pem: bytes, usages: tuple[str, ...], begins: dateti
 
     Raises ValueError when the request is none.
     """
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes
-    from cryptography.hazmat.primitives.serialization import Encoding
-
     request, (certificate, key) = _load(pem), issuer
     builder = (
         x509.CertificateBuilder()
@@ -126,8 +117,6 @@ def signed(issuer: "Signer", pem: bytes, usages: tuple[str, ...], begins: dateti
 
 def _load(pem: bytes) -> "x509.CertificateSigningRequest":
     """The request of the first PEM block."""
-    from cryptography import x509
-
     label, content = next(_blocks(pem), (b"", b""))
     if label != b"CERTIFICATE REQUEST":
         raise ValueError(_NO_REQUEST)
@@ -152,8 +141,6 @@ def _blocks(pem: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _names(request: "x509.CertificateSigningRequest") -> "x509.SubjectAlternativeName | None":
-    from cryptography import x509
-
     try:
         return request.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
@@ -161,9 +148,6 @@ def _names(request: "x509.CertificateSigningRequest") -> "x509.SubjectAlternativ
 
 
 def _bad_signature(request: "x509.CertificateSigningRequest") -> str:
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.asymmetric import ec, rsa
-
     try:
         good, key = request.is_signature_valid, request.public_key()
     except (UnsupportedAlgorithm, ValueError):

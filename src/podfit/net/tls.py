@@ -2,6 +2,7 @@
 
 import os
 import ssl
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -76,8 +77,6 @@ def _key_file(content: bytes) -> Iterator[str]:
             memory.write(content)
             yield f"/proc/self/fd/{memory.fileno()}"
         return
-    import tempfile
-
     with tempfile.NamedTemporaryFile() as file:
         file.write(content)
         file.flush()

@@ -8,17 +8,19 @@ import contextlib
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from cryptography.x509 import Certificate
 
 from podfit.net.files import misread, read_given
+from podfit.net.tls import KeyPair
 from podfit.process.errors import MachineError, UsageError
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
-    from cryptography.x509 import Certificate
-
-    from podfit.net.tls import KeyPair
-    from podfit.store.etcd.options import EtcdOptions
+from podfit.store.etcd.options import EtcdOptions
+from podfit.store.protocol import StoreError
 
 _LABEL = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----")
 _CERTIFICATE, _KEY = "a certificate in PEM", "a private key in PEM"
@@ -35,8 +37,6 @@ def check_serving(pair: "KeyPair") -> None:
 
 
 def check_etcd(options: "EtcdOptions") -> None:
-    from podfit.store.protocol import StoreError
-
     try:
         options.check()
     except StoreError as error:
@@ -49,8 +49,6 @@ def check_etcd(options: "EtcdOptions") -> None:
 
 def check_signing_key(path: Path) -> None:
     """Tokens are signed with ES256, which takes one kind of key."""
-    from cryptography.hazmat.primitives.asymmetric import ec
-
     flag = "--service-account-signing-key-file"
     key = _private_key(flag, path, _P256)
     if not isinstance(key, ec.EllipticCurvePrivateKey) or not isinstance(key.curve, ec.SECP256R1):
@@ -125,8 +123,6 @@ def _check_pair(certificate_flag: str, certificate: Path, key_flag: str, key: Pa
 
 
 def _certificates(flag: str, path: Path) -> "list[Certificate]":
-    from cryptography import x509
-
     content, labels = _pem(flag, path, _CERTIFICATE)
     if "CERTIFICATE" not in labels:
         raise _wrong(flag, path, f"holds no certificate but: {', '.join(labels)}", _CERTIFICATE)
@@ -137,9 +133,6 @@ def _certificates(flag: str, path: Path) -> "list[Certificate]":
 
 
 def _private_key(flag: str, path: Path, wanted: str) -> "PrivateKeyTypes":
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
     content, labels = _pem(flag, path, wanted)
     if not any(label.endswith("PRIVATE KEY") for label in labels):
         raise _wrong(flag, path, f"holds no private key but: {', '.join(labels)}", wanted)

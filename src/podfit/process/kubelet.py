@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from podfit import __version__
+from podfit.api.meta.validation.names import dns_subdomain
 from podfit.client.certificates import CertificateManager
 from podfit.client.delegated import DelegatedAccess
 from podfit.core.clock import Clock
@@ -67,7 +68,6 @@ class KubeletProcessOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def check(self) -> None:
         """UsageError when the options contradict each other, or name what is not there."""
-        from podfit.api.meta.validation.names import dns_subdomain
 
         given_files.check_data(self.data.root)
         if problem := dns_subdomain(self.name):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from podfit.net.addresses import outward
+from podfit.net.http_server import PortInUse
 from podfit.process.certificates import LOOPBACK
 from podfit.process.errors import MachineError, UsageError
 
@@ -89,7 +90,6 @@ class Listening(msgspec.Struct, frozen=True, kw_only=True):
 
 async def listen(https: "HttpsServer", addresses: tuple[str, ...], port: int, otherwise: str) -> int:
     """On one port of every address; which one. Raises MachineError, with the command that may do."""
-    from podfit.net.http_server import PortInUse
 
     for address in addresses:
         try:

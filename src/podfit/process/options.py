@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from podfit.apiserver.extensions.audit.options import AuditOptions, BadPolicy
+from podfit.apiserver.registry.encryption import EncryptionConfigError, read_rules
 from podfit.apiserver.registry.service_allocation import BadRange, ServiceRanges
 from podfit.apiserver.request.legacy_options import OFF, Legacy
 from podfit.client.kubeconfig import default_paths
@@ -20,6 +21,7 @@ from podfit.process import given_files
 from podfit.process.errors import MachineError, UsageError, reason
 from podfit.process.layout import DEFAULT_PORT, DataDir
 from podfit.process.listening import Listening
+from podfit.store.etcd.options import EtcdOptions
 
 if TYPE_CHECKING:
     from podfit.apiserver.extensions.audit.log import AuditLog
@@ -238,7 +240,6 @@ def encryption_rules(path: Path | None) -> "tuple[Rule, ...]":
     """What an EncryptionConfiguration says; UsageError when it cannot be followed."""
     if path is None:
         return ()
-    from podfit.apiserver.registry.encryption import EncryptionConfigError, read_rules
 
     try:
         return read_rules(path)
@@ -275,7 +276,6 @@ def etcd_options(
         if any((ca_file, cert_file, key_file)):
             raise UsageError("certificates for etcd were given, but no --etcd-servers")
         return None
-    from podfit.store.etcd.options import EtcdOptions  # most servers keep their objects in a file
 
     return EtcdOptions(
         servers=servers, ca_file=ca_file, cert_file=cert_file, key_file=key_file, prefix=prefix.rstrip("/")

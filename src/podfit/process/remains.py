@@ -15,7 +15,6 @@ import msgspec
 
 from podfit.net.certificates import Damaged, new_key, read_key
 from podfit.net.files import sync_directory, write_atomic
-from podfit.net.issued import Checked, Issued, digest_of
 from podfit.process.errors import MachineError
 from podfit.process.layout import DataDir
 from podfit.store.protocol import StoreError
@@ -71,19 +70,14 @@ def write_setup(folder: Path, setup: Setup) -> None:
 
 
 def signing_key(data: DataDir, setup: Setup) -> Path:
-    """The file with the key of service accounts' tokens, which is loaded only to be checked once. Raises Damaged."""
-    path, issued = data.root / SIGNING_KEY, Issued(data.pki)
-    name, meaning = path.stem, "signing key"
-    with contextlib.suppress(FileNotFoundError):
-        if issued.find(name, digest_of(path.read_bytes()), meaning):
-            return path
+    """The file with the key of service accounts' tokens, checked. Raises Damaged."""
+    path = data.root / SIGNING_KEY
     try:
         read_key(path)
     except Damaged:
         if not setup.allows(SIGNING_KEY):
             raise
         new_key(path)
-    issued.add(name, Checked(digest_of(path.read_bytes()), meaning, 0.0, 0.0))
     return path
 
 

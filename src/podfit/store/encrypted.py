@@ -13,6 +13,12 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers import Cipher as Blocks
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import CBC
+from cryptography.hazmat.primitives.padding import PKCS7
 
 from podfit.store.layer import StoreLayer
 from podfit.store.protocol import Record, Store, Unreadable
@@ -49,8 +55,6 @@ class Plain:
 
 class AesGcm:
     def __init__(self, name: str, secret: bytes) -> None:
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
         self.prefix = b"k8s:enc:aesgcm:v1:%s:" % name.encode()
         self._aead = AESGCM(secret)
 
@@ -59,8 +63,6 @@ class AesGcm:
         return nonce + self._aead.encrypt(nonce, value, key)
 
     def open(self, sealed: bytes, key: bytes) -> bytes:
-        from cryptography.exceptions import InvalidTag
-
         try:
             return self._aead.decrypt(sealed[:12], sealed[12:], key)
         except (InvalidTag, ValueError):
@@ -69,25 +71,15 @@ class AesGcm:
 
 class AesCbc:
     def __init__(self, name: str, secret: bytes) -> None:
-        from cryptography.hazmat.primitives.ciphers.algorithms import AES
-
         self.prefix = b"k8s:enc:aescbc:v1:%s:" % name.encode()
         self._key = AES(secret)
 
     def seal(self, value: bytes, key: bytes) -> bytes:
-        from cryptography.hazmat.primitives.ciphers import Cipher as Blocks
-        from cryptography.hazmat.primitives.ciphers.modes import CBC
-        from cryptography.hazmat.primitives.padding import PKCS7
-
         start, padder = os.urandom(16), PKCS7(128).padder()
         encryptor = Blocks(self._key, CBC(start)).encryptor()
         return start + encryptor.update(padder.update(value) + padder.finalize()) + encryptor.finalize()
 
     def open(self, sealed: bytes, key: bytes) -> bytes:
-        from cryptography.hazmat.primitives.ciphers import Cipher as Blocks
-        from cryptography.hazmat.primitives.ciphers.modes import CBC
-        from cryptography.hazmat.primitives.padding import PKCS7
-
         if len(sealed) < 32 or len(sealed) % 16:
             raise ValueError("the stored data is not a multiple of the block size")
         decryptor, unpadder = Blocks(self._key, CBC(sealed[:16])).decryptor(), PKCS7(128).unpadder()

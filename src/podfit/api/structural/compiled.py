@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from podfit.api.apiextensions.v1.types import JSONSchemaProps, ValidationRule
+from podfit.api.structural.cel.evaluate import Program
+from podfit.api.structural.cel.rule import checked_message, checked_rule
+from podfit.api.structural.cel.types import declared
 from podfit.core.turns import spend
 
 if TYPE_CHECKING:
@@ -61,15 +64,12 @@ def _node(schema: JSONSchemaProps, *, root: bool = False) -> RuleNode | None:
     if not schema.validations:
         return RuleNode(schema, None, (), below, items, inner)
     # What evaluates rules is loaded with the first of them.
-    from podfit.api.structural.cel.types import declared
 
     known = declared(schema, root=root)
     return RuleNode(schema, known, tuple(_compiled(rule, known) for rule in schema.validations), below, items, inner)
 
 
 def _compiled(rule: ValidationRule, known: "Declared | None") -> Compiled:
-    from podfit.api.structural.cel.evaluate import Program
-    from podfit.api.structural.cel.rule import checked_message, checked_rule
 
     spend(10 * (len(rule.rule) + len(rule.message_expression)))
     if known is None:

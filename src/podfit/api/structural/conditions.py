@@ -7,6 +7,9 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from podfit.api.structural.cel.check import check
+from podfit.api.structural.cel.evaluate import Program
+from podfit.api.structural.cel.types import BOOL, DYN, STRING, Type, list_of, map_of
 from podfit.core.kept import within
 from podfit.core.turns import TooLong, left, spend
 
@@ -57,8 +60,6 @@ def verdicts(expressions: Iterable[str], values: Mapping[str, Any]) -> list[bool
 
 @within(128 * 1024)
 def _checked(expression: str) -> "Program | str":
-    from podfit.api.structural.cel.check import check
-    from podfit.api.structural.cel.evaluate import Program
 
     spend(10 * len(expression))
     checked = check(expression, _variables())
@@ -74,7 +75,6 @@ def _checked(expression: str) -> "Program | str":
 @lru_cache(maxsize=1)
 def _variables() -> "Mapping[str, Type]":
     """Objects may be of any kind; a request is always of one form."""
-    from podfit.api.structural.cel.types import BOOL, DYN, STRING, Type, list_of, map_of
 
     def made(kind: str, /, **members: Type) -> Type:
         return Type(f"kubernetes.{kind}", (), members)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from podfit.api.apiextensions.v1.types import JSONSchemaProps, ValidationRule
+from podfit.api.structural.cel.values import Maybe, shown
 from podfit.api.structural.compiled import Compiled, RuleNode, rules_of
 from podfit.core.fields import FieldError, duplicate, forbidden, invalid, required
 from podfit.core.turns import TooLong, left, spend
@@ -85,7 +86,6 @@ class _Asked:
     def _rules(self, node: RuleNode, value: Any, old: Any, path: str, *, same: bool) -> Iterator[FieldError]:
         if self._budget.left <= 0:
             raise _Ended(invalid(path or NOWHERE, node.schema.type, _SPENT))
-        from podfit.api.structural.cel.values import Maybe, shown
 
         known = node.declared
         now = shown(value, known) if known is not None else value

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+import re2
 
 from podfit.api.apiextensions.v1.types import JSONSchemaProps
 from podfit.api.structural.formats import fits
@@ -105,7 +106,6 @@ def _text(value: str, schema: JSONSchemaProps, path: str) -> Iterator[FieldError
 @within(KEPT_PATTERNS, weigh=weight_of_pattern)
 def compiled(pattern: str) -> Any:
     """The expression as Go reads it, which takes time in proportion to the text. Raises ValueError."""
-    import re2  # loaded when the first schema has a pattern
 
     try:
         return re2.compile(pattern)

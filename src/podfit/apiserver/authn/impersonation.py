@@ -17,6 +17,7 @@ from urllib.parse import unquote
 
 from msgspec.structs import replace
 
+from podfit.api.meta.validation.names import dns_subdomain
 from podfit.apiserver.authn.authenticate import ANONYMOUS, AUTHENTICATED
 from podfit.apiserver.authz.authorize import Authorizer, refusal
 from podfit.apiserver.authz.nodes import GROUP as NODES
@@ -110,8 +111,6 @@ def _node(user: str) -> str:
     name = user.removeprefix(NODE)
     if not user.startswith(NODE) or not name:
         return ""
-    from podfit.api.meta.validation.names import dns_subdomain
-
     return "" if dns_subdomain(name) else name
 
 

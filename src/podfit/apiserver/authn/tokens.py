@@ -10,6 +10,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from joserfc import jwt
+from joserfc.errors import JoseError
+from joserfc.jwk import ECKey
+
 from podfit.api.core.v1.config.types import Secret, ServiceAccount
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
@@ -33,8 +37,6 @@ class SigningKey:
     """An EC key in a file of mode 0600, made when it is not there."""
 
     def __init__(self, path: Path) -> None:
-        from joserfc.jwk import ECKey
-
         if path.exists():
             self.key: Any = ECKey.import_key(path.read_bytes())
         else:
@@ -63,8 +65,6 @@ class ServiceAccountTokens:
         self, account: ServiceAccount, *, seconds: int, audiences: Sequence[str], bound: dict[str, ObjectMeta]
     ) -> tuple[str, int]:
         """A token and the Unix time at which it ends. `bound` are the objects that it names, by kind in lower case."""
-        from joserfc import jwt
-
         now = int(self._context.clock.now().timestamp())
         meta = account.metadata
         named = {"serviceaccount": meta, **bound}
@@ -98,9 +98,6 @@ class ServiceAccountTokens:
 
     def _claims(self, token: str) -> dict[str, Any] | None:
         """What a token of ours says, None for any other."""
-        from joserfc import jwt
-        from joserfc.errors import JoseError
-
         try:
             claims: dict[str, Any] = jwt.decode(token, self._key, algorithms=[ALGORITHM]).claims
         except (JoseError, ValueError):

@@ -18,10 +18,12 @@ from podfit.api.admissionregistration.v1.types import ServiceReference
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.services.types import Endpoints, Service
 from podfit.api.discovery.v1.types import SERVICE_NAME_LABEL, EndpointSlice
+from podfit.api.meta.validation.names import dns_label
 from podfit.apiserver.context import Context
 from podfit.apiserver.extensions.backend_addresses import Address, Behind, Reached, Unreached, absent, backends
 from podfit.apiserver.housekeeping.extension import Proof
 from podfit.core.errors import ApiError
+from podfit.net.http_client import HttpsClient
 from podfit.net.tls import client_context
 from podfit.net.wire import Request, Response
 from podfit.store.protocol import StoreError
@@ -86,8 +88,6 @@ class Backends:
         server = server_of(reference)
         key = server, trusted, proof
         if key not in self._clients:
-            from podfit.api.meta.validation.names import dns_label
-
             if dns_label(reference.name) or dns_label(reference.namespace):  # it would be some other part of a URL
                 raise NotReached(absent(reference.namespace, reference.name).error)
             made = await asyncio.to_thread(https_client, server, trusted, proof, partial(self._dial, reference))
@@ -121,7 +121,6 @@ def https_client(
     server: str, trusted: Trusted, proof: Proof | None = None, dial: "Dial | None" = None
 ) -> "HttpsClient":
     """Not connected yet. For a thread: what the first one imports, and the machine's authorities, take 0.1 s of CPU."""
-    from podfit.net.http_client import HttpsClient
 
     return HttpsClient(server, tls_of(trusted, proof), dial=dial, trusted=False)
 

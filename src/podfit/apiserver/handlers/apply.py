@@ -26,6 +26,7 @@ from podfit.apiserver.request.bodies import STRICT, Strictness, most_values, tod
 from podfit.apiserver.request.documents import check_size, parse_json
 from podfit.apiserver.request.target import Target
 from podfit.apiserver.request.write_options import check_write_options
+from podfit.apiserver.request.yaml_documents import parse_yaml_strictly
 from podfit.core.errors import ApiError, bad_request, conflict, not_found
 from podfit.core.times import format_time
 from podfit.net.wire import Identity, Request, Response
@@ -114,7 +115,6 @@ def _document(body: bytes) -> tuple[Any, list[str]]:
             if error.code == 413:
                 raise
             # braces may begin YAML just as well
-    from podfit.apiserver.request.yaml_documents import parse_yaml_strictly
 
     try:
         value, problems = parse_yaml_strictly(body)

@@ -3,6 +3,7 @@
 import asyncio
 
 import msgspec
+import yaml
 
 from podfit.apiserver.request.media import JSON, YAML
 from podfit.apiserver.request.representations import wanted_media
@@ -33,7 +34,6 @@ async def presented(request: Request, answer: Response) -> Response:
 
 
 def _yaml(body: bytes) -> bytes:
-    import yaml
 
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # whichever is there
     text: str = yaml.dump(

@@ -15,6 +15,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from podfit.api.core.v1.namespaces.types import Namespace
+from podfit.api.defaults import apply_defaults
 from podfit.api.meta.base import Object
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.rbac.v1.types import ClusterRole, ClusterRoleBinding, Role, RoleBinding
@@ -23,6 +24,7 @@ from podfit.api.scheduling.v1.types import PriorityClass
 from podfit.apiserver.authz import default_roles
 from podfit.apiserver.context import Context
 from podfit.apiserver.registry.stored import Changed, Stored
+from podfit.apiserver.registry.strategies.table import strategy_of
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 from podfit.decide.aggregated_roles import with_missing_rules, with_missing_subjects
@@ -84,8 +86,6 @@ def _updated(wanted: Any, current: Any) -> Any:
 
 
 async def _create(context: Context, wanted: Any) -> None:
-    from podfit.api.defaults import apply_defaults  # a cluster that has everything never loads these
-    from podfit.apiserver.registry.strategies.table import strategy_of
 
     info = info_for(type(wanted))
     meta = replace(wanted.metadata, uid=str(uuid.uuid4()), creation_timestamp=format_time(context.clock.now()))

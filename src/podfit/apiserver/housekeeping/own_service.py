@@ -20,13 +20,17 @@ from podfit.api.core.v1.services.types import (
     ServicePort,
     ServiceSpec,
 )
+from podfit.api.defaults import apply_defaults
 from podfit.api.discovery.v1.types import SERVICE_NAME_LABEL, Endpoint, EndpointConditions, EndpointSlice
 from podfit.api.discovery.v1.types import EndpointPort as SlicePort
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.meta.validation.addresses import family
 from podfit.api.registry import info_for
 from podfit.apiserver.context import Context
+from podfit.apiserver.registry.allocations import allocated
+from podfit.apiserver.registry.pending_allocations import SECONDS
 from podfit.apiserver.registry.stored import Changed, Stored
+from podfit.apiserver.registry.strategies.table import strategy_of
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 
@@ -75,7 +79,6 @@ def split(server: str) -> tuple[str, int]:
 
 
 async def _make_service(context: Context, port: int) -> None:
-    from podfit.apiserver.registry.pending_allocations import SECONDS
 
     patience = context.clock.monotonic() + 2 * SECONDS
     while not await _create_service(context, port, last=context.clock.monotonic() > patience):
@@ -88,7 +91,6 @@ async def _create_service(context: Context, port: int, *, last: bool) -> bool:
     """Whether the service is there now. A server that starts at the same moment may have its address and not yet
     the service; if it died in between, the address is free again a while later. `last`: then someone else has it.
     """
-    from podfit.apiserver.registry.allocations import allocated
 
     labels = {"component": "apiserver", "provider": "kubernetes"}
     spec = ServiceSpec(
@@ -142,8 +144,6 @@ def _meta(labels: dict[str, str]) -> ObjectMeta:
 
 
 def _completed(context: Context, obj: Any) -> Any:
-    from podfit.api.defaults import apply_defaults  # a service that is there already never needs these
-    from podfit.apiserver.registry.strategies.table import strategy_of
 
     now = format_time(context.clock.now())
     meta = replace(obj.metadata, uid=str(uuid.uuid4()), creation_timestamp=now)

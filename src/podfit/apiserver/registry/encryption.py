@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import yaml
 
 from podfit.api.registry import resources
 from podfit.apiserver.registry.stored import ROOT, prefix
@@ -51,7 +52,6 @@ class _Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
 
 def read_rules(path: Path) -> tuple[Rule, ...]:
     """Raises EncryptionConfigError."""
-    import yaml
 
     try:
         document = yaml.safe_load(read_given(path))

@@ -35,6 +35,7 @@ from podfit.apiserver.request.legacy_rules import modern_policies
 from podfit.apiserver.request.media import JSON, YAML
 from podfit.apiserver.request.repetitions import merged_repetitions, problems_in_order
 from podfit.apiserver.request.write_options import check_write_options
+from podfit.apiserver.request.yaml_documents import parse_yaml_strictly
 from podfit.core.errors import ApiError, bad_request
 from podfit.core.features import FeatureGates
 from podfit.core.fields import invalid as invalid_value
@@ -86,8 +87,6 @@ def document(request: Request) -> tuple[Any, list[str]]:
 
 def _decoded(kind: str, body: bytes) -> tuple[Any, list[str]]:
     if kind == YAML:
-        from podfit.apiserver.request.yaml_documents import parse_yaml_strictly
-
         return parse_yaml_strictly(body)
     if kind == protobuf.MEDIA_TYPE:
         return protobuf.decode(body), []

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from podfit.core.clock import Clock
+from podfit.kubelet.runtime.archives import Importer
 from podfit.kubelet.runtime.shims import end_childless
 from podfit.net.files import write_atomic
 from podfit.net.processes import start_ticks
@@ -101,7 +102,6 @@ class Containerd:
 
     @property
     def importer(self) -> "Importer":
-        from podfit.kubelet.runtime.archives import Importer
 
         return Importer(shutil.which("ctr") or "ctr", self.places.socket)
 

@@ -10,6 +10,7 @@ import io
 import os
 import shutil
 import subprocess
+import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -112,7 +113,6 @@ def _oci(recipe: Recipe) -> bytes:
             ],
         }
     )
-    import tarfile
 
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as tar:
@@ -124,7 +124,6 @@ def _oci(recipe: Recipe) -> bytes:
 
 
 def _layer(recipe: Recipe) -> bytes:
-    import tarfile
 
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as tar:

@@ -13,8 +13,10 @@ from podfit.api.admissionregistration.v1.types import (
     ValidatingWebhookConfiguration,
     WebhookClientConfig,
 )
+from podfit.api.meta.base import Object
 from podfit.api.meta.validation import names
 from podfit.api.meta.validation.metadata import validate_selector
+from podfit.api.meta.validation.rules import Rules
 from podfit.api.structural.conditions import condition_problem
 from podfit.core.fields import FieldError, duplicate, invalid, required, too_many, unsupported
 
@@ -187,3 +189,9 @@ def _review_versions(versions: tuple[str, ...], path: str) -> Iterator[FieldErro
         yield required(where, f"must specify one of {wanted}")
     elif not any(each in REVIEW_VERSIONS for each in versions):
         yield invalid(where, list(versions), f"must include at least one of {wanted}")
+
+
+RULES: dict[type[Object], Rules] = {
+    MutatingWebhookConfiguration: Rules(create=validate_configuration, metadata="new"),
+    ValidatingWebhookConfiguration: Rules(create=validate_configuration, metadata="new"),
+}

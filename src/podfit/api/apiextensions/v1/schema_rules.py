@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from podfit.api.apiextensions.v1.types import JSONSchemaProps, ValidationRule
+from podfit.api.structural.cel.estimate import estimate
+from podfit.api.structural.cel.rule import checked_message, checked_rule
+from podfit.api.structural.cel.types import declared, most_in_request
 from podfit.api.structural.rules import REASONS
 from podfit.core.fields import FieldError, forbidden, invalid, required, unsupported
 from podfit.core.turns import spend
@@ -100,7 +103,6 @@ def expression_errors(schema: JSONSchemaProps, place: Place, totals: Totals) -> 
     if not schema.validations:
         return
     # What checks rules is loaded with the first of them.
-    from podfit.api.structural.cel.types import declared
 
     known = declared(schema, root=place.root)
     here = f"{place.path}.x-kubernetes-validations"
@@ -118,8 +120,6 @@ class _Rule:
         self._rule, self._known, self._place, self._path, self._totals = rule, known, place, path, totals
 
     def errors(self) -> Iterator[FieldError]:
-        from podfit.api.structural.cel.estimate import estimate
-        from podfit.api.structural.cel.rule import checked_message, checked_rule
 
         rule, known = self._rule, self._known
         spend(10 * (len(rule.rule) + len(rule.message_expression)))
@@ -143,7 +143,6 @@ class _Rule:
             yield invalid(f"{self._path}.optionalOldSelf", rule.optional_old_self, text)
 
     def _times(self) -> int:
-        from podfit.api.structural.cel.types import most_in_request
 
         return most_in_request(self._known) if self._place.times is None else self._place.times
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from podfit.api.apiextensions.v1.approval import APPROVAL, approval, is_protected
 from podfit.api.apiextensions.v1.schema_validation import schema_errors
 from podfit.api.apiextensions.v1.types import (
     CustomResourceColumnDefinition,
@@ -21,11 +22,12 @@ from podfit.api.apiextensions.v1.types import (
     storage_version,
 )
 from podfit.api.meta import codec
+from podfit.api.meta.base import Object
 from podfit.api.meta.validation import names
+from podfit.api.meta.validation.rules import Rules
 from podfit.api.structural.jsonpath import PathError, parse
 from podfit.core.fields import FieldError, duplicate, forbidden, invalid, required, unsupported
 
-APPROVAL = "api-approved.kubernetes.io"
 _APPROVED = f'protected groups must have approval annotation "{APPROVAL}"'
 _SEE = "see https://github.com/kubernetes/enhancements/pull/1111"
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
@@ -258,20 +260,6 @@ def _stored(definition: CustomResourceDefinition, status: CustomResourceDefiniti
         yield invalid(path, list(stored), f"must have the storage version {wanted}")
 
 
-def is_protected(group: str) -> bool:
-    """Whether the group is Kubernetes' own, for which somebody has to have said yes."""
-    return group.endswith((".k8s.io", ".kubernetes.io")) or group in ("k8s.io", "kubernetes.io")
-
-
-def approval(annotation: str) -> tuple[str, str, str]:
-    """Status, reason and message of the condition about an annotation; no status for one that says nothing."""
-    if annotation.startswith("unapproved"):
-        return "False", "UnapprovedAnnotation", f'not approved: "{annotation}"'
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://[^/\s]+", annotation):
-        return "True", "ApprovedAnnotation", f"approved in {annotation}"
-    return "", "", ""
-
-
 def _approval(definition: CustomResourceDefinition) -> Iterator[FieldError]:
     if not is_protected(definition.spec.group):
         return
@@ -282,3 +270,8 @@ def _approval(definition: CustomResourceDefinition) -> Iterator[FieldError]:
     elif not approval(said)[0]:
         text = f'{_APPROVED} with either a URL or a reason starting with "unapproved", {_SEE}'
         yield invalid(place, said, text)
+
+
+RULES: dict[type[Object], Rules] = {
+    CustomResourceDefinition: Rules(create=validate_definition, update=validate_definition_update)
+}

@@ -4,6 +4,8 @@ It is told who asks: by the identity where its handler is in this process, else 
 which it believes because of the certificate that is shown to it.
 """
 
+from urllib.parse import quote
+
 import msgspec
 
 from podfit.api.admissionregistration.v1.types import ServiceReference
@@ -155,6 +157,5 @@ def _in_process(plain: Request, identity: Identity) -> Request:
 
 def _escaped(key: str) -> str:
     """What a header's name has no letters for, upper case among it, in percent."""
-    from urllib.parse import quote
 
     return quote(key, safe="!#$&'*+^`|")

@@ -17,6 +17,8 @@ from podfit.api.apiregistration.v1.types import APIService, APIServiceCondition,
 from podfit.api.registry import ResourceInfo, info_for
 from podfit.apiserver.context import Context
 from podfit.apiserver.extensions.aggregation import discovery
+from podfit.apiserver.extensions.aggregation.neighbours import Neighbours
+from podfit.apiserver.extensions.aggregation.remote import Remotes, Unavailable
 from podfit.apiserver.housekeeping.extension import FrontProxy
 from podfit.apiserver.registry.change_watch import refresh_on_change
 from podfit.apiserver.registry.stored import Stored
@@ -70,13 +72,11 @@ class Aggregation:
     @cached_property
     def _remotes(self) -> "Remotes":
         """Loaded for the first that is registered, as its neighbours are: mostly there is none."""
-        from podfit.apiserver.extensions.aggregation.remote import Remotes
 
         return Remotes(self._context, self._backends(), self._front_proxy)
 
     @cached_property
     def _neighbours(self) -> "Neighbours":
-        from podfit.apiserver.extensions.aggregation.neighbours import Neighbours
 
         return Neighbours(self._context, self._moved)
 
@@ -137,7 +137,6 @@ class Aggregation:
                     await self._check(each)
 
     async def _check(self, registered: APIService) -> None:
-        from podfit.apiserver.extensions.aggregation.remote import Unavailable
 
         name, reason, message = registered.metadata.name, "Passed", "all checks passed"
         place = self._places[name] = await self._remotes.place(registered)

@@ -4,7 +4,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+import yaml
 
+from podfit.api.audit.v1.types import AuditPolicy
+from podfit.api.meta import codec
+from podfit.apiserver.extensions.audit.log import AuditLog
+from podfit.apiserver.extensions.audit.policy import EVERYTHING, problems
 from podfit.core.clock import Clock
 from podfit.net.files import misread, read_given
 
@@ -28,12 +33,6 @@ class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def read(self) -> "AuditPolicy":
         """Raises BadPolicy that says what is wrong with the file."""
-        import msgspec
-        import yaml
-
-        from podfit.api.audit.v1.types import AuditPolicy
-        from podfit.api.meta import codec
-        from podfit.apiserver.extensions.audit.policy import EVERYTHING, problems
 
         if self.policy is None:
             return EVERYTHING
@@ -51,6 +50,5 @@ class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def open(self, clock: Clock) -> "AuditLog | None":
         """None when nothing is to be recorded. Raises BadPolicy, OSError."""
-        from podfit.apiserver.extensions.audit.log import AuditLog
 
         return AuditLog(self.log, self.read(), clock) if self.log is not None else None

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
+from podfit.api.apiextensions.v1.approval import APPROVAL, approval, is_protected
 from podfit.api.apiextensions.v1.types import (
     ESTABLISHED,
     NAMES_ACCEPTED,
@@ -17,7 +18,6 @@ from podfit.api.apiextensions.v1.types import (
     CustomResourceDefinitionStatus,
     condition,
 )
-from podfit.api.apiextensions.v1.validation import APPROVAL, approval, is_protected
 
 APPROVED = "KubernetesAPIApprovalPolicyConformant"
 

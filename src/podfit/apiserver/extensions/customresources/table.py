@@ -16,7 +16,9 @@ from msgspec.structs import replace
 from podfit.api.apiextensions.v1.types import CLEANUP, ESTABLISHED, CustomResourceDefinition, holds
 from podfit.api.registry import ResourceInfo, info_for, resources
 from podfit.apiserver.context import Context
+from podfit.apiserver.extensions.customresources.ending import release, remove_all, until_empty
 from podfit.apiserver.extensions.customresources.kinds import CustomInfo, entries, kept_as
+from podfit.apiserver.extensions.customresources.names import settled
 from podfit.apiserver.extensions.customresources.view import VersionedStore
 from podfit.apiserver.registry import stored
 from podfit.apiserver.registry.change_watch import RETRY, refresh_on_change
@@ -98,7 +100,6 @@ class CustomTable:
 
     async def _end(self, definition: CustomResourceDefinition) -> None:
         """A definition that is being deleted goes with the last of its objects."""
-        from podfit.apiserver.extensions.customresources.ending import remove_all
 
         name, info = definition.metadata.name, kept_as(definition)
         async with self._ending:
@@ -119,7 +120,6 @@ class CustomTable:
 
     async def _ended(self, definition: CustomResourceDefinition, info: CustomInfo) -> bool:
         """Whether it came to its end, which may take long; not where the store failed in between."""
-        from podfit.apiserver.extensions.customresources.ending import until_empty
 
         try:
             await until_empty(self._context, definition, info)
@@ -130,7 +130,6 @@ class CustomTable:
         return True
 
     async def _release(self, definition: CustomResourceDefinition) -> None:
-        from podfit.apiserver.extensions.customresources.ending import release
 
         await release(self._context, definition)
         await self._gone()
@@ -146,7 +145,6 @@ class CustomTable:
         self, definition: CustomResourceDefinition, others: list[CustomResourceDefinition]
     ) -> CustomResourceDefinition:
         others = [each for each in others if each.metadata.name != definition.metadata.name]
-        from podfit.apiserver.extensions.customresources.names import settled
 
         status = settled(definition, others, format_time(self._context.clock.now()))
         if status == definition.status:

@@ -3,16 +3,15 @@
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.registry import info_for
-from podfit.apiserver.context import Context
+from podfit.apiserver.context import KUBELET_CLIENT, Context
 from podfit.apiserver.handlers.containers import every_container
 from podfit.apiserver.handlers.options import whole_number
 from podfit.apiserver.registry.stored import Stored
 from podfit.apiserver.request.target import Target
 from podfit.core.errors import ApiError, bad_request
 from podfit.core.fields import invalid, refusal
-from podfit.net.wire import Identity, Request, Response
+from podfit.net.wire import Request, Response
 
-KUBELET_CLIENT = Identity("kube-apiserver-kubelet-client")
 """Bound to the cluster role system:kubelet-api-admin. It has no other rights."""
 LONGEST_REFUSAL = 64 * 1024
 _LOG_OPTIONS = ("follow", "previous", "timestamps", "sinceSeconds", "sinceTime", "tailLines", "limitBytes")

@@ -1,30 +1,40 @@
-"""From a kind to its strategy."""
+"""From a kind to its strategy.
+
+The strategies are imported with the first write: with the rules of all kinds behind them they take longer than the rest
+of a start, which writes nothing where a cluster is there already.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING
 
 from podfit.api.meta.base import Object
 from podfit.api.structural.custom import is_custom
-from podfit.apiserver.registry.strategies import (
-    apiextensions,
-    apps,
-    batch,
-    certificates,
-    coordination,
-    core,
-    custom,
-    events,
-)
-from podfit.apiserver.registry.strategies.strategy import Strategy
 
-_DEFAULT = Strategy()
-_STRATEGIES: dict[type[Object], Strategy] = {
-    **apiextensions.STRATEGIES,
-    **apps.STRATEGIES,
-    **batch.STRATEGIES,
-    **certificates.STRATEGIES,
-    **coordination.STRATEGIES,
-    **core.STRATEGIES,
-    **events.STRATEGIES,
-}
+if TYPE_CHECKING:
+    from podfit.apiserver.registry.strategies.strategy import Strategy
 
 
-def strategy_of(kind: type[Object]) -> Strategy:
-    return _STRATEGIES.get(kind) or (custom.STRATEGY if is_custom(kind) else _DEFAULT)
+def strategy_of(kind: type[Object]) -> "Strategy":
+    strategies, custom, default = _strategies()
+    return strategies.get(kind) or (custom if is_custom(kind) else default)
+
+
+@cache
+def _strategies() -> "tuple[Mapping[type[Object], Strategy], Strategy, Strategy]":
+    """By kind; of custom kinds; of kinds without one of their own."""
+    from podfit.apiserver.registry.strategies import (
+        apiextensions,
+        apps,
+        batch,
+        certificates,
+        coordination,
+        core,
+        custom,
+        events,
+        strategy,
+    )
+
+    groups = (apiextensions, apps, batch, certificates, coordination, core, events)
+    table = {kind: found for group in groups for kind, found in group.STRATEGIES.items()}
+    return table, custom.STRATEGY, strategy.Strategy()

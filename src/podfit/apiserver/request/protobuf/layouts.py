@@ -11,6 +11,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from podfit.api.apiextensions.v1.types import JSONSchemaProps
 from podfit.api.authentication.v1.types import TokenRequest
 from podfit.api.autoscaling.v1.types import Scale
 from podfit.api.core.v1.pods.types import Binding
@@ -145,7 +146,6 @@ def _named(hint: Any) -> str:
 
 
 def _schema(_: Any = None) -> FieldType:
-    from podfit.api.apiextensions.v1.types import JSONSchemaProps
 
     return message(partial(_layout, JSONSchemaProps))
 
