@@ -24,6 +24,16 @@ QUALIFIED = (
     "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
     "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
 )
+SUBDOMAIN = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
+    "end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+    r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+LABEL_1035 = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
+    "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
+    "'[a-z]([-a-z0-9]*[a-z0-9])?')"
+)
 AUTHORIZER = "authorizer.group('').resource('pods').check('get')"
 HTTPS = "desired format: https://host[/path]"
 
@@ -40,6 +50,10 @@ def uncompiled(expression: str) -> str:
 
 def ruled(**fields: Any) -> dict[str, Any]:
     return {"rules": [RULE | fields]}
+
+
+def served(path: str) -> dict[str, Any]:
+    return {"clientConfig": {"service": {"namespace": "n", "name": "s", "path": path}}}
 
 
 def test_a_good_one_passes() -> None:
@@ -94,24 +108,63 @@ def test_a_good_one_passes() -> None:
         (
             {"clientConfig": {"service": {"path": "p", "port": 0}}},
             [
-                "clientConfig.service.name: Required value: service name is required",
-                "clientConfig.service.namespace: Required value: service namespace is required",
+                "clientConfig.service.name: Required value",
+                "clientConfig.service.namespace: Required value",
                 (
                     "clientConfig.service.port: Invalid value: 0: port is not valid: "
                     "must be between 1 and 65535, inclusive"
                 ),
                 "clientConfig.service.path: Invalid value: \"p\": must start with a '/'",
+                'clientConfig.service.path: Invalid value: "p": segment[0] may not be empty',
+            ],
+        ),
+        (served("//"), ['clientConfig.service.path: Invalid value: "//": segment[0] may not be empty']),
+        (served("/"), []),
+        (served("/a/b/"), []),
+        (served("/a//b"), ['clientConfig.service.path: Invalid value: "/a//b": segment[1] may not be empty']),
+        ({"name": "A.b..c"}, [f'name: Invalid value: "A.b..c": {SUBDOMAIN}']),
+        (
+            {"admissionReviewVersions": ["v2", "v1", "v1", "1"]},
+            [
+                'admissionReviewVersions[2]: Invalid value: "v1": duplicate version',
+                f'admissionReviewVersions[3]: Invalid value: "1": {LABEL_1035}',
             ],
         ),
         (
             ruled(operations=["READ"]),
-            [f'rules[0].operations: Unsupported value: "READ": supported values: {OPERATIONS}'],
+            [f'rules[0].operations[0]: Unsupported value: "READ": supported values: {OPERATIONS}'],
         ),
         (
             ruled(operations=["*", "CREATE"]),
             [f'rules[0].operations: Invalid value: ["*","CREATE"]: if \'*\' is {OTHER} operations'],
         ),
         (ruled(resources=[]), ["rules[0].resources: Required value"]),
+        (
+            ruled(apiGroups=["*", "a"], apiVersions=["", "*"]),
+            [
+                f'rules[0].apiGroups: Invalid value: ["*","a"]: if \'*\' is {OTHER} API groups',
+                f'rules[0].apiVersions: Invalid value: ["","*"]: if \'*\' is {OTHER} API versions',
+                "rules[0].apiVersions[0]: Required value",
+            ],
+        ),
+        (
+            ruled(apiGroups=[], apiVersions=[]),
+            ["rules[0].apiGroups: Required value", "rules[0].apiVersions: Required value"],
+        ),
+        (
+            ruled(resources=["pods/*", "pods/log", "", "*/scale", "a/scale"]),
+            [
+                "rules[0].resources[1]: Invalid value: \"pods/log\": if 'pods/*' is present, must not specify pods/log",
+                "rules[0].resources[2]: Required value",
+                "rules[0].resources[4]: Invalid value: \"a/scale\": if '*/scale' is present, must not specify a/scale",
+            ],
+        ),
+        (ruled(resources=["pods/log", "pods/*"]), []),
+        (
+            ruled(resources=["*", "pods"]),
+            [f'rules[0].resources: Invalid value: ["*","pods"]: if \'*\' is {OTHER} resources without subresources'],
+        ),
+        (ruled(resources=["pods", "*"]), []),
         (
             ruled(resources=["*/*", "pods"]),
             [f'rules[0].resources: Invalid value: ["*/*","pods"]: if \'*/*\' is {OTHER} resources'],

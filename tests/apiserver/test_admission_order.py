@@ -21,6 +21,7 @@ OURS = {  # where a class is not called as upstream's plugin
     "DefaultTolerations": "DefaultTolerationSeconds",
     "StorageInUseProtection": "StorageObjectInUseProtection",
     "RuntimeClassAdmission": "RuntimeClass",
+    "ClaimResize": "PersistentVolumeClaimResize",
 }
 
 
@@ -64,7 +65,7 @@ def test_a_plugin_is_asked_only_about_the_writes_that_it_names() -> None:
         )
     }
     assert asked == {
-        ("CREATE", Pod, "binding"): {"NamespaceLifecycle", "NodeRestriction"},
+        ("CREATE", Pod, "binding"): {"NamespaceLifecycle", "NodeRestriction", "PodTopologyLabels"},
         ("UPDATE", Pod, "status"): {"NodeRestriction"},
         ("UPDATE", Pod, "resize"): {"LimitRanger", "NodeRestriction", "PodSecurity", "NodeChecks"},
         ("UPDATE", ClusterRole, ""): {"NodeRestriction", "Escalation"},

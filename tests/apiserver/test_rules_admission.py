@@ -145,3 +145,16 @@ async def test_a_node_registers_with_its_status(server: Server) -> None:
     (node,) = await made(server, "/api/v1/nodes", {"metadata": {"name": "m"}, "status": status})
     assert node["status"]["capacity"] == node["status"]["allocatable"] == {"cpu": "4"}
     assert node["status"]["nodeInfo"]["kubeletVersion"] == "v1.36.2"
+
+
+async def test_there_is_one_default_priority(server: Server) -> None:
+    classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
+    one = {"metadata": {"name": "one"}, "value": 1, "globalDefault": True}
+    await made(server, classes, one, one | {"metadata": {"name": "two"}, "globalDefault": False})
+    text = "is forbidden: PriorityClass one is already marked as default. Only one default can exist"
+    three = await asked(server, "POST", classes, one | {"metadata": {"name": "three"}})
+    two = await asked(server, "PATCH", f"{classes}/two", {"globalDefault": True}, content_type=MERGE)
+    same = await asked(server, "PATCH", f"{classes}/one", {"description": "x"}, content_type=MERGE)
+    assert (three.code, two.code, same.code) == (403, 403, 200)
+    assert three.message == f'priorityclasses.scheduling.k8s.io "three" {text}'
+    assert two.message == f'priorityclasses.scheduling.k8s.io "two" {text}'

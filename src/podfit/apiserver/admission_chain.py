@@ -28,11 +28,11 @@ BUILT_IN = (
     DefaultTolerations,
     DefaultStorageClass,
     StorageInUseProtection,
+    ClaimResize,
     RuntimeClassAdmission,
     CertificateAdmission,
     DefaultIngressClass,
     PodTopologyLabels,
-    ClaimResize,
     Escalation,
     NodeChecks,
 )

@@ -23,9 +23,20 @@ _PATIENCE = [
 class PriorityAdmission(Passive):
     """From a class's name to its number; without one, the default class or 0."""
 
-    concern = Concern(operations=("CREATE", "UPDATE"), kinds=(Pod,), subresources=("",))
+    concern = Concern(operations=("CREATE", "UPDATE"), kinds=(Pod, PriorityClass), subresources=("",))
+
+    async def validate(self, attributes: Attributes, obj: Any) -> None:
+        """Raises 403 for a second default class."""
+        if attributes.info.type is not PriorityClass or not obj.global_default:
+            return
+        default = await self._default()
+        if default is not None and (attributes.operation != "UPDATE" or default.metadata.name != obj.metadata.name):
+            text = f"PriorityClass {default.metadata.name} is already marked as default. Only one default can exist"
+            raise forbidden("priorityclasses", attributes.name, text, group=attributes.info.group)
 
     async def mutate(self, attributes: Attributes, obj: Any) -> Any:
+        if attributes.info.type is PriorityClass:
+            return obj
         if attributes.operation == "UPDATE":
             return _as_before(obj, attributes.old)
         found = await self._class_of(attributes, obj.spec.priority_class_name)
@@ -50,12 +61,15 @@ class PriorityAdmission(Passive):
 
     async def _class_of(self, attributes: Attributes, name: str) -> PriorityClass | None:
         if not name:
-            defaults = [each for each in await self.context.settings(PriorityClass) if each.global_default]
-            return min(defaults, key=lambda each: each.value, default=None)
+            return await self._default()
         found = await self.context.find(PriorityClass, name)
         if found is None:
             raise forbidden("pods", attributes.name, f"no PriorityClass with name {name} was found")
         return found
+
+    async def _default(self) -> PriorityClass | None:
+        defaults = [each for each in await self.context.settings(PriorityClass) if each.global_default]
+        return min(defaults, key=lambda each: each.value, default=None)
 
 
 def _as_before(pod: Pod, old: Pod) -> Pod:

@@ -95,51 +95,57 @@ def _conditions(conditions: tuple[MatchCondition, ...], path: str) -> Iterator[F
 def _name(name: str, path: str) -> Iterator[FieldError]:
     if not name:
         yield required(path)
-        return
-    yield from (invalid(path, name, text) for text in names.dns_subdomain(name))
-    if name.count(".") < 2:
+    elif wrong := names.dns_subdomain(name):
+        yield invalid(path, name, ",".join(wrong))
+    elif name.count(".") < 2:
         yield invalid(path, name, "should be a domain with at least three segments separated by dots")
 
 
 def _rule(rule: RuleWithOperations, path: str) -> Iterator[FieldError]:
-    yield from _several(rule.operations, f"{path}.operations")
-    for operation in rule.operations:
+    yield from _several(rule.operations, f"{path}.operations", "operations")
+    for index, operation in enumerate(rule.operations):
         if operation not in _OPERATIONS:
-            yield unsupported(f"{path}.operations", operation, _OPERATIONS)
-    yield from _several(rule.api_groups, f"{path}.apiGroups", empty_item=True)
-    yield from _several(rule.api_versions, f"{path}.apiVersions")
+            yield unsupported(f"{path}.operations[{index}]", operation, _OPERATIONS)
+    yield from _several(rule.api_groups, f"{path}.apiGroups", "API groups")
+    yield from _several(rule.api_versions, f"{path}.apiVersions", "API versions")
+    for index, version in enumerate(rule.api_versions):
+        if not version:
+            yield required(f"{path}.apiVersions[{index}]")
     yield from _resources(rule.resources, f"{path}.resources")
     if rule.scope not in (None, "*", "Cluster", "Namespaced"):
         yield unsupported(f"{path}.scope", rule.scope, ("*", "Cluster", "Namespaced"))
 
 
-def _several(items: tuple[str, ...], path: str, *, empty_item: bool = False) -> Iterator[FieldError]:
+def _several(items: tuple[str, ...], path: str, what: str) -> Iterator[FieldError]:
     if not items:
         yield required(path)
-    for index, item in enumerate(items):
-        if not item and not empty_item:
-            yield required(f"{path}[{index}]")
     if "*" in items and len(items) > 1:
-        yield invalid(path, list(items), "if '*' is present, must not specify other " + path.rpartition(".")[2])
+        yield invalid(path, list(items), f"if '*' is present, must not specify other {what}")
 
 
 def _resources(resources: tuple[str, ...], path: str) -> Iterator[FieldError]:
-    """A wildcard must not name again what it covers already."""
+    """A wildcard must not name again what it covers already. Of resources without a subresource the last one decides
+    whether there are any, as upstream."""
     if not resources:
         yield required(path)
+    whole, everywhere = set(), set()  # resources with all subresources, subresources of all resources
+    plain = False
     for index, each in enumerate(resources):
+        resource, slash, sub = each.partition("/")
         if not each:
             yield required(f"{path}[{index}]")
-        elif (
-            each not in ("*/*", "*")
-            and each.endswith("/*")
-            and any(other.startswith(each.removesuffix("*")) and other != each for other in resources)
-        ):
-            yield invalid(f"{path}[{index}]", each, f"if '{each}' is present, must not specify {each[:-1]}x")
+        elif not slash:
+            plain = each != "*"
+        else:
+            if resource in whole:
+                yield invalid(f"{path}[{index}]", each, f"if '{resource}/*' is present, must not specify {each}")
+            if sub in everywhere:
+                yield invalid(f"{path}[{index}]", each, f"if '*/{sub}' is present, must not specify {each}")
+            whole |= {resource} if sub == "*" else set()
+            everywhere |= {sub} if resource == "*" else set()
     if "*/*" in resources and len(resources) > 1:
-        text = "if '*/*' is present, must not specify other resources"
-        yield invalid(path, list(resources), text)
-    elif "*" in resources and any("/" not in each and each != "*" for each in resources):
+        yield invalid(path, list(resources), "if '*/*' is present, must not specify other resources")
+    if "*" in resources and plain:
         text = "if '*' is present, must not specify other resources without subresources"
         yield invalid(path, list(resources), text)
 
@@ -172,22 +178,39 @@ def _url(url: str, path: str) -> Iterator[FieldError]:
 
 
 def _service(service: ServiceReference, path: str) -> Iterator[FieldError]:
-    if not service.name:
-        yield required(f"{path}.name", "service name is required")
-    if not service.namespace:
-        yield required(f"{path}.namespace", "service namespace is required")
+    for name, value in (("name", service.name), ("namespace", service.namespace)):
+        if not value:
+            yield required(f"{path}.{name}")
     if service.port is not None and not 1 <= service.port <= 65535:
-        text = "port is not valid: must be between 1 and 65535, inclusive"
-        yield invalid(f"{path}.port", service.port, text)
-    if service.path and not service.path.startswith("/"):
-        yield invalid(f"{path}.path", service.path, "must start with a '/'")
+        yield invalid(f"{path}.port", service.port, "port is not valid: must be between 1 and 65535, inclusive")
+    if service.path not in (None, "", "/"):
+        yield from (invalid(f"{path}.path", service.path, text) for text in _path(service.path))
+
+
+def _path(text: str) -> Iterator[str]:
+    if text == "//":
+        yield "segment[0] may not be empty"
+        return
+    if not text.startswith("/"):
+        yield "must start with a '/'"
+    for index, step in enumerate(text[1:].removesuffix("/").split("/")):
+        if not step:
+            yield f"segment[{index}] may not be empty"
+        else:
+            yield from (f"segment[{index}]: {wrong}" for wrong in names.dns_subdomain(step))
 
 
 def _review_versions(versions: tuple[str, ...], path: str) -> Iterator[FieldError]:
     where, wanted = f"{path}.admissionReviewVersions", ", ".join(REVIEW_VERSIONS)
     if not versions:
         yield required(where, f"must specify one of {wanted}")
-    elif not any(each in REVIEW_VERSIONS for each in versions):
+        return
+    for index, version in enumerate(versions):
+        if version in versions[:index]:
+            yield invalid(f"{where}[{index}]", version, "duplicate version")
+        else:
+            yield from (invalid(f"{where}[{index}]", version, text) for text in names.dns_1035_label(version))
+    if not any(each in REVIEW_VERSIONS for each in versions):
         yield invalid(where, list(versions), f"must include at least one of {wanted}")
 
 
