@@ -144,7 +144,7 @@ class ControllersFlags:
 
 @dataclass(frozen=True, kw_only=True)
 class NodesFlags:
-    """Which nodes `up` has."""
+    """Which nodes `up` has, and what beside them."""
 
     node: Annotated[
         NodeKind | None,
@@ -153,6 +153,7 @@ class NodesFlags:
     nodes: Annotated[int, Parameter(help="How many nodes; more than one are simulated.")] = 1
     container_runtime_endpoint: RuntimeEndpoint = ""
     metrics_server: Annotated[bool, Parameter(help="Serve metrics.k8s.io, for `kubectl top`.")] = True
+    vpa: Annotated[bool, Parameter(help="Run the Vertical Pod Autoscaler (docs/vpa.md).")] = True
 
 
 @dataclass(frozen=True, kw_only=True)

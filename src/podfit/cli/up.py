@@ -47,6 +47,7 @@ def up(
         nodes=nodes.nodes,
         metrics_server=nodes.metrics_server,
         runtime_endpoint=nodes.container_runtime_endpoint.removeprefix("unix://"),
+        vpa=nodes.vpa,
     )
     options.check()
     logs.configure(log)

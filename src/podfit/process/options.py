@@ -205,6 +205,7 @@ class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
     nodes: int = 1
     runtime_endpoint: str = ""
     metrics_server: bool = True
+    vpa: bool = True
 
     @property
     def data(self) -> DataDir:

@@ -129,6 +129,8 @@ class Cluster:
         current = "the current context" if self.access.current else "current context unchanged"
         announce(f"  kubectl   {where}{self.access.path}{f' ({current})' if where else ''}")
         announce(f"  ready     in {clock.monotonic() - began:.2f} s")
+        if options.vpa:
+            self._supervisor.run(self._autoscale(), name="vertical pod autoscaler")
         self._record(ready=True)
 
     @property
@@ -159,6 +161,12 @@ class Cluster:
         async with asyncio.timeout(READY_SECONDS):
             await default_account(self.admin_local())
 
+    async def _autoscale(self) -> None:
+        await self._imports.need("podfit.process.vpa_in_up")
+        from podfit.process.vpa_in_up import VpaInUp
+
+        await VpaInUp(self._api, self._services, self._clock, self._imports.need).run()
+
     async def _made(self, choice: NodeChoice, prepared: "PreparedRuntime | None") -> "list[NodeBackend]":
         """What the kubelets drive, once the API serves."""
         await self._serving.wait()
@@ -174,17 +182,10 @@ class Cluster:
         from podfit.process.node import ClusterNode, local_client, pressures, wait_until_ready
 
         names = node_names(choice, self.options.nodes)
+        api, kind, options, clock = self._api, choice.kind, self.options, self._clock
         self.nodes = tuple(
-            ClusterNode(
-                name,
-                choice.kind,
-                each,
-                self.options,
-                local_client(name, self._api.handler),
-                self._clock,
-                api_server=self._api.advertised,
-            )
-            for name, each in zip(names, backends, strict=True)
+            ClusterNode(name, kind, backend, options, local_client(name, api.handler), clock, api_server=api.advertised)
+            for name, backend in zip(names, backends, strict=True)
         )
         await asyncio.gather(*(node.start(self._changed) for node in self.nodes))
         for node in self.nodes:

@@ -1,8 +1,12 @@
-"""The recommender of `podfit vpa recommender`, a client of any cluster. Loads NumPy, so its verb alone imports it."""
+"""The recommender of `podfit vpa recommender`, a client of any cluster, and of `podfit up`. Loads NumPy, so it is
+imported when it is needed.
+"""
 
 from collections.abc import Iterator
 
+from podfit.client.rest import Client
 from podfit.core.clock import Clock
+from podfit.decide.autoscaling.gates import Gates
 from podfit.net.metrics import Metrics
 from podfit.net.wire import Identity
 from podfit.process.controllers import ClientOf, Loop
@@ -15,3 +19,7 @@ def recommender_loops(
 ) -> Iterator[Loop]:
     client = client_of(Identity(COMPONENT))
     yield Recommender(client, clock=clock, settings=settings, metrics=metrics, passed=passes.done).run()
+
+
+def recommender_in_up(client: Client, clock: Clock, metrics: Metrics, gates: Gates) -> Recommender:
+    return Recommender(client, clock=clock, settings=Settings(gates=gates), metrics=metrics)

@@ -68,7 +68,7 @@ class Clock:
 class Cluster:
     """`url` and `kubeconfig` (a file) are for foreign clients; `client` is podfit's own, for `run`."""
 
-    def __init__(self, directory: Path, *, nodes: int = 1) -> None:
+    def __init__(self, directory: Path, *, nodes: int = 1, vpa: bool = False) -> None:
         self._runner = Runner()
         self._virtual = VirtualClock()
         self.clock = Clock(self._runner, self._virtual)
@@ -76,6 +76,7 @@ class Cluster:
             api=ApiServerOptions(data=DataDir.at(directory), port=0, kubeconfig=directory / "kubeconfig"),
             node=NodeKind.SIMULATED,
             nodes=nodes,
+            vpa=vpa,
         )
         try:
             self._composed = self._runner.run(self._start(options))

@@ -1,6 +1,6 @@
 """The MutatingWebhookConfiguration by which an API server asks the admission controller (V-068)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -21,7 +21,8 @@ NAMESPACE_LABEL = "kubernetes.io/metadata.name"
 
 
 class Registration(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the webhook is reached, by a service or, with `url`, by that; and for which namespaces."""
+    """Where the webhook is reached, by a service or, with `url`, by that; and for which namespaces. Without `pods` only
+    VPA objects are reviewed."""
 
     service: str = "vpa-webhook"
     service_namespace: str = "kube-system"
@@ -30,6 +31,7 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
     fails: bool = False
     namespace: str = ""
     ignored: frozenset[str] = frozenset()
+    pods: bool = True
     labels: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
@@ -44,7 +46,7 @@ def configuration(registration: Registration, authorities: bytes) -> MutatingWeb
     webhook = MutatingWebhook(
         name=WEBHOOK,
         client_config=where,
-        rules=(_rule("", "v1", "pods", "CREATE"), _rule(GROUP, "*", "verticalpodautoscalers", "CREATE", "UPDATE")),
+        rules=tuple(_rules(registration)),
         failure_policy="Fail" if registration.fails else "Ignore",
         side_effects="None",
         timeout_seconds=registration.timeout,
@@ -71,6 +73,12 @@ async def trust(client: Client, authorities: bytes) -> None:
     """Another certificate than before. Raises ApiError or ConnectionError."""
     patch = [{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": authorities}]
     await client.patch(MutatingWebhookConfiguration, NAME, "", patch, content_type=JSON_PATCH)
+
+
+def _rules(registration: Registration) -> Iterator[RuleWithOperations]:
+    if registration.pods:
+        yield _rule("", "v1", "pods", "CREATE")
+    yield _rule(GROUP, "*", "verticalpodautoscalers", "CREATE", "UPDATE")
 
 
 def _rule(group: str, version: str, resource: str, *operations: str) -> RuleWithOperations:

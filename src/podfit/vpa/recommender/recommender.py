@@ -18,7 +18,7 @@ import msgspec
 
 from podfit.api.autoscaling_k8s.v1 import CrossVersionObjectReference, VerticalPodAutoscaler
 from podfit.client.informer import Informer
-from podfit.client.rest import JSON_PATCH, Client
+from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.resources import CPU, MEMORY
@@ -36,6 +36,7 @@ from podfit.vpa.recommender.metrics import RecommenderMetrics
 from podfit.vpa.recommender.pods import Pods
 from podfit.vpa.recommender.usage import samples
 from podfit.vpa.recommender.workers import each_by_workers
+from podfit.vpa.statuses import write_status
 from podfit.vpa.targets import Targets, Unsupported
 from podfit.vpa.workloads import NOTHING
 
@@ -95,9 +96,13 @@ class Recommender:
             self._passed()
             while True:
                 await self._clock.sleep(self._settings.interval)
-                with self._measured.step("total"):
-                    await self._pass()
-                self._passed()
+                try:
+                    with self._measured.step("total"):
+                        await self._pass()
+                except Exception:  # the next one may be better; its health tells when none is
+                    log.exception("a pass has failed")
+                else:
+                    self._passed()
 
     async def _pass(self) -> None:
         step = self._measured.step
@@ -167,19 +172,14 @@ class Recommender:
         seen = Seen(found, self._state.pods_of(key), self._unsupported.get(key, ""))
         flags, now = self._settings.flags.render, self._clock.now()
         most = {CPU: flags.max_allowed_cpu, MEMORY: flags.max_allowed_memory}
-        new = status(vpa, seen, format_time(now), {name: most for name, most in most.items() if most is not None})
-        if new == vpa.status:
-            return
-        patch = [{"op": "add", "path": "/status", "value": new}]
+        bounds = {name: most for name, most in most.items() if most is not None}
         try:
-            await self._client.patch(
-                VPAS, key.name, key.namespace, patch, content_type=JSON_PATCH, subresource="status"
-            )
+            new = await write_status(self._client, vpa, lambda newest: status(newest, seen, format_time(now), bounds))
         except (ApiError, ConnectionError) as error:
             log.warning("status not written vpa=%s/%s error=%s", *key, error)
             return
         created = vpa.metadata.creation_timestamp
-        if created and new.recommendation and not provided(vpa).container_recommendations:
+        if created and new and new.recommendation and not provided(vpa).container_recommendations:
             self._measured.recommended_first((now - parse_time(created)).total_seconds())
 
     async def _maintain_checkpoints(self) -> None:

@@ -20,7 +20,7 @@ from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.core.times import format_time
 from podfit.decide.autoscaling.update import Evict, Outcome, Resize
-from podfit.vpa.kinds import VPAS
+from podfit.vpa.statuses import write_status
 
 log = logging.getLogger(__name__)
 NORMAL, WARNING = "Normal", "Warning"
@@ -79,11 +79,10 @@ class Writer:
         text = "Not resized: the node can never give what is recommended; tried again when less is."
         self._recorder.event(pod, NORMAL, "InPlaceResizeSkipped", text)
 
-    async def say_in_place(self, vpa: VerticalPodAutoscaler) -> None:
-        """Once for a VPA, in an event and a condition; call it once a pass."""
-        if any(condition.type == IN_PLACE_BY_DEFAULT for condition in vpa.status.conditions):
-            return
-        self._recorder.event(vpa, NORMAL, "InPlaceByDefault", IN_PLACE_TEXT)
+    async def say_in_place(self, vpa: VerticalPodAutoscaler, *, first: bool) -> None:
+        """In a condition and, the first time, in an event."""
+        if first:
+            self._recorder.event(vpa, NORMAL, "InPlaceByDefault", IN_PLACE_TEXT)
         said = VerticalPodAutoscalerCondition(
             type=IN_PLACE_BY_DEFAULT,
             status="True",
@@ -91,19 +90,17 @@ class Writer:
             reason="PodResized",
             message=IN_PLACE_TEXT,
         )
-        meta = vpa.metadata
-        conditions = sorted((*vpa.status.conditions, said), key=lambda condition: condition.type)
-        status: VerticalPodAutoscalerStatus = replace(vpa.status, conditions=tuple(conditions))
-        patch = [
-            {"op": "test", "path": "/metadata/resourceVersion", "value": meta.resource_version},
-            {"op": "add", "path": "/status", "value": status},
-        ]
+
+        def saying(newest: VerticalPodAutoscaler) -> VerticalPodAutoscalerStatus:
+            others = (each for each in newest.status.conditions if each.type != IN_PLACE_BY_DEFAULT)
+            conditions = sorted((*others, said), key=lambda condition: condition.type)
+            return replace(newest.status, conditions=tuple(conditions))
+
         try:
-            await self._client.patch(
-                VPAS, meta.name, meta.namespace, patch, content_type=JSON_PATCH, subresource="status"
-            )
+            await write_status(self._client, vpa, saying)
         except (ApiError, ConnectionError) as error:
-            log.info("condition not written, the next resize tries again vpa=%s/%s error=%s", *_name(meta), error)
+            text = "condition not written, the next pass tries again vpa=%s/%s error=%s"
+            log.info(text, vpa.metadata.namespace, vpa.metadata.name, error)
 
 
 class _Cause(msgspec.Struct, frozen=True):
@@ -117,7 +114,3 @@ def _outcome(error: ApiError | ConnectionError) -> Outcome:
     causes = msgspec.convert(error.details.get("causes") or [], list[_Cause])
     full = error.code == FORBIDDEN and any(cause.reason == NODE_CAPACITY for cause in causes)
     return Outcome.NO_CAPACITY if full else Outcome.REFUSED
-
-
-def _name(meta: ObjectMeta) -> tuple[str, str]:
-    return meta.namespace, meta.name

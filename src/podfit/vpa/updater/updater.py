@@ -33,12 +33,14 @@ from podfit.vpa.kinds import VPAS
 from podfit.vpa.targets import Targets
 from podfit.vpa.updater import metrics as measured
 from podfit.vpa.updater.admission_status import AdmissionLease, admits
-from podfit.vpa.updater.carry_out import Writer
+from podfit.vpa.updater.carry_out import IN_PLACE_BY_DEFAULT, Writer
 from podfit.vpa.updater.metrics import UpdaterMetrics, VpaMetrics
 from podfit.vpa.updater.turns import Turns
 
 log = logging.getLogger(__name__)
 COMPONENT = "vpa-updater"
+TRIES = 5
+"""How often a condition is written that somebody takes away."""
 LIVING = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 
 
@@ -80,6 +82,7 @@ class Updater:
         self._evictions, self._resizes = (Turns(settings.eviction_rate, clock) for _ in range(2))
         self._since: dict[str, datetime] = {}
         self._infeasible: dict[str, RecommendedPodResources] = {}
+        self._said: dict[str, int] = {}
         self.metrics = metrics or Metrics()
         self._measured = UpdaterMetrics(self.metrics, clock)
 
@@ -94,9 +97,13 @@ class Updater:
             self._passed()
             while True:
                 await self._clock.sleep(self._settings.interval)
-                with self._measured.step("total"):
-                    await self._pass()
-                self._passed()
+                try:
+                    with self._measured.step("total"):
+                        await self._pass()
+                except Exception:  # the next one may be better; its health tells when none is
+                    log.exception("a pass has failed")
+                else:
+                    self._passed()
 
     async def _pass(self) -> None:
         until, step = self._clock.monotonic() + self._settings.interval, self._measured.step
@@ -106,6 +113,8 @@ class Updater:
         self._measured.new_pass()
         with step("ListVPAs"):
             vpas = self._kept()
+            there = {vpa.metadata.uid for vpa in vpas}
+            self._said = {uid: tries for uid, tries in self._said.items() if uid in there}
         with step("ListPods"):
             pods = [pod for pod in self._pods.list() if pod.metadata.deletion_timestamp is None]
             self._note(pods)
@@ -176,9 +185,18 @@ class Updater:
             tally = end.value
         finally:
             told.end(tally.evictable, tally.resizable)
-        compatible = self._settings.rules.upstream_compatible
-        if told.moved and in_place_by_default(vpa, upstream_compatible=compatible):
-            await self._writer.say_in_place(vpa)
+        await self._say_in_place(vpa, moved=told.moved)
+
+    async def _say_in_place(self, vpa: VerticalPodAutoscaler, *, moved: bool) -> None:
+        """Once for a VPA. A recommender that writes the status at the same time may undo it, so it is tried again."""
+        uid, rules = vpa.metadata.uid, self._settings.rules
+        said = any(condition.type == IN_PLACE_BY_DEFAULT for condition in vpa.status.conditions)
+        if said or not in_place_by_default(vpa, upstream_compatible=rules.upstream_compatible):
+            return
+        tries = self._said.get(uid, 0)
+        if (moved or tries) and tries < TRIES:
+            self._said[uid] = tries + 1
+            await self._writer.say_in_place(vpa, first=not tries)
 
     def _configured(self, pods: tuple[Pod, ...]) -> dict[Owner, int]:
         owners = {(pod.metadata.namespace, owner) for pod in pods if (owner := owner_of(pod)) is not None}

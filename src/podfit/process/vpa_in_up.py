@@ -1,0 +1,87 @@
+"""The Vertical Pod Autoscaler inside of `podfit up`: all three processes, with nothing to set up.
+
+Until the first VPA is made it costs a watch: only then is NumPy loaded, are pods and workloads followed, and is the
+API server told to ask about new pods. VPA objects are checked from the start.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from podfit import __version__
+from podfit.client.informer import Informer
+from podfit.client.rest import Client
+from podfit.client.transport import Local
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
+from podfit.decide.autoscaling import update
+from podfit.decide.autoscaling.gates import Gates
+from podfit.process.apiserver import ApiServerComponent
+from podfit.process.identities import ADMIN, agent, controller
+from podfit.process.local_services import LocalServices
+from podfit.process.vpa_objects import install
+from podfit.vpa.admission.controller import COMPONENT as ADMISSION
+from podfit.vpa.admission.controller import AdmissionController
+from podfit.vpa.admission.controller import Settings as AdmissionSettings
+from podfit.vpa.admission.registration import Registration, register
+from podfit.vpa.kinds import VPAS
+from podfit.vpa.updater.updater import COMPONENT as UPDATER
+from podfit.vpa.updater.updater import Settings as UpdaterSettings
+from podfit.vpa.updater.updater import Updater
+
+log = logging.getLogger(__name__)
+Need = Callable[..., Awaitable[None]]
+GATES = Gates(cpu_startup_boost=True, in_place=True, per_vpa_config=True)
+RECOMMENDER = "vpa-recommender"
+
+
+class VpaInUp:
+    """Its webhook is one of `services`, asked by a call; `need` imports modules beside the work."""
+
+    def __init__(self, api: ApiServerComponent, services: LocalServices, clock: Clock, need: Need) -> None:
+        self._handler, self._metrics, self._clock, self._need = api.handler, api.metrics, clock, need
+        self._admission = AdmissionController(
+            self._client(ADMISSION), clock=clock, settings=AdmissionSettings(gates=GATES), metrics=api.metrics
+        )
+        webhook = Registration()
+        services.offer(webhook.service_namespace, webhook.service, self._admission.handle)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        await install(Client(Local(self._handler, ADMIN), user_agent=agent(ADMIN)))
+        await self._register(pods=False)
+        await self._first()
+        await self._need("podfit.process.vpa")
+        from podfit.process.vpa import recommender_in_up
+
+        updater = Updater(
+            self._client(UPDATER),
+            clock=self._clock,
+            settings=UpdaterSettings(rules=update.Settings(gates=GATES)),
+            metrics=self._metrics,
+        )
+        recommender = recommender_in_up(self._client(RECOMMENDER), self._clock, self._metrics, GATES)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._admission.run())
+            group.create_task(updater.run())
+            group.create_task(recommender.run())
+            await self._register(pods=True)
+
+    async def _first(self) -> None:
+        """Return when there is a VPA."""
+        there = asyncio.Event()
+        vpas = Informer(self._client(UPDATER), VPAS, clock=self._clock)
+        vpas.add_handler(add=lambda _: there.set())
+        async with asyncio.TaskGroup() as group:
+            following = group.create_task(vpas.run())
+            await there.wait()
+            following.cancel()
+
+    async def _register(self, *, pods: bool) -> None:
+        try:
+            await register(self._client(ADMISSION), Registration(pods=pods), b"")
+        except ApiError as error:
+            log.warning("the VPA's webhook is not registered error=%s", error)
+
+    def _client(self, account: str) -> Client:
+        return Client(Local(self._handler, controller(account)), user_agent=f"{account}/{__version__}")

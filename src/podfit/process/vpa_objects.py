@@ -1,0 +1,90 @@
+"""What a cluster needs before a Vertical Pod Autoscaler can work: its definitions, and its processes' rights.
+
+They come with the package. A definition that somebody else has installed stays as it is; one of ours is brought up to
+date, which its annotation says.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Iterator
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+import yaml
+
+from podfit.api.apiextensions.v1.types import CustomResourceDefinition
+from podfit.api.core.v1.config.types import ServiceAccount
+from podfit.api.meta.codec import convert
+from podfit.api.rbac.v1.types import ClusterRole, ClusterRoleBinding, Role, RoleBinding
+from podfit.client.rest import APPLY_PATCH, Client
+from podfit.core.errors import ApiError
+
+MANIFESTS = ("verticalpodautoscalers.yaml", "vpa-roles.yaml")
+DEFINITION = "verticalpodautoscalers.autoscaling.k8s.io"
+STAMP = "podfit.dev/manifests"
+MANAGER = "podfit-vpa"
+NOT_FOUND = 404
+_KINDS: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (CustomResourceDefinition, ServiceAccount, ClusterRole, ClusterRoleBinding, Role, RoleBinding)
+}
+
+
+async def install(client: Client) -> None:
+    """Returns when VPAs are served. Raises ApiError or ConnectionError; `client` is an administrator's."""
+    stamp = await asyncio.to_thread(_stamp)
+    try:
+        there = await client.get(CustomResourceDefinition, DEFINITION)
+    except ApiError as error:
+        if error.code != NOT_FOUND:
+            raise
+        known: str | None = ""
+    else:
+        known = there.metadata.annotations.get(STAMP)
+    if known != stamp:
+        for document in await asyncio.to_thread(lambda: list(_documents(stamp))):
+            if known is not None or document["kind"] != CustomResourceDefinition.__name__:
+                await _apply(client, document)
+    await _served(client)
+
+
+def _texts() -> list[str]:
+    return [(files("podfit.api") / "manifests" / name).read_text() for name in MANIFESTS]
+
+
+def _stamp() -> str:
+    return hashlib.sha256("".join(_texts()).encode()).hexdigest()[:16]
+
+
+def _documents(stamp: str) -> Iterator[dict[str, Any]]:
+    """The definitions come last: their stamp says that all of it is there."""
+    found = [document for text in _texts() for document in yaml.safe_load_all(text)]
+    for document in sorted(found, key=lambda document: document["kind"] == CustomResourceDefinition.__name__):
+        document["metadata"].setdefault("annotations", {})[STAMP] = stamp
+        yield document
+
+
+async def _apply(client: Client, document: dict[str, Any]) -> None:
+    kind, meta = _KINDS[document["kind"]], document["metadata"]
+    convert(document, kind)  # what we ship is right
+    body = msgspec.json.encode(document)
+    namespace = meta.get("namespace", "")
+    await client.patch(kind, meta["name"], namespace, body, content_type=APPLY_PATCH, field_manager=MANAGER, force=True)
+
+
+async def _served(client: Client) -> None:
+    """Wait until the definition is established."""
+    fields = f"metadata.name={DEFINITION}"
+    found = await client.list(CustomResourceDefinition, fields=fields)
+    if any(map(_established, found.items)):
+        return
+    async for event in client.watch(
+        CustomResourceDefinition, resource_version=found.resource_version, fields=fields, bookmarks=False
+    ):
+        if _established(event.object):
+            return
+
+
+def _established(definition: CustomResourceDefinition) -> bool:
+    return any(each.type == "Established" and each.status == "True" for each in definition.status.conditions or ())

@@ -1,0 +1,85 @@
+"""The Vertical Pod Autoscaler of `podfit up`, with nothing set up."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podfit.api.core.v1.pods.types import Pod
+from podfit.testing.cluster import Cluster
+from podfit.vpa.kinds import VPAS
+
+NAMESPACE = "default"
+VPA = {
+    "apiVersion": "autoscaling.k8s.io/v1",
+    "kind": "VerticalPodAutoscaler",
+    "metadata": {"name": "web"},
+    "spec": {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}},
+}
+LABELS = {"app": "web"}
+
+
+def deployment(cpu: str) -> dict[str, Any]:
+    resources = {"requests": {"cpu": cpu, "memory": "64Mi"}}
+    pod = {
+        "metadata": {"labels": LABELS},
+        "spec": {"containers": [{"name": "app", "image": "i", "resources": resources}]},
+    }
+    spec = {"replicas": 1, "selector": {"matchLabels": LABELS}, "template": pod}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    made = Cluster(tmp_path, vpa=True)
+    try:
+        made.clock.advance(1)
+        yield made
+    finally:
+        made.close()
+
+
+def requests(cluster: Cluster) -> list[tuple[str, str, int]]:
+    """CPU, memory and restarts of every pod's container."""
+    pods = cluster.run(cluster.client.list(Pod, NAMESPACE)).items
+    return [
+        (
+            str(pod.spec.containers[0].resources.requests["cpu"]),
+            str(pod.spec.containers[0].resources.requests["memory"]),
+            pod.status.container_statuses[0].restart_count,
+        )
+        for pod in pods
+        if pod.metadata.deletion_timestamp is None
+    ]
+
+
+@pytest.mark.row("V-001", "V-006", "V-100", "V-124")
+def test_vpa_sizes_a_deployment_without_any_set_up(cluster: Cluster) -> None:
+    cluster.apply(deployment("5m"), VPA)
+    (stored,) = cluster.run(cluster.client.list(VPAS, NAMESPACE)).items
+    assert stored.spec.update_policy is not None
+    assert stored.spec.update_policy.update_mode == "Recreate"
+    assert requests(cluster) == [("5m", "64Mi", 0)]
+    cluster.clock.advance(minutes=4)
+    ((cpu, memory, restarts),) = requests(cluster)
+    assert (cpu, memory, restarts) == ("25m", "250Mi", 0)
+    conditions = {each.type for each in cluster.run(cluster.client.get(VPAS, "web", NAMESPACE)).status.conditions}
+    assert conditions == {"RecommendationProvided", "podfit.dev/InPlaceByDefault"}
+    for pod in cluster.run(cluster.client.list(Pod, NAMESPACE)).items:
+        cluster.run(cluster.client.delete(Pod, pod.metadata.name, NAMESPACE, grace=0))
+    cluster.clock.advance(5)
+    assert requests(cluster) == [("25m", "250Mi", 0)], "the new pod is made with it"
+
+
+def test_vpa_costs_no_numpy_while_there_is_none() -> None:
+    code = (
+        "import sys, tempfile, pathlib\n"
+        "from podfit.testing.cluster import Cluster\n"
+        "made = Cluster(pathlib.Path(tempfile.mkdtemp()), vpa=True)\n"
+        "made.clock.advance(120)\n"
+        "sys.exit('numpy' in sys.modules or 'podfit.process.vpa_in_up' not in sys.modules)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
