@@ -123,8 +123,8 @@ async def _differs(client: Client, target: Target, twin: Target, namespace: str)
     """Webhooks may have made something else of either, and then a rollout would begin."""
     now = await read_workload(client, target, namespace)
     mine = bare(now.document["spec"]["template"])
-    same = [each for each in now.replica_sets if bare(each["spec"]["template"]) == mine]
-    if any(each["metadata"]["name"] == twin.name for each in same):
+    same = [replica_set for replica_set in now.replica_sets if bare(replica_set["spec"]["template"]) == mine]
+    if any(replica_set["metadata"]["name"] == twin.name for replica_set in same):
         return ""
     return f"{target} and {twin} were not stored with the same template, so a rollout would begin"
 
@@ -165,10 +165,10 @@ def _sizes(workload: Workload, request: ResizeRequest) -> Patch:
 def _exactly(wanted: Any, stored: Any) -> Patch:
     """As a strategic merge adds to what is there, amounts that are to go are said to."""
     patch = difference(wanted, stored)
-    old = {each.name: each.resources for each in (*stored.spec.init_containers, *stored.spec.containers)}
+    old = {container.name: container.resources for container in (*stored.spec.init_containers, *stored.spec.containers)}
     for field in ("initContainers", "containers"):
-        for each in patch["spec"].get(field, ()):
-            _clear(each["resources"], codec.to_dict(old[each["name"]]))
+        for changed in patch["spec"].get(field, ()):
+            _clear(changed["resources"], codec.to_dict(old[changed["name"]]))
     if "resources" in patch["spec"] and stored.spec.resources is not None:
         _clear(patch["spec"]["resources"], codec.to_dict(stored.spec.resources))
     return patch
@@ -187,7 +187,9 @@ def _whole(workload: Workload) -> Patch:
     found: Patch = {}
     for wire, containers in (("initContainers", spec.init_containers), ("containers", spec.containers)):
         if containers:
-            found[wire] = [{"name": each.name, "resources": _replaced(each.resources)} for each in containers]
+            found[wire] = [
+                {"name": container.name, "resources": _replaced(container.resources)} for container in containers
+            ]
     return {"spec": found | ({"resources": _replaced(spec.resources)} if spec.resources else {})}
 
 

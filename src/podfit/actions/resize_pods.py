@@ -73,7 +73,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 def objection(plan: Plan, options: Options) -> tuple[str, str]:
     """What speaks against beginning at all, and what helps; empty when nothing does. What a plan's pods say is seen."""
-    ended = sorted({name for each in plan.pods for name in each.ends})
+    ended = sorted({name for pod in plan.pods for name in pod.ends})
     template, allow = plan.template, "to do it all the same, add:  --allow-disruption"
     if template is not None and template.verdict == TEMPLATE_REFUSED:
         return f"the template of {template.target} cannot be changed: {template.text}", template.fix
@@ -159,7 +159,7 @@ async def _one(
         return Outcome(pod=name, state="unchanged")
     if not may_begin(planned, guarded=options.guarded):
         return Outcome(pod=name, state="refused", text=planned.text)
-    guard = next((each for each in budgets if planned.restarts and each.protects(pod.metadata.labels)), None)
+    guard = next((budget for budget in budgets if planned.restarts and budget.protects(pod.metadata.labels)), None)
     if guard is not None:
         text = f"a restart would break the disruption budget {guard.metadata.name}"
         return Outcome(pod=name, state="protected", text=text)

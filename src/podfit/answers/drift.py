@@ -54,8 +54,8 @@ def drift(target: Target, snapshot: Snapshot, *, manifest: PodSpec | None = None
         raise RequestError(f"{target} has no template to compare with: name its manifest with -f")
     pods = running(snapshot)
     said = dict(_said(template, snapshot))
-    found = tuple(each for pod in pods for each in _differences(pod, said, snapshot))
-    names = {each.name for each in (*template.init_containers, *template.containers)}
+    found = tuple(difference for pod in pods for difference in _differences(pod, said, snapshot))
+    names = {container.name for container in (*template.init_containers, *template.containers)}
     return Drift(
         target=str(target),
         namespace=snapshot.namespace,
@@ -72,7 +72,9 @@ def _said(template: PodSpec, snapshot: Snapshot) -> Iterator[tuple[Place, str]]:
     gates = snapshot.age.gates
     pod = add_defaults(default_pod(Pod(spec=template), gates), snapshot.limit_ranges)
     pod = default_pod(pod, gates)
-    levels = [("", pod.spec.resources or NOTHING)] + [(each.name, each.resources) for each in resizable(pod, gates)]
+    levels = [("", pod.spec.resources or NOTHING)] + [
+        (container.name, container.resources) for container in resizable(pod, gates)
+    ]
     for name, resources in levels:
         for resource in RESOURCES:
             for side in ("requests", "limits"):
@@ -81,8 +83,8 @@ def _said(template: PodSpec, snapshot: Snapshot) -> Iterator[tuple[Place, str]]:
 
 
 def _differences(pod: Pod, said: dict[Place, str], snapshot: Snapshot) -> Iterator[Difference]:
-    held = {(each.container, each.resource, each.side): each for each in held_by(pod, snapshot)}
-    containers = {each.name for each in resizable(pod, snapshot.age.gates)} | {""}
+    held = {(size.container, size.resource, size.side): size for size in held_by(pod, snapshot)}
+    containers = {container.name for container in resizable(pod, snapshot.age.gates)} | {""}
     for place in dict.fromkeys((*said, *held)):
         has, template = held.get(place), said.get(place)
         if template is None or place[0] not in containers:
@@ -106,17 +108,17 @@ def _same(one: str, other: str) -> bool:
 
 
 def _notes(pods: Sequence[Pod], names: set[str], snapshot: Snapshot) -> Iterator[str]:
-    run = {each.name for pod in pods for each in (*pod.spec.init_containers, *pod.spec.containers)}
-    for each in sorted(run - names):
-        yield f'container "{each}" runs but is not in the template, and is not compared'
-    for each in sorted(names - run) if pods else ():
-        yield f'container "{each}" of the template does not run yet'
+    run = {container.name for pod in pods for container in (*pod.spec.init_containers, *pod.spec.containers)}
+    for name in sorted(run - names):
+        yield f'container "{name}" runs but is not in the template, and is not compared'
+    for name in sorted(names - run) if pods else ():
+        yield f'container "{name}" of the template does not run yet'
     yield from (f"not read: {line}" for line in snapshot.unread)
 
 
 def manifest_of(documents: Sequence[Any], target: Target) -> PodSpec:
     """The template of the target among the documents of a file. Raises RequestError when it is not there."""
-    fitting = [each for each in documents if isinstance(each, dict) and _is(each, target)]
+    fitting = [document for document in documents if isinstance(document, dict) and _is(document, target)]
     if len(fitting) != 1:
         which = "no document" if not fitting else f"more than one of {len(documents)} documents"
         raise RequestError(f'{which} is {target.kind.kind} "{target.name}"')

@@ -56,7 +56,7 @@ class Resizing(msgspec.Struct, frozen=True):
         """`200m/800m → 1/4`."""
         both = self.before.limit or self.after.limit
         if both and not (self.before.limit and self.after.limit):  # a limit is added or taken away
-            return " → ".join(f"{each.request or 'none'}/{each.limit or 'none'}" for each in (self.before, self.after))
+            return " → ".join(f"{size.request or 'none'}/{size.limit or 'none'}" for size in (self.before, self.after))
         return f"{self.before} → {self.after}"
 
 
@@ -67,22 +67,26 @@ class Restart(msgspec.Struct, frozen=True):
 
 def changes(new: Pod, old: Pod) -> Iterator[Change]:
     """Those of the pod as a whole first, then by container."""
-    before = {each.name: each.resources for each in (*old.spec.init_containers, *old.spec.containers)}
+    before = {container.name: container.resources for container in (*old.spec.init_containers, *old.spec.containers)}
     yield from _differences("", new.spec.resources or NOTHING, old.spec.resources or NOTHING)
-    for each in (*new.spec.init_containers, *new.spec.containers):
-        yield from _differences(each.name, each.resources, before[each.name])
+    for container in (*new.spec.init_containers, *new.spec.containers):
+        yield from _differences(container.name, container.resources, before[container.name])
 
 
 def resizing(new: Pod, old: Pod) -> Iterator[Resizing]:
     """With the request beside a limit that changes, and the other way round; in the order of `changes`."""
     levels = {"": (new.spec.resources or NOTHING, old.spec.resources or NOTHING)}
-    before = {each.name: each.resources for each in (*old.spec.init_containers, *old.spec.containers)}
+    before = {container.name: container.resources for container in (*old.spec.init_containers, *old.spec.containers)}
     levels |= {
-        each.name: (each.resources, before[each.name]) for each in (*new.spec.init_containers, *new.spec.containers)
+        container.name: (container.resources, before[container.name])
+        for container in (*new.spec.init_containers, *new.spec.containers)
     }
     for name, (after, earlier) in levels.items():
         for resource in RESOURCES:
-            sizes = [Amounts(_text(each.requests, resource), _text(each.limits, resource)) for each in (earlier, after)]
+            sizes = [
+                Amounts(_text(resources.requests, resource), _text(resources.limits, resource))
+                for resources in (earlier, after)
+            ]
             if sizes[0] != sizes[1]:
                 yield Resizing(name, resource, sizes[0], sizes[1])
 
@@ -90,7 +94,7 @@ def resizing(new: Pod, old: Pod) -> Iterator[Resizing]:
 def _differences(name: str, new: ResourceRequirements, old: ResourceRequirements) -> Iterator[Change]:
     for resource in RESOURCES:
         for side in ("requests", "limits"):
-            after, before = (_text(getattr(each, side), resource) for each in (new, old))
+            after, before = (_text(getattr(resources, side), resource) for resources in (new, old))
             if after != before:
                 yield Change(name, resource, side, before, after)
 
@@ -107,8 +111,8 @@ class Effects:
         self._gates = snapshot.age.gates
         self._usage = (snapshot.usage or {}).get((old.metadata.namespace, old.metadata.name))
         statuses = (*old.status.init_container_statuses, *old.status.container_statuses)
-        self._live = {each.name for each in statuses if each.state.running is not None}
-        spec = {each.name: each.resources for each in resizable(old, self._gates)}
+        self._live = {status.name for status in statuses if status.state.running is not None}
+        spec = {container.name: container.resources for container in resizable(old, self._gates)}
         seen = actuated(old, self._gates) or PodResources()
         self._actuated = PodResources(spec | dict(seen.containers), seen.pod)
 
@@ -118,9 +122,11 @@ class Effects:
 
     def _policies(self, name: str) -> str:
         """The policies of those resources of the container that change."""
-        container = next(each for each in resizable(self._new, self._gates) if each.name == name)
+        container = next(container for container in resizable(self._new, self._gates) if container.name == name)
         before = self._actuated.containers[name]
-        policies = [each.resource_name for each in container.resize_policy if each.restart_policy == "RestartContainer"]
+        policies = [
+            policy.resource_name for policy in container.resize_policy if policy.restart_policy == "RestartContainer"
+        ]
         new = effective(self._new, container)
         changed = [resource for resource in policies if resize.differs(new, before, resource)]
         return f"resizePolicy {', '.join(changed or policies)}: RestartContainer"
@@ -141,7 +147,7 @@ class Effects:
             return None
         machine = Machine(memory=0, gates=self._gates)
         has = overlay(self._new, self._actuated, self._gates)
-        new, before = (pod_config(each, machine).memory for each in (self._new, has))
+        new, before = (pod_config(pod, machine).memory for pod in (self._new, has))
         return new if new is not None and (before is None or new < before) else None
 
     def crashes(self) -> str:
@@ -152,7 +158,7 @@ class Effects:
         name, limit = container.name, container.resources.limits.get("memory", ZERO)
         if not limit or limit == self._before(name):
             return ""
-        starts = name not in self._live or name in {each.container for each in self.restarts()}
+        starts = name not in self._live or name in {restart.container for restart in self.restarts()}
         used = (self._usage or {}).get(name, 0)
         if limit < START and (starts or name not in (self._usage or {})):
             what = "may not start" if starts else "may not run"
@@ -184,18 +190,18 @@ class Effects:
 
     def _lowered(self) -> dict[str, int]:
         """New limits in bytes, by running container that is not restarted anyway."""
-        restarted = {each.container for each in self.restarts()}
+        restarted = {restart.container for restart in self.restarts()}
         limits = {
-            each.name: each.resources.limits.get("memory", ZERO)
-            for each in resizable(self._new, self._gates)
-            if each.name in self._live - restarted
+            container.name: container.resources.limits.get("memory", ZERO)
+            for container in resizable(self._new, self._gates)
+            if container.name in self._live - restarted
         }
         return {name: limit.value() for name, limit in limits.items() if resize.lowers(limit, self._before(name))}
 
 
 def doubts(new: Pod, old: Pod) -> Iterator[str]:
     """Amounts that are accepted and hardly meant, as kubectl warns of them."""
-    before = {each.name: each.resources for each in (*old.spec.init_containers, *old.spec.containers)}
+    before = {container.name: container.resources for container in (*old.spec.init_containers, *old.spec.containers)}
     for field, containers in (("initContainers", new.spec.init_containers), ("containers", new.spec.containers)):
         for index, container in enumerate(containers):
             yield from _odd(f"spec.{field}[{index}].resources", container.resources, before[container.name])

@@ -75,7 +75,7 @@ class Export(msgspec.Struct, frozen=True, kw_only=True):
 def export(target: Target, snapshot: Snapshot) -> Export:
     """The largest accepted size of every container that the template has."""
     pods = running(snapshot)
-    held = [_own(each, gave(pod)) for pod in pods for each in held_by(pod, snapshot)]
+    held = [_own(size, gave(pod)) for pod in pods for size in held_by(pod, snapshot)]
     template = snapshot.template or (pods[0].spec if pods else PodSpec())
     sizes, foreign = _merged(held, template, len(pods))
     return Export(
@@ -105,14 +105,14 @@ def held_by(pod: Pod, snapshot: Snapshot) -> Iterator[Held]:
     """What it runs with. Once a node has granted a resize, the spec says what was promised, limits included."""
     sizes = tuple(sizes_of(pod, snapshot.age.gates))
     granted = state_of(pod, sizes, snapshot.age)[0] in (SETTLED, IN_PROGRESS, FAILING)
-    for each in sizes:
+    for size in sizes:
         yield Held(
             pod=pod.metadata.name,
-            container=each.container,
-            resource=each.resource,
-            side=each.side,
-            desired=each.desired,
-            amount=_accepted(each, granted=granted),
+            container=size.container,
+            resource=size.resource,
+            side=size.side,
+            desired=size.desired,
+            amount=_accepted(size, granted=granted),
         )
 
 
@@ -130,11 +130,11 @@ def _accepted(size: Size, *, granted: bool) -> str:
 def _merged(held: Sequence[Held], template: PodSpec, pods: int) -> tuple[tuple[Sized, ...], list[str]]:
     """Sizes of what the template has, and the names of containers that it has not."""
     found: dict[str, dict[tuple[str, str], list[str]]] = {}
-    for each in held:
-        found.setdefault(each.container, {}).setdefault((each.side, each.resource), []).append(each.amount)
+    for size in held:
+        found.setdefault(size.container, {}).setdefault((size.side, size.resource), []).append(size.amount)
     places = {"": "resources"} if template.resources is not None else {}
-    places |= {each.name: "initContainers" for each in template.init_containers}
-    places |= {each.name: "containers" for each in template.containers}
+    places |= {container.name: "initContainers" for container in template.init_containers}
+    places |= {container.name: "containers" for container in template.containers}
     sizes = tuple(_sized(name, field, found[name], template, pods) for name, field in places.items() if name in found)
     return sizes, [name for name in found if name and name not in places]
 
@@ -145,7 +145,7 @@ def _sized(
     requests = {resource: _largest(each) for (side, resource), each in amounts.items() if side == "requests"}
     limits: dict[str, str | None] = {}
     for resource in RESOURCES:
-        limited = [each for each in amounts.get(("limits", resource), ()) if each]
+        limited = [amount for amount in amounts.get(("limits", resource), ()) if amount]
         if len(limited) == pods:
             limits[resource] = _largest(limited)
         elif resource in _limits_of(name, template):
@@ -157,26 +157,26 @@ def _limits_of(name: str, template: PodSpec) -> Mapping[str, Quantity]:
     if not name:
         return template.resources.limits if template.resources else {}
     containers = (*template.init_containers, *template.containers)
-    return next(each.resources.limits for each in containers if each.name == name)
+    return next(container.resources.limits for container in containers if container.name == name)
 
 
 def _largest(amounts: Sequence[str]) -> str:
-    return max((each for each in amounts if each), key=Quantity.parse, default="")
+    return max((amount for amount in amounts if amount), key=Quantity.parse, default="")
 
 
 # -------------------------------------------------------------------- what has to be known
 
 
 def _notes(held: Sequence[Held], pods: int) -> Iterator[str]:
-    for each in held:
-        if each.desired != each.amount:
+    for size in held:
+        if size.desired != size.amount:
             yield (
-                f"{each.pod} waits: {each.value} {each.desired or 'none'} is asked for, {each.amount or 'none'} is"
+                f"{size.pod} waits: {size.value} {size.desired or 'none'} is asked for, {size.amount or 'none'} is"
                 " granted and exported"
             )
     by_value: dict[str, dict[str, list[str]]] = {}
-    for each in held:
-        by_value.setdefault(each.value, {}).setdefault(each.amount or "none", []).append(each.pod)
+    for size in held:
+        by_value.setdefault(size.value, {}).setdefault(size.amount or "none", []).append(size.pod)
     for value, amounts in by_value.items():
         said = sum(len(names) for names in amounts.values())
         if len(amounts) > 1 or said < pods:
@@ -220,19 +220,19 @@ def document(found: Export, form: Form) -> dict[str, Any]:
 
 def _spec(sizes: Sequence[Sized]) -> dict[str, Any]:
     spec: dict[str, Any] = {}
-    for each in sizes:
-        if not each.container:
-            spec["resources"] = each.resources
+    for size in sizes:
+        if not size.container:
+            spec["resources"] = size.resources
         else:
-            spec.setdefault(each.field, []).append({"name": each.container, "resources": each.resources})
+            spec.setdefault(size.field, []).append({"name": size.container, "resources": size.resources})
     return spec
 
 
 def _values(found: Export) -> dict[str, Any]:
     """`resources` for a chart with one container, as `helm create` makes it; by container name for several."""
-    named = [each for each in found.sizes if each.container]
-    values: dict[str, Any] = {each.container: {"resources": each.resources} for each in named if each.resources}
+    named = [size for size in found.sizes if size.container]
+    values: dict[str, Any] = {size.container: {"resources": size.resources} for size in named if size.resources}
     if found.containers == 1 and named:
         values = {"resources": named[0].resources}
-    level = [each.resources for each in found.sizes if not each.container]
+    level = [size.resources for size in found.sizes if not size.container]
     return values | ({"podResources": level[0]} if level else {})

@@ -51,7 +51,7 @@ async def read_foreign_checks(client: Client) -> ForeignChecks:
     """What may not be read is told, as it may refuse all the same."""
     found = await asyncio.gather(*(_webhooks(client, kind) for kind in WEBHOOKS), _policies(client))
     return ForeignChecks(
-        tuple(each for part in found if not isinstance(part, str) for each in part),
+        tuple(webhook for part in found if not isinstance(part, str) for webhook in part),
         tuple(part for part in found if isinstance(part, str)),
     )
 

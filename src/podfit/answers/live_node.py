@@ -145,7 +145,7 @@ class LiveNode:
         wanted, room = pod_requests(desired, gates=self.view.gates), self.view.allocatable
         for name in ("memory", "cpu"):
             if wanted.get(name, ZERO) > room.get(name, ZERO):
-                amounts = [each.milli() if name == "cpu" else each.value() for each in (wanted[name], room[name])]
+                amounts = [amount.milli() if name == "cpu" else amount.value() for amount in (wanted[name], room[name])]
                 text = f"Node didn't have enough capacity: {name}, requested: {amounts[0]}, capacity: {amounts[1]}"
                 return Infeasible(text, "insufficient_node_allocatable")
         return None
@@ -198,7 +198,11 @@ def _view(node: Node, age: Age, policies: Policies) -> NodeView:
         platform=node.metadata.labels.get("kubernetes.io/os", "linux"),
         cpu_manager=policies.cpu_manager,
         memory_manager=policies.memory_manager,
-        pressure=tuple(each.type for each in status.conditions if each.type in PRESSURES and each.status == "True"),
+        pressure=tuple(
+            condition.type
+            for condition in status.conditions
+            if condition.type in PRESSURES and condition.status == "True"
+        ),
     )
 
 

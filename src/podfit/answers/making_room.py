@@ -61,7 +61,7 @@ class RoomMaker:
     def _next(self) -> tuple[Pod, Plan] | None:
         """The next plan that is acted on, as things stand."""
         model = self._model
-        waiting = [each.desired for each in model.queue() if _lacks_room(model, each.desired.metadata.uid)]
+        waiting = [member.desired for member in model.queue() if _lacks_room(model, member.desired.metadata.uid)]
         if not waiting or not self._room.mode:
             return None
         targets = {uid: targets_of(pod) for uid, pod in self._pods.items()}
@@ -80,7 +80,7 @@ class RoomMaker:
     def _remember(self, waiting: Pod, plan: Plan) -> None:
         name = _name(waiting)
         earlier = self.made.get(waiting.metadata.uid, Made())
-        gifts = tuple(Gift(_name(each.pod), told(each, name)) for each in plan.shrinks)
+        gifts = tuple(Gift(_name(shrink.pod), told(shrink, name)) for shrink in plan.shrinks)
         victims = tuple(map(_name, plan.victims))
         self.made[waiting.metadata.uid] = Made((*earlier.gifts, *gifts), (*earlier.victims, *victims))
 

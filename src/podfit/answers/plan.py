@@ -55,7 +55,7 @@ def plan_requests(snapshot: Snapshot, requests: Sequence[PodRequest], template: 
     """`pods` are in the order in which they are asked for. Raises RequestError as `plan`."""
     planner = _Planner(snapshot)
     asked = [planner.ask(wanted) for wanted in in_order(planner.wanted(requests), snapshot.age.gates)]
-    pods = tuple(planner.verdicts.of(each) for each in asked)
+    pods = tuple(planner.verdicts.of(wanted) for wanted in asked)
     return Plan(
         server=snapshot.age.version,
         namespace=snapshot.namespace,
@@ -67,8 +67,8 @@ def plan_requests(snapshot: Snapshot, requests: Sequence[PodRequest], template: 
                 snapshot,
                 [(wanted.pod, wanted.asked) for wanted in requests],
                 planner.quotas,
-                less_memory=any(each.shrink for each in pods),
-                deferred=any(each.verdict == DEFERRED for each in pods),
+                less_memory=any(pod.shrink for pod in pods),
+                deferred=any(pod.verdict == DEFERRED for pod in pods),
                 also_template=template is not None,
             )
         ),
@@ -84,7 +84,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
 def in_order(wanted: Iterable[Wanted], gates: FeatureGates) -> list[Wanted]:
     """First what asks for no more than it has, then as a node's queue: priority, Guaranteed, the order given."""
-    return sorted(wanted, key=lambda each: queue_key(each.new or each.pod, allocated_form(each.pod, gates), None))
+    return sorted(wanted, key=lambda asked: queue_key(asked.new or asked.pod, allocated_form(asked.pod, gates), None))
 
 
 class _Planner:
@@ -145,4 +145,4 @@ class _Planner:
 
 
 def _of(namespace: str, objects: Sequence[T]) -> tuple[T, ...]:
-    return tuple(each for each in objects if each.metadata.namespace == namespace)
+    return tuple(obj for obj in objects if obj.metadata.namespace == namespace)

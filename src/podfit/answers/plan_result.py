@@ -44,7 +44,9 @@ class PodPlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     @property
     def gives(self) -> bool:
         """Whether it gives up room that the next pod may take."""
-        pairs = [(each.before, each.after) for each in self.changes if each.side == "requests" and each.before]
+        pairs = [
+            (change.before, change.after) for change in self.changes if change.side == "requests" and change.before
+        ]
         return any(Quantity.parse(after or "0") < Quantity.parse(before) for before, after in pairs)
 
     @property
@@ -68,4 +70,4 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
     @property
     def good(self) -> bool:
         template = self.template is None or self.template.good
-        return template and bool(self.pods) and all(each.good for each in self.pods)
+        return template and bool(self.pods) and all(pod.good for pod in self.pods)

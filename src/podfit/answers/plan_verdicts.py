@@ -99,7 +99,7 @@ class Verdicts(msgspec.Struct, frozen=True):
         planned, made = decided(planned, model, uid), self.makers[planned.node].made.get(uid)
         if made is None:
             return planned
-        gives = ", ".join(f"{each.pod} shrinks {each.what}" for each in made.gifts)
+        gives = ", ".join(f"{gift.pod} shrinks {gift.what}" for gift in made.gifts)
         text = f"fits after {gives}" if gives else ""
         return replace(planned, gifts=made.gifts, ends=(*planned.ends, *made.victims), text=planned.text or text)
 
@@ -164,7 +164,7 @@ def decided(planned: PodPlan, model: LiveNode, uid: str) -> PodPlan:
     if isinstance(verdict, Infeasible):
         return replace(planned, verdict=INFEASIBLE, text=verdict.message)
     if isinstance(verdict, Deferred):
-        ahead = [each.name.partition("/")[2] for each in model.queue()]
+        ahead = [waiting.name.partition("/")[2] for waiting in model.queue()]
         mine = next(index for index, each in enumerate(model.queue()) if each.desired.metadata.uid == uid)
         return replace(
             planned,

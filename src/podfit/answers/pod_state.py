@@ -27,7 +27,7 @@ def state_of(pod: Pod, sizes: Sequence[Size], age: Age) -> tuple[str, PodConditi
         return ENDED, None
     if not pod.spec.node_name:
         return UNSCHEDULED, None
-    conditions = {each.type: each for each in pod.status.conditions}
+    conditions = {condition.type: condition for condition in pod.status.conditions}
     pending, progress = conditions.get("PodResizePending"), conditions.get("PodResizeInProgress")
     if not age.has_conditions and pod.status.resize:
         told = {"Deferred": DEFERRED, "Infeasible": INFEASIBLE, "InProgress": IN_PROGRESS, "Proposed": UNSEEN}
@@ -37,7 +37,7 @@ def state_of(pod: Pod, sizes: Sequence[Size], age: Age) -> tuple[str, PodConditi
     if progress is not None:
         return FAILING if progress.reason == "Error" else IN_PROGRESS, progress
     behind = age.has_conditions and pod.status.observed_generation < pod.metadata.generation
-    return UNSEEN if behind and not all(each.agrees for each in sizes) else SETTLED, None
+    return UNSEEN if behind and not all(size.agrees for size in sizes) else SETTLED, None
 
 
 def gift_of(pod: Pod) -> str:

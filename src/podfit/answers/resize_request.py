@@ -63,7 +63,7 @@ class _Remembered(msgspec.Struct):
 
 def remembered(pod: Pod) -> str:
     """The pod's resources for the annotation that --undo reads."""
-    named = {each.name: each.resources for each in (*pod.spec.init_containers, *pod.spec.containers)}
+    named = {container.name: container.resources for container in (*pod.spec.init_containers, *pod.spec.containers)}
     return codec.encode(_Remembered(named, pod.spec.resources)).decode()
 
 
@@ -81,7 +81,7 @@ def _quantity(option: str, text: str) -> Quantity | None:
     try:
         return Quantity.parse(text)
     except ValueError as error:
-        near = [each for each in nearest(text, memory=option == "--memory") if _is_quantity(each)]
+        near = [amount for amount in nearest(text, memory=option == "--memory") if _is_quantity(amount)]
         usual = "256Mi, 256Mi:1Gi" if option == "--memory" else "500m, 500m:1"
         meant = f"did you mean {' or '.join(near)}?" if near else f"write it such as {usual} (request:limit)"
         shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
@@ -105,7 +105,7 @@ def with_template(
 
 def from_template(pod: Pod) -> ResizeRequest:
     """What a manifest says of every container, and of the pod as a whole."""
-    named = {each.name: each.resources for each in (*pod.spec.init_containers, *pod.spec.containers)}
+    named = {container.name: container.resources for container in (*pod.spec.init_containers, *pod.spec.containers)}
     return ResizeRequest(containers=named, pod=pod.spec.resources)
 
 
@@ -121,14 +121,14 @@ def apply(request: ResizeRequest, pod: Pod) -> Pod:
         ratios = _ratios(request, pod, level=True)
         level = _changed(pod.spec.resources or NOTHING, request.amounts, said, ratios)
         return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, resources=level))
-    known = [each.name for each in (*pod.spec.init_containers, *pod.spec.containers)]
+    known = [container.name for container in (*pod.spec.init_containers, *pod.spec.containers)]
     if name not in known:
         raise RequestError(f'pod {pod.metadata.name} has no container "{name}"; it has {", ".join(known)}')
     said = [one[name] for one in _said(request, pod) if name in one]
     wanted = {
-        each.name: _changed(each.resources, request.amounts, said, _ratios(request, pod))
-        for each in (*pod.spec.init_containers, *pod.spec.containers)
-        if each.name == name
+        container.name: _changed(container.resources, request.amounts, said, _ratios(request, pod))
+        for container in (*pod.spec.init_containers, *pod.spec.containers)
+        if container.name == name
     }
     return _with_containers(pod, wanted)
 
@@ -159,7 +159,10 @@ def _said(request: ResizeRequest, pod: Pod) -> list[dict[str, ResourceRequiremen
         level = {"": request.template.resources} if request.template.resources else {}
         found.append(
             level
-            | {each.name: each.resources for each in (*request.template.init_containers, *request.template.containers)}
+            | {
+                container.name: container.resources
+                for container in (*request.template.init_containers, *request.template.containers)
+            }
         )
     return found
 
@@ -170,7 +173,7 @@ def _only(pod: Pod) -> str:
         return ""
     if len(pod.spec.containers) == 1:
         return pod.spec.containers[0].name
-    names = ", ".join(each.name for each in pod.spec.containers)
+    names = ", ".join(container.name for container in pod.spec.containers)
     raise RequestError(f"pod {pod.metadata.name} has several containers: name one of {names} with -c")
 
 
@@ -184,7 +187,8 @@ def _with_manifest(request: ResizeRequest, pod: Pod) -> Pod:
 def _with_containers(pod: Pod, wanted: Mapping[str, ResourceRequirements]) -> Pod:
     def carried(containers: tuple[Container, ...]) -> tuple[Container, ...]:
         return tuple(
-            msgspec.structs.replace(each, resources=wanted.get(each.name, each.resources)) for each in containers
+            msgspec.structs.replace(container, resources=wanted.get(container.name, container.resources))
+            for container in containers
         )
 
     spec = msgspec.structs.replace(
@@ -196,7 +200,11 @@ def _with_containers(pod: Pod, wanted: Mapping[str, ResourceRequirements]) -> Po
 def _ratios(request: ResizeRequest, pod: Pod, *, level: bool = False) -> dict[str, Quantity | None]:
     """By resource, what limit / request must not exceed by rounding. A template is of no namespace yet."""
     namespace = pod.metadata.namespace
-    ranges = [each for each in request.limit_ranges if not namespace or each.metadata.namespace == namespace]
+    ranges = [
+        limit_range
+        for limit_range in request.limit_ranges
+        if not namespace or limit_range.metadata.namespace == namespace
+    ]
     alone = len(pod.spec.containers) + len(pod.spec.init_containers) == 1
     return {name: largest_ratio(name, ranges, alone=alone, level=level) for name in request.amounts}
 

@@ -18,26 +18,28 @@ class Holder(msgspec.Struct, frozen=True):
 
 
 def holders_of(resource: str, members: Sequence[NodePod]) -> Iterator[Holder]:
-    held = [(each.counts.requests.get(resource, ZERO), each) for each in members]
+    held = [(member.counts.requests.get(resource, ZERO), member) for member in members]
     for amount, each in sorted(held, key=lambda pair: (-pair[0].nano, pair[1].name)):
         if amount:
             yield Holder(each.name, f"{amount} {resource}", each.desired.spec.priority or 0)
 
 
 def promised_to(members: Sequence[NodePod]) -> ResourceList:
-    return _total([each.counts.requests for each in members])
+    return _total([member.counts.requests for member in members])
 
 
 def counted_for(members: Sequence[NodePod]) -> ResourceList:
-    return _total([pod_requests(each.desired, use_status=True) for each in members])
+    return _total([pod_requests(member.desired, use_status=True) for member in members])
 
 
 def _total(lists: Sequence[ResourceList]) -> ResourceList:
-    return {name: Quantity(sum(each.get(name, ZERO).nano for each in lists), _form(lists, name)) for name in RESOURCES}
+    return {
+        name: Quantity(sum(amounts.get(name, ZERO).nano for amounts in lists), _form(lists, name)) for name in RESOURCES
+    }
 
 
 def _form(lists: Sequence[ResourceList], name: str) -> Format:
-    return next((each[name].format for each in lists if each.get(name)), Format.DECIMAL_SI)
+    return next((amounts[name].format for amounts in lists if amounts.get(name)), Format.DECIMAL_SI)
 
 
 def seen_fuller(members: Sequence[NodePod]) -> Iterator[str]:

@@ -39,7 +39,7 @@ class ClusterState(msgspec.Struct, frozen=True, kw_only=True):
 
     def with_pod(self, pod: Pod) -> "ClusterState":
         """One pod replaced, as after a resize of it."""
-        others = (each for each in self.pods if each.metadata.uid != pod.metadata.uid)
+        others = (neighbour for neighbour in self.pods if neighbour.metadata.uid != pod.metadata.uid)
         return msgspec.structs.replace(self, pods=(*others, pod))
 
 
@@ -85,7 +85,7 @@ async def read_cluster(client: Client, homeless: Sequence[Pod], unread: list[str
         claims=claims,
         classes=classes,
         budgets=tuple(map(Budget.of, budgets)),
-        labels={each.metadata.name: each.metadata.labels for each in namespaces},
+        labels={namespace.metadata.name: namespace.metadata.labels for namespace in namespaces},
     )
 
 
@@ -101,7 +101,7 @@ def scheduled(pod: Pod, cluster: ClusterState, gates: FeatureGates) -> Place:
         return Place(why=verdict.message)
     outcome = preempt(subject, verdict, views, namespaces=cluster.labels, budgets=cluster.budgets)
     if isinstance(outcome, Eviction):
-        names = (f"{each.pod.metadata.namespace}/{each.pod.metadata.name}" for each in outcome.victims)
+        names = (f"{victim.pod.metadata.namespace}/{victim.pod.metadata.name}" for victim in outcome.victims)
         return Place(outcome.node, tuple(names))
     return Place(why=told(verdict, outcome))
 
@@ -116,12 +116,13 @@ def kept_off(
     if pod.spec.scheduling_gates:
         return Refusal("SchedulingGates", (GATED,), final=True)
     subject, views = Resident.of(pod, gates=gates, placed=False), _views(cluster, gates)
-    view = next((each for each in views if each.name == node), None)
+    view = next((view for view in views if view.name == node), None)
     if view is None:
         return None
     if held:
         view = view.with_residents(
-            msgspec.structs.replace(each, requests=held.get(each.uid, each.requests)) for each in view.residents
+            msgspec.structs.replace(resident, requests=held.get(resident.uid, resident.requests))
+            for resident in view.residents
         )
         views = replaced(views, view)
     whole = place(subject, views, namespaces=cluster.labels, claims=_claims(cluster))
@@ -146,6 +147,6 @@ def _views(cluster: ClusterState, gates: FeatureGates) -> list[NodeView]:
 
 
 def _claims(cluster: ClusterState) -> Claims:
-    claims = {(each.metadata.namespace, each.metadata.name): each for each in cluster.claims}
-    classes = {each.metadata.name: each for each in cluster.classes}
+    claims = {(claim.metadata.namespace, claim.metadata.name): claim for claim in cluster.claims}
+    classes = {class_.metadata.name: class_ for class_ in cluster.classes}
     return Claims(lambda namespace, name: claims.get((namespace, name)), classes.get)

@@ -13,7 +13,10 @@ def query_of(selector: Any) -> str:
     labels = selector.get("matchLabels", {}) if selector.keys() & {"matchLabels", "matchExpressions"} else selector
     parts = [f"{name}={value}" for name, value in labels.items()]
     expressions = selector.get("matchExpressions", ()) if labels is not selector else ()
-    parts += [_expression(each["key"], each["operator"], each.get("values", [])) for each in expressions]
+    parts += [
+        _expression(expression["key"], expression["operator"], expression.get("values", []))
+        for expression in expressions
+    ]
     query = ",".join(parts)
     parse_labels(query)
     return query

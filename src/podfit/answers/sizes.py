@@ -33,16 +33,16 @@ class Size(msgspec.Struct, frozen=True):
 def sizes_of(pod: Pod, gates: FeatureGates) -> Iterator[Size]:
     """The pod as a whole first when it has resources, then by container."""
     record = promised(pod, gates)
-    statuses = {each.name: each for each in (*pod.status.init_container_statuses, *pod.status.container_statuses)}
+    statuses = {status.name: status for status in (*pod.status.init_container_statuses, *pod.status.container_statuses)}
     if pod.spec.resources is not None:
         allocated = (record.pod if record else None) or (pod.spec.resources if pod.spec.node_name else NOTHING)
         yield from _amounts("", pod.spec.resources, allocated, pod.status.resources or NOTHING)
-    for each in resizable(pod, gates):
-        status = statuses.get(each.name)
+    for container in resizable(pod, gates):
+        status = statuses.get(container.name)
         actual = (status.resources if status else None) or NOTHING
-        promise = each.resources if pod.spec.node_name else NOTHING
-        allocated = record.containers.get(each.name, promise) if record else promise
-        yield from _amounts(each.name, each.resources, allocated, actual)
+        promise = container.resources if pod.spec.node_name else NOTHING
+        allocated = record.containers.get(container.name, promise) if record else promise
+        yield from _amounts(container.name, container.resources, allocated, actual)
 
 
 def _amounts(
@@ -50,6 +50,6 @@ def _amounts(
 ) -> Iterator[Size]:
     for resource in RESOURCES:
         for side in ("requests", "limits"):
-            three = [str(getattr(each, side).get(resource, "")) for each in (desired, allocated, actual)]
+            three = [str(getattr(amounts, side).get(resource, "")) for amounts in (desired, allocated, actual)]
             if any(three):
                 yield Size(name, resource, side, *three)

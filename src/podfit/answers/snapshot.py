@@ -149,7 +149,7 @@ class Reader:
             pods=alive,
             neighbours=others or alive,
             unread=tuple(self._unread),
-            nodes={each.metadata.name: each for each in nodes},
+            nodes={node.metadata.name: node for node in nodes},
         )
 
     async def _everywhere(self) -> tuple[Pod, ...]:
@@ -184,8 +184,8 @@ class Reader:
         return tuple(sorted(pods, key=lambda pod: pod.metadata.name)), workload.spec.template.spec
 
     async def _owner_template(self, pod: Pod) -> PodSpec | None:
-        owner = next((each for each in pod.metadata.owner_references if each.controller), None)
-        kind = next((each for each in WORKLOADS if owner and each.kind == owner.kind), None)
+        owner = next((owner for owner in pod.metadata.owner_references if owner.controller), None)
+        kind = next((kind for kind in WORKLOADS if owner and kind.kind == owner.kind), None)
         if owner is None or kind is None or owner.api_version != kind.api_version:
             return None
         try:
@@ -198,7 +198,7 @@ class Reader:
 
     async def _nodes(self, names: set[str]) -> dict[str, Node]:
         found = await asyncio.gather(*map(self._node, sorted(names)))
-        return {each.metadata.name: each for each in found if each is not None}
+        return {node.metadata.name: node for node in found if node is not None}
 
     async def _node(self, name: str) -> Node | None:
         try:
@@ -243,7 +243,7 @@ class Reader:
     async def _budgets(self, pods: tuple[Pod, ...]) -> tuple[Budget, ...]:
         namespaces = sorted({pod.metadata.namespace for pod in pods})
         try:
-            found = await asyncio.gather(*(budgets_of(self._client, each) for each in namespaces))
+            found = await asyncio.gather(*(budgets_of(self._client, namespace) for namespace in namespaces))
         except ApiError as error:
             self._unread.append(f"disruption budgets: {error.message}")
             return ()

@@ -75,7 +75,7 @@ def parse_target(text: str, *allowed: Kind, name: str = "") -> Target:
         return Target(kind, wanted)
     if kind is not None and not wanted:
         raise TargetError(f"the name of the {kind.shown} is required: {kind.shown}/NAME")
-    kinds = ", ".join(f"{each.shown}/NAME" for each in allowed)
+    kinds = ", ".join(f"{kind.shown}/NAME" for kind in allowed)
     shown = " ".join(filter(None, (text, name)))
     meant = f"; did you mean {allowed[0].shown}/{text}?" if text and not slash and not name else ""
     raise TargetError(f'"{shown}" is not one of {kinds}{meant}')

@@ -31,7 +31,7 @@ from podfit.core.errors import ApiError
 Document = Mapping[str, Any]
 HASH = "pod-template-hash"
 STORED, ROLLS_OUT, REFUSED, UNCHANGED = "stored", "rolls out", "refused", "unchanged"
-REPLICA_SETS = next(each for each in WORKLOADS if each.kind == "ReplicaSet")
+REPLICA_SETS = next(kind for kind in WORKLOADS if kind.kind == "ReplicaSet")
 
 
 class TemplatePlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -69,8 +69,10 @@ class Workload(msgspec.Struct, frozen=True):
     def current(self) -> Document | None:
         """The ReplicaSet that a Deployment's controller takes for the newest: the oldest of those with its template."""
         mine = bare(self.document["spec"]["template"])
-        same = [each for each in self.replica_sets if bare(each["spec"]["template"]) == mine]
-        return min(same, key=lambda each: str(each["metadata"].get("creationTimestamp", "")), default=None)
+        same = [replica_set for replica_set in self.replica_sets if bare(replica_set["spec"]["template"]) == mine]
+        return min(
+            same, key=lambda replica_set: str(replica_set["metadata"].get("creationTimestamp", "")), default=None
+        )
 
 
 async def read_workload(client: Client, target: Target, namespace: str) -> Workload:
@@ -83,7 +85,7 @@ async def read_workload(client: Client, target: Target, namespace: str) -> Workl
     except ApiError as error:
         return Workload(target, document, problem=error.message)
     uid = document["metadata"].get("uid", "")
-    owned = [each for each in msgspec.json.decode(body).get("items") or () if _controller(each).get("uid") == uid]
+    owned = [item for item in msgspec.json.decode(body).get("items") or () if _controller(item).get("uid") == uid]
     return Workload(target, document, tuple(owned))
 
 
@@ -123,7 +125,7 @@ def _consequence(workload: Workload, commands: Commands) -> tuple[str, str, str]
         case _:
             owner = _controller(workload.document)
             if owner:
-                known = next((each.shown for each in WORKLOADS if each.kind == owner["kind"]), owner["kind"].lower())
+                known = next((kind.shown for kind in WORKLOADS if kind.kind == owner["kind"]), owner["kind"].lower())
                 return REFUSED, f"its template is managed by {known}/{owner['name']}: resize that instead", ""
             return STORED, f"no rollout: a {target.kind.kind} never replaces pods", ""
 
@@ -178,11 +180,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in value.items() if each is not None}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     return value
 
 
 def _controller(document: Document) -> Document:
     """The reference to what controls it; empty when nothing does."""
     owners = document["metadata"].get("ownerReferences") or ()
-    return next((each for each in owners if each.get("controller")), {})
+    return next((owner for owner in owners if owner.get("controller")), {})

@@ -58,14 +58,14 @@ class ThrottlingReader:
         except ApiError as error:
             return "its kubelet serves no /metrics/cadvisor" if error.code == 404 else error.message
         found: dict[str, dict[ContainerKey, float]] = {PERIODS: {}, THROTTLED: {}}
-        for each in samples(body.decode(errors="replace"), found.keys()):
-            labels = each.labels
+        for sample in samples(body.decode(errors="replace"), found.keys()):
+            labels = sample.labels
             key = (labels.get("namespace", ""), labels.get("pod", ""), labels.get("container", ""))
             cgroup = _CONTAINER_ID.search(labels.get("id", ""))
             if key not in names and cgroup:  # cadvisor could not ask the runtime: only the cgroup says whose it is
                 key = keys.get(cgroup[0], key)
             if key in names:
-                found[each.name][key] = each.value
+                found[sample.name][key] = sample.value
         return {key: (periods, found[THROTTLED].get(key, 0.0)) for key, periods in found[PERIODS].items()}
 
 
@@ -73,9 +73,9 @@ def _keys(pods: Iterable[Pod]) -> tuple[set[ContainerKey], dict[str, ContainerKe
     """The containers in question, and the same by their runtime's id."""
     names, ids = set(), {}
     for pod in pods:
-        for each in (*pod.status.container_statuses, *pod.status.init_container_statuses):
-            key = (pod.metadata.namespace, pod.metadata.name, each.name)
+        for status in (*pod.status.container_statuses, *pod.status.init_container_statuses):
+            key = (pod.metadata.namespace, pod.metadata.name, status.name)
             names.add(key)
-            if each.container_id:
-                ids[each.container_id.rpartition("//")[2]] = key
+            if status.container_id:
+                ids[status.container_id.rpartition("//")[2]] = key
     return names, ids

@@ -135,7 +135,7 @@ def _rows(pod: Pod, found: Found) -> Iterator[Row]:
         key = (pod.metadata.namespace, pod.metadata.name, status.name)
         used = found.usage.used.get(key, Used())
         recommended = vpa.recommended(status.name) if vpa else None
-        mine = [each for each in sizes if each.container == status.name]
+        mine = [size for size in sizes if size.container == status.name]
         yield Row(
             namespace=key[0],
             pod=key[1],
@@ -152,7 +152,7 @@ def _rows(pod: Pod, found: Found) -> Iterator[Row]:
 
 
 def _figures(resource: str, used: Quantity | None, sizes: Iterable[Size], recommended: Recommended | None) -> Figures:
-    sides = {each.side: each for each in sizes if each.resource == resource}
+    sides = {size.side: size for size in sizes if size.resource == resource}
     request, limit = sides.get("requests"), sides.get("limits")
     enforced = limit.actual if limit else ""
     bounds = (

@@ -99,8 +99,8 @@ class UsageReader:
 
     async def _from_kubelets(self, nodes: list[str], why: str) -> Usage:
         asked = await asyncio.gather(*map(self._kubelet, nodes))
-        used = {key: one for each in asked for key, one in each.used.items()}
-        sources = sorted({each.source for each in asked if each.source})
+        used = {key: one for node in asked for key, one in node.used.items()}
+        sources = sorted({node.source for node in asked if node.source})
         notes = [f"usage is read from the kubelets ({', '.join(sources)}): {why}" if sources else why]
         problems: dict[str, list[str]] = {}
         for node, each in zip(nodes, asked, strict=True):
@@ -142,12 +142,12 @@ class UsageReader:
         text = (await self._client.request("GET", path)).decode(errors="replace")
         read = int(self._clock.now().timestamp() * 1000)
         counters, memory = {}, {}
-        for each in samples(text, (CPU_SECONDS, WORKING_SET)):
-            key = (each.labels.get("namespace", ""), each.labels.get("pod", ""), each.labels.get("container", ""))
-            if each.name == CPU_SECONDS:
-                counters[key] = _Counter(each.value, each.time or read)
+        for sample in samples(text, (CPU_SECONDS, WORKING_SET)):
+            key = (sample.labels.get("namespace", ""), sample.labels.get("pod", ""), sample.labels.get("container", ""))
+            if sample.name == CPU_SECONDS:
+                counters[key] = _Counter(sample.value, sample.time or read)
             else:
-                memory[key] = int(each.value)
+                memory[key] = int(sample.value)
         return counters, memory
 
 
@@ -164,11 +164,11 @@ def _why_not(error: ApiError) -> str:
 def _of_the_api(body: Any) -> Iterable[tuple[ContainerKey, Used]]:
     for item in body.get("items") or ():
         meta = item["metadata"]
-        for each in item.get("containers") or ():
-            usage = each.get("usage", {})
+        for container in item.get("containers") or ():
+            usage = container.get("usage", {})
             cpu, memory = (Quantity.parse(usage[name]) if name in usage else None for name in ("cpu", "memory"))
             yield (
-                (meta["namespace"], meta["name"], each["name"]),
+                (meta["namespace"], meta["name"], container["name"]),
                 Used(cpu.nano if cpu is not None else None, memory.value() if memory is not None else None),
             )
 
@@ -176,10 +176,10 @@ def _of_the_api(body: Any) -> Iterable[tuple[ContainerKey, Used]]:
 def _of_the_summary(body: Any) -> Iterable[tuple[ContainerKey, Used]]:
     for pod in body.get("pods") or ():
         ref = pod["podRef"]
-        for each in pod.get("containers") or ():
-            cpu, memory = each.get("cpu") or {}, each.get("memory") or {}
+        for container in pod.get("containers") or ():
+            cpu, memory = container.get("cpu") or {}, container.get("memory") or {}
             yield (
-                (ref["namespace"], ref["name"], each["name"]),
+                (ref["namespace"], ref["name"], container["name"]),
                 Used(cpu.get("usageNanoCores"), memory.get("workingSetBytes")),
             )
 

@@ -106,20 +106,20 @@ class Vpa(msgspec.Struct, frozen=True, rename="camel"):
     def updated(self) -> str:
         """When its recommender last wrote the status, by the managed fields; else the last change of a condition."""
         written = [
-            each.time
-            for each in self.metadata.managed_fields
-            if each.time and (each.subresource == "status" or "recommender" in each.manager)
+            field.time
+            for field in self.metadata.managed_fields
+            if field.time and (field.subresource == "status" or "recommender" in field.manager)
         ]
-        return max(written or [each.last_transition_time for each in self.status.conditions], default="")
+        return max(written or [condition.last_transition_time for condition in self.status.conditions], default="")
 
     def policy(self, container: str) -> ContainerPolicy:
         """That of the container, or of all of them."""
-        policies = {each.container_name: each for each in self.spec.resource_policy.container_policies}
+        policies = {policy.container_name: policy for policy in self.spec.resource_policy.container_policies}
         return policies.get(container) or policies.get("*") or ContainerPolicy()
 
     def recommended(self, container: str) -> Recommended | None:
         found = self.status.recommendation.container_recommendations
-        return next((each for each in found if each.container_name == container), None)
+        return next((recommendation for recommendation in found if recommendation.container_name == container), None)
 
 
 class _Vpas(msgspec.Struct, frozen=True, rename="camel"):
@@ -144,13 +144,13 @@ class Vpas(msgspec.Struct, frozen=True):
 
     def of(self, pod: Pod) -> Vpa | None:
         mine = [
-            each
-            for each in self.items
-            if each.metadata.namespace == pod.metadata.namespace
-            and (selector := self.selectors.get((each.metadata.namespace, each.metadata.name)))
+            vpa
+            for vpa in self.items
+            if vpa.metadata.namespace == pod.metadata.namespace
+            and (selector := self.selectors.get((vpa.metadata.namespace, vpa.metadata.name)))
             and selector.matches(pod.metadata.labels)
         ]
-        return min(mine, key=lambda each: (each.metadata.creation_timestamp, each.metadata.name), default=None)
+        return min(mine, key=lambda vpa: (vpa.metadata.creation_timestamp, vpa.metadata.name), default=None)
 
 
 async def read_vpas(client: Client, namespace: str) -> Vpas:
@@ -163,13 +163,13 @@ async def read_vpas(client: Client, namespace: str) -> Vpas:
             return Vpas()
         return Vpas("unread", unread=(f"verticalpodautoscalers: {error.message}",))
     items = codec.decode(body, _Vpas).items
-    found = await asyncio.gather(*(_selector(client, each) for each in items))
+    found = await asyncio.gather(*(_selector(client, vpa) for vpa in items))
     selectors = {
         (each.metadata.namespace, each.metadata.name): selector
         for each, selector in zip(items, found, strict=True)
         if isinstance(selector, Selector)
     }
-    return Vpas("served", items, selectors, tuple(each for each in found if isinstance(each, str)))
+    return Vpas("served", items, selectors, tuple(problem for problem in found if isinstance(problem, str)))
 
 
 async def read_vpa(client: Client, name: str, namespace: str) -> Vpa:
@@ -198,7 +198,7 @@ async def _selector(client: Client, vpa: Vpa) -> Selector | str:
 async def selector_of(client: Client, vpa: Vpa) -> Selector:
     """ApiError: the target was not read. LookupError: its kind is not known here."""
     ref = vpa.spec.target_ref
-    kind = next((each for each in WORKLOADS if each.kind == ref.kind), None)
+    kind = next((kind for kind in WORKLOADS if kind.kind == ref.kind), None)
     if kind is None:
         raise LookupError(f"its target {ref} is of a kind that is not followed here")
     body = await client.request("GET", Target(kind, ref.name).path(vpa.metadata.namespace))

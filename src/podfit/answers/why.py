@@ -139,7 +139,7 @@ def _room_for(pod: Pod, node: str, snapshot: Snapshot) -> tuple[str, ...]:
     maker = maker_of(node, live_node(node, snapshot), snapshot)
     maker.help(pod)
     made = maker.made.get(pod.metadata.uid, Made())
-    gifts = tuple(f"{each.pod} shrinks {each.what}" for each in made.gifts)
+    gifts = tuple(f"{gift.pod} shrinks {gift.what}" for gift in made.gifts)
     return (*gifts, *(_eviction(name, snapshot) for name in made.victims), *maker.why_not(pod))
 
 
@@ -154,7 +154,7 @@ def _eviction(name: str, snapshot: Snapshot) -> str:
 
 def _not_scheduled(pod: Pod, snapshot: Snapshot) -> str:
     """What the scheduler has said; of a pod that it has not looked at yet, what it will say."""
-    told = next((each.message for each in pod.status.conditions if each.type == "PodScheduled"), "")
+    told = next((condition.message for condition in pod.status.conditions if condition.type == "PodScheduled"), "")
     if told or snapshot.cluster is None:
         return told
     place = scheduled(pod, snapshot.cluster, snapshot.age.gates)
@@ -172,14 +172,14 @@ def _explained(about: PodWhy, model: LiveNode, pod: Pod) -> PodWhy:
     queue = model.queue()
     index = next((at for at, each in enumerate(queue) if each.desired.metadata.uid == pod.metadata.uid), 0)
     holders = tuple(holders_of(next(iter(verdict.short_by), ""), _others(model, pod)))
-    frees = tuple(each.pod for each in holders if each.priority < (pod.spec.priority or 0))
+    frees = tuple(holder.pod for holder in holders if holder.priority < (pod.spec.priority or 0))
     return msgspec.structs.replace(
         about,
         message=verdict.message,
         short_by=short(verdict),
         position=index + 1,
         queued=len(queue),
-        ahead=tuple(each.name for each in queue[:index]),
+        ahead=tuple(waiting.name for waiting in queue[:index]),
         holders=holders[:HOLDERS],
         frees=frees[:HOLDERS],
         ends=model.ends(pod.metadata.uid),

@@ -46,8 +46,8 @@ def why_node(name: str, snapshot: Snapshot, now: datetime) -> NodeWhy:
     """Who holds it, what waits on it, and why the scheduler sees it fuller than it is. KeyError: it was not read."""
     model = live_node(name, snapshot)
     members = list(model.members.values())
-    queue = [each.desired for each in model.queue()]
-    others = [each.desired for each in members if not any(each.desired is one for one in queue)]
+    queue = [member.desired for member in model.queue()]
+    others = [member.desired for member in members if not any(member.desired is one for one in queue)]
     about = [why_pod(pod, snapshot, now) for pod in (*queue, *others)]
     shut, off = _kept_away(name, snapshot, members)
     nominated = [pod for pod in snapshot.unscheduled if pod.status.nominated_node_name == name]
@@ -59,7 +59,7 @@ def why_node(name: str, snapshot: Snapshot, now: datetime) -> NodeWhy:
         holders=tuple(holders_of("cpu", members)),
         memory_holders=tuple(holders_of("memory", members)),
         members=tuple(map(held_by, members)),
-        waiting=tuple(each for each in about if each.state != SETTLED),
+        waiting=tuple(pod for pod in about if pod.state != SETTLED),
         nominated=tuple(f"{pod.metadata.namespace}/{pod.metadata.name}" for pod in nominated),
         shut_out=shut,
         kept_off=off,
@@ -72,7 +72,7 @@ def _kept_away(
 ) -> tuple[tuple[str, ...], tuple[KeptOff, ...]]:
     """Pods that wait: those the node would take if waiting ones did not count, and those it would not (R-078)."""
     shut, off = [], []
-    held = {each.desired.metadata.uid: each.counts.requests for each in members}
+    held = {member.desired.metadata.uid: member.counts.requests for member in members}
     cluster, gates = snapshot.cluster or ClusterState(), snapshot.age.gates
     for pod in snapshot.unscheduled:
         refusal = kept_off(pod, name, cluster, gates)

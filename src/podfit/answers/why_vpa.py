@@ -82,7 +82,7 @@ class VpaWhy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     @property
     def good(self) -> bool:
         """Whether there is a number and every pod is where it lets pods be."""
-        return bool(self.chains) and all(each.stands == WITHIN for each in self.stands)
+        return bool(self.chains) and all(stand.stands == WITHIN for stand in self.stands)
 
 
 class VpaFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,7 +120,7 @@ async def read_facts(client: Client, name: str, namespace: str) -> VpaFacts:
 def why_vpa(facts: VpaFacts, now: datetime) -> VpaWhy:
     vpa = facts.vpa
     found = vpa.status.recommendation.container_recommendations
-    chains = tuple(chain for each in found for chain in _chains(each, vpa.policy(each.container_name)))
+    chains = tuple(chain for target in found for chain in _chains(target, vpa.policy(target.container_name)))
     return VpaWhy(
         vpa=vpa.metadata.name,
         namespace=vpa.metadata.namespace,
@@ -132,7 +132,7 @@ def why_vpa(facts: VpaFacts, now: datetime) -> VpaWhy:
         chains=chains,
         pods=len(facts.pods or ()),
         stands=tuple(stand for pod in facts.pods or () for stand in _stands(facts, pod)),
-        conditions=tuple(map(_told, (each for each in vpa.status.conditions if each.status == "True"))),
+        conditions=tuple(map(_told, (condition for condition in vpa.status.conditions if condition.status == "True"))),
         notes=tuple(_notes(facts)),
     )
 
@@ -222,15 +222,15 @@ def _reason(facts: VpaFacts, pod: Pod, container: str, resource: str, stands: st
 def _held(limit_ranges: Sequence[LimitRange], resource: str, found: Recommended | None) -> str:
     """A LimitRange that the target would break is obeyed when a pod is changed."""
     target = found.target.get(resource) if found else None
-    for each in limit_ranges:
-        for limit in each.spec.limits:
+    for limit_range in limit_ranges:
+        for limit in limit_range.spec.limits:
             least, most = limit.min.get(resource), limit.max.get(resource)
             if limit.type != "Container" or target is None:
                 continue
             if most is not None and target > most:
-                return f"LimitRange {each.metadata.name} allows a container {most} at most"
+                return f"LimitRange {limit_range.metadata.name} allows a container {most} at most"
             if least is not None and target < least:
-                return f"LimitRange {each.metadata.name} asks of a container {least} at least"
+                return f"LimitRange {limit_range.metadata.name} asks of a container {least} at least"
     return ""
 
 
@@ -244,9 +244,9 @@ def _notes(facts: VpaFacts) -> Iterator[str]:
         yield f"no pod of {vpa.spec.target_ref} runs"
     only = sorted(
         {
-            each.container_name
-            for each in vpa.spec.resource_policy.container_policies
-            if each.controlled_values == "RequestsOnly"
+            policy.container_name
+            for policy in vpa.spec.resource_policy.container_policies
+            if policy.controlled_values == "RequestsOnly"
         }
     )
     if only:

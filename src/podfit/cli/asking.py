@@ -88,7 +88,7 @@ def asked(
 def _needed(access: Access, *, namespace: str, context: str, kubeconfig: Path | None) -> Commands:
     """Without the options that say what would be used anyway."""
     usual = kubeconfig is not None and [kubeconfig.absolute()] == [
-        each.absolute() for each in default_paths(os.environ)
+        path.absolute() for path in default_paths(os.environ)
     ]
     known = context and context == current_context(os.environ, kubeconfig)
     return Commands(

@@ -137,7 +137,7 @@ class ControllersFlags:
     ] = ()
 
     def options(self) -> ControllersOptions:
-        names = tuple(part for each in self.controllers for part in each.split(",") if part)
+        names = tuple(part for controller in self.controllers for part in controller.split(",") if part)
         room = MakeRoom.PREEMPT if self.make_room == "preempt" else MakeRoom.SHRINK if self.make_room else MakeRoom.NO
         return ControllersOptions(make_room=room, controllers=names or ("*",))
 
@@ -181,7 +181,7 @@ def key_pair(certificate: Path | None, key: Path | None) -> "KeyPair | None":
 
 def arguments(*flags: Any) -> list[str]:
     """The command line that gives the same flags, from any directory; those that are as usual are left out."""
-    return [word for each in flags for word in _arguments(each)]
+    return [word for flag in flags for word in _arguments(flag)]
 
 
 def _arguments(flags: Any) -> Iterator[str]:
@@ -190,7 +190,9 @@ def _arguments(flags: Any) -> Iterator[str]:
         value = getattr(flags, field.name)
         if value == field.default:
             continue
-        [*_, parameter] = (each for each in hints[field.name].__metadata__ if isinstance(each, Parameter))
+        [*_, parameter] = (
+            annotation for annotation in hints[field.name].__metadata__ if isinstance(annotation, Parameter)
+        )
         flag = next(iter(parameter.name or ()), f"--{field.name.replace('_', '-')}")
         if parameter.count:
             yield from [flag] * value

@@ -76,7 +76,7 @@ class NodeFlags:
     def over(self, base: KubeletOptions) -> KubeletOptions:
         """The options, with what was given on the command line instead of what `base` says."""
         given: dict[str, Any] = {
-            each.name: value for each in fields(self) if (value := getattr(self, each.name)) is not None
+            field.name: value for field in fields(self) if (value := getattr(self, field.name)) is not None
         }
         if given.get("pod_manifest_path"):
             given["pod_manifest_path"] = str(given["pod_manifest_path"].absolute())

@@ -184,9 +184,9 @@ def _columns(sizes: tuple[Resizing, ...]) -> tuple[str, str]:
 
 def column(sizes: tuple[Resizing, ...], resource: str) -> str:
     """`200m/800m → 1/4`, with the container's name where several change; `-` when nothing does."""
-    shown = [each for each in sizes if each.resource == resource]
-    if len({each.container for each in sizes}) > 1:
-        return ", ".join(f"{each.container or '(pod)'} {each}" for each in shown) or "-"
+    shown = [size for size in sizes if size.resource == resource]
+    if len({size.container for size in sizes}) > 1:
+        return ", ".join(f"{size.container or '(pod)'} {size}" for size in shown) or "-"
     return ", ".join(map(str, shown)) or "-"
 
 

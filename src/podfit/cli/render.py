@@ -109,8 +109,8 @@ def _to_nobody(stream: TextIO) -> None:
 
 def say(text: str) -> None:
     """A sentence on stdout, folded by words."""
-    for each in folded(text, width=width_of(sys.stdout), hanging="  "):
-        line(each)
+    for folded_line in folded(text, width=width_of(sys.stdout), hanging="  "):
+        line(folded_line)
 
 
 def styled(*cells: str | Cell, then: str = "") -> None:
@@ -121,18 +121,18 @@ def styled(*cells: str | Cell, then: str = "") -> None:
     width, paint = width_of(sys.stdout), coloured(sys.stdout)
     shown: list[Span] = [[]]
     for cell in (Cell(cell) if isinstance(cell, str) else cell for cell in cells):
-        taken = sum(len(each.text) for each in shown[-1])
+        taken = sum(len(word.text) for word in shown[-1])
         if width and shown[-1] and taken + 2 + len(cell.text) > width:
             shown.append([Cell(HANGING)])
             taken = 0
         shown[-1] += [Cell("  "), cell] if taken else [cell]
-    if then and (not width or sum(len(each.text) for each in shown[-1]) + 2 + len(then) <= width):
+    if then and (not width or sum(len(word.text) for word in shown[-1]) + 2 + len(then) <= width):
         shown[-1].append(Cell(f": {then}"))
         then = ""
     for span in shown:
         line(_painted(span, paint))
-    for each in folded(HANGING + then, width=width) if then else ():
-        line(each)
+    for folded_line in folded(HANGING + then, width=width) if then else ():
+        line(folded_line)
 
 
 def fact(label: str, text: str) -> None:
@@ -145,14 +145,14 @@ def entry(name: str, text: str, label: int) -> None:
     width = width_of(sys.stdout)
     first, *rest = folded(text, width=max(width - label - 2, 1) if width else 0)
     line(f"  {name:<{label}}{first}")
-    for each in rest:
-        line(" " * (label + 2) + each)
+    for following in rest:
+        line(" " * (label + 2) + following)
 
 
 def progress(text: str) -> None:
     """On stderr: what is not the answer itself."""
-    for each in folded(text, width=width_of(sys.stderr), hanging="  "):
-        _put(f"{each}\n", sys.stderr)
+    for line in folded(text, width=width_of(sys.stderr), hanging="  "):
+        _put(f"{line}\n", sys.stderr)
 
 
 def advice(text: str) -> None:
@@ -166,10 +166,10 @@ def error(message: str, *, evidence: Iterable[str] = (), fix: Iterable[str] = ()
     first, *rest = folded(f"error: {message}", width=width, hanging="  ")
     label = _painted([Cell("error:", BAD)], coloured(sys.stderr))
     lines = [first.replace("error:", label, 1), *rest]
-    for each in evidence:
-        lines += folded(f"  {each}", width=width, hanging="  ")
-    lines += (f"  {each}" for each in fix)
-    _put("".join(f"{each}\n" for each in lines), sys.stderr)
+    for line in evidence:
+        lines += folded(f"  {line}", width=width, hanging="  ")
+    lines += (f"  {line}" for line in fix)
+    _put("".join(f"{line}\n" for line in lines), sys.stderr)
 
 
 def cluster_error(failure: "ClusterError") -> None:

@@ -49,7 +49,7 @@ class Done(msgspec.Struct, frozen=True):
 
     @property
     def good(self) -> bool:
-        every = len(self.outcomes) == len(self.plan.pods) and all(each.good for each in self.outcomes)
+        every = len(self.outcomes) == len(self.plan.pods) and all(outcome.good for outcome in self.outcomes)
         return bool(self.plan.pods) and every and not self.against[0] and (self.template is None or self.template.good)
 
 
@@ -104,7 +104,7 @@ def resize(
         workload = await read_workload(client, about, where) if also_template else None
         plan = planned(snapshot, request, template_plan(workload, request, commands()) if workload else None)
         against = objection(plan, options)
-        if against[0] or not all(may_begin(each, guarded=options.guarded) for each in plan.pods):
+        if against[0] or not all(may_begin(pod, guarded=options.guarded) for pod in plan.pods):
             return Done(plan, against=against)
         changes = plan.template is not None and plan.template.changes
         if workload and changes and (text := await rehearse(client, workload, request, where)):
@@ -121,7 +121,7 @@ def resize(
                     _progress(_foretold(outcome, planned_pod), which, planned_pod.sizes, dry_run=dry_run)
         if not workload or not plan.template:
             return Done(plan, outcomes)
-        if any(each.ends for each in outcomes):
+        if any(outcome.ends for outcome in outcomes):
             return Done(plan, outcomes, Outcome(pod=str(about), state="refused", text="not every pod was resized"))
         template = await retemplate(client, workload, request, plan.template, where, options)
         if output.for_people:

@@ -43,8 +43,8 @@ def _ended(found: "Report", data: DataDir) -> None:
     render.say(f"no cluster is running on {found.data}")
     if found.crashed:
         render.fact("crashed", found.crashed)
-    for each in found.left:
-        render.fact("left", each)
+    for trace in found.left:
+        render.fact("left", trace)
     _others(found)
     if found.crashed or found.left:
         keeps = " and take over what still runs" if found.left else ""

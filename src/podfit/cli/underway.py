@@ -53,7 +53,7 @@ def _state(progress: Progress) -> str:
 
 def stands(progress: Progress, plan: Plan) -> list[str]:
     """What was sent, what came of it, and what was left."""
-    done = [each.pod for each in progress.outcomes if each.good]
+    done = [outcome.pod for outcome in progress.outcomes if outcome.good]
     lines = [f"interrupted: {len(done)} of {len(plan.pods)} {'pod' if len(plan.pods) == 1 else 'pods'} resized"]
     if progress.sent and progress.seen is not None:
         lines.append(f"{_state(progress)}; it was sent, and the node goes on with it")

@@ -65,7 +65,7 @@ def explained(error: "CycloptsError", arguments: Sequence[str], verbs: Sequence[
 
 def _unknown(arguments: Sequence[str], verbs: Sequence[str]) -> str:
     above = " ".join(called(arguments, verbs))
-    word = next((each for each in arguments[1 if above else 0 :] if not each.startswith("-")), "")
+    word = next((argument for argument in arguments[1 if above else 0 :] if not argument.startswith("-")), "")
     known = [verb.removeprefix(above).strip() for verb in verbs if verb.startswith(above) and verb != above]
     near = difflib.get_close_matches(word, known, n=1)
     program = f"podfit {above}".strip()

@@ -157,16 +157,16 @@ def _tell(node: NodeWhy, output: Output) -> None:
 def _members(node: NodeWhy) -> None:
     rows = [
         (
-            each.pod,
-            each.qos,
-            str(each.priority),
-            each.promised.get("cpu", "-"),
-            each.counted.get("cpu", "-"),
-            each.promised.get("memory", "-"),
-            each.counted.get("memory", "-"),
-            each.why or "-",
+            member.pod,
+            member.qos,
+            str(member.priority),
+            member.promised.get("cpu", "-"),
+            member.counted.get("cpu", "-"),
+            member.promised.get("memory", "-"),
+            member.counted.get("memory", "-"),
+            member.why or "-",
         )
-        for each in node.members
+        for member in node.members
     ]
     header = ("POD", "QOS", "PRIORITY", "CPU", "COUNTED", "MEMORY", "COUNTED", "BECAUSE")
     render.table(header, rows, indent="  ")
@@ -175,7 +175,7 @@ def _members(node: NodeWhy) -> None:
 def _more(pod: PodWhy) -> tuple[str, str, str]:
     """Generation and how much of it was seen, the place in the queue, and who has what is short."""
     place = f"{pod.position} of {pod.queued}" if pod.queued else "-"
-    held = ", ".join(f"{each.pod} {each.amount}" for each in pod.holders)
+    held = ", ".join(f"{holder.pod} {holder.amount}" for holder in pod.holders)
     return f"{pod.generation} (observed {pod.observed})", place, held or "-"
 
 
@@ -187,13 +187,13 @@ def _show(pod: PodWhy, *, wide: bool) -> None:
     render.styled(pod.pod, render.toned(told, render.judged(pod.state).tone))
     rows = [
         (
-            each.container or "(pod)",
-            f"{each.resource} {each.side[:-1]}",
-            each.desired or "-",
-            each.allocated or "-",
-            each.actual or "-",
+            size.container or "(pod)",
+            f"{size.resource} {size.side[:-1]}",
+            size.desired or "-",
+            size.allocated or "-",
+            size.actual or "-",
         )
-        for each in pod.sizes
+        for size in pod.sizes
     ]
     if rows:
         render.table(("CONTAINER", "VALUE", "DESIRED", "ALLOCATED", "ACTUAL"), rows, indent="  ", keys=2)
@@ -205,7 +205,9 @@ def _show(pod: PodWhy, *, wide: bool) -> None:
         ("queue", _queue(pod)),
         (
             "held by",
-            "" if wide else ", ".join(f"{each.pod} {each.amount} (priority {each.priority})" for each in pod.holders),
+            ""
+            if wide
+            else ", ".join(f"{holder.pod} {holder.amount} (priority {holder.priority})" for holder in pod.holders),
         ),
         ("lower", _lower(pod)),
         ("since", pod.since if wide else ""),
@@ -221,8 +223,8 @@ def _show(pod: PodWhy, *, wide: bool) -> None:
             render.fact(label, text)
     if wide and pod.holders:
         holders = [
-            (each.pod, each.amount, str(each.priority), "yes" if each.pod in pod.frees else "no")
-            for each in pod.holders
+            (holder.pod, holder.amount, str(holder.priority), "yes" if holder.pod in pod.frees else "no")
+            for holder in pod.holders
         ]
         render.table(("HELD BY", "AMOUNT", "PRIORITY", "LOWER PRIORITY"), holders, indent="  ")
 

@@ -26,15 +26,15 @@ def _show(found: VpaWhy) -> None:
     render.say(f"vpa {found.vpa}  for {found.target}, mode {found.mode}: {found.means}")
     rows = [
         (
-            each.container,
-            each.resource,
-            each.uncapped or "-",
-            each.target,
-            each.lower or "-",
-            each.upper or "-",
-            each.capped or "-",
+            chain.container,
+            chain.resource,
+            chain.uncapped or "-",
+            chain.target,
+            chain.lower or "-",
+            chain.upper or "-",
+            chain.capped or "-",
         )
-        for each in found.chains
+        for chain in found.chains
     ]
     if rows:
         header = ("CONTAINER", "RESOURCE", "UNCAPPED", "TARGET", "LOWER", "UPPER", "CAPPED BY")
@@ -45,8 +45,8 @@ def _show(found: VpaWhy) -> None:
         render.fact("condition", condition)
     if found.stands:
         stands = [
-            (each.pod, each.container, each.resource, each.request or "none", each.target, each.stands, each.why)
-            for each in found.stands
+            (stand.pod, stand.container, stand.resource, stand.request or "none", stand.target, stand.stands, stand.why)
+            for stand in found.stands
         ]
         render.table(
             ("POD", "CONTAINER", "RESOURCE", "REQUEST", "TARGET", "STANDS", "BECAUSE"), stands, indent="  ", keys=3

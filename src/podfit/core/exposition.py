@@ -36,7 +36,7 @@ def _sample(name: str, line: str) -> Sample | None:
         if not closed:
             return None
         labels = {
-            key: re.sub(r"\\.", lambda each: _ESCAPES.get(each[0], each[0]), text)
+            key: re.sub(r"\\.", lambda match: _ESCAPES.get(match[0], match[0]), text)
             for key, text in _LABEL.findall(inside)
         }
     value, _, time = rest.strip().partition(" ")

@@ -139,16 +139,16 @@ def _change_places(data: DataDir, folder: Path, aside: Path | None, manifest: Ma
             move(folder / data.setup.name, data.setup)
         for name in manifest.parts:
             move(folder / name, data.root / name)
-        for each in touched:
-            sync_directory(each)
+        for path in touched:
+            sync_directory(path)
         undo.pop_all()
 
 
 def _remove_empty(aside: Path) -> None:
     """With nothing that is still in there."""
-    for each in (aside / "pki", aside):
+    for folder in (aside / "pki", aside):
         with suppress(OSError):
-            each.rmdir()
+            folder.rmdir()
 
 
 def _part(path: Path) -> Part:

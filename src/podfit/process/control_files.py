@@ -78,13 +78,13 @@ class Profile(Strict, frozen=True, kw_only=True):
     def options(self) -> SchedulerOptions:
         """Raises Rejected."""
         score, weights = self.plugins.score, dict[str, int]()
-        for each in score.disabled:
-            weights |= dict.fromkeys(DEFAULT_WEIGHTS, 0) if each.name == "*" else {_known(each): 0}
-        for each in score.enabled:
-            weight = each.weight or DEFAULT_WEIGHTS[_known(each)]
+        for plugin in score.disabled:
+            weights |= dict.fromkeys(DEFAULT_WEIGHTS, 0) if plugin.name == "*" else {_known(plugin): 0}
+        for plugin in score.enabled:
+            weight = plugin.weight or DEFAULT_WEIGHTS[_known(plugin)]
             if not 0 < weight <= MOST_WEIGHT:
-                raise Rejected(f"profiles: the weight of {each.name} is {weight}; from 1 to {MOST_WEIGHT}")
-            weights[each.name] = weight
+                raise Rejected(f"profiles: the weight of {plugin.name} is {weight}; from 1 to {MOST_WEIGHT}")
+            weights[plugin.name] = weight
         return SchedulerOptions(name=self.scheduler_name, weights=weights)
 
 

@@ -75,7 +75,7 @@ def _ended(data: DataDir) -> Report:
 
 def _report(data: DataDir, state: UpState, ready: bool, nodes: tuple[Node, ...], pods: tuple[Pod, ...]) -> Report:
     holds = {node.metadata.name: _is_ready(node) for node in nodes}
-    reports = tuple(NodeReport(each.name, each.kind, each.detail, holds.get(each.name, False)) for each in state.nodes)
+    reports = tuple(NodeReport(node.name, node.kind, node.detail, holds.get(node.name, False)) for node in state.nodes)
     return Report(
         running=True,
         data=str(data.root),
@@ -92,4 +92,4 @@ def _report(data: DataDir, state: UpState, ready: bool, nodes: tuple[Node, ...],
 
 
 def _is_ready(node: Node) -> bool:
-    return any(each.type == "Ready" and each.status == "True" for each in node.status.conditions)
+    return any(condition.type == "Ready" and condition.status == "True" for condition in node.status.conditions)

@@ -83,7 +83,9 @@ class KubeletFile(Strict, frozen=True, kw_only=True):
             "memory_manager_policy": self.memory_manager_policy,
             "reserved_memory": None
             if self.reserved_memory is None
-            else ";".join(f"{each.numa_node}:memory={each.limits.memory}" for each in self.reserved_memory),
+            else ";".join(
+                f"{reservation.numa_node}:memory={reservation.limits.memory}" for reservation in self.reserved_memory
+            ),
             "swap_behavior": self.memory_swap.swap_behavior if self.memory_swap else None,
             "eviction_hard": None if evict is None else ",".join(f"{name}<{value}" for name, value in evict.items()),
             "pod_manifest_path": self.static_pod_path or None,

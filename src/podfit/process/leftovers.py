@@ -45,7 +45,7 @@ class Leftovers(msgspec.Struct, frozen=True):
 
     def lines(self) -> tuple[str, ...]:
         kinds = {kind.name: getattr(self, kind.name) for kind in fields(self)}
-        return tuple(f"{kind}: {each}" for kind, found in kinds.items() for each in found)
+        return tuple(f"{kind}: {trace}" for kind, found in kinds.items() for trace in found)
 
 
 class Traces:

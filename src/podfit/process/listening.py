@@ -32,8 +32,8 @@ class Listening(msgspec.Struct, frozen=True, kw_only=True):
 
     def check(self) -> None:
         """UsageError for what is no address or name."""
-        for each in self.bind:
-            _address("--bind-address", each)
+        for address in self.bind:
+            _address("--bind-address", address)
         if self.advertise and _address("--advertise-address", self.advertise).is_unspecified:
             raise UsageError(f"--advertise-address {self.advertise!r} is not an address that clients can reach")
         for name in self.names:
@@ -43,14 +43,16 @@ class Listening(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def bound(self) -> tuple[str, ...]:
         """Where a server listens that keeps to `bind`: an address for all of a family stands for the others of it."""
-        found = [ip_address(each) for each in self.bind]
-        whole = {each.version for each in found if each.is_unspecified}
-        return tuple(dict.fromkeys(str(each) for each in found if each.is_unspecified or each.version not in whole))
+        found = [ip_address(address) for address in self.bind]
+        whole = {address.version for address in found if address.is_unspecified}
+        return tuple(
+            dict.fromkeys(str(address) for address in found if address.is_unspecified or address.version not in whole)
+        )
 
     @property
     def local(self) -> bool:
         """Only this machine can connect."""
-        return all(ip_address(each).is_loopback for each in self.bind)
+        return all(ip_address(address).is_loopback for address in self.bind)
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -73,8 +75,8 @@ class Listening(msgspec.Struct, frozen=True, kw_only=True):
         """
         if self.advertise:
             return str(ip_address(self.advertise))
-        found = [ip_address(each) for each in self.bound]
-        chosen = next((each for each in found if not each.is_loopback), found[0])
+        found = [ip_address(address) for address in self.bound]
+        chosen = next((address for address in found if not address.is_loopback), found[0])
         if not chosen.is_unspecified:
             return str(chosen)
         return outward(version=chosen.version) or self.reachable
@@ -82,7 +84,7 @@ class Listening(msgspec.Struct, frozen=True, kw_only=True):
     def hosts(self, service_address: str) -> tuple[str, ...]:
         """What the certificate names beside loopback. `service_address` is that of the service `kubernetes`."""
         own = [service_address, self.reachable, self.advertised]
-        own += [each for each in self.bound if not ip_address(each).is_unspecified]
+        own += [address for address in self.bound if not ip_address(address).is_unspecified]
         if not self.local and _NAME.fullmatch(hostname := socket.gethostname().lower()):
             own.append(hostname)
         return (*own, *(str(_parsed(name) or name) for name in self.names))
@@ -113,7 +115,7 @@ def listening(bind: tuple[str, ...], advertise: str, names: tuple[str, ...]) -> 
 
 
 def _parts(given: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(part for each in given for part in each.split(",") if part)
+    return tuple(part for address in given for part in address.split(",") if part)
 
 
 def _parsed(text: str) -> IPv4Address | IPv6Address | None:

@@ -162,12 +162,16 @@ async def wait_until_ready(client: Client, name: str) -> None:
 async def pressures(client: Client, name: str) -> list[str]:
     """`DiskPressure: kubelet has disk pressure`, for each condition that is true and should not be."""
     node = await client.get(Node, name)
-    found = [each for each in node.status.conditions if each.type.endswith("Pressure") and each.status == "True"]
-    return [f"{each.type}: {each.message}" for each in found]
+    found = [
+        condition
+        for condition in node.status.conditions
+        if condition.type.endswith("Pressure") and condition.status == "True"
+    ]
+    return [f"{condition.type}: {condition.message}" for condition in found]
 
 
 def _is_ready(node: Node) -> bool:
-    return any(each.type == "Ready" and each.status == "True" for each in node.status.conditions)
+    return any(condition.type == "Ready" and condition.status == "True" for condition in node.status.conditions)
 
 
 async def end_leaked_shims(runtime: Runtime, containerd: Containerd, clock: Clock) -> None:

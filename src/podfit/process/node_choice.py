@@ -56,9 +56,9 @@ def lacking_for_real(*, private: bool) -> list[str]:
 def advice(lacking: list[str]) -> tuple[str, ...]:
     """Commands that help."""
     commands = []
-    if any("not root" in each for each in lacking):
+    if any("not root" in missing for missing in lacking):
         commands.append("run it as root:  sudo podfit up")
-    if any("not installed" in each for each in lacking):
+    if any("not installed" in missing for missing in lacking):
         commands.append("install it:  apt-get install containerd runc containernetworking-plugins")
     return tuple(commands)
 

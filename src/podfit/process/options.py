@@ -126,7 +126,7 @@ class ControllersOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def unknown(self) -> list[str]:
         """Names of none."""
-        return sorted({each.removeprefix("-") for each in self.controllers} - {"*", *CONTROLLERS})
+        return sorted({controller.removeprefix("-") for controller in self.controllers} - {"*", *CONTROLLERS})
 
     def attended(self) -> frozenset[str]:
         """The resources that make pods in this process."""
@@ -134,7 +134,7 @@ class ControllersOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def runs(self, name: str) -> bool:
         """Whether it is wanted. The first word about a name counts, and a name more than `*`."""
-        said = (each for each in self.controllers if each.removeprefix("-") == name)
+        said = (controller for controller in self.controllers if controller.removeprefix("-") == name)
         return next(said, name if "*" in self.controllers else "") == name
 
 

@@ -96,12 +96,12 @@ class Observer:
 
 def status(pod: Pod, container: str) -> ContainerStatus:
     """The status of one container, an empty one before the node has reported it."""
-    found = (each for each in pod.status.container_statuses if each.name == container)
+    found = (status for status in pod.status.container_statuses if status.name == container)
     return next(found, ContainerStatus(name=container))
 
 
 def resize_conditions(pod: Pod) -> list[str]:
-    return [each.type for each in pod.status.conditions if each.type.startswith("PodResize")]
+    return [condition.type for condition in pod.status.conditions if condition.type.startswith("PodResize")]
 
 
 def settled(pod: Pod) -> bool:

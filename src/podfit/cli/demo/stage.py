@@ -85,7 +85,7 @@ class Stage:
         render.table(header, rows, indent="  ")
 
     def _rows(self, pod: Pod, container: str) -> list[tuple[str, ...]]:
-        desired = next(each.resources for each in pod.spec.containers if each.name == container)
+        desired = next(declared.resources for declared in pod.spec.containers if declared.name == container)
         allocated = self.observer.allocated(pod.metadata.name, container)
         reported = status(pod, container)
         actual = reported.resources
@@ -125,13 +125,15 @@ def _kernel(values: ContainerValues | None, resource: str, kind: str) -> str:
 
 def _running(pod: Pod) -> bool:
     wanted = len(pod.spec.containers)
-    ready = [each for each in pod.status.container_statuses if each.ready and each.resources is not None]
+    ready = [status for status in pod.status.container_statuses if status.ready and status.resources is not None]
     return pod.status.phase == "Running" and len(ready) == wanted and not resize_conditions(pod)
 
 
 def pod_manifest(name: str, *containers: dict[str, Any], **spec: Any) -> dict[str, Any]:
     """A pod on the host network whose containers do nothing but wait."""
-    full = [{"image": IMAGE, "imagePullPolicy": "IfNotPresent", "command": STAY, **each} for each in containers]
+    full = [
+        {"image": IMAGE, "imagePullPolicy": "IfNotPresent", "command": STAY, **container} for container in containers
+    ]
     return {
         "apiVersion": "v1",
         "kind": "Pod",

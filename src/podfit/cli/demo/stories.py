@@ -137,8 +137,12 @@ def _ended(pod: Pod, container: str) -> bool:
 
 def _pending(pod: Pod) -> str:
     """The message of a Deferred resize, or nothing."""
-    deferred = (each for each in pod.status.conditions if each.type == "PodResizePending" and each.reason == "Deferred")
-    return next((each.message for each in deferred), "")
+    deferred = (
+        condition
+        for condition in pod.status.conditions
+        if condition.type == "PodResizePending" and condition.reason == "Deferred"
+    )
+    return next((condition.message for condition in deferred), "")
 
 
 def _both(*, requests: tuple[str, str], limits: tuple[str, str]) -> dict[str, dict[str, str]]:

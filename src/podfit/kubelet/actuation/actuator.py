@@ -110,7 +110,7 @@ class Actuator:
         """Record the resources that the container is about to be created with; a guest has none to change. Raises
         CheckpointError.
         """
-        if name in {each.name for each in pod.spec.ephemeral_containers}:
+        if name in {container.name for container in pod.spec.ephemeral_containers}:
             return
         await self._save(pod, self._actuated(pod).with_container(name, effective(pod, _container(pod, name))))
 
@@ -224,7 +224,7 @@ class Actuator:
 
 
 def _container(pod: Pod, name: str) -> Container:
-    return next(each for each in every_container(pod) if each.name == name)
+    return next(container for container in every_container(pod) if container.name == name)
 
 
 def _linux(resources: ContainerResources) -> LinuxResources:

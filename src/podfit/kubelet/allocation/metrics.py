@@ -57,7 +57,7 @@ class ResizeMetrics:
 
     def requested(self, old: Pod, new: Pod, gates: FeatureGates) -> None:
         """Count each change of a container's request or limit; zero is absent (R-186)."""
-        before = {each.name: each.resources for each in resizable(old, gates)}
+        before = {container.name: container.resources for container in resizable(old, gates)}
         for container in resizable(new, gates):
             was, now = before.get(container.name, container.resources), container.resources
             for requirement, ours, theirs in (

@@ -33,23 +33,27 @@ def actuated(pod: Pod, seen: Seen, machine: Machine) -> PodResources | None:
     if reported is None:
         return None
     arrived = _arrived(pod, reported, seen, machine)
-    newer = {each.name: effective(pod, each) for each in resizable(pod, machine.gates) if each.name in arrived}
+    newer = {
+        container.name: effective(pod, container)
+        for container in resizable(pod, machine.gates)
+        if container.name in arrived
+    }
     return PodResources({**reported.containers, **newer}, reported.pod)
 
 
 def _arrived(pod: Pod, before: PodResources, seen: Seen, machine: Machine) -> set[str]:
     """The containers that the runtime holds at the desired size and no longer at the one before."""
     old = {
-        each.name: (pod_before, each)
+        container.name: (pod_before, container)
         for pod_before in [overlay(pod, before, machine.gates)]
-        for each in resizable(pod_before, machine.gates)
+        for container in resizable(pod_before, machine.gates)
     }
     return {
-        each.name
-        for each in resizable(pod, machine.gates)
-        if each.name in seen
-        and _holds(seen[each.name], container_resources(pod, each, machine))
-        and not _holds(seen[each.name], container_resources(*old[each.name], machine))
+        container.name
+        for container in resizable(pod, machine.gates)
+        if container.name in seen
+        and _holds(seen[container.name], container_resources(pod, container, machine))
+        and not _holds(seen[container.name], container_resources(*old[container.name], machine))
     }
 
 

@@ -139,7 +139,7 @@ class MemoryCgroups:
         return tuple(found)
 
     def _children(self, path: str) -> list[str]:
-        return [each for each in self._groups if each.rpartition("/")[0] == path]
+        return [group for group in self._groups if group.rpartition("/")[0] == path]
 
     def _group(self, path: str) -> CgroupConfig:
         if path not in self._groups:

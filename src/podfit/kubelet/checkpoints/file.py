@@ -91,7 +91,7 @@ class Disk:
         """File and journal get the first names that are free, so that no earlier evidence is lost; the file's."""
         numbers = itertools.chain([""], map(".{}".format, itertools.count(2)))
         names = (self.path.with_name(f"{self.path.name}.damaged{number}") for number in numbers)
-        aside = next(each for each in names if not each.exists())
+        aside = next(path for path in names if not path.exists())
         self.path.replace(aside)
         if self._journal is not None and self._journal.path.exists():
             self._journal.path.replace(aside.with_name(f"{aside.name}.journal"))

@@ -83,31 +83,37 @@ class SharedPool:
 
     async def _containers(self) -> list[Container]:
         """Those of this node that run or are about to; what is remembered of others is forgotten."""
-        ours = {each.id for each in await self._runtime.list_sandboxes() if each.labels.get(labels.NODE) == self._node}
+        ours = {
+            sandbox.id
+            for sandbox in await self._runtime.list_sandboxes()
+            if sandbox.labels.get(labels.NODE) == self._node
+        }
         found = [
-            each
-            for each in await self._runtime.list_containers()
-            if each.sandbox_id in ours and each.state in _PINNABLE and labels.POD_UID in each.labels
+            container
+            for container in await self._runtime.list_containers()
+            if container.sandbox_id in ours and container.state in _PINNABLE and labels.POD_UID in container.labels
         ]
-        self._applied = {each.id: self._applied[each.id] for each in found if each.id in self._applied}
+        self._applied = {
+            container.id: self._applied[container.id] for container in found if container.id in self._applied
+        }
         return found
 
     async def _pinned(self) -> Assignments:
         pinned: dict[str, dict[str, frozenset[int]]] = {}
-        for each in await self._containers():
-            resources = (await self._runtime.container_status(each.id)).resources
+        for container in await self._containers():
+            resources = (await self._runtime.container_status(container.id)).resources
             try:
                 cpus = parse(resources.cpuset_cpus) if resources is not None else frozenset[int]()
             except BadCpuSet:
                 continue
             if cpus:
-                pinned.setdefault(each.labels[labels.POD_UID], {})[each.name] = cpus
+                pinned.setdefault(container.labels[labels.POD_UID], {})[container.name] = cpus
         return _apart(pinned)
 
 
 def _apart(pinned: dict[str, dict[str, frozenset[int]]]) -> Assignments:
     """Only sets that meet no other one: the pool is what several containers are on."""
-    everyone = [cpus for each in pinned.values() for cpus in each.values()]
+    everyone = [cpus for by_container in pinned.values() for cpus in by_container.values()]
     return {
         uid: alone
         for uid, each in pinned.items()

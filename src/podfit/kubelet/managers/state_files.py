@@ -59,7 +59,7 @@ def restored_cpus(content: bytes, fresh: CpuState) -> CpuState:
     """The state in the file, on the machine of `fresh`. Raises Damaged, OtherPolicy, OtherMachine."""
     shared, assigned = load_cpus(content)
     pool = parse(shared)
-    everything = pool.union(*(cpus for each in assigned.values() for cpus in each.values()))
+    everything = pool.union(*(cpus for by_container in assigned.values() for cpus in by_container.values()))
     if everything != frozenset(fresh.topology):
         raise OtherMachine(f"CPUs {show(everything)} instead of {show(fresh.topology)}")
     if not fresh.reserved <= pool:
@@ -101,7 +101,7 @@ def dump_memory(state: MemoryState) -> bytes:
 
 def _node(state: MemoryState, node: int) -> Document:
     bank = state.banks[node]
-    held = [each for pod in state.assigned.values() for each in pod.values() if each.node == node]
+    held = [assignment for pod in state.assigned.values() for assignment in pod.values() if assignment.node == node]
     table = {
         "total": bank.total,
         "systemReserved": bank.reserved,
@@ -185,11 +185,11 @@ def _printed_blocks(blocks: list[Document]) -> str:
     printed = (
         _struct(
             "",
-            f"NUMAAffinity:([]int)[{' '.join(map(str, each['numaAffinity']))}]",
-            f"Type:(v1.ResourceName){each['type']}",
-            f"Size:(uint64){each['size']}",
+            f"NUMAAffinity:([]int)[{' '.join(map(str, block['numaAffinity']))}]",
+            f"Type:(v1.ResourceName){block['type']}",
+            f"Size:(uint64){block['size']}",
         )
-        for each in blocks
+        for block in blocks
     )
     return f"[{' '.join(printed)}]"
 

@@ -176,7 +176,7 @@ class NodeAgent:
     async def _status(self) -> NodeStatus:
         version, images, health = await self._ask_runtime()
         previous: dict[str, NodeCondition] = {
-            each.type: each for each in (self._reported.conditions if self._reported else ())
+            condition.type: condition for condition in (self._reported.conditions if self._reported else ())
         }
         return node_status(
             self._config,
@@ -196,7 +196,7 @@ class NodeAgent:
             return None, (), self._health(f"container runtime is down: {error}")
         if status.runtime_ready:
             return version, images, self._health()
-        texts = [f"{each.reason}: {each.message}" for each in status.conditions if not each.status]
+        texts = [f"{condition.reason}: {condition.message}" for condition in status.conditions if not condition.status]
         return version, images, self._health(f"container runtime is not ready: {'; '.join(texts)}")
 
     def _health(self, runtime: str = "") -> Health:
@@ -251,8 +251,8 @@ def _version(node: Node) -> int:
 
 def _part(status: NodeStatus, ours: NodeStatus) -> NodeStatus:
     """Of a status what `ours` speaks of, without heartbeats: others may add conditions and resources."""
-    kinds = {each.type for each in ours.conditions}
-    mine = tuple(each for each in status.conditions if each.type in kinds)
+    kinds = {condition.type for condition in ours.conditions}
+    mine = tuple(condition for condition in status.conditions if condition.type in kinds)
     capacity = {name: amount for name, amount in status.capacity.items() if name in ours.capacity}
     allocatable = {name: amount for name, amount in status.allocatable.items() if name in ours.allocatable}
     return _essence(replace(status, conditions=mine, capacity=capacity, allocatable=allocatable))
@@ -260,5 +260,5 @@ def _part(status: NodeStatus, ours: NodeStatus) -> NodeStatus:
 
 def _essence(status: NodeStatus) -> NodeStatus:
     """The status without its heartbeats."""
-    still = tuple(replace(each, last_heartbeat_time=None) for each in status.conditions)
+    still = tuple(replace(condition, last_heartbeat_time=None) for condition in status.conditions)
     return replace(status, conditions=still)

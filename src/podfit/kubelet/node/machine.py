@@ -103,4 +103,4 @@ def _read(path: str) -> str:
 
 def existing(path: Path) -> Path:
     """The path, or the nearest one above it that is there."""
-    return next(each for each in (path, *path.parents) if each.exists())
+    return next(place for place in (path, *path.parents) if place.exists())

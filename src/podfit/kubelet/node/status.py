@@ -143,9 +143,9 @@ def _disk(health: Health, previous: Mapping[str, NodeCondition]) -> Iterable[tup
 
 
 def _images(images: Iterable[Image]) -> tuple[ContainerImage, ...]:
-    largest = sorted(images, key=lambda each: (-each.size, each.id))[:MAX_IMAGES]
+    largest = sorted(images, key=lambda image: (-image.size, image.id))[:MAX_IMAGES]
     return tuple(
-        ContainerImage(names=(*each.digests, *each.tags), size_bytes=each.size)
-        for each in largest
-        if each.digests or each.tags
+        ContainerImage(names=(*image.digests, *image.tags), size_bytes=image.size)
+        for image in largest
+        if image.digests or image.tags
     )

@@ -40,11 +40,11 @@ class ChangeBatch:
         """Allocation first: a turn that sees the new generation must see what was decided about it, too. The runtime is
         asked about the pods while the promises are written.
         """
-        loud = [each for each in self._newest.values() if not each.quiet]
-        for each in loud:
-            each.worker.look_ahead()
+        loud = [change for change in self._newest.values() if not change.quiet]
+        for change in loud:
+            change.worker.look_ahead()
         if loud:
-            await self._allocation.update([each.pod for each in loud])
-        for each in self._newest.values():
-            each.worker.update(each.pod, quiet=each.quiet)
+            await self._allocation.update([change.pod for change in loud])
+        for change in self._newest.values():
+            change.worker.update(change.pod, quiet=change.quiet)
         self._newest.clear()

@@ -49,7 +49,7 @@ def sandbox_config(
         run_as_user=security.run_as_user,
         run_as_group=security.run_as_group,
         supplemental_groups=_groups(security),
-        sysctls={each.name: each.value for each in security.sysctls},
+        sysctls={sysctl.name: sysctl.value for sysctl in security.sysctls},
         labels=labels.pod_labels(pod, node),
         annotations=labels.pod_annotations(pod),
         resources=resources,

@@ -75,30 +75,30 @@ async def observe(runtime: Runtime, uid: str, before: PodFacts | None = None) ->
     came since.
     """
     mine = {labels.POD_UID: uid}
-    boxes = [each.id for each in before.sandboxes[:1]] if before is not None else []
-    inside = [each.id for each in before.containers] if before is not None else []
+    boxes = [sandbox.id for sandbox in before.sandboxes[:1]] if before is not None else []
+    inside = [container.id for container in before.containers] if before is not None else []
     found, listed, early_boxes, early_inside = await asyncio.gather(
         runtime.list_sandboxes(labelled=mine),
         runtime.list_containers(labelled=mine),
-        asyncio.gather(*(_sandbox_status(runtime, each) for each in boxes)),
-        asyncio.gather(*(_container_status(runtime, each) for each in inside)),
+        asyncio.gather(*(_sandbox_status(runtime, sandbox_id) for sandbox_id in boxes)),
+        asyncio.gather(*(_container_status(runtime, container_id) for container_id in inside)),
     )
-    sandboxes = tuple(sorted(found, key=lambda each: (each.attempt, each.created_at), reverse=True))
+    sandboxes = tuple(sorted(found, key=lambda sandbox: (sandbox.attempt, sandbox.created_at), reverse=True))
     if not sandboxes:
         return PodFacts(uid)
-    homes = {each.id for each in sandboxes}
-    entries = [each for each in listed if each.sandbox_id in homes]
+    homes = {sandbox.id for sandbox in sandboxes}
+    entries = [container for container in listed if container.sandbox_id in homes]
     status, seen = dict(zip(boxes, early_boxes, strict=True)), dict(zip(inside, early_inside, strict=True))
-    new_boxes = [each for each in [sandboxes[0].id] if each not in status]
-    new = [each.id for each in entries if each.id not in seen]
+    new_boxes = [sandbox_id for sandbox_id in [sandboxes[0].id] if sandbox_id not in status]
+    new = [entry.id for entry in entries if entry.id not in seen]
     if new_boxes or new:
         late_boxes, late = await asyncio.gather(
-            asyncio.gather(*(_sandbox_status(runtime, each) for each in new_boxes)),
-            asyncio.gather(*(_container_status(runtime, each) for each in new)),
+            asyncio.gather(*(_sandbox_status(runtime, sandbox_id) for sandbox_id in new_boxes)),
+            asyncio.gather(*(_container_status(runtime, container_id) for container_id in new)),
         )
         status |= zip(new_boxes, late_boxes, strict=True)
         seen |= zip(new, late, strict=True)
-    known = [(each, one) for each in entries if (one := seen[each.id]) is not None]
+    known = [(entry, one) for entry in entries if (one := seen[entry.id]) is not None]
     known.sort(key=lambda pair: (pair[1].attempt, pair[1].created_at), reverse=True)
     return PodFacts(
         uid,
@@ -139,14 +139,18 @@ async def enforced(runtime: Runtime, node: str) -> dict[str, dict[str, LinuxReso
     found: dict[str, dict[str, LinuxResources]] = {}
     for uid in owned(await runtime.list_sandboxes(), node):
         facts = await observe(runtime, uid)
-        found[uid] = {each.name: each.resources for each in reversed(facts.running) if each.resources is not None}
+        found[uid] = {
+            container.name: container.resources
+            for container in reversed(facts.running)
+            if container.resources is not None
+        }
     return found
 
 
 def owned(sandboxes: Iterable[Sandbox], node: str) -> dict[str, labels.PodRef]:
     """The pods that this node has in the runtime, by uid."""
     return {
-        each.uid: labels.PodRef(each.uid, each.name, each.namespace)
-        for each in sandboxes
-        if each.labels.get(labels.NODE) == node
+        sandbox.uid: labels.PodRef(sandbox.uid, sandbox.name, sandbox.namespace)
+        for sandbox in sandboxes
+        if sandbox.labels.get(labels.NODE) == node
     }

@@ -156,7 +156,7 @@ def _status(pod: Pod) -> PodStatus:
     """kubectl shows why a container waits before why its pod does."""
     waits = ContainerState(waiting=ContainerStateWaiting(reason=REASON, message=MESSAGE))
     shown = {
-        kind: tuple(replace(each, state=waits) if each.state.waiting is not None else each for each in statuses)
+        kind: tuple(replace(status, state=waits) if status.state.waiting is not None else status for status in statuses)
         for kind, statuses in (
             ("container_statuses", pod.status.container_statuses),
             ("init_container_statuses", pod.status.init_container_statuses),

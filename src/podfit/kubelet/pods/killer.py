@@ -51,24 +51,27 @@ class Killer(msgspec.Struct, frozen=True):
         """Every container of the pod, with `grace` seconds for all of it; sandboxes stay."""
         began = self.clock.monotonic()
         sidecars = {each.name: place for place, each in enumerate(pod.spec.init_containers) if is_sidecar(each)}
-        alive = [each for each in facts.containers if each.state in _ALIVE]
+        alive = [container for container in facts.containers if container.state in _ALIVE]
         await asyncio.gather(
             *(
-                self._stop(pod, each, grace, f"Stopping container {each.name}")
-                for each in alive
-                if each.name not in sidecars
+                self._stop(pod, container, grace, f"Stopping container {container.name}")
+                for container in alive
+                if container.name not in sidecars
             )
         )
-        for each in sorted((each for each in alive if each.name in sidecars), key=lambda each: -sidecars[each.name]):
+        for container in sorted(
+            (container for container in alive if container.name in sidecars),
+            key=lambda container: -sidecars[container.name],
+        ):
             left = max(1, grace - int(self.clock.monotonic() - began))
-            await self._stop(pod, each, left, f"Stopping container {each.name}")
+            await self._stop(pod, container, left, f"Stopping container {container.name}")
 
     async def stop_sandboxes(self, facts: PodFacts) -> None:
-        await asyncio.gather(*(self.runtime.stop_sandbox(each.id) for each in facts.sandboxes))
+        await asyncio.gather(*(self.runtime.stop_sandbox(sandbox.id) for sandbox in facts.sandboxes))
 
     async def remove_sandboxes(self, facts: PodFacts) -> None:
         """With all their containers."""
-        await asyncio.gather(*(self.runtime.remove_sandbox(each.id) for each in facts.sandboxes))
+        await asyncio.gather(*(self.runtime.remove_sandbox(sandbox.id) for sandbox in facts.sandboxes))
 
     async def _stop(self, pod: Pod, status: ContainerStatus, grace: int, message: str) -> None:
         container, path = _declared(pod, status.name)
@@ -102,4 +105,6 @@ class Killer(msgspec.Struct, frozen=True):
 
 def _declared(pod: Pod, name: str) -> tuple[Container | None, str]:
     """The container's declaration and its field path."""
-    return next((each for each in every_container(pod) if each.name == name), None), field_path(pod, name)
+    return next((container for container in every_container(pod) if container.name == name), None), field_path(
+        pod, name
+    )

@@ -97,7 +97,7 @@ class PodManager:
         except CRIError as error:
             log.warning("runtime not asked what it enforces, the last status has to do error=%s", error)
             seen = {}
-        known = (each.pod for each in arrived if isinstance(each, Added | Changed))
+        known = (change.pod for change in arrived if isinstance(change, Added | Changed))
         pods = {pod.metadata.uid: self._classified(pod) for pod in known}
         await context.allocation.rebuild(pods.values(), seen)
 
@@ -107,34 +107,34 @@ class PodManager:
         """
         batch: list[Pod] = []
         changes = ChangeBatch(self._context.allocation, self._workers)
-        for each in arrived:
-            uid = uid_of(each)
-            if isinstance(each, Changed):
-                self._starts.changed(each.pod)
-            if isinstance(each, Changed) and uid in self._workers and not batch:
-                await changes.add(self._classified(each.pod))
+        for change in arrived:
+            uid = uid_of(change)
+            if isinstance(change, Changed):
+                self._starts.changed(change.pod)
+            if isinstance(change, Changed) and uid in self._workers and not batch:
+                await changes.add(self._classified(change.pod))
                 continue
             await changes.carry_out()
-            if isinstance(each, Try):
+            if isinstance(change, Try):
                 await self._add(batch)
                 batch = []
                 await self._try(uid)
                 continue
-            if isinstance(each, Added):
-                if not self._successors.has_to_wait(each.pod, self._known.pods()):
-                    batch.append(self._classified(each.pod))
+            if isinstance(change, Added):
+                if not self._successors.has_to_wait(change.pod, self._known.pods()):
+                    batch.append(self._classified(change.pod))
                 continue
-            if isinstance(each, Deleted) and self._successors.drop(each.pod):
+            if isinstance(change, Deleted) and self._successors.drop(change.pod):
                 continue
-            if isinstance(each, Again):
-                batch += [self._classified(pod) for pod in [self._known.release(each.uid)] if pod is not None]
+            if isinstance(change, Again):
+                batch += [self._classified(pod) for pod in [self._known.release(change.uid)] if pod is not None]
                 continue
             await self._add(batch)
             batch = []
             if self._known.held(uid):
-                await self._change_held(each)
-            elif isinstance(each, Changed):
-                await changes.add(self._classified(each.pod))
+                await self._change_held(change)
+            elif isinstance(change, Changed):
+                await changes.add(self._classified(change.pod))
             elif worker := self._workers.get(uid):
                 await self._context.allocation.delete([uid])
                 worker.gone()

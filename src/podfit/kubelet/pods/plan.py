@@ -54,18 +54,20 @@ def plan(pod: Pod, facts: PodFacts) -> Plan:
     if _failed(pod, facts, initialised) or (initialised and _all_done(pod, facts)):
         return Plan(over=True, initialised=initialised)
     kill = tuple(_outdated(pod, facts, initialised=initialised))
-    replaced = {each.container.name for each in kill if each.again}
+    replaced = {killed.container.name for killed in kill if killed.again}
     start = (*_guests(pod, facts), *_to_start(pod, facts, replaced, initialised=initialised))
     if not start and len(kill) == len(facts.running):  # the whole pod comes to its end
-        kill = tuple(replace(each, message=f"Stopping container {each.container.name}", grace=None) for each in kill)
+        kill = tuple(
+            replace(killed, message=f"Stopping container {killed.container.name}", grace=None) for killed in kill
+        )
     return Plan(kill=kill, start=start, initialised=initialised)
 
 
 def is_initialised(pod: Pod, facts: PodFacts) -> bool:
     """A regular container that was created in this sandbox proves it, whatever became of the init containers since."""
-    if any(facts.here(each.name) for each in pod.spec.containers):
+    if any(facts.here(container.name) for container in pod.spec.containers):
         return True
-    return all(_passed(each, facts, facts.here(each.name)) for each in pod.spec.init_containers)
+    return all(_passed(container, facts, facts.here(container.name)) for container in pod.spec.init_containers)
 
 
 def restarts(pod: Pod, container: Container, last: ContainerStatus, *, exit_code: int | None = None) -> bool:
@@ -75,7 +77,7 @@ def restarts(pod: Pod, container: Container, last: ContainerStatus, *, exit_code
 
 def _without_sandbox(pod: Pod, facts: PodFacts) -> Plan:
     """Containers of a sandbox that died were killed with it, unless they had ended before."""
-    ended = [facts.last(each.name) for each in pod.spec.containers]
+    ended = [facts.last(container.name) for container in pod.spec.containers]
     done = [
         last is not None and last.state is ContainerState.EXITED and not restarts(pod, each, last)
         for each, last in zip(pod.spec.containers, ended, strict=True)
@@ -83,14 +85,14 @@ def _without_sandbox(pod: Pod, facts: PodFacts) -> Plan:
     once = pod.spec.restart_policy == "Never" and (any(ended) or _has_run(pod))
     if once or (facts.sandboxes and all(done)):
         return Plan(over=True)
-    kill = tuple(Kill(each, f"Stopping container {each.name}") for each in facts.running)
+    kill = tuple(Kill(container, f"Stopping container {container.name}") for container in facts.running)
     first = tuple(pod.spec.init_containers[:1]) or pod.spec.containers
     return Plan(new_sandbox=True, kill=kill, start=first, initialised=not pod.spec.init_containers)
 
 
 def _has_run(pod: Pod) -> bool:
     """Whether the status remembers an instance that the runtime has lost; such a pod must not do its work twice."""
-    return any(each.container_id or each.last_state.terminated for each in pod.status.container_statuses)
+    return any(status.container_id or status.last_state.terminated for status in pod.status.container_statuses)
 
 
 def _passed(container: Container, facts: PodFacts, status: ContainerStatus | None) -> bool:
@@ -109,35 +111,35 @@ def _failed(pod: Pod, facts: PodFacts, initialised: bool) -> bool:
     """A plain init container failed for good."""
     if initialised:
         return False
-    for each in pod.spec.init_containers:
-        status = facts.here(each.name)
-        if is_sidecar(each) or status is None or status.state is not ContainerState.EXITED or _succeeded(status):
+    for container in pod.spec.init_containers:
+        status = facts.here(container.name)
+        if is_sidecar(container) or status is None or status.state is not ContainerState.EXITED or _succeeded(status):
             continue
-        return not restarts(pod, each, status)
+        return not restarts(pod, container, status)
     return False
 
 
 def _all_done(pod: Pod, facts: PodFacts) -> bool:
-    for each in pod.spec.containers:
-        status = facts.here(each.name)
-        if status is None or status.state is not ContainerState.EXITED or restarts(pod, each, status):
+    for container in pod.spec.containers:
+        status = facts.here(container.name)
+        if status is None or status.state is not ContainerState.EXITED or restarts(pod, container, status):
             return False
     return True
 
 
 def _outdated(pod: Pod, facts: PodFacts, *, initialised: bool) -> Iterator[Kill]:
     """Running containers whose definition changed, and those the runtime has lost track of."""
-    initial = (each for each in pod.spec.init_containers if is_sidecar(each) or not initialised)
-    for each in (*pod.spec.containers, *initial):
-        status = facts.here(each.name)
+    initial = (container for container in pod.spec.init_containers if is_sidecar(container) or not initialised)
+    for container in (*pod.spec.containers, *initial):
+        status = facts.here(container.name)
         if status is None or status.state not in (ContainerState.RUNNING, ContainerState.UNKNOWN):
             continue
         if status.state is ContainerState.UNKNOWN:
-            yield Kill(status, f"Container {each.name} is in unknown state, try killing it before restart")
-        elif status.annotations.get(labels.CONTAINER_HASH) != labels.definition_hash(each):
-            yield Kill(status, f"Container {each.name} definition changed, will be restarted")
+            yield Kill(status, f"Container {container.name} is in unknown state, try killing it before restart")
+        elif status.annotations.get(labels.CONTAINER_HASH) != labels.definition_hash(container):
+            yield Kill(status, f"Container {container.name} definition changed, will be restarted")
         elif (kind := facts.health.failed.get(status.id)) is not None:
-            yield _unhealthy(pod, each, status, kind)
+            yield _unhealthy(pod, container, status, kind)
 
 
 def _unhealthy(pod: Pod, container: Container, status: ContainerStatus, kind: ProbeKind) -> Kill:
@@ -155,23 +157,23 @@ def _unhealthy(pod: Pod, container: Container, status: ContainerStatus, kind: Pr
 
 
 def _guests(pod: Pod, facts: PodFacts) -> Iterator[Container]:
-    ran = {each.name for each in pod.status.ephemeral_container_statuses if each.container_id}
-    return (each for each in guests(pod) if each.name not in ran and facts.last(each.name) is None)
+    ran = {status.name for status in pod.status.ephemeral_container_statuses if status.container_id}
+    return (guest for guest in guests(pod) if guest.name not in ran and facts.last(guest.name) is None)
 
 
 def _to_start(pod: Pod, facts: PodFacts, replaced: set[str], *, initialised: bool) -> Iterator[Container]:
-    for each in pod.spec.init_containers:
-        status = None if each.name in replaced else facts.here(each.name)
+    for container in pod.spec.init_containers:
+        status = None if container.name in replaced else facts.here(container.name)
         running = status is not None and status.state is ContainerState.RUNNING
-        wanted = is_sidecar(each) or (not initialised and not _passed(each, facts, status))
+        wanted = is_sidecar(container) or (not initialised and not _passed(container, facts, status))
         if wanted and not running:
-            yield each
-        if not initialised and not _passed(each, facts, status):
+            yield container
+        if not initialised and not _passed(container, facts, status):
             return
-    for each in pod.spec.containers if initialised else ():
-        status = None if each.name in replaced else facts.here(each.name)
-        if status is None or _to_run_again(pod, each, status):
-            yield each
+    for container in pod.spec.containers if initialised else ():
+        status = None if container.name in replaced else facts.here(container.name)
+        if status is None or _to_run_again(pod, container, status):
+            yield container
 
 
 def _to_run_again(pod: Pod, container: Container, status: ContainerStatus) -> bool:

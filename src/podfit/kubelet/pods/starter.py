@@ -220,10 +220,10 @@ class Starter(msgspec.Struct, frozen=True):
 
         `keep` is one less while the facts do not have the instance yet that was just made.
         """
-        for each in [each for each in facts.containers if each.name == name][keep:]:
-            if each.state is not ContainerState.RUNNING:
-                await self.runtime.remove_container(each.id)
-                for path in (each.annotations.get(labels.MESSAGE_PATH), each.log_path):
+        for container in [container for container in facts.containers if container.name == name][keep:]:
+            if container.state is not ContainerState.RUNNING:
+                await self.runtime.remove_container(container.id)
+                for path in (container.annotations.get(labels.MESSAGE_PATH), container.log_path):
                     if path:
                         await self.volumes.writer.run(Path(path), partial(delete_file, Path(path)))
 
@@ -244,7 +244,7 @@ def target_id(facts: PodFacts, name: str) -> str:
     """The id of the running container of that name, whose processes a guest is to see. Raises Unsupported."""
     if not name:
         return ""
-    found = next((each.id for each in facts.running if each.name == name), "")
+    found = next((container.id for container in facts.running if container.name == name), "")
     if not found:
         raise Unsupported(f"unable to find target container {name}")
     return found

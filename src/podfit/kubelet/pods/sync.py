@@ -135,8 +135,17 @@ class PodSync:
     ) -> tuple[set[str], bool]:
         """Stop what has to start anew, then resize the rest in place. Names of the stopped, and whether it resized."""
         actuator, live = self._context.actuator, _live(facts)
-        anew = [each for each in actuator.restarts(pod, live) if each not in {k.container.name for k in todo.kill}]
-        kills = [*todo.kill, *(Kill(each, restart_message(each.name)) for each in facts.running if each.name in anew)]
+        anew = [
+            name for name in actuator.restarts(pod, live) if name not in {kill.container.name for kill in todo.kill}
+        ]
+        kills = [
+            *todo.kill,
+            *(
+                Kill(container, restart_message(container.name))
+                for container in facts.running
+                if container.name in anew
+            ),
+        ]
         await self._context.killer.stop_for_restart(pod, kills)
         stopped = {kill.container.name for kill in kills}
         replaced = {kill.container.name for kill in kills if kill.again}
@@ -153,9 +162,9 @@ class PodSync:
         sandbox = facts.sandbox
         if sandbox is None:
             return False
-        for name in {each.name for each in facts.containers}:
+        for name in {container.name for container in facts.containers}:
             await self._context.starter.prune(name, facts)
-        due, started = {each.name for each in todo.start} | replaced, False
+        due, started = {container.name for container in todo.start} | replaced, False
         at_once = replaced - {kill.container.name for kill in todo.kill if kill.waits}
         if not due:
             return False
@@ -231,10 +240,10 @@ def _live(facts: PodFacts) -> LivePod:
     sandbox = facts.sandbox
     return LivePod(
         sandbox_id=sandbox.id if sandbox is not None else "",
-        containers={each.name: each.id for each in reversed(facts.running)},
+        containers={container.name: container.id for container in reversed(facts.running)},
     )
 
 
 def _in_order(pod: Pod, names: Iterable[str]) -> list[Container]:
     wanted = set(names)
-    return [each for each in every_container(pod) if each.name in wanted]
+    return [container for container in every_container(pod) if container.name in wanted]

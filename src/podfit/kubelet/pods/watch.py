@@ -51,8 +51,10 @@ class RuntimeWatch:
             self.healthy = False
             return
         returned, self.healthy = not self.healthy, True
-        home = {each.id: each.uid for each in sandboxes}
-        self._pod_of = {each.id: home[each.sandbox_id] for each in containers if each.sandbox_id in home}
+        home = {sandbox.id: sandbox.uid for sandbox in sandboxes}
+        self._pod_of = {
+            container.id: home[container.sandbox_id] for container in containers if container.sandbox_id in home
+        }
         states: _States = {uid: {} for uid in home.values()}
         for sandbox in sandboxes:
             states[sandbox.uid][sandbox.id] = sandbox.state.value

@@ -191,7 +191,7 @@ class PodWorker:
             await self._finish()
             return None
         waits = (self._context.jittered(RESYNC_SECONDS), turn.again, self._seconds_left())
-        return min(max(0.0, each) for each in waits if each is not None)
+        return min(max(0.0, wait) for wait in waits if wait is not None)
 
     def _seconds_left(self) -> float | None:
         """Until the pod has been active for as long as it may be; None when there is no such limit."""

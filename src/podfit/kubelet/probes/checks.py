@@ -116,5 +116,5 @@ class Checks(msgspec.Struct, frozen=True):
 
 def expanded(container: Container, action: ExecAction) -> tuple[str, ...]:
     """The command with $(NAME) for those variables whose value stands in the spec. Raises TooLarge."""
-    values = {each.name: each.value for each in container.env if each.value_from is None}
+    values = {variable.name: variable.value for variable in container.env if variable.value_from is None}
     return tuple(expand_within("exec command", word, values, limit=STRING_BYTES) for word in action.command)

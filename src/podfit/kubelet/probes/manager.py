@@ -156,7 +156,7 @@ def probes_of(container: Container) -> Iterator[tuple[ProbeKind, Probe]]:
 def _probed(pod: Pod) -> Iterator[Container]:
     """Containers that can have probes: regular ones and sidecars."""
     yield from pod.spec.containers
-    yield from (each for each in pod.spec.init_containers if is_sidecar(each))
+    yield from (container for container in pod.spec.init_containers if is_sidecar(container))
 
 
 def _newest(containers: Iterable[ContainerStatus]) -> dict[str, ContainerStatus]:

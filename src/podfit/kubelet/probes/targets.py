@@ -14,7 +14,7 @@ def port_of(container: Container, port: IntOrString) -> int:
     """A number, or the name of one of the container's ports. Raises Failed."""
     number = port
     if isinstance(port, str):
-        named = [each.container_port for each in container.ports if each.name == port]
+        named = [declared.container_port for declared in container.ports if declared.name == port]
         if not named and not port.isdecimal():
             raise Failed(f"couldn't find port: {port}")
         number = named[0] if named else int(port)
@@ -33,7 +33,7 @@ def url_of(container: Container, action: HTTPGetAction, host: str) -> str:
 
 def headers_of(action: HTTPGetAction, *, agent: str) -> Headers:
     """The action's own; ours where it says nothing. One that it empties is not sent."""
-    own = [(each.name, each.value) for each in action.http_headers]
+    own = [(header.name, header.value) for header in action.http_headers]
     named = {name.lower() for name, _ in own}
     ours = ((name, text) for name, text in (("User-Agent", agent), ("Accept", "*/*")) if name.lower() not in named)
     return (*ours, *_said(own))

@@ -25,7 +25,9 @@ def configuration(config: KubeletConfig, machine: Machine) -> dict[str, Any]:
         "podPidsLimit": machine.pids_limit if machine.pids_limit is not None else -1,
         "cpuCFSQuota": machine.cfs_quota,
         "cpuCFSQuotaPeriod": f"{machine.cfs_period // 1000}ms",
-        "evictionHard": {each.signal: _threshold(each.amount, each.share) for each in config.eviction_hard},
+        "evictionHard": {
+            threshold.signal: _threshold(threshold.amount, threshold.share) for threshold in config.eviction_hard
+        },
         "failSwapOn": False,
         "memorySwap": {"swapBehavior": "LimitedSwap"} if machine.swap else {},
         "nodeStatusUpdateFrequency": "10s",

@@ -29,16 +29,16 @@ class Family(msgspec.Struct, frozen=True):
 
 def exposition(families: Iterable[Family]) -> bytes:
     """Those that have samples, by name."""
-    shown = sorted((each for each in families if each.samples), key=lambda each: each.name)
-    return "".join(line for each in shown for line in _lines(each)).encode()
+    shown = sorted((family for family in families if family.samples), key=lambda family: family.name)
+    return "".join(line for family in shown for line in _lines(family)).encode()
 
 
 def _lines(family: Family) -> Iterable[str]:
     yield f"# HELP {family.name} {family.text}\n# TYPE {family.name} {family.type}\n"
-    for each in sorted(family.samples, key=lambda sample: sorted(sample.labels.items())):
-        labels = ",".join(f'{name}="{_escaped(text)}"' for name, text in sorted(each.labels.items()))
-        time = f" {each.time}" if each.time else ""
-        yield f"{family.name}{f'{{{labels}}}' if labels else ''} {_number(each.value)}{time}\n"
+    for row in sorted(family.samples, key=lambda sample: sorted(sample.labels.items())):
+        labels = ",".join(f'{name}="{_escaped(text)}"' for name, text in sorted(row.labels.items()))
+        time = f" {row.time}" if row.time else ""
+        yield f"{family.name}{f'{{{labels}}}' if labels else ''} {_number(row.value)}{time}\n"
 
 
 def _escaped(text: str) -> str:

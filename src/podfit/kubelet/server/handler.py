@@ -88,7 +88,7 @@ class NodeServer:
         pod = next((p for p in self._pods() if (p.metadata.namespace, p.metadata.name) == (namespace, name)), None)
         if pod is None:
             return _text(404, f'pod "{name}" does not exist\n')
-        if container not in {each.name for each in every_container(pod)}:
+        if container not in {declared.name for declared in every_container(pod)}:
             return _text(404, f'container "{container}" not found in pod "{name}"\n')
         try:
             options = _options(request, self._clock.now())
@@ -124,7 +124,9 @@ class NodeServer:
         """The instance asked for, or why there is none."""
         facts = await observe(self._runtime, pod.metadata.uid)
         instances = [
-            each for each in facts.containers if each.name == container and each.state is not ContainerState.CREATED
+            instance
+            for instance in facts.containers
+            if instance.name == container and instance.state is not ContainerState.CREATED
         ]
         if previous:
             text = f'previous terminated container "{container}" in pod "{pod.metadata.name}" not found'

@@ -47,8 +47,8 @@ class Running(msgspec.Struct, frozen=True):
         """Seconds since 1970; 0 when the status does not say yet."""
         status = self.pod.status
         known = (*status.container_statuses, *status.init_container_statuses, *status.ephemeral_container_statuses)
-        states = (each.state.running for each in known if each.name == self.stats.name)
-        when = next((each.started_at for each in states if each is not None), None)
+        states = (status.state.running for status in known if status.name == self.stats.name)
+        when = next((state.started_at for state in states if state is not None), None)
         return parse_time(when).timestamp() if when else 0.0
 
 
@@ -76,17 +76,17 @@ class UsageMetrics:
     async def cadvisor(self) -> bytes:
         """How the quota of each container is felt; raises CRIError."""
         found = []
-        for each in await self._running():
-            counted = self._throttling(each)
+        for container in await self._running():
+            counted = self._throttling(container)
             if counted is not None:
-                found.append((each, counted))
+                found.append((container, counted))
         return exposition(_throttled(found))
 
     async def _running(self) -> list[Running]:
         pods = {pod.metadata.uid: pod for pod in self._pods()}
         stats, listed = await asyncio.gather(self._runtime.list_container_stats(), self._runtime.list_containers())
-        alive = {each.id for each in listed if each.state is ContainerState.RUNNING}
-        owned = ((pods.get(each.labels.get(labels.POD_UID, "")), each) for each in stats if each.id in alive)
+        alive = {container.id for container in listed if container.state is ContainerState.RUNNING}
+        owned = ((pods.get(entry.labels.get(labels.POD_UID, "")), entry) for entry in stats if entry.id in alive)
         return [Running(pod, each) for pod, each in owned if pod is not None]
 
     def _throttling(self, each: Running) -> Throttling | None:
@@ -99,8 +99,8 @@ class UsageMetrics:
 
     def _node(self, running: list[Running], now: int) -> Iterator[Family]:
         if self._simulated:
-            cpu = sum(each.stats.cpu_usage or 0 for each in running) / NANO
-            memory = sum(each.stats.memory_working_set or 0 for each in running)
+            cpu = sum(container.stats.cpu_usage or 0 for container in running) / NANO
+            memory = sum(container.stats.memory_working_set or 0 for container in running)
         else:
             cpu, memory = machine.cpu_seconds(), machine.working_set_bytes()
         yield Family(
@@ -123,9 +123,9 @@ def _containers(running: list[Running]) -> Iterator[Family]:
         "counter",
         "Cumulative cpu time consumed by the container in core-seconds",
         tuple(
-            Sample(each.stats.cpu_usage / NANO, each.labels, each.stats.timestamp // 1_000_000)
-            for each in running
-            if each.stats.cpu_usage is not None
+            Sample(container.stats.cpu_usage / NANO, container.labels, container.stats.timestamp // 1_000_000)
+            for container in running
+            if container.stats.cpu_usage is not None
         ),
     )
     yield Family(
@@ -133,25 +133,27 @@ def _containers(running: list[Running]) -> Iterator[Family]:
         "gauge",
         "Current working set of the container in bytes",
         tuple(
-            Sample(each.stats.memory_working_set, each.labels, each.stats.timestamp // 1_000_000)
-            for each in running
-            if each.stats.memory_working_set is not None
+            Sample(container.stats.memory_working_set, container.labels, container.stats.timestamp // 1_000_000)
+            for container in running
+            if container.stats.memory_working_set is not None
         ),
     )
     yield Family(
         "container_start_time_seconds",
         "gauge",
         "Start time of the container since unix epoch in seconds",
-        tuple(Sample(each.started, each.labels) for each in running if each.started),
+        tuple(Sample(container.started, container.labels) for container in running if container.started),
     )
 
 
 def _pods(running: list[Running]) -> Iterator[Family]:
     by_pod: dict[str, list[Running]] = {}
-    for each in running:
-        by_pod.setdefault(each.pod.metadata.uid, []).append(each)
-    cpu = [(each, sum(one.stats.cpu_usage or 0 for one in each) / NANO) for each in by_pod.values()]
-    memory = [(each, sum(one.stats.memory_working_set or 0 for one in each)) for each in by_pod.values()]
+    for container in running:
+        by_pod.setdefault(container.pod.metadata.uid, []).append(container)
+    cpu = [(containers, sum(one.stats.cpu_usage or 0 for one in containers) / NANO) for containers in by_pod.values()]
+    memory = [
+        (containers, sum(one.stats.memory_working_set or 0 for one in containers)) for containers in by_pod.values()
+    ]
     yield Family(
         "pod_cpu_usage_seconds_total",
         "counter",

@@ -27,9 +27,9 @@ _FIELDS: Mapping[str, Callable[[Pod], str]] = {
     "spec.nodeName": lambda pod: pod.spec.node_name,
     "spec.serviceAccountName": lambda pod: pod.spec.service_account_name,
     "status.hostIP": lambda pod: pod.status.host_ip,
-    "status.hostIPs": lambda pod: ",".join(each.ip for each in pod.status.host_ips),
+    "status.hostIPs": lambda pod: ",".join(ip.ip for ip in pod.status.host_ips),
     "status.podIP": lambda pod: pod.status.pod_ip,
-    "status.podIPs": lambda pod: ",".join(each.ip for each in pod.status.pod_ips),
+    "status.podIPs": lambda pod: ",".join(ip.ip for ip in pod.status.pod_ips),
 }
 
 
@@ -63,9 +63,9 @@ def resource_value(pod: Pod, container: Container, selector: ResourceFieldSelect
 
 
 def _container(pod: Pod, name: str) -> Container:
-    for each in (*pod.spec.containers, *pod.spec.init_containers):
-        if each.name == name:
-            return each
+    for container in (*pod.spec.containers, *pod.spec.init_containers):
+        if container.name == name:
+            return container
     raise Unsupported(f"container {name} not found")
 
 

@@ -85,8 +85,8 @@ def _name(pod: Pod) -> tuple[str, str]:
 def _stamps(directory: Path) -> dict[str, _Stamp]:
     """What tells a changed file, by name. Names that begin with a dot are no manifests."""
     try:
-        entries = [each for each in os.scandir(directory) if not each.name.startswith(".") and each.is_file()]
-        found = {each.name: each.stat() for each in entries}
+        entries = [entry for entry in os.scandir(directory) if not entry.name.startswith(".") and entry.is_file()]
+        found = {entry.name: entry.stat() for entry in entries}
     except FileNotFoundError:
         return {}
     return {name: (each.st_mtime_ns, each.st_size, each.st_ino) for name, each in found.items()}

@@ -52,7 +52,7 @@ def read(content: bytes, *, path: str, node: str, now: datetime, gates: FeatureG
 
 def _document(content: bytes) -> dict[str, Any]:
     try:
-        documents = [each for each in yaml.safe_load_all(content) if each is not None]
+        documents = [document for document in yaml.safe_load_all(content) if document is not None]
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise BadManifest(f"neither YAML nor JSON: {error}") from error
     if len(documents) != 1 or not isinstance(documents[0], dict):

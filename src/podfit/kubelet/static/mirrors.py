@@ -60,7 +60,7 @@ class Mirrors:
     async def run(self) -> None:
         await self._informer.synced.wait()
         while True:
-            present = {_key(each): each for each in self._informer.list() if is_mirror(each)}
+            present = {_key(pod): pod for pod in self._informer.list() if is_mirror(pod)}
             for key in sorted(self._wanted.keys() | present.keys()):
                 await self._settle(self._wanted.get(key), present.get(key))
             await self._wake.wait()

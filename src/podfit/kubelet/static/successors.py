@@ -12,7 +12,7 @@ class Successors:
 
     def has_to_wait(self, pod: Pod, others: Iterable[Pod]) -> bool:
         """Whether one of the `others`, those that are here now, has its name. It is remembered then."""
-        if not is_static(pod) or not any(is_static(each) and _name(each) == _name(pod) for each in others):
+        if not is_static(pod) or not any(is_static(other) and _name(other) == _name(pod) for other in others):
             return False
         self._waiting[_name(pod)] = pod
         return True

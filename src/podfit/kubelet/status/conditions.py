@@ -35,7 +35,7 @@ def conditions(
     """`phase` is what the containers amount to, which the reported one may still lag behind."""
     disrupted = (DISRUPTION,) if facts.failure is not None and facts.failure.disruption else ()
     spec, ours = facts.allocated.spec, (*disrupted, *RESIZE, *STANDARD)
-    foreign = tuple(each for each in facts.pod.status.conditions if each.type not in ours)
+    foreign = tuple(condition for condition in facts.pod.status.conditions if condition.type not in ours)
     over = facts.ended and not facts.observed.anything_runs
     resizes = () if over or phase in TERMINAL else facts.resize_conditions
     containers = _containers_ready(spec, phase, init, regular)
@@ -54,9 +54,9 @@ def conditions(
 def keeping_foreign(status: PodStatus, known: PodStatus) -> PodStatus:
     """`status` with the conditions that others have written meanwhile, as `known` has them, and without those gone."""
     ours = (*RESIZE, *STANDARD)
-    own = tuple(each for each in status.conditions if each.type in ours or _is_ours(each))
-    taken = {each.type for each in own}
-    foreign = tuple(each for each in known.conditions if each.type not in (*ours, *taken))
+    own = tuple(condition for condition in status.conditions if condition.type in ours or _is_ours(condition))
+    taken = {condition.type for condition in own}
+    foreign = tuple(condition for condition in known.conditions if condition.type not in (*ours, *taken))
     conditions_ = (*foreign, *own)
     return status if conditions_ == status.conditions else msgspec.structs.replace(status, conditions=conditions_)
 
@@ -73,7 +73,7 @@ def _dated(facts: StatusInput, kind: str, found: _Finding) -> PodCondition:
     """The transition time moves with the status only."""
     status = "True" if found.holds else "False"
     known = (*facts.previous.conditions, *facts.pod.status.conditions)
-    before = next((each for each in known if each.type == kind), None)
+    before = next((condition for condition in known if condition.type == kind), None)
     kept = before.last_transition_time if before is not None and before.status == status else None
     return PodCondition(
         type=kind,
@@ -90,10 +90,10 @@ def _initialized(
 ) -> _Finding:
     if phase == "Succeeded":
         return _Finding(True, "PodCompleted")
-    if any(each.state.running or each.state.terminated or each.last_state.terminated for each in regular):
+    if any(status.state.running or status.state.terminated or status.last_state.terminated for status in regular):
         return _Finding(True)
-    sidecars = {each.name for each in spec.init_containers if is_sidecar(each)}
-    incomplete = [each.name for each in init if not (each.started if each.name in sidecars else each.ready)]
+    sidecars = {container.name for container in spec.init_containers if is_sidecar(container)}
+    incomplete = [status.name for status in init if not (status.started if status.name in sidecars else status.ready)]
     if not incomplete:
         return _Finding(True)
     return _Finding(False, "ContainersNotInitialized", f"containers with incomplete status: {_listed(incomplete)}")
@@ -106,9 +106,9 @@ def _containers_ready(
         return _Finding(False, "PodCompleted")
     if phase == "Failed":
         return _Finding(False, "PodFailed")
-    ready = {each.name for each in (*init, *regular) if each.ready}
-    lasting = [each for each in spec.init_containers if is_sidecar(each)]
-    unready = [each.name for each in (*lasting, *spec.containers) if each.name not in ready]
+    ready = {status.name for status in (*init, *regular) if status.ready}
+    lasting = [container for container in spec.init_containers if is_sidecar(container)]
+    unready = [container.name for container in (*lasting, *spec.containers) if container.name not in ready]
     if not unready:
         return _Finding(True)
     return _Finding(False, "ContainersNotReady", f"containers with unready status: {_listed(unready)}")
@@ -118,7 +118,7 @@ def _ready(spec: PodSpec, containers: _Finding, foreign: Iterable[PodCondition])
     """ContainersReady, and every readiness gate that the pod names."""
     if not containers.holds:
         return containers
-    known = {each.type: each for each in foreign}
+    known = {condition.type: condition for condition in foreign}
     problems = []
     for gate in spec.readiness_gates:
         name, held = gate.condition_type, known.get(gate.condition_type)

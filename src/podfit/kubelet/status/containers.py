@@ -35,9 +35,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def guest_statuses(facts: StatusInput) -> tuple[ContainerStatus, ...]:
     """Ephemeral containers by name. They are never ready, nobody asks whether they started, nothing is set aside."""
-    found = (_guest(facts, each) for each in guests(facts.allocated))
-    bare = (msgspec.structs.replace(each, ready=False, started=None, allocated_resources={}) for each in found)
-    return tuple(sorted(bare, key=lambda each: each.name))
+    found = (_guest(facts, guest) for guest in guests(facts.allocated))
+    bare = (msgspec.structs.replace(status, ready=False, started=None, allocated_resources={}) for status in found)
+    return tuple(sorted(bare, key=lambda status: status.name))
 
 
 def _guest(facts: StatusInput, container: Container) -> ContainerStatus:
@@ -53,8 +53,10 @@ def container_statuses(facts: StatusInput, *, init: bool) -> tuple[ContainerStat
     """Regular containers by name, init containers in the order in which they run."""
     spec = facts.allocated.spec
     if init:
-        return tuple(_status(facts, each, init=True) for each in spec.init_containers)
-    return tuple(sorted((_status(facts, each, init=False) for each in spec.containers), key=lambda each: each.name))
+        return tuple(_status(facts, container, init=True) for container in spec.init_containers)
+    return tuple(
+        sorted((_status(facts, container, init=False) for container in spec.containers), key=lambda status: status.name)
+    )
 
 
 def _status(facts: StatusInput, container: Container, *, init: bool) -> ContainerStatus:
@@ -99,7 +101,7 @@ def _is_over(
 
 def _reported(status: PodStatus, name: str, *, init: bool) -> ContainerStatus | None:
     others = (*status.container_statuses, *status.ephemeral_container_statuses)
-    return next((each for each in (status.init_container_statuses if init else others) if each.name == name), None)
+    return next((known for known in (status.init_container_statuses if init else others) if known.name == name), None)
 
 
 def _absent(
@@ -123,11 +125,11 @@ def _absent(
 
 def _had_its_turn(facts: StatusInput, container: Container, *, init: bool) -> bool:
     """Whether the pod's initialisation had come to this container. Those it never came to go on waiting for ever."""
-    started = [bool(facts.observed.instances(each.name)) for each in facts.allocated.spec.init_containers]
+    started = [bool(facts.observed.instances(container.name)) for container in facts.allocated.spec.init_containers]
     if init:
-        names = [each.name for each in facts.allocated.spec.init_containers]
+        names = [container.name for container in facts.allocated.spec.init_containers]
         return any(started[names.index(container.name) :])
-    if any(facts.observed.instances(each.name) for each in facts.allocated.spec.containers) or not started:
+    if any(facts.observed.instances(container.name) for container in facts.allocated.spec.containers) or not started:
         return True
     last = facts.allocated.spec.init_containers[-1]
     ended = next(iter(facts.observed.instances(last.name)), None)
@@ -248,10 +250,10 @@ def _enforced(
 def _mounts(container: Container) -> tuple[VolumeMountStatus, ...]:
     return tuple(
         VolumeMountStatus(
-            name=each.name,
-            mount_path=each.mount_path,
-            read_only=each.read_only,
-            recursive_read_only="Disabled" if each.read_only else None,
+            name=mount.name,
+            mount_path=mount.mount_path,
+            read_only=mount.read_only,
+            recursive_read_only="Disabled" if mount.read_only else None,
         )
-        for each in container.volume_mounts
+        for mount in container.volume_mounts
     )

@@ -74,7 +74,7 @@ def _phase(facts: StatusInput, init: Sequence[ContainerStatus], regular: Sequenc
 
 def _shown(facts: StatusInput, phase: str, regular: Sequence[ContainerStatus]) -> str:
     """What the conditions go by: a pod that was ended before all of it had begun stays as unready as it was."""
-    never = facts.ended and facts.failure is None and any(was_never_there(each) for each in regular)
+    never = facts.ended and facts.failure is None and any(was_never_there(status) for status in regular)
     return "Pending" if never and phase == "Failed" else phase
 
 

@@ -22,11 +22,11 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     health: Health = WELL
 
     def instances(self, name: str) -> tuple[ContainerStatus, ...]:
-        return tuple(each for each in self.containers if each.name == name)
+        return tuple(container for container in self.containers if container.name == name)
 
     @property
     def anything_runs(self) -> bool:
-        return any(each.state is ContainerState.RUNNING for each in self.containers)
+        return any(container.state is ContainerState.RUNNING for container in self.containers)
 
     @property
     def sandbox_ready(self) -> bool:

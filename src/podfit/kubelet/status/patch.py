@@ -31,16 +31,16 @@ def status_patch(old: PodStatus, new: PodStatus) -> Document:
 
 
 def _conditions(before: list[Document], after: list[Document]) -> Document:
-    known = {each["type"]: each for each in before}
-    wanted = {each["type"] for each in after}
-    changed = [each for each in after if known.get(each["type"]) != each]
-    for each in changed:
-        gone = known.get(each["type"], {}).keys() - each.keys()
-        each.update(dict.fromkeys(gone))
+    known = {item["type"]: item for item in before}
+    wanted = {item["type"] for item in after}
+    changed = [item for item in after if known.get(item["type"]) != item]
+    for item in changed:
+        gone = known.get(item["type"], {}).keys() - item.keys()
+        item.update(dict.fromkeys(gone))
     removed = [{"type": kind, "$patch": "delete"} for kind in known if kind not in wanted]
     if not changed and not removed:
         return {}
-    order = [{"type": each["type"]} for each in after]
+    order = [{"type": item["type"]} for item in after]
     return {"$setElementOrder/conditions": order, "conditions": [*changed, *removed]}
 
 

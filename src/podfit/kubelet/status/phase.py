@@ -19,19 +19,21 @@ TERMINAL = ("Succeeded", "Failed")
 
 def phase_of(spec: PodSpec, init: Iterable[ContainerStatus], regular: Iterable[ContainerStatus], *, ended: bool) -> str:
     """The phase that the containers amount to. `ended`: restart policies no longer count. Sidecars decide nothing."""
-    states, initial = list(regular), {each.name: each for each in init}
-    if any(_failed_for_good(spec, each, initial) for each in spec.init_containers if not is_sidecar(each)):
+    states, initial = list(regular), {status.name: status for status in init}
+    if any(
+        _failed_for_good(spec, container, initial) for container in spec.init_containers if not is_sidecar(container)
+    ):
         return "Failed"
-    running = [each for each in states if each.state.running]
-    stopped = [each for each in states if _has_ended(each)]
+    running = [status for status in states if status.state.running]
+    stopped = [status for status in states if _has_ended(status)]
     if ended:
-        return "Succeeded" if stopped and all(_ended_well(each) for each in states) else "Failed"
+        return "Succeeded" if stopped and all(_ended_well(status) for status in states) else "Failed"
     if len(running) + len(stopped) < len(states) or not states:
         return "Pending"
-    declared = {each.name: each for each in spec.containers}
-    if running or any(comes_again(spec, declared[each.name], _exit_code(each)) for each in stopped):
+    declared = {container.name: container for container in spec.containers}
+    if running or any(comes_again(spec, declared[status.name], _exit_code(status)) for status in stopped):
         return "Running"
-    return "Succeeded" if all(_ended_well(each) for each in stopped) else "Failed"
+    return "Succeeded" if all(_ended_well(status) for status in stopped) else "Failed"
 
 
 def _has_ended(status: ContainerStatus) -> bool:

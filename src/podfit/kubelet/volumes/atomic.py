@@ -139,7 +139,7 @@ def _write(root: int, name: str, payload: Payload, own: Own) -> None:
                 stream.flush()
                 os.fchmod(descriptor, file.mode)
                 if file.owner is not None:
-                    own(descriptor, *(-1 if each is None else each for each in file.owner))
+                    own(descriptor, *(-1 if part is None else part for part in file.owner))
     finally:
         os.close(top)
 

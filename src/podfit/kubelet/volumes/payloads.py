@@ -82,19 +82,19 @@ class Payloads(msgspec.Struct, frozen=True):
         """Later sources win where paths meet."""
         files = Files()
         mode = volume.default_mode
-        for each in volume.sources:
-            if each.config_map is not None:
-                optional = bool(each.config_map.optional)
-                data = await read("configmap", name=each.config_map.name, optional=optional)
-                files.add_all(_files("configmap", data, each.config_map.items, mode, optional=optional))
-            elif each.secret is not None:
-                optional = bool(each.secret.optional)
-                data = await read("secret", name=each.secret.name, optional=optional)
-                files.add_all(_files("secret", data, each.secret.items, mode, optional=optional))
-            elif each.downward_api is not None:
-                files.add_all(self._downward(pod, each.downward_api.items, mode))
-            elif each.service_account_token is not None:
-                files.add(each.service_account_token.path, await self._token(pod, each.service_account_token, mode))
+        for source in volume.sources:
+            if source.config_map is not None:
+                optional = bool(source.config_map.optional)
+                data = await read("configmap", name=source.config_map.name, optional=optional)
+                files.add_all(_files("configmap", data, source.config_map.items, mode, optional=optional))
+            elif source.secret is not None:
+                optional = bool(source.secret.optional)
+                data = await read("secret", name=source.secret.name, optional=optional)
+                files.add_all(_files("secret", data, source.secret.items, mode, optional=optional))
+            elif source.downward_api is not None:
+                files.add_all(self._downward(pod, source.downward_api.items, mode))
+            elif source.service_account_token is not None:
+                files.add(source.service_account_token.path, await self._token(pod, source.service_account_token, mode))
             else:
                 raise Unsupported("podfit projects configMap, secret, downwardAPI and serviceAccountToken sources only")
             await asyncio.sleep(0)
@@ -126,10 +126,10 @@ def common_user(spec: PodSpec) -> int | None:
     """The user that every container says it runs as; None when one says nothing or they differ."""
     of_pod = spec.security_context.run_as_user if spec.security_context else None
     users = {
-        each.security_context.run_as_user
-        if each.security_context is not None and each.security_context.run_as_user is not None
+        container.security_context.run_as_user
+        if container.security_context is not None and container.security_context.run_as_user is not None
         else of_pod
-        for each in (*spec.init_containers, *spec.containers)
+        for container in (*spec.init_containers, *spec.containers)
     }
     return users.pop() if len(users) == 1 else None
 

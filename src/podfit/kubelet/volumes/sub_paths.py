@@ -38,7 +38,7 @@ def bind(volume: Path, sub_path: str, *, home: Path, place: tuple[str, ...], mou
 
 def _target(home: Path, place: tuple[str, ...], *, directory: bool, mounter: Mounter) -> Path:
     """An empty file or directory of the kubelet's own. What an earlier instance of the container had there is gone."""
-    *above, name = (component(each) for each in place)
+    *above, name = (component(part) for part in place)
     parent = make_directory(home, "/".join((DIRECTORY, *above)), mode=0o750)
     target = parent / name
     _remove(target, mounter)

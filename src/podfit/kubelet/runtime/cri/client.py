@@ -81,8 +81,10 @@ class CRIRuntime:
     async def status(self) -> RuntimeStatus:
         answer = await self._call("Status", pb.StatusRequest(), pb.StatusResponse)
         conditions = (
-            RuntimeCondition(type=each.type, status=each.status, reason=each.reason, message=each.message)
-            for each in answer.status.conditions
+            RuntimeCondition(
+                type=condition.type, status=condition.status, reason=condition.reason, message=condition.message
+            )
+            for condition in answer.status.conditions
         )
         return RuntimeStatus(conditions=tuple(conditions))
 
@@ -122,7 +124,7 @@ class CRIRuntime:
     async def list_sandboxes(self, *, labelled: Mapping[str, str] | None = None) -> tuple[Sandbox, ...]:
         request = pb.ListPodSandboxRequest(filter=pb.PodSandboxFilter(label_selector=labelled))
         answer = await self._call("ListPodSandbox", request, pb.ListPodSandboxResponse)
-        return tuple(from_cri.sandbox(each) for each in answer.items)
+        return tuple(from_cri.sandbox(sandbox) for sandbox in answer.items)
 
     async def sandbox_status(self, sandbox_id: str) -> SandboxStatus:
         request = pb.PodSandboxStatusRequest(pod_sandbox_id=sandbox_id)
@@ -166,7 +168,7 @@ class CRIRuntime:
     async def list_containers(self, *, labelled: Mapping[str, str] | None = None) -> tuple[Container, ...]:
         request = pb.ListContainersRequest(filter=pb.ContainerFilter(label_selector=labelled))
         answer = await self._call("ListContainers", request, pb.ListContainersResponse)
-        return tuple(from_cri.container(each) for each in answer.containers)
+        return tuple(from_cri.container(container) for container in answer.containers)
 
     async def container_status(self, container_id: str) -> ContainerStatus:
         request = pb.ContainerStatusRequest(container_id=container_id)
@@ -197,11 +199,11 @@ class CRIRuntime:
 
     async def list_container_stats(self) -> tuple[ContainerStats, ...]:
         answer = await self._call("ListContainerStats", pb.ListContainerStatsRequest(), pb.ListContainerStatsResponse)
-        return tuple(from_cri.container_stats(each) for each in answer.stats)
+        return tuple(from_cri.container_stats(stats) for stats in answer.stats)
 
     async def list_images(self) -> tuple[Image, ...]:
         answer = await self._call("ListImages", pb.ListImagesRequest(), pb.ListImagesResponse, service=IMAGES)
-        return tuple(from_cri.image(each) for each in answer.images)
+        return tuple(from_cri.image(image) for image in answer.images)
 
     async def image_status(self, image: str) -> Image | None:
         request = pb.ImageStatusRequest(image=pb.ImageSpec(image=image))

@@ -65,12 +65,12 @@ def sandbox_config(config: SandboxConfig) -> pb.PodSandboxConfig:
         annotations=dict(config.annotations),
         port_mappings=[
             pb.PortMapping(
-                protocol=_PROTOCOLS[each.protocol],
-                container_port=each.container_port,
-                host_port=each.host_port,
-                host_ip=each.host_ip,
+                protocol=_PROTOCOLS[mapping.protocol],
+                container_port=mapping.container_port,
+                host_port=mapping.host_port,
+                host_ip=mapping.host_ip,
             )
-            for each in config.port_mappings
+            for mapping in config.port_mappings
         ],
         linux=pb.LinuxPodSandboxConfig(
             cgroup_parent=config.cgroup_parent,
@@ -117,7 +117,7 @@ def container_config(config: ContainerConfig, sandbox: SandboxConfig, security: 
         args=config.args,
         working_dir=config.working_dir,
         envs=[pb.KeyValue(key=key, value=value.encode()) for key, value in config.envs],
-        mounts=[_mount(each) for each in config.mounts],
+        mounts=[_mount(mount) for mount in config.mounts],
         labels=dict(config.labels),
         annotations=dict(config.annotations),
         log_path=config.log_path,

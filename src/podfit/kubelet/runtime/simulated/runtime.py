@@ -105,8 +105,8 @@ class SimulatedRuntime(SimulatedState):
     async def sandbox_stats(self, sandbox_id: str) -> SandboxStats:
         await self._may("sandbox_stats")
         self._sandbox(sandbox_id)
-        inside = tuple([self._stats(each) for each in self._inside(sandbox_id)])
-        used = sum(each.memory_usage or 0 for each in inside)
+        inside = tuple([self._stats(container) for container in self._inside(sandbox_id)])
+        used = sum(container.memory_usage or 0 for container in inside)
         return SandboxStats(id=sandbox_id, timestamp=self._now(), memory_usage=used, containers=inside)
 
     # ------------------------------------------------------------------ containers
@@ -184,7 +184,7 @@ class SimulatedRuntime(SimulatedState):
     async def update_container_resources(self, container_id: str, resources: LinuxResources) -> None:
         await self._may("update_container_resources")
         status = self._status(container_id)
-        changed = {each.name: value for each in fields(LinuxResources) if (value := getattr(resources, each.name))}
+        changed = {field.name: value for field in fields(LinuxResources) if (value := getattr(resources, field.name))}
         if status.state is ContainerState.RUNNING:
             self._apply(container_id, resources)
         self._change(container_id, resources=replace(status.resources or LinuxResources(), **changed))
