@@ -4,14 +4,14 @@ import asyncio
 
 from podfit.cli import exits, logs, render
 from podfit.cli.flags import ApiServer, ApiServerFlags, Log, LogFlags
+from podfit.net import event_loop
+from podfit.net.system import SystemClock
+from podfit.process.apiserver import ApiServerProcess
+from podfit.process.foreground import run_until_stopped
 
 
 def apiserver(*, flags: ApiServer = None, log: Log = None) -> int:
     """Serve the API and nothing else, until SIGINT or SIGTERM. Several may share one etcd (docs/store.md)."""
-    from podfit.net import event_loop
-    from podfit.net.system import SystemClock
-    from podfit.process.apiserver import ApiServerProcess
-    from podfit.process.foreground import run_until_stopped
 
     options = (flags or ApiServerFlags()).options()
     options.check()

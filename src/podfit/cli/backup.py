@@ -1,16 +1,16 @@
 """`podfit backup` and `podfit restore`: what a data directory holds, in a file and back."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from podfit.cli import exits, render
 from podfit.cli.output import NarrowOutputOption, Output
+from podfit.net.system import SystemClock
+from podfit.process.backup import Manifest, back_up, check_target
+from podfit.process.backup import restore as put_back
 from podfit.process.layout import DataDir, default_data_dir
-
-if TYPE_CHECKING:
-    from podfit.process.backup import Manifest
 
 DataOption = Annotated[Path | None, Parameter(help=f"Data directory. [default: {default_data_dir()}]")]
 
@@ -25,8 +25,6 @@ def backup(
     output: NarrowOutputOption = Output.TEXT,
 ) -> int:
     """Write the objects of a cluster, as they are at one moment, into a file. The cluster may run meanwhile."""
-    from podfit.net.system import SystemClock
-    from podfit.process.backup import back_up, check_target
 
     check_target(file, overwrite=overwrite)
     made = back_up(DataDir.at(data), file, keys=pki, now=SystemClock().now())
@@ -49,8 +47,6 @@ def restore(
     output: NarrowOutputOption = Output.TEXT,
 ) -> int:
     """Put a backup into a data directory on which no cluster runs; `podfit up` then starts with its objects."""
-    from podfit.net.system import SystemClock
-    from podfit.process.backup import restore as put_back
 
     where = DataDir.at(data)
     done = put_back(where, file, replace=replace, now=SystemClock().now())
@@ -67,5 +63,5 @@ def restore(
     return exits.DONE
 
 
-def _facts(made: "Manifest") -> dict[str, Any]:
+def _facts(made: Manifest) -> dict[str, Any]:
     return {"objects": made.objects, "revision": made.revision, "taken": made.taken, "keys": made.has_keys}

@@ -3,20 +3,27 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import Annotated, TypeAlias
 
 from cyclopts import Parameter
 from msgspec.structs import replace
 
 from podfit.cli import exits, logs, render
 from podfit.cli.flags import Controllers, ControllersFlags, Gates, Log, LogFlags
+from podfit.core.features import FeatureGates
+from podfit.net import event_loop
+from podfit.net.authority import Authority
+from podfit.net.certificates import Damaged
+from podfit.net.metrics import Metrics
+from podfit.net.system import SystemClock
+from podfit.process.control_files import Common, read_controllers, read_scheduler
+from podfit.process.control_process import ClientOf, ControlOptions, ControlProcess, Loops
+from podfit.process.controllers import Loop, controller_loops
+from podfit.process.errors import MachineError
+from podfit.process.foreground import run_until_stopped
 from podfit.process.layout import DataDir, default_data_dir
-
-if TYPE_CHECKING:
-    from podfit.net.metrics import Metrics
-    from podfit.process.control_files import Common
-    from podfit.process.control_process import ClientOf, ControlOptions, Loops
-    from podfit.process.controllers import Loop
+from podfit.process.options import check_port
+from podfit.process.scheduler import scheduler_loops
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,9 +49,7 @@ class ControlFlags:
     bind_address: Annotated[str, Parameter(help="Where its health and metrics are served.")] = "127.0.0.1"
     feature_gates: Gates = ""
 
-    def options(self, name: str, said: "Common", port: int) -> "ControlOptions":
-        from podfit.process.control_process import ControlOptions
-        from podfit.process.options import check_port
+    def options(self, name: str, said: Common, port: int) -> ControlOptions:
 
         check_port(port, "--secure-port")
         return ControlOptions(
@@ -71,13 +76,6 @@ def controllers(
     log: Log = None,
 ) -> int:
     """Run the controllers: namespaces, quotas, garbage, service accounts, certificates. Signs with DATA/pki/ca.key."""
-    from podfit.core.features import FeatureGates
-    from podfit.net.authority import Authority
-    from podfit.net.certificates import Damaged
-    from podfit.net.system import SystemClock
-    from podfit.process.control_files import read_controllers
-    from podfit.process.controllers import controller_loops
-    from podfit.process.errors import MachineError
 
     control, flags = control or ControlFlags(), flags or ControllersFlags()
     said, common = read_controllers(control.config)
@@ -93,7 +91,7 @@ def controllers(
             f"the cluster's authority cannot be used: {damage}", fix=("name the API server's directory with --data",)
         ) from damage
 
-    def loops(client_of: "ClientOf", _: "Metrics") -> "Iterator[Loop]":
+    def loops(client_of: ClientOf, _: Metrics) -> Iterator[Loop]:
         return controller_loops(client_of, wanted, gates, clock, authority=authority)
 
     return run_process(control.options("controllers", common, secure_port), loops, log or LogFlags())
@@ -106,27 +104,19 @@ def scheduler(
     log: Log = None,
 ) -> int:
     """Run the scheduler: it finds a node for each pod that has none."""
-    from podfit.core.features import FeatureGates
-    from podfit.net.system import SystemClock
-    from podfit.process.control_files import read_scheduler
-    from podfit.process.scheduler import scheduler_loops
 
     control = control or ControlFlags()
     said, common = read_scheduler(control.config)
     clock, gates = SystemClock(), FeatureGates.parse(control.feature_gates)
 
-    def loops(client_of: "ClientOf", metrics: "Metrics") -> "Iterator[Loop]":
+    def loops(client_of: ClientOf, metrics: Metrics) -> Iterator[Loop]:
         return scheduler_loops(client_of, said, gates, clock, metrics)
 
     return run_process(control.options("scheduler", common, secure_port), loops, log or LogFlags())
 
 
-def run_process(options: "ControlOptions", loops: "Loops", log: LogFlags) -> int:
+def run_process(options: ControlOptions, loops: Loops, log: LogFlags) -> int:
     """Until somebody stops it."""
-    from podfit.net import event_loop
-    from podfit.net.system import SystemClock
-    from podfit.process.control_process import ControlProcess
-    from podfit.process.foreground import run_until_stopped
 
     logs.configure(log)
     event_loop.run(run_until_stopped(ControlProcess.start(options, loops, announce=render.line, clock=SystemClock())))

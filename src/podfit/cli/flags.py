@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, get_type_hints
 
 from cyclopts import Parameter
 
 from podfit.apiserver.extensions.audit.options import AuditOptions
 from podfit.cli.logs import LogFormat
 from podfit.core.features import FeatureGates
+from podfit.net.tls import KeyPair
 from podfit.process.errors import UsageError
 from podfit.process.layout import DEFAULT_PORT, DataDir, default_data_dir
 from podfit.process.listening import listening
@@ -22,9 +23,6 @@ from podfit.process.options import (
     legacy_of,
     ranges_of,
 )
-
-if TYPE_CHECKING:
-    from podfit.net.tls import KeyPair
 
 Gates: TypeAlias = Annotated[str, Parameter(help="NAME=true,OTHER=false; upstream's names, defaults of 1.36.")]
 RuntimeEndpoint: TypeAlias = Annotated[
@@ -168,13 +166,12 @@ Nodes: TypeAlias = Annotated[NodesFlags | None, Parameter(name="*")]
 Log: TypeAlias = Annotated[LogFlags | None, Parameter(name="*")]
 
 
-def key_pair(certificate: Path | None, key: Path | None) -> "KeyPair | None":
+def key_pair(certificate: Path | None, key: Path | None) -> KeyPair | None:
     """UsageError for one without the other."""
     if (certificate is None) is not (key is None):
         raise UsageError("--tls-cert-file and --tls-private-key-file belong together")
     if certificate is None or key is None:
         return None
-    from podfit.net.tls import KeyPair
 
     return KeyPair(certificate, key)
 

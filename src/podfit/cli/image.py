@@ -8,6 +8,8 @@ from cyclopts import Parameter
 
 from podfit.cli import exits, render
 from podfit.cli.output import Output
+from podfit.process.images import list_images as listed
+from podfit.process.images import load_archives
 from podfit.process.layout import DataDir, default_data_dir
 
 SHORT_ID = len("sha256:") + 12
@@ -18,7 +20,6 @@ def load(
     data: Annotated[Path | None, Parameter(help=f"Data directory. [default: {default_data_dir()}]")] = None,
 ) -> int:
     """Load images from archives into the running cluster."""
-    from podfit.process.images import load_archives
 
     for name in asyncio.run(load_archives(DataDir.at(data), files)):
         render.line(f"loaded {name}")
@@ -33,7 +34,6 @@ def list_images(
     ] = Output.TEXT,
 ) -> int:
     """List the images of the running cluster."""
-    from podfit.process.images import list_images as listed
 
     images = asyncio.run(listed(DataDir.at(data)))
     if not output.for_people:

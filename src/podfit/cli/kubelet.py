@@ -11,6 +11,14 @@ from cyclopts import Parameter
 from podfit.cli import exits, logs, render
 from podfit.cli.flags import Gates, Log, LogFlags, RuntimeEndpoint, key_pair
 from podfit.cli.node_flags import Node, NodeFlags
+from podfit.core.features import FeatureGates
+from podfit.net import event_loop
+from podfit.net.system import SystemClock
+from podfit.process import kubelet_file
+from podfit.process.foreground import run_until_stopped
+from podfit.process.kubelet import DEFAULT_PORT, KubeletProcess, KubeletProcessOptions
+from podfit.process.layout import DataDir
+from podfit.process.options import NodeKind
 
 
 class Runtime(StrEnum):
@@ -61,14 +69,6 @@ def kubelet(
     log: Log = None,
 ) -> int:
     """Run this machine as a node, until SIGTERM, which leaves its containers running. Ctrl-C ends them too."""
-    from podfit.core.features import FeatureGates
-    from podfit.net import event_loop
-    from podfit.net.system import SystemClock
-    from podfit.process import kubelet_file
-    from podfit.process.foreground import run_until_stopped
-    from podfit.process.kubelet import DEFAULT_PORT, KubeletProcess, KubeletProcessOptions
-    from podfit.process.layout import DataDir
-    from podfit.process.options import NodeKind
 
     said = kubelet_file.read(config) if config else kubelet_file.KubeletFile()
     endpoint = container_runtime_endpoint or said.container_runtime_endpoint

@@ -1,5 +1,6 @@
 """What a user's situation can do to a question, each with its cause, the evidence and one command that helps."""
 
+import os
 import re
 import ssl
 
@@ -49,7 +50,8 @@ def _cause(error: BaseException) -> BaseException:
 def _plain(error: ConnectionError, cause: BaseException) -> str:
     """Without the address once more, and without numbers of the operating system."""
     if isinstance(cause, OSError) and cause.errno and cause.strerror and not isinstance(cause, ssl.SSLError):
-        return cause.strerror[:1].lower() + cause.strerror[1:]
+        reason = os.strerror(cause.errno) if cause.errno > 0 else cause.strerror  # names are looked up by other numbers
+        return reason[:1].lower() + reason[1:]
     server = error.server if isinstance(error, NoAnswer) else ""
     return str(error).removeprefix(f"{server.rstrip('/')}: ")
 

@@ -2,16 +2,14 @@
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from podfit.cli import exits, render
 from podfit.cli.output import NarrowOutputOption, Output
+from podfit.process.inspect import Report, inspect
 from podfit.process.layout import DataDir, default_data_dir
-
-if TYPE_CHECKING:
-    from podfit.process.inspect import Report
 
 
 def status(
@@ -20,7 +18,6 @@ def status(
     output: NarrowOutputOption = Output.TEXT,
 ) -> int:
     """Show the cluster: address, nodes, pods; what a crashed one has left. Exit code 1 when none is running."""
-    from podfit.process.inspect import inspect
 
     found = asyncio.run(inspect(DataDir.at(data)))
     if not output.for_people:
@@ -38,7 +35,7 @@ def status(
     return exits.DONE if found.running else exits.REFUSED
 
 
-def _ended(found: "Report", data: DataDir) -> None:
+def _ended(found: Report, data: DataDir) -> None:
     """No cluster runs: whether one was stopped or has crashed, and what is left of it."""
     render.say(f"no cluster is running on {found.data}")
     if found.crashed:
@@ -54,6 +51,6 @@ def _ended(found: "Report", data: DataDir) -> None:
         render.line(f"start one:  {data.command('up')}")
 
 
-def _others(found: "Report") -> None:
+def _others(found: Report) -> None:
     for root in found.others:
         render.fact("also", f"a cluster runs on {root}")

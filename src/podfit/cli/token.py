@@ -9,6 +9,13 @@ from cyclopts import Parameter
 
 from podfit.cli import exits, render
 from podfit.cli.asking import ContextName, Kubeconfig
+from podfit.client import kubeconfig_edit
+from podfit.client.kubeconfig import Access, find
+from podfit.net.addresses import is_loopback_url
+from podfit.net.files import write_atomic
+from podfit.net.system import SystemClock
+from podfit.process.bootstrap import bootstrap_access, create_token
+from podfit.process.errors import UsageError
 
 LONGEST_HOURS = 24 * 365
 
@@ -29,13 +36,6 @@ def create(
     kubeconfig: Kubeconfig = None,
 ) -> int:
     """Make a bootstrap token and print the kubeconfig for podfit kubelet --bootstrap-kubeconfig."""
-    from podfit.client import kubeconfig_edit
-    from podfit.client.kubeconfig import Access, find
-    from podfit.net.addresses import is_loopback_url
-    from podfit.net.files import write_atomic
-    from podfit.net.system import SystemClock
-    from podfit.process.bootstrap import bootstrap_access, create_token
-    from podfit.process.errors import UsageError
 
     if not 0 < ttl <= LONGEST_HOURS:
         raise UsageError(f"--ttl {ttl:g}: must be above 0 and at most {LONGEST_HOURS} hours")

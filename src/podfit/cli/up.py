@@ -19,6 +19,9 @@ from podfit.cli.flags import (
     arguments,
 )
 from podfit.cli.node_flags import Node, NodeFlags
+from podfit.net.event_loop import run
+from podfit.process.detach import start_detached
+from podfit.process.foreground import run_cluster
 from podfit.process.options import KubeletOptions, UpOptions
 
 
@@ -52,13 +55,9 @@ def up(
     options.check()
     logs.configure(log)
     if detach:
-        from podfit.process.detach import start_detached
-
         same = arguments(replace(api, data=options.data.root), nodes, controllers, node, log)
         start_detached(options.data, same, announce=render.line)
         return exits.DONE
-    from podfit.net.event_loop import run
-    from podfit.process.foreground import run_cluster
 
     try:
         run(run_cluster(options, announce=render.line))

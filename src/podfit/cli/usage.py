@@ -3,12 +3,11 @@
 import difflib
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+from cyclopts import CoercionError, CycloptsError, MissingArgumentError, UnknownCommandError, UnknownOptionError
+from cyclopts.exceptions import UnusedCliTokensError
 
 from podfit.cli import exits, render
-
-if TYPE_CHECKING:
-    from cyclopts import CycloptsError
 
 _MEANT = re.compile(r"Did you mean (?P<option>--?[\w-]+)")
 _KINDS = {"int": "not a whole number", "float": "not a number"}
@@ -36,11 +35,8 @@ def called(arguments: Sequence[str], verbs: Sequence[str]) -> list[str]:
     return []
 
 
-def explained(error: "CycloptsError", arguments: Sequence[str], verbs: Sequence[str]) -> str:
+def explained(error: CycloptsError, arguments: Sequence[str], verbs: Sequence[str]) -> str:
     """One sentence for what the parser of command lines found."""
-    from cyclopts import CoercionError, MissingArgumentError, UnknownCommandError, UnknownOptionError
-    from cyclopts.exceptions import UnusedCliTokensError
-
     match error:
         case UnknownCommandError():
             return _unknown(arguments, verbs)

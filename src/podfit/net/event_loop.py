@@ -9,6 +9,8 @@ import gc
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+import uvloop
+
 T = TypeVar("T")
 
 COLLECT = (50_000, 20, 100)
@@ -17,7 +19,6 @@ COLLECT = (50_000, 20, 100)
 
 def run(work: Coroutine[Any, Any, T]) -> T:
     """As `asyncio.run`."""
-    import uvloop
 
     gc.set_threshold(*COLLECT)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

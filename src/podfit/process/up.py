@@ -14,6 +14,10 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from podfit import __version__
+from podfit.client.kubeconfig import load
+from podfit.client.kubeconfig_edit import remove
+from podfit.client.rest import Client
+from podfit.client.transport import Local
 from podfit.core.clock import Clock
 from podfit.core.times import format_time
 from podfit.net.supervisor import Supervisor
@@ -31,7 +35,6 @@ from podfit.process.process import Process, UpState, write_state
 from podfit.store.protocol import Store, StoreError
 
 if TYPE_CHECKING:
-    from podfit.client.rest import Client
     from podfit.process.leftovers import Traces
     from podfit.process.node import ClusterNode, NodeBackend
     from podfit.process.node_runtime import PreparedRuntime
@@ -217,8 +220,6 @@ class Cluster:
         if pods:
             self.options.data.state.unlink(missing_ok=True)
             if self.access.context:
-                from podfit.client.kubeconfig_edit import remove
-
                 remove(self.access.path, self.access.context)
         for failure in stopped:
             if isinstance(failure, BaseException):
@@ -255,17 +256,12 @@ class Cluster:
 
     def admin_client(self) -> "Client":
         """An administrator's client over HTTPS, as a user would have it."""
-        from podfit.client.kubeconfig import load
-
         return load([self.options.data.kubeconfig]).client(user_agent="podfit")
 
     def admin_local(self) -> "Client":
         return self._client(ADMIN)
 
     def _client(self, identity: Identity) -> "Client":
-        from podfit.client.rest import Client
-        from podfit.client.transport import Local
-
         return Client(Local(self._api.handler, identity), user_agent=agent(identity))
 
     def _kubelet(self, name: str) -> Handler | None:
