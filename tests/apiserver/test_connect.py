@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from podfit.apiserver.handlers.subresources.node_proxy import LONGEST_REFUSAL
-from podfit.net.wire import Identity, Request, Response
+from podfit.net.wire import Duplex, Identity, Request, Response
 from support.server import Server, document, running_server
+from support.websocket import HANDSHAKE, Pipe
 
 PODS = "/api/v1/namespaces/default/pods"
+ADMIN = Identity("admin", ("system:masters", "system:authenticated"))
 
 
 class Kubelet:
@@ -152,3 +154,79 @@ async def test_a_node_that_refuses_without_end_is_not_listened_to(tmp_path: Path
             f"the node refused with 500: the answer is larger than {LONGEST_REFUSAL} bytes",
         )
     assert sent == LONGEST_REFUSAL // 4096 + 1
+
+
+@pytest.mark.parametrize(
+    ("protocol", "messages"),
+    [("", [(2, b"one\n"), (2, b"two\n")]), ("base64.binary.k8s.io", [(1, b"b25lCg=="), (1, b"dHdvCg==")])],
+)
+async def test_a_log_over_a_websocket(tmp_path: Path, protocol: str, messages: list[tuple[int, bytes]]) -> None:
+    kubelet = Kubelet()
+    async with running_server(tmp_path, kubelet={"n1": kubelet}.get) as server:
+        await pod(server)
+        headers = {**HANDSHAKE, **({"sec-websocket-protocol": protocol} if protocol else {})}
+        answer = await server.api.handler(Request("GET", f"{PODS}/p/log", headers=headers, identity=ADMIN))
+        assert (answer.status, answer.upgrade is not None) == (101, True)
+        assert answer.upgrade is not None
+        pipe = Pipe()
+        await answer.upgrade(pipe)
+        assert pipe.frames == [*messages, (8, b"\x03\xe8")]
+        assert kubelet.closed
+
+
+async def changed(request: Request) -> Response:
+    """A kubelet that agrees to speak another protocol, and says what it was asked."""
+
+    async def serve(duplex: Duplex) -> None:
+        duplex.write(f"{request.path} {sorted(request.query)} {sorted(request.headers)}".encode())
+
+    return Response(101, {"upgrade": "websocket"}, upgrade=serve)
+
+
+async def test_a_connection_is_handed_on_to_the_kubelet(tmp_path: Path) -> None:
+    async with running_server(tmp_path, kubelet={"n1": changed}.get) as server:
+        await pod(server)
+        query = {"command": ("sh", "-c"), "stdin": ("true",), "stdout": ("1",), "tty": ("false",)}
+        headers = {**HANDSHAKE, "authorization": "Bearer x", "sec-websocket-protocol": "v5.channel.k8s.io"}
+        answer = await server.api.handler(Request("GET", f"{PODS}/p/exec", query, headers, identity=ADMIN))
+        assert answer.upgrade is not None
+        pipe = Pipe()
+        await answer.upgrade(pipe)
+        names = ["sec-websocket-key", "sec-websocket-protocol", "sec-websocket-version", "upgrade"]
+        assert pipe.sent.decode() == f"/exec/default/p/c ['command', 'input', 'output'] {names}"
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "message"),
+    [
+        ("exec?stdout=1", 400, "you must specify at least 1 command"),
+        ("exec?command=x", 400, "at least one of stdin, stdout, and stderr is required"),
+        ("exec?command=x&stdout=1&container=z", 400, "container z is not valid for pod p"),
+        ("attach?stdout=1", 400, "Upgrade request required"),
+        ("portforward", 400, "Upgrade request required"),
+    ],
+)
+async def test_connections_that_are_refused(server: Server, path: str, code: int, message: str) -> None:
+    await pod(server)
+    answer = await server.ask("GET", f"{PODS}/p/{path}")
+    assert (answer.status, document(await answer.read())["message"]) == (code, message)
+
+
+async def test_who_may_only_get_a_connection_may_not_have_one(tmp_path: Path) -> None:
+    """A WebSocket is opened with GET, and reading is not speaking to a process."""
+    async with running_server(tmp_path, kubelet={"n1": changed}.get) as server:
+        await pod(server)
+        rules = [{"apiGroups": [""], "resources": ["pods/exec"], "verbs": ["get"]}]
+        subjects = [{"kind": "User", "name": "reader", "apiGroup": "rbac.authorization.k8s.io"}]
+        role = {"kind": "ClusterRole", "name": "r", "apiGroup": "rbac.authorization.k8s.io"}
+        for kind, body in (
+            ("clusterroles", {"rules": rules}),
+            ("clusterrolebindings", {"roleRef": role, "subjects": subjects}),
+        ):
+            text = json.dumps({"metadata": {"name": "r"}, **body}).encode()
+            assert (await server.ask("POST", f"/apis/rbac.authorization.k8s.io/v1/{kind}", text)).status == 201
+        asked = Request("GET", f"{PODS}/p/exec", {"command": ("x",), "stdout": ("1",)}, HANDSHAKE)
+        answer = await server.api.handler(asked.with_identity(Identity("reader", ("system:authenticated",))))
+        refused = document(await answer.read())
+        assert (answer.status, answer.upgrade) == (403, None)
+        assert 'cannot create resource "pods/exec"' in refused["message"]

@@ -30,7 +30,6 @@ from support.server import Server
 _COMPACTED = "the recorded server had compacted its history, a new one has not"
 _OWN = "code and reason agree, the text is ours"
 _FAULT = "upstream answers 500 to what is the client's mistake or the node's absence"
-_STREAMS = "exec, attach and port-forward are not served"
 _VERSION = "the server says what it is"
 _RECORDED_ON = "made by a controller of the recorded cluster"
 _EMPTY = "rules that are an empty list are as good as none, so nobody owns them"
@@ -42,14 +41,12 @@ DEVIATIONS = {
     "binding-no-name": _FAULT,
     "binding-bad-kind": _FAULT,
     "ephemeral-log-node-absent": _FAULT,
+    "ephemeral-portforward": _FAULT,
     "list-continue-old-rv": _COMPACTED,
     "list-rv-1-exact-compacted-or-not": _COMPACTED,
     "watch-too-old-410": _COMPACTED,
     "watch-too-old-410-table": _COMPACTED,
     "watch-too-old-410-bookmarks": _COMPACTED,
-    "ephemeral-exec-container-bad": _STREAMS,
-    "ephemeral-portforward": _STREAMS,
-    "log-unscheduled-exec": _STREAMS,
     "table-list-jobs": _RECORDED_ON,
     "table-get-jobs": _RECORDED_ON,
     "table-list-apiservices": _RECORDED_ON,

@@ -48,6 +48,7 @@ from podfit.kubelet.runtime.types import (
     SandboxConfig,
     SandboxState,
     SandboxStatus,
+    Streams,
     Version,
 )
 
@@ -77,6 +78,7 @@ class FakeRuntime:
         self.listens = False
         self.stats: list[ContainerStats] = []
         self.needs = 0
+        self.streaming = ""  # the URL of its streaming server
         self.knows_signals = True
         self.hangs = 0.0  # seconds that a command without a limit takes when it hangs
         self.exec: Callable[[str, str], Executed | CRIError] = lambda _name, _command: Executed(exit_code=0)
@@ -262,6 +264,15 @@ class FakeRuntime:
         if isinstance(answer, CRIError):
             raise answer
         return answer
+
+    async def exec_url(self, container_id: str, command: Sequence[str], streams: Streams) -> str:
+        return self.streaming
+
+    async def attach_url(self, container_id: str, streams: Streams) -> str:
+        return self.streaming
+
+    async def port_forward_url(self, sandbox_id: str) -> str:
+        return self.streaming
 
     async def container_stats(self, container_id: str) -> Any:
         raise Unimplemented("not implemented")

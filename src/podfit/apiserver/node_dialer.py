@@ -21,9 +21,11 @@ from podfit.core.errors import ApiError
 from podfit.decide.certificates import NODE, NODE_SERVING, is_undecided
 from podfit.decide.node.addresses import is_reachable
 from podfit.net.http_client import HttpsClient
+from podfit.net.raw_streams import dial, join
 from podfit.net.reach import READ_SECONDS
 from podfit.net.supervisor import Supervisor
-from podfit.net.wire import Handler, Request, Response
+from podfit.net.websocket import is_websocket
+from podfit.net.wire import Duplex, Handler, Request, Response
 
 PREFERRED = ("InternalIP", "ExternalIP")
 MOST_CLIENTS = 1024
@@ -61,16 +63,37 @@ class NodeDialer:
             raise _unreachable(f'node "{name}" cannot be reached: there is no such node')
         server = _server(node)
         headers = {"accept-encoding": "identity"}
+        if is_websocket(request):
+            return await self._upgraded(name, server, request)
         follows = request.param("follow") in _TRUE
         try:
             return await self._client(name, server).send(
                 replace(request, headers=headers, identity=None), read_timeout=None if follows else READ_SECONDS
             )
         except OSError as error:
-            waiting = await self._waiting(name)
-            raise _unreachable(
-                f'node "{name}" cannot be reached at {server}: {_why(error, server)}{waiting}'
-            ) from error
+            raise await self._no_connection(name, server, error) from error
+
+    async def _no_connection(self, name: str, server: str, error: OSError) -> ApiError:
+        waiting = await self._waiting(name)
+        return _unreachable(f'node "{name}" cannot be reached at {server}: {_why(error, server)}{waiting}')
+
+    async def _upgraded(self, name: str, server: str, request: Request) -> Response:
+        """A connection of its own, whose bytes are carried both ways once the kubelet agrees."""
+        try:
+            answered = await dial(server, replace(request, identity=None), tls=self._tls)
+        except OSError as error:
+            raise await self._no_connection(name, server, error) from error
+        if isinstance(answered, Response):
+            return answered
+        answer, dialled = answered
+
+        async def carry(duplex: Duplex) -> None:
+            try:
+                await join(duplex, dialled)
+            finally:
+                dialled.close()
+
+        return replace(answer, upgrade=carry)
 
     def _client(self, name: str, server: str) -> HttpsClient:
         known = self._clients.pop(name, None)

@@ -31,6 +31,7 @@ from podfit.apiserver.handlers.options import check_timeout
 from podfit.apiserver.handlers.patching import APPLY_PATCH
 from podfit.apiserver.handlers.read import get, list_
 from podfit.apiserver.handlers.subresources.binding import bind
+from podfit.apiserver.handlers.subresources.connect import connect_pod
 from podfit.apiserver.handlers.subresources.eviction import evict_pod
 from podfit.apiserver.handlers.subresources.node_proxy import node_proxy, pod_log
 from podfit.apiserver.handlers.subresources.reviews import Reviews
@@ -113,6 +114,10 @@ class Resources:
         match target.subresource:
             case "binding":
                 return await bind(self._context, self._chain, target, request, identity)
+            case "exec" | "attach" | "portforward":
+                if target.verb != "create":  # who may only read may not speak to a process
+                    await self._authorizer.check(identity, replace(target, verb="create"), request)
+                return await connect_pod(self._context, target, request)
             case "log":
                 return await pod_log(self._context, target, request)
             case "eviction":

@@ -11,19 +11,20 @@ import logging
 import ssl
 import struct
 import termios
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from typing import Protocol, cast
 
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import StreamReader
 
+from podfit.core.errors import ApiError
 from podfit.net.guard import internal_error, status_response
 from podfit.net.http_intake import BrokenBody, Intake
 from podfit.net.http_outlet import Outlet
 from podfit.net.http_syntax import Refused, parse_error
 from podfit.net.streams import close, pour
-from podfit.net.wire import Response
+from podfit.net.wire import Response, Upgrade
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +51,28 @@ class Connected(Protocol):
     buffer: memoryview
 
 
+class _Changed:
+    """A connection of another protocol, as `wire.Duplex`."""
+
+    __slots__ = ("_intake", "_outlet")
+
+    def __init__(self, intake: Intake, outlet: Outlet) -> None:
+        self._intake, self._outlet = intake, outlet
+
+    @property
+    def ready(self) -> bool:
+        return self._outlet.ready
+
+    def write(self, data: bytes) -> None:
+        self._outlet.write(data)
+
+    async def drained(self) -> None:
+        await self._outlet.drained()
+
+    async def read(self) -> bytes:
+        return await self._intake.read_raw()
+
+
 class Connection(Intake):
     def __init__(self, connections: Connected) -> None:
         super().__init__(connections.buffer, connections.waiting)
@@ -58,6 +81,7 @@ class Connection(Intake):
         self._outlet = Outlet(self._loop)
         self._timer: asyncio.TimerHandle | None = None
         self._streaming = False
+        self._changed = False  # to another protocol
         self.task: asyncio.Task[None] | None = None
         self.peer_certificate: bytes | None = None
         self.remote = ""
@@ -83,6 +107,8 @@ class Connection(Intake):
 
     def pause_writing(self) -> None:
         self._outlet.pause()
+        if self._changed:  # somebody may look at what they were sent; a peer that is dead is found by keepalive
+            return
         self._cancel_stall()
         self._stall = self._loop.call_later(STALLED_SECONDS, self._stalled, self._unsent())
 
@@ -134,6 +160,9 @@ class Connection(Intake):
         except Refused as refusal:
             response, keep = status_response(refusal.error), False
         keep = keep and not self.last
+        if response.upgrade is not None:
+            await self._change(response, response.upgrade, message.method)
+            return False
         if isinstance(response.body, bytes):
             await self._send(response, message.method, keep=keep)
         else:
@@ -168,15 +197,27 @@ class Connection(Intake):
             await close(body)
         return keep and not self._ending
 
+    async def _change(self, response: Response, upgrade: Upgrade, method: str) -> None:
+        if not self.may_change:
+            refused = ApiError(400, "BadRequest", "Upgrade request required")
+            await self._outlet.send(status_response(refused), method, chunked=False, keep=False)
+            return
+        self._outlet.change(response)
+        self._changed = True
+        await self._ended_with_us(upgrade(_Changed(self, self._outlet)))
+
     async def _streamed(self, body: AsyncIterator[bytes]) -> None:
         """Until the iterator ends or `finish` is called."""
+        if not self._ending:
+            await self._ended_with_us(pour(body, self._outlet))
+
+    async def _ended_with_us(self, work: Awaitable[None]) -> None:
+        """Until it ends or `finish` is called."""
         task = self.task
         assert task is not None
-        if self._ending:
-            return
         self._streaming = True
         try:
-            await pour(body, self._outlet)
+            await work
         except asyncio.CancelledError:
             if self._streaming:  # it was somebody else
                 raise

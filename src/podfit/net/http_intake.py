@@ -26,7 +26,8 @@ from podfit.net.http_syntax import HEADER_LIMIT, HEADERS_LIMIT, TARGET_LIMIT
 
 READ = 32 * 1024  # bytes at once: a body in chunks of one byte costs 1 ms of parsing a KiB
 MOST_WAITING = 2  # requests that a client may have sent ahead; more are read when these are answered
-_MANY, _SLOW = 1, 2  # why nothing is read: requests that wait, a body that nobody reads as fast
+_MANY, _SLOW, _FULL = 1, 2, 4  # why nothing is read: requests that wait, a body or a stream that nobody reads as fast
+MOST_RAW = 256 * 1024  # bytes of another protocol that wait
 
 PROBE_PATH = f"/{secrets.token_hex(16)}"
 PROBE = f"GET {PROBE_PATH} HTTP/1.1\r\nHost: probe\r\n\r\n".encode()
@@ -71,6 +72,8 @@ class Intake(asyncio.BufferedProtocol):
         self._deaf = False  # what comes from now on is not looked at
         self._ending = False  # and nothing that waits is answered
         self._held = 0
+        self._raw: bytearray | None = None  # what came behind a request for another protocol
+        self._raw_waiter: asyncio.Future[None] | None = None
 
     @property
     def last(self) -> bool:
@@ -116,6 +119,9 @@ class Intake(asyncio.BufferedProtocol):
 
     def _parse(self, data: bytes) -> None:
         """As far as the end of a request."""
+        if self._raw is not None:
+            self._keep(data)
+            return
         if self._deaf:
             return
         messages: Sequence[Asked]
@@ -133,11 +139,21 @@ class Intake(asyncio.BufferedProtocol):
             self._asked.extend(messages)
         if self._last and self._payload.is_eof():
             self._deaf = True
+            self._look_for_change()
         elif self._chunked and self._payload.is_eof():
             self._chunked = False
             self._look_for_trailers()
         if messages:
             self._wake()
+
+    def _look_for_change(self) -> None:
+        """Whether what follows is another protocol's: the parser says so when it is asked to go on."""
+        try:
+            _, changes, rest = self._parser.feed_data(b"")
+        except HttpProcessingError:
+            return
+        if changes:
+            self._raw = bytearray(rest)
 
     def _look_for_trailers(self) -> None:
         """After this the parser is as new, or nothing more is read."""
@@ -152,6 +168,39 @@ class Intake(asyncio.BufferedProtocol):
         if trailers:
             self._payload.set_exception(BrokenBody("trailers are not supported"))
 
+    @property
+    def may_change(self) -> bool:
+        """Whether the client has asked for another protocol that this side could speak."""
+        return self._raw is not None
+
+    async def read_raw(self) -> bytes:
+        """Of another protocol, what has come; empty when the client has left."""
+        while not self._raw:
+            if self._raw is None or self._transport is None:
+                return b""
+            self._raw_waiter = self._loop.create_future()
+            try:
+                await self._raw_waiter
+            finally:
+                self._raw_waiter = None
+        data = bytes(self._raw)
+        self._raw.clear()
+        if self._held:
+            self._release(_FULL)
+        return data
+
+    def _keep(self, data: bytes) -> None:
+        if self._raw is None or not data:
+            return
+        self._raw += data
+        if len(self._raw) > MOST_RAW:
+            self._hold(_FULL)
+        self._wake_raw()
+
+    def _wake_raw(self) -> None:
+        if self._raw_waiter is not None and not self._raw_waiter.done():
+            self._raw_waiter.set_result(None)
+
     def end(self) -> None:
         """Take nothing more."""
         self._ending = self._deaf = True
@@ -162,6 +211,7 @@ class Intake(asyncio.BufferedProtocol):
         self._transport = None
         self._asked.clear()
         self._break_off(ConnectionResetError("the client has left"))
+        self._wake_raw()
         self.end()
 
     # ------------------------------------------------------------------ what a body asks for and tells

@@ -90,6 +90,12 @@ class Outlet:
             assert self._transport is not None
             self._transport.write(body[start : start + SLICE])
 
+    def change(self, response: Response) -> None:
+        """The head of a 101: what follows is another protocol's."""
+        if self._transport is not None:
+            self.chunked = False
+            self._transport.write(_head(response, "\r\nconnection: Upgrade", keep=True))
+
     def end(self) -> None:
         """Say that the stream is complete."""
         if self._transport is not None and self.chunked:

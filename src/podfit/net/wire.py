@@ -62,6 +62,13 @@ class Sink(Protocol):
         """Wait until it is. Raises ConnectionError when it has left."""
 
 
+class Duplex(Sink, Protocol):
+    """A connection that has changed its protocol (HTTP's 101): bytes both ways."""
+
+    async def read(self) -> bytes:
+        """What has come since; empty when the other side has left."""
+
+
 @runtime_checkable
 class Poured(Protocol):
     """A stream that can also be told to write into a sink by itself, at the moment in which something happens."""
@@ -100,14 +107,21 @@ class Pieces:
 Body: TypeAlias = bytes | AsyncIterator[bytes]
 
 
+Upgrade: TypeAlias = Callable[[Duplex], Awaitable[None]]
+"""Speaks the other protocol until its end. It is called once, also when the client has left meanwhile, and cancelled
+when it leaves: what it holds open is to be let go of."""
+
+
 class Response(msgspec.Struct, frozen=True):
     """One answer. A body that is an async iterator is streamed, each item flushed as it comes (watch, log -f);
-    closing the iterator (`aclose`) is how the receiver says that it has left.
+    closing the iterator (`aclose`) is how the receiver says that it has left. An answer of status 101 has an `upgrade`
+    in place of a body.
     """
 
     status: int = 200
     headers: Headers = msgspec.field(default_factory=dict)
     body: Body = b""
+    upgrade: Upgrade | None = None
 
     async def read(self, limit: int | None = None) -> bytes:
         """The whole body, streamed or not. Raises OSError when it is larger than `limit`, which is not waited for."""

@@ -12,13 +12,14 @@ from collections.abc import Iterator
 from functools import partial
 
 import msgspec
+from msgspec.structs import replace
 
 from podfit.apiserver.http.fairness import EXEMPT, LEVELS, LONGEST_WAIT, Level, Turn, judge, level_of, may_start
 from podfit.apiserver.request.target import Target
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.net.streams import Told
-from podfit.net.wire import Identity, Pieces, Request, Response
+from podfit.net.wire import Duplex, Identity, Pieces, Request, Response, Upgrade
 
 RETRY_SECONDS = 1
 
@@ -77,11 +78,21 @@ class FlowControl:
 
     def streaming(self, level: Level, identity: Identity, answer: Response) -> Response:
         """The answer, counted while it streams. Raises 429 when the user has too many streams open."""
+        if answer.upgrade is not None and level.watches:
+            self.check_streams(level, identity)
+            return replace(answer, upgrade=partial(self._changed, identity.user, answer.upgrade))
         if isinstance(answer.body, bytes | Pieces) or not level.watches:
             return answer
         user = identity.user
         self._streams[user] = self._streams.get(user, 0) + 1
         return Response(answer.status, answer.headers, Told(answer.body, lambda: self._left(user)))
+
+    async def _changed(self, user: str, upgrade: Upgrade, duplex: Duplex) -> None:
+        self._streams[user] = self._streams.get(user, 0) + 1
+        try:
+            await upgrade(duplex)
+        finally:
+            self._left(user)
 
     def _left(self, user: str) -> None:
         left = self._streams[user] - 1

@@ -23,6 +23,7 @@ from podfit.kubelet.runtime.types import (
     SandboxConfig,
     SandboxStats,
     SandboxStatus,
+    Streams,
     Version,
 )
 
@@ -46,6 +47,9 @@ class Sandboxes(Protocol):
         self, sandbox_id: str, *, resources: LinuxResources, overhead: LinuxResources | None = None
     ) -> None:
         """Tell the runtime what the pod cgroup will hold; it writes no cgroup itself. Often `Unimplemented`."""
+
+    async def port_forward_url(self, sandbox_id: str) -> str:
+        """Where connections to ports of the sandbox can be made."""
 
     async def sandbox_stats(self, sandbox_id: str) -> SandboxStats: ...
 
@@ -71,6 +75,12 @@ class Containers(Protocol):
 
     async def exec_sync(self, container_id: str, command: Sequence[str], *, timeout_seconds: float) -> Executed:
         """Run a command in it to its end. 0 = however long it takes. Raises TimedOut after having ended it."""
+
+    async def exec_url(self, container_id: str, command: Sequence[str], streams: Streams) -> str:
+        """Where a command in the container can be begun: a URL that is good for once."""
+
+    async def attach_url(self, container_id: str, streams: Streams) -> str:
+        """Where the container's own process can be listened to and told something."""
 
     async def container_stats(self, container_id: str) -> ContainerStats: ...
 

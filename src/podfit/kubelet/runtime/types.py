@@ -250,6 +250,15 @@ class Executed(msgspec.Struct, frozen=True, kw_only=True):
     stderr: bytes = b""
 
 
+class Streams(msgspec.Struct, frozen=True, kw_only=True):
+    """What of a process is wanted. With a terminal there is no stderr of its own."""
+
+    stdin: bool = False
+    stdout: bool = False
+    stderr: bool = False
+    tty: bool = False
+
+
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """A sample of one container or sandbox; None where the runtime gives no figure. `cpu_usage` only ever grows."""
 

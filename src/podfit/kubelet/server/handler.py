@@ -1,4 +1,4 @@
-"""What the node answers itself: health, its pods, its configuration, container logs, metrics.
+"""What the node answers itself: health, its pods, its configuration, container logs, metrics, processes to talk to.
 
 It is a wire handler. Who asks and whether they may is decided in front of it: over the network by `server.access`,
 inside a process by whoever holds the handler. Either sets the request's identity; everything but health needs one.
@@ -13,6 +13,7 @@ from typing import Any
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta import codec
 from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
 from podfit.core.numbers import parse_int
 from podfit.core.times import format_micro, later, parse_time
 from podfit.decide.pod.ephemeral_containers import every_container
@@ -21,11 +22,13 @@ from podfit.kubelet.runtime.errors import CRIError
 from podfit.kubelet.runtime.logs import LogOptions, open_log, stream
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.types import ContainerState, ContainerStatus
+from podfit.kubelet.server.streaming import Streaming
 from podfit.kubelet.server.usage import UsageMetrics
 from podfit.net.metrics import CONTENT_TYPE, Metrics
 from podfit.net.wire import Request, Response
 
 _LOGS = re.compile(r"^/containerLogs/([^/]+)/([^/]+)/([^/]+)$")
+_STREAMS = re.compile(r"^/(?:(exec|attach)/([^/]+)/([^/]+)/([^/]+)|portForward/([^/]+)/([^/]+))$")
 _TRUE = ("1", "true", "True", "t")
 
 
@@ -44,6 +47,7 @@ class NodeServer:
         configuration: Callable[[], Mapping[str, Any]],
     ) -> None:
         self._runtime = runtime
+        self._streaming = Streaming(runtime, clock)
         self._pods = pods
         self._metrics = metrics
         self._clock = clock
@@ -57,6 +61,9 @@ class NodeServer:
         if request.identity is None:
             return _text(401, "Unauthorized")
         logs = _LOGS.match(request.path)
+        if request.method in ("GET", "POST") and (found := _STREAMS.match(request.path)) is not None:
+            verb, namespace, name = found[1] or "", found[2] or found[5], found[3] or found[6]
+            return await self._streamed(request, verb, namespace, name, found[4] or "")
         if request.method != "GET":
             return _text(405, "405: Method Not Allowed")
         if logs is not None:
@@ -70,6 +77,30 @@ class NodeServer:
         if request.path in ("/metrics", "/metrics/resource", "/metrics/cadvisor"):
             return await self._exposed(request.path)
         return _text(404, "404 page not found\n")
+
+    async def _streamed(self, request: Request, verb: str, namespace: str, name: str, container: str) -> Response:
+        """exec, attach, and port-forward where the verb is empty."""
+        pod = self._pod(namespace, name)
+        if pod is None:
+            return _text(404, f'pod "{name}" does not exist\n')
+        try:
+            facts = await observe(self._runtime, pod.metadata.uid)
+            if not verb:
+                if facts.sandbox is None:
+                    return _text(404, f'pod "{name}" has no sandbox that is ready\n')
+                return await self._streaming.port_forward(request, facts.sandbox.id)
+            running = next((each.id for each in facts.running if each.name == container), "")
+            if not running:
+                return _text(404, f'unable to upgrade connection: container not found ("{container}")\n')
+            begin = self._streaming.exec if verb == "exec" else self._streaming.attach
+            return await begin(request, running)
+        except ApiError as error:
+            return _text(error.code, f"{error.message}\n")
+        except CRIError as error:
+            return _text(500, f"{error}\n")
+
+    def _pod(self, namespace: str, name: str) -> Pod | None:
+        return next((p for p in self._pods() if (p.metadata.namespace, p.metadata.name) == (namespace, name)), None)
 
     async def _exposed(self, path: str) -> Response:
         try:
@@ -85,7 +116,7 @@ class NodeServer:
         return Response(200, {"content-type": CONTENT_TYPE}, body)
 
     async def _container_logs(self, request: Request, namespace: str, name: str, container: str) -> Response:
-        pod = next((p for p in self._pods() if (p.metadata.namespace, p.metadata.name) == (namespace, name)), None)
+        pod = self._pod(namespace, name)
         if pod is None:
             return _text(404, f'pod "{name}" does not exist\n')
         if container not in {declared.name for declared in every_container(pod)}:

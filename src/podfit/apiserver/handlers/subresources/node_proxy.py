@@ -1,5 +1,7 @@
 """What a node's kubelet answers: a container's log, and the paths of the node itself."""
 
+from functools import partial
+
 from podfit.api.core.v1.nodes.types import Node
 from podfit.api.core.v1.pods.types import Pod
 from podfit.api.registry import info_for
@@ -10,9 +12,9 @@ from podfit.apiserver.registry.stored import Stored
 from podfit.apiserver.request.target import Target
 from podfit.core.errors import ApiError, bad_request
 from podfit.core.fields import invalid, refusal
+from podfit.net.websocket import READERS, is_websocket, sent_as_messages, shake_hands
 from podfit.net.wire import Request, Response
 
-"""Bound to the cluster role system:kubelet-api-admin. It has no other rights."""
 LONGEST_REFUSAL = 64 * 1024
 _LOG_OPTIONS = ("follow", "previous", "timestamps", "sinceSeconds", "sinceTime", "tailLines", "limitBytes")
 _LOG_NUMBERS = {"sinceSeconds": 1, "tailLines": 0, "limitBytes": 1}  # and the least of each
@@ -21,7 +23,7 @@ _LOG_NUMBERS = {"sinceSeconds": 1, "tailLines": 0, "limitBytes": 1}  # and the l
 async def pod_log(context: Context, target: Target, request: Request) -> Response:
     """A container's log, straight from the node's kubelet."""
     pod = await Stored[Pod](context.store, info_for(Pod)).get(target.namespace, target.name)
-    container = _container(pod, request.param("container"))
+    container = chosen_container(pod, request.param("container"))
     _check_log_options(target, request)
     if not pod.spec.node_name:
         return Response(204, {"content-type": "text/plain"})
@@ -33,12 +35,15 @@ async def pod_log(context: Context, target: Target, request: Request) -> Respons
     path = f"/containerLogs/{target.namespace}/{target.name}/{container}"
     answer = await ask(Request("GET", path, query, identity=KUBELET_CLIENT))
     if answer.status >= 400:
-        text = await _refusal_text(answer)
+        text = await refusal_text(answer)
         raise ApiError(answer.status, "BadRequest" if answer.status == 400 else "InternalError", text)
+    if is_websocket(request):
+        hands = shake_hands(request, READERS)
+        return Response(101, hands.headers, upgrade=partial(sent_as_messages, answer.body, hands.protocol))
     return Response(200, {"content-type": "text/plain"}, answer.body)
 
 
-async def _refusal_text(answer: Response) -> str:
+async def refusal_text(answer: Response) -> str:
     """What the node says; of one that says too much, that it does."""
     try:
         return (await answer.read(LONGEST_REFUSAL)).decode(errors="replace").strip()
@@ -66,7 +71,8 @@ def _check_log_options(target: Target, request: Request) -> None:
             raise refusal("PodLogOptions", target.name, errors)
 
 
-def _container(pod: Pod, asked: str) -> str:
+def chosen_container(pod: Pod, asked: str) -> str:
+    """The one that is asked for, or the only one there is. Raises 400."""
     spec = pod.spec
     if asked:
         if asked not in (each.name for each in every_container(spec)):

@@ -35,6 +35,7 @@ from podfit.kubelet.runtime.types import (
     SandboxConfig,
     SandboxStats,
     SandboxStatus,
+    Streams,
     Version,
     WindowsResources,
 )
@@ -192,6 +193,31 @@ class CRIRuntime:
                 raise TimedOut(error.details() or "the command timed out") from error
             raise _translated(error) from error
         return Executed(exit_code=answer.exit_code, stdout=answer.stdout, stderr=answer.stderr)
+
+    async def exec_url(self, container_id: str, command: Sequence[str], streams: Streams) -> str:
+        request = pb.ExecRequest(
+            container_id=container_id,
+            cmd=list(command),
+            stdin=streams.stdin,
+            stdout=streams.stdout,
+            stderr=streams.stderr and not streams.tty,
+            tty=streams.tty,
+        )
+        return (await self._call("Exec", request, pb.ExecResponse)).url
+
+    async def attach_url(self, container_id: str, streams: Streams) -> str:
+        request = pb.AttachRequest(
+            container_id=container_id,
+            stdin=streams.stdin,
+            stdout=streams.stdout,
+            stderr=streams.stderr and not streams.tty,
+            tty=streams.tty,
+        )
+        return (await self._call("Attach", request, pb.AttachResponse)).url
+
+    async def port_forward_url(self, sandbox_id: str) -> str:
+        request = pb.PortForwardRequest(pod_sandbox_id=sandbox_id)
+        return (await self._call("PortForward", request, pb.PortForwardResponse)).url
 
     async def container_stats(self, container_id: str) -> ContainerStats:
         request = pb.ContainerStatsRequest(container_id=container_id)

@@ -41,8 +41,11 @@ from podfit.kubelet.runtime.types import (
     SandboxState,
     SandboxStats,
     SandboxStatus,
+    Streams,
     Version,
 )
+
+NOTHING_RUNS = "a container of a simulated node runs nothing: there is no process to reach"
 
 
 class SimulatedRuntime(SimulatedState):
@@ -201,6 +204,15 @@ class SimulatedRuntime(SimulatedState):
                 raise TimedOut(f"the command took longer than {timeout_seconds:g} s")
             await self._clock.sleep(plan.seconds)
         return Executed(exit_code=plan.code if plan is not None else 0)
+
+    async def exec_url(self, container_id: str, command: Sequence[str], streams: Streams) -> str:
+        raise Unimplemented(NOTHING_RUNS)
+
+    async def attach_url(self, container_id: str, streams: Streams) -> str:
+        raise Unimplemented(NOTHING_RUNS)
+
+    async def port_forward_url(self, sandbox_id: str) -> str:
+        raise Unimplemented(NOTHING_RUNS)
 
     async def container_stats(self, container_id: str) -> ContainerStats:
         await self._may("container_stats")

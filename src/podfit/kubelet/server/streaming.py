@@ -1,0 +1,186 @@
+"""exec, attach and port-forward: a client's WebSocket on one side, the runtime's streaming server on the other.
+
+    client                                          kubelet                       runtime
+    v5, v4 or v1.channel.k8s.io, in messages   ──▶  channels to streams      ──▶  v4.channel.k8s.io over SPDY
+    SPDY/3.1+portforward.k8s.io, in messages   ──▶  bytes, as they come      ──▶  portforward.k8s.io over SPDY
+
+The first byte of a message is its channel; 255 (v5) ends the one that it names. Nothing is gathered: who does not read
+is not read from either, and what ends on one side ends on the other.
+"""
+
+import json
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
+from podfit.kubelet.runtime.errors import CRIError, NotFound
+from podfit.kubelet.runtime.protocol import Runtime
+from podfit.kubelet.runtime.remote_command import PORT_FORWARD, Channel, RemoteCommand, run, upgraded
+from podfit.kubelet.runtime.types import SandboxState, Streams
+from podfit.net.raw_streams import Dialled, until_one_is_over
+from podfit.net.websocket import INTERNAL, WebSocket, shake_hands
+from podfit.net.wire import Duplex, Request, Response, Upgrade
+
+V5, V4, V1 = "v5.channel.k8s.io", "v4.channel.k8s.io", "channel.k8s.io"
+TUNNEL = "SPDY/3.1+portforward.k8s.io"
+MOST_SESSIONS = 1000
+LOOK_SECONDS = 5.0  # between two looks at whether the pod of a port-forward is still there
+_CHANNELS: tuple[Channel, ...] = ("stdin", "stdout", "stderr", "error", "resize")
+_CLOSE = 255
+_TRUE = ("1", "true", "True")
+
+
+def streams_of(request: Request) -> Streams:
+    """By the kubelet's own names of the parameters."""
+    given = {name: request.param(name) in _TRUE for name in ("input", "output", "error", "tty")}
+    return Streams(stdin=given["input"], stdout=given["output"], stderr=given["error"], tty=given["tty"])
+
+
+class Streaming:
+    """The sessions of a node. Each method raises ApiError for what is no such request, and CRIError."""
+
+    def __init__(self, runtime: Runtime, clock: Clock) -> None:
+        self._runtime, self._clock = runtime, clock
+        self.sessions = 0
+
+    async def exec(self, request: Request, container_id: str) -> Response:
+        wanted, command = streams_of(request), request.query.get("command", ())
+        if not command:
+            raise ApiError(400, "BadRequest", "you must specify at least 1 command")
+        return await self._command(request, wanted, partial(self._runtime.exec_url, container_id, command, wanted))
+
+    async def attach(self, request: Request, container_id: str) -> Response:
+        wanted = streams_of(request)
+        return await self._command(request, wanted, partial(self._runtime.attach_url, container_id, wanted))
+
+    async def port_forward(self, request: Request, sandbox_id: str) -> Response:
+        hands = shake_hands(request, (TUNNEL,))
+        url = await self._runtime.port_forward_url(sandbox_id)
+
+        async def serve(duplex: Duplex) -> None:
+            remote = await upgraded(url, PORT_FORWARD)
+            try:
+                socket = WebSocket(duplex)
+                await until_one_is_over(_there(socket, remote), _back(socket, remote), self._while_ready(sandbox_id))
+                await socket.close()
+            finally:
+                remote.close()
+
+        return self._begin(hands.headers, serve)
+
+    async def _command(self, request: Request, wanted: Streams, find: Callable[[], Awaitable[str]]) -> Response:
+        if not (wanted.stdin or wanted.stdout or wanted.stderr):
+            raise ApiError(400, "BadRequest", "you must specify at least 1 of stdin, stdout, stderr")
+        hands = shake_hands(request, (V5, V4, V1))
+        url = await find()
+
+        async def serve(duplex: Duplex) -> None:
+            remote = await run(url, wanted)
+            try:
+                await _converse(WebSocket(duplex), remote, wanted, hands.protocol)
+            finally:
+                remote.close()
+
+        return self._begin(hands.headers, serve)
+
+    def _begin(self, headers: dict[str, str], serve: Upgrade) -> Response:
+        if self.sessions >= MOST_SESSIONS:
+            raise ApiError(429, "TooManyRequests", f"this node has {MOST_SESSIONS} streams open, which is the limit")
+
+        async def counted(duplex: Duplex) -> None:
+            self.sessions += 1
+            try:
+                await serve(duplex)
+            except CRIError as error:
+                await _refused(WebSocket(duplex), str(error))
+            finally:
+                self.sessions -= 1
+
+        return Response(101, headers, upgrade=counted)
+
+    async def _while_ready(self, sandbox_id: str) -> None:
+        while True:
+            await self._clock.sleep(LOOK_SECONDS)
+            try:
+                if (await self._runtime.sandbox_status(sandbox_id)).state is not SandboxState.READY:
+                    return
+            except NotFound:
+                return
+            except CRIError:
+                continue  # a runtime that is being restarted; the connection to it tells
+
+
+async def _converse(socket: WebSocket, remote: RemoteCommand, wanted: Streams, protocol: str) -> None:
+    first = 1 if wanted.stdout else 2 if wanted.stderr else 3
+    told = False
+
+    async def listen() -> None:
+        while message := await socket.receive():
+            try:
+                await _heard(remote, message, protocol)
+            except ConnectionError:
+                return
+
+    async def tell() -> None:
+        nonlocal told
+        try:
+            await socket.send(bytes((first,)))  # clients take it as the sign that all is set up
+            async for output in remote.output():
+                data = output.data
+                if output.channel == "error":
+                    told, data = True, data if protocol != V1 else _plain(data)
+                await socket.send(bytes((_CHANNELS.index(output.channel),)), data)
+        except ConnectionError:
+            told = True  # by its own leaving
+
+    await until_one_is_over(listen(), tell())
+    if not told:
+        await _refused(socket, "the container runtime has ended the connection")
+    await socket.close()
+
+
+async def _heard(remote: RemoteCommand, message: bytes, protocol: str) -> None:
+    channel, data = message[0], message[1:]
+    if protocol == V5 and channel == _CLOSE:
+        if data == b"\0":
+            await remote.end_stdin()
+    elif channel < len(_CHANNELS) and _CHANNELS[channel] in ("stdin", "resize"):
+        await remote.write(_CHANNELS[channel], data)
+
+
+async def _refused(socket: WebSocket, text: str) -> None:
+    """Tell a client that has its 101 already."""
+    status = ApiError(500, "InternalError", text).status()
+    try:
+        await socket.send(b"\x03", json.dumps(status).encode())
+        await socket.close(INTERNAL)
+    except ConnectionError:
+        return
+
+
+def _plain(status: bytes) -> bytes:
+    """In the first protocol the error channel has the text of a failure, and nothing after a success."""
+    try:
+        found = json.loads(status)
+    except ValueError:
+        return status
+    return b"" if found.get("status") == "Success" else str(found.get("message", "")).encode()
+
+
+async def _there(socket: WebSocket, remote: Dialled) -> None:
+    try:
+        while (message := await socket.receive()) is not None:
+            remote.write(message)
+            if not remote.ready:
+                await remote.drained()
+    except ConnectionError:
+        return
+
+
+async def _back(socket: WebSocket, remote: Dialled) -> None:
+    try:
+        while data := await remote.read():
+            await socket.send(data)
+    except ConnectionError:
+        return

@@ -1,0 +1,133 @@
+"""The server's side of a WebSocket, alone and behind the HTTPS server."""
+
+import asyncio
+
+import pytest
+
+from net.test_http_server import Serving
+from podfit.core.errors import ApiError
+from podfit.net.raw_streams import join
+from podfit.net.websocket import MOST_MESSAGE, WebSocket, shake_hands
+from podfit.net.wire import Duplex, Request, Response
+from support.websocket import HANDSHAKE, Pipe, frame, frames
+from support.wire import Dial, get
+
+
+def request(protocols: str = "", **headers: str) -> Request:
+    named = {"sec-websocket-protocol": protocols} if protocols else {}
+    return Request("GET", "/", headers={**HANDSHAKE, **named, **headers})
+
+
+def test_the_handshake() -> None:
+    hands = shake_hands(request("v4, v5"), ("v5", "v4"))
+    assert hands.headers == {
+        "upgrade": "websocket",
+        "sec-websocket-accept": "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=",  # RFC 6455, 1.3
+        "sec-websocket-protocol": "v4",
+    }
+    assert shake_hands(request(), ("",)).protocol == ""
+
+
+@pytest.mark.parametrize(
+    "asked", [request("v6"), request(), request("v5", upgrade="h2c"), request("v5", **{"sec-websocket-version": "8"})]
+)
+def test_what_is_no_handshake(asked: Request) -> None:
+    with pytest.raises(ApiError) as refused:
+        shake_hands(asked, ("v5",))
+    assert refused.value.code == 400
+
+
+async def test_messages_in_pieces_between_pings() -> None:
+    pipe = Pipe()
+    socket = WebSocket(pipe)
+    pipe.give(frame(b"he", final=False), frame(b"?", code=9), frame(b"llo", code=0), frame(b"x" * 70_000))
+    assert await socket.receive() == b"hello"
+    assert await socket.receive() == b"x" * 70_000
+    await socket.send(b"a", b"b" * 200)
+    assert pipe.frames == [(10, b"?"), (2, b"a" + b"b" * 200)]
+    pipe.give(frame(b"\x03\xe8bye", code=8))
+    assert await socket.receive() is None
+    assert pipe.frames[2:] == [(8, b"\x03\xe8")]
+    with pytest.raises(ConnectionError):
+        await socket.send(b"late")
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [
+        (b"\x82\x01x", 1002),  # not masked
+        (frame(b"x", code=3), 1002),
+        (frame(b"x", code=0), 1002),
+        (frame(b"a", final=False) + frame(b"b"), 1002),
+        (frame(b"x" * 126, code=9), 1002),
+        (b"\x82\xff" + (MOST_MESSAGE + 1).to_bytes(8, "big"), 1009),
+    ],
+)
+async def test_who_breaks_the_protocol_is_told(sent: bytes, code: int) -> None:
+    pipe = Pipe()
+    pipe.give(sent)
+    assert await WebSocket(pipe).receive() is None
+    assert pipe.frames == [(8, code.to_bytes(2, "big"))]
+
+
+async def test_a_client_that_leaves() -> None:
+    pipe = Pipe()
+    pipe.give()
+    assert await WebSocket(pipe).receive() is None
+    assert pipe.sent == b""
+
+
+async def echoing(asked: Request) -> Response:
+    hands = shake_hands(asked, ("echo",))
+
+    async def serve(duplex: Duplex) -> None:
+        socket = WebSocket(duplex)
+        while message := await socket.receive():
+            await socket.send(message)
+
+    return Response(101, hands.headers, upgrade=serve)
+
+
+async def test_a_connection_of_the_server_changes_its_protocol(serving: Serving, dial: Dial) -> None:
+    asked = get("/", **{**HANDSHAKE, "Sec-WebSocket-Protocol": "echo"})
+    async with serving(echoing) as port:
+        wire = await dial(port)
+        await wire.send(asked + frame(b"sent ahead"))
+        head = await wire.reader.readuntil(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 101 Switching Protocols\r\n")
+        assert b"connection: Upgrade\r\n" in head
+        assert frames(await wire.reader.readexactly(12)) == [(2, b"sent ahead")]
+        large = b"y" * 300_000
+        await wire.send(frame(large))
+        assert frames(await wire.reader.readexactly(len(large) + 10)) == [(2, large)]
+        await wire.send(frame(b"\x03\xe8", code=8))
+        assert frames(await wire.reader.read()) == [(8, b"\x03\xe8")], "and the connection ends"
+
+
+async def test_what_the_client_did_not_ask_for_is_refused(serving: Serving, dial: Dial) -> None:
+    async def always(_: Request) -> Response:
+        return Response(101, {}, upgrade=lambda duplex: join(duplex, duplex))
+
+    async with serving(always) as port:
+        wire = await dial(port)
+        await wire.send(get("/"))
+        assert (await wire.answer())[0] == 400
+
+
+async def test_a_server_that_stops_ends_what_it_carries(serving: Serving, dial: Dial) -> None:
+    ended = asyncio.Event()
+
+    async def waiting(asked: Request) -> Response:
+        async def serve(duplex: Duplex) -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.set()
+
+        return Response(101, shake_hands(asked, ("echo",)).headers, upgrade=serve)
+
+    async with serving(waiting) as port:
+        wire = await dial(port)
+        await wire.send(get("/", **{**HANDSHAKE, "Sec-WebSocket-Protocol": "echo"}))
+        await wire.reader.readuntil(b"\r\n\r\n")
+    await ended.wait()
