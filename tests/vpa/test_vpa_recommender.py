@@ -41,6 +41,7 @@ async def target(world: World, container: str = "app", vpa: str = "web") -> tupl
     return found["cpu"].milli(), found["memory"].value() // MI
 
 
+@pytest.mark.row("V-052")
 async def test_usage_becomes_a_recommendation(web: World) -> None:
     assert await web.sizes("web") == {}
     await web.minutes(3)
@@ -53,6 +54,7 @@ async def test_usage_becomes_a_recommendation(web: World) -> None:
     assert (await web.seen("web")).status.observed_generation == 1
 
 
+@pytest.mark.row("V-050")
 async def test_a_status_that_says_the_same_is_not_written(web: World) -> None:
     await web.minutes(1)
     web.usage.used = {}
@@ -62,6 +64,7 @@ async def test_a_status_that_says_the_same_is_not_written(web: World) -> None:
     assert (await web.seen("web")).metadata.resource_version == before.metadata.resource_version
 
 
+@pytest.mark.row("V-047")
 async def test_lost_metrics_change_nothing_and_come_back(web: World) -> None:
     await web.minutes(10)
     before = await web.seen("web")
@@ -73,6 +76,7 @@ async def test_lost_metrics_change_nothing_and_come_back(web: World) -> None:
     assert (await target(web))[0] > 2000
 
 
+@pytest.mark.row("V-036", "V-053")
 async def test_a_restart_goes_on_from_the_checkpoints(web: World) -> None:
     await web.minutes(10)
     (kept,) = (await web.checkpoints()).values()
@@ -133,6 +137,7 @@ async def test_memory_that_ran_out_raises_the_recommendation(web: World) -> None
     assert (await target(web))[1] > before[1] + 90
 
 
+@pytest.mark.row("V-040", "V-051")
 async def test_pods_that_are_gone_leave_what_was_learnt(web: World) -> None:
     await web.minutes(5)
     before = await target(web)
@@ -144,6 +149,7 @@ async def test_pods_that_are_gone_leave_what_was_learnt(web: World) -> None:
     assert conditions == {"NoPodsMatched": ("True", NO_PODS), "RecommendationProvided": ("True", "")}
 
 
+@pytest.mark.row("V-051")
 async def test_no_pods(world: World) -> None:
     await world.deployment("web")
     await world.vpa("web")
@@ -158,6 +164,7 @@ async def test_no_pods(world: World) -> None:
     assert (await world.seen("web")).status.conditions == first
 
 
+@pytest.mark.row("V-051", "V-054")
 async def test_a_target_that_cannot_be_read_keeps_what_is_known(web: World) -> None:
     await web.minutes(5)
     before = await target(web)
@@ -171,6 +178,7 @@ async def test_a_target_that_cannot_be_read_keeps_what_is_known(web: World) -> N
     assert "ConfigUnsupported" not in await web.conditions("web")
 
 
+@pytest.mark.row("V-045")
 async def test_only_its_own_vpas_are_served(world: World) -> None:
     await world.deployment("web")
     await world.pod("web-1", "web")
@@ -183,6 +191,7 @@ async def test_only_its_own_vpas_are_served(world: World) -> None:
     assert list(await world.sizes("other")) == ["app"]
 
 
+@pytest.mark.row("V-053")
 async def test_checkpoints_of_vpas_that_are_gone_are_deleted(web: World) -> None:
     await web.minutes(2)
     assert list(await web.checkpoints()) == ["web-app"]
@@ -191,6 +200,7 @@ async def test_checkpoints_of_vpas_that_are_gone_are_deleted(web: World) -> None
     assert await web.checkpoints() == {}
 
 
+@pytest.mark.row("V-037")
 async def test_a_checkpoint_of_another_version_is_left_out(web: World, caplog: pytest.LogCaptureFixture) -> None:
     await web.minutes(2)
     await web.stop()

@@ -112,11 +112,13 @@ async def test_a_target_that_gives_no_selector_says_why(world: World, kind: str,
         await world.selector(kind, api_version=api_version)
 
 
+@pytest.mark.row("V-054")
 async def test_no_target(world: World) -> None:
     with pytest.raises(Unsupported, match=r"^Cannot read targetRef. Reason: targetRef not defined$"):
         await world.targets.selector("default", None)
 
 
+@pytest.mark.row("V-054")
 async def test_a_target_that_another_controller_owns_is_refused(world: World) -> None:
     await world.make("Deployment")
     await world.make("ReplicaSet", "web-1", owner=("apps/v1", "Deployment", "web"))
@@ -129,6 +131,7 @@ async def test_an_owner_that_cannot_be_scaled_is_nobody(world: World) -> None:
     assert (await world.selector("Deployment")).matches(LABELS)
 
 
+@pytest.mark.row("V-054")
 async def test_owners_in_a_circle_are_refused(world: World) -> None:
     await world.make("Deployment", owner=("apps/v1", "StatefulSet", "web"))
     await world.make("StatefulSet", owner=("apps/v1", "Deployment", "web"))

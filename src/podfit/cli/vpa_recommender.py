@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from cyclopts import Parameter
+from msgspec.structs import replace
 
 from podfit.cli.control import run_process
 from podfit.cli.flags import Log, LogFlags
@@ -18,6 +19,7 @@ from podfit.cli.vpa_common import (
     duration,
     flag_of,
 )
+from podfit.cli.vpa_history import VpaHistory, VpaHistoryFlags
 from podfit.decide.autoscaling.flags import (
     EstimatorFlags,
     MemoryFlags,
@@ -171,6 +173,7 @@ def recommender(
     *,
     process: VpaProcess = None,
     flags: VpaRecommender = None,
+    history: VpaHistory = None,
     election: ElectedProcess = None,
     secure_port: Annotated[int, Parameter(help="Of health and metrics; 0 takes a free one.")] = 8942,
     log: Log = None,
@@ -182,6 +185,11 @@ def recommender(
 
     process = process or VpaProcessFlags()
     settings, clock = (flags or VpaRecommenderFlags()).settings(process), SystemClock()
+    history = history or VpaHistoryFlags()
+    history.check()
+    past = (history.server(clock), history.settings(process.vpa_object_namespace)) if history.wanted else None
+    if past is not None:
+        settings = replace(settings, history_resolution=past[1].resolution)
     passes = Passes(clock, settings.interval)
     options = control_options(
         "vpa recommender",
@@ -193,6 +201,6 @@ def recommender(
     )
 
     def loops(client_of: "ClientOf", metrics: "Metrics") -> "Iterator[Loop]":
-        return recommender_loops(client_of, settings, clock, metrics, passes)
+        return recommender_loops(client_of, settings, clock, metrics, passes, past)
 
     return run_process(options, loops, log or LogFlags())

@@ -10,15 +10,34 @@ from podfit.decide.autoscaling.gates import Gates
 from podfit.net.metrics import Metrics
 from podfit.net.wire import Identity
 from podfit.process.controllers import ClientOf, Loop
+from podfit.vpa.history.prometheus import History, HistorySettings, read_history
+from podfit.vpa.history.promql import PromQL
 from podfit.vpa.passes import Passes
 from podfit.vpa.recommender.recommender import COMPONENT, Recommender, Settings
 
 
 def recommender_loops(
-    client_of: ClientOf, settings: Settings, clock: Clock, metrics: Metrics, passes: Passes
+    client_of: ClientOf,
+    settings: Settings,
+    clock: Clock,
+    metrics: Metrics,
+    passes: Passes,
+    past: tuple[PromQL, HistorySettings] | None = None,
 ) -> Iterator[Loop]:
-    client = client_of(Identity(COMPONENT))
-    yield Recommender(client, clock=clock, settings=settings, metrics=metrics, passed=passes.done).run()
+    """`past` is where history comes from, instead of checkpoints."""
+    client, history = client_of(Identity(COMPONENT)), None
+    if past is not None:
+        server, asked = past
+
+        async def history(now: float) -> History:
+            try:
+                return await read_history(server, asked, now)
+            finally:
+                await server.close()
+
+    yield Recommender(
+        client, clock=clock, settings=settings, metrics=metrics, passed=passes.done, history=history
+    ).run()
 
 
 def recommender_in_up(client: Client, clock: Clock, metrics: Metrics, gates: Gates) -> Recommender:

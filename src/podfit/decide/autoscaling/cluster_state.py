@@ -115,6 +115,10 @@ class ClusterState:
         self._living.pop(group, None)
         del self._rows[group]
 
+    def has(self, key: PodKey) -> bool:
+        """Whether a pod is seen now."""
+        return key in self._pods
+
     def slot(self, key: PodKey, container: str) -> int | None:
         """Where the model has a container; None when it is not known."""
         _, slots = self._pods.get(key, (None, {}))

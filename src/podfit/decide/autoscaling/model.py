@@ -118,18 +118,21 @@ class Model:
         own: int = sum(each.nbytes for each in arrays)
         return own + self.aggregates.cpu.nbytes + self.aggregates.memory.nbytes
 
-    def add_cpu(self, slots: Rows, millicores: Floats, times: Floats) -> Mask:
-        """Which samples were taken: those of at least 0 that are newer than the container's last (V-021)."""
+    def add_cpu(self, slots: Rows, millicores: Floats, times: Floats, *, each: int = 1) -> Mask:
+        """Which samples were taken: those of at least 0 that are newer than the container's last (V-021).
+
+        Each stands for so many.
+        """
         table, total = self.containers, self.aggregates
         taken: Mask = millicores >= 0
         taken[taken] = times[taken] > newest_before(slots[taken], times[taken], table.last_cpu)
         slots, times = slots[taken], times[taken]
         np.maximum.at(table.last_cpu, slots, times)
         rows = table.aggregate[slots]
-        total.cpu.add(rows, np.minimum(millicores[taken], LARGEST) / 1000, CPU_WEIGHT, times)
+        total.cpu.add(rows, np.minimum(millicores[taken], LARGEST) / 1000, CPU_WEIGHT * each, times)
         np.minimum.at(total.first, rows, times)
         np.maximum.at(total.last, rows, times)
-        np.add.at(total.count, rows, 1)
+        np.add.at(total.count, rows, each)
         return taken
 
     def add_memory(self, slots: Rows, amounts: Floats, times: Floats) -> Mask:

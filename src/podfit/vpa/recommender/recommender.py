@@ -11,7 +11,7 @@ Nothing that is missing changes a recommendation: not usage, not a target, not t
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -30,6 +30,8 @@ from podfit.decide.autoscaling.gates import NO_GATES, Gates
 from podfit.decide.autoscaling.policies import DEFAULT_RECOMMENDER, is_for
 from podfit.decide.autoscaling.status import Found, Seen, provided, status
 from podfit.net.metrics import Metrics
+from podfit.vpa.history.prometheus import History
+from podfit.vpa.history.replay import replay
 from podfit.vpa.kinds import VPAS
 from podfit.vpa.recommender.checkpoints import Checkpoints
 from podfit.vpa.recommender.metrics import RecommenderMetrics
@@ -57,10 +59,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ignored: frozenset[str] = frozenset()
     flags: RecommenderFlags = DEFAULT_FLAGS
     gates: Gates = NO_GATES
+    history_resolution: float = 3600.0
+
+
+ReadHistory = Callable[[float], Awaitable[History]]
+"""Until a time in seconds since 1970. Raises ConnectionError."""
 
 
 class Recommender:
-    """`passed` is told when the loop begins, and of every pass that has ended."""
+    """`passed` is told when the loop begins, and of every pass that has ended. With a `history` there are no
+    checkpoints.
+    """
 
     def __init__(
         self,
@@ -70,11 +79,13 @@ class Recommender:
         settings: Settings,
         metrics: Metrics | None = None,
         passed: Callable[[], None] = lambda: None,
+        history: ReadHistory | None = None,
     ) -> None:
         self._client, self._clock, self._settings, self._passed = client, clock, settings, passed
         self._state = ClusterState(settings.flags, settings.gates)
         namespace = settings.namespace
         self._vpas = Informer(client, VPAS, clock=clock, namespace=namespace)
+        self._history = history
         self._targets = Targets(client, clock, namespace)
         self._pods = Pods(client, clock, self._state, namespace)
         self._checkpoints = Checkpoints(client, clock, self._state, namespace)
@@ -92,7 +103,10 @@ class Recommender:
                 group.create_task(informer.run())
             await asyncio.gather(*(informer.synced.wait() for informer in informers))
             await self._load_vpas()
-            await self._checkpoints.load()
+            if self._history is None:
+                await self._checkpoints.load()
+            else:
+                await self._load_history(self._history)
             self._passed()
             while True:
                 await self._clock.sleep(self._settings.interval)
@@ -103,6 +117,16 @@ class Recommender:
                     log.exception("a pass has failed")
                 else:
                     self._passed()
+
+    async def _load_history(self, read: ReadHistory) -> None:
+        """Without it the model is empty, and what was recommended stays."""
+        now, resolution = self._clock.now().timestamp(), self._settings.history_resolution
+        try:
+            taken = replay(self._state, await read(now), resolution, now)
+        except ConnectionError as error:
+            log.warning("history not read, the model is empty error=%s", error)
+        else:
+            log.info("history read samples=%d", taken)
 
     async def _pass(self) -> None:
         step = self._measured.step
@@ -184,6 +208,8 @@ class Recommender:
 
     async def _maintain_checkpoints(self) -> None:
         settings = self._settings
+        if self._history is not None:
+            return
         await self._checkpoints.write(settings.checkpoints_timeout, settings.workers)
         if self._clock.monotonic() - self._collected_at >= settings.checkpoints_gc_interval:
             self._collected_at = self._clock.monotonic()

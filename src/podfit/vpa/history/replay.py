@@ -1,0 +1,55 @@
+"""A history into the model: samples of pods that live, and of those that are gone under the labels they had.
+
+A sample that stands for an hour counts as sixty of a minute: upstream counts it once, so that eight days of history
+are outweighed by three hours of living.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey
+from podfit.vpa.history.prometheus import Amount, History
+
+LIVE_SECONDS = 60.0
+"""Between two samples of a recommender that runs."""
+
+
+def replay(state: ClusterState, history: History, resolution: float, now: float) -> int:
+    """Says how many samples were of pods whose labels are known. `resolution` in seconds."""
+    gone = _add_gone(state, history, now)
+    weight = max(1, round(resolution / LIVE_SECONDS))
+
+    def add_cpu(slots: Sequence[int], amounts: Sequence[Amount]) -> None:
+        millicores = np.array([int(each.amount * 1000) for each in amounts], dtype=np.float64)
+        times = np.array([each.time for each in amounts])
+        state.model.add_cpu(np.array(slots, dtype=np.intp), millicores, times, each=weight)
+
+    def add_memory(slots: Sequence[int], amounts: Sequence[Amount]) -> None:
+        found = np.array([int(each.amount) for each in amounts], dtype=np.float64)
+        state.model.add_memory(np.array(slots, dtype=np.intp), found, np.array([each.time for each in amounts]))
+
+    taken = _add(state, history.cpu, add_cpu) + _add(state, history.memory, add_memory)
+    for key in gone:
+        state.remove_pod(key)
+    return taken
+
+
+def _add(state: ClusterState, amounts: Sequence[Amount], add: Callable[[Sequence[int], Sequence[Amount]], None]) -> int:
+    known = [(slot, each) for each in amounts if (slot := state.slot(each.pod, each.container)) is not None]
+    if known:
+        slots, kept = zip(*known, strict=True)
+        add(slots, kept)
+    return len(known)
+
+
+def _add_gone(state: ClusterState, history: History, now: float) -> list[PodKey]:
+    """Pods that nobody has but the history."""
+    containers: dict[PodKey, dict[str, None]] = {}
+    for each in (*history.cpu, *history.memory):
+        containers.setdefault(each.pod, {})[each.container] = None
+    labels: Mapping[PodKey, Mapping[str, str]] = history.labels
+    gone = [key for key in containers if key in labels and not state.has(key)]
+    for key in gone:
+        state.set_pod(key, labels[key], containers[key], now)
+    return gone
