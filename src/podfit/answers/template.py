@@ -138,8 +138,7 @@ def _of_a_deployment(workload: Workload, commands: Commands) -> tuple[str, str, 
     if not settled and not spec.get("paused"):
         watch = commands.kubectl("rollout", "status", str(workload.target))
         if not seen:
-            text = "no controller has seen this Deployment yet, so none would follow its template"
-            return REFUSED, f"{text} (podfit's own cluster has no Deployment controller)", watch
+            return REFUSED, "no controller has seen this Deployment yet, so none would follow its template", watch
         if seen < newest:
             text = f"its controller has seen generation {seen} of {newest}: a rollout may be about to begin"
             return REFUSED, text, watch
