@@ -1,6 +1,8 @@
 """Schedules of cron jobs: five fields of numbers, names, ranges and steps, or a word such as `@daily`.
 
-`objection` says what is wrong with one, in the words of the parser that upstream uses.
+`objection` says what is wrong with one, in the words of the parser that upstream uses (robfig/cron); `parse` gives its
+numbers, `core.schedules` its times. It is our own because that parser's rules count: cron libraries for Python have
+others for stars with a step, for `?`, and for hours that a change of the clock skips or repeats.
 """
 
 import re
@@ -19,8 +21,19 @@ class _Bounds(msgspec.Struct, frozen=True):
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _FIELDS = (_Bounds(0, 59), _Bounds(0, 23), _Bounds(1, 31), _Bounds(1, 12, _MONTHS), _Bounds(0, 6, _DAYS))
-_WORDS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
+_FIVE = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+_WORDS = tuple(_FIVE)
 _EVERY = "@every "
+_PIECE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
+_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"[-+]?(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)", re.ASCII)
 _ZONES = ("TZ=", "CRON_TZ=")
 
@@ -40,6 +53,46 @@ def objection(schedule: str) -> str:
     except _Wrong as error:
         return str(error)
     return ""
+
+
+class Schedule(msgspec.Struct, frozen=True):
+    """With `either` a day fits when its date or its weekday does, as where both are given; else both have to. Of
+    `@every` there are only `seconds`.
+    """
+
+    minutes: frozenset[int] = frozenset()
+    hours: frozenset[int] = frozenset()
+    dates: frozenset[int] = frozenset()
+    months: frozenset[int] = frozenset()
+    weekdays: frozenset[int] = frozenset()  # Sunday is 0
+    either: bool = False
+    seconds: float = 0.0
+
+
+def parse(schedule: str) -> Schedule:
+    """Of one that `objection` has nothing against; ValueError for another."""
+    if problem := objection(schedule):
+        raise ValueError(problem)
+    text = schedule.partition(" ")[2].strip() if schedule.startswith(_ZONES) else schedule
+    if text.startswith(_EVERY):
+        return Schedule(seconds=max(1.0, float(int(_go_seconds(text.removeprefix(_EVERY))))))
+    fields = _FIVE.get(text, text).split()
+    numbers, stars = list[frozenset[int]](), list[bool]()
+    for field, bounds in zip(fields, _FIELDS, strict=True):
+        parts = [_check_range(part, bounds) for part in filter(None, field.split(","))]
+        numbers.append(frozenset(number for span, _ in parts for number in span))
+        stars.append(any(star for _, star in parts))
+    minutes, hours, dates, months, weekdays = numbers
+    return Schedule(minutes, hours, dates, months, weekdays, either=not stars[2] and not stars[4])
+
+
+def zone_of(schedule: str) -> str:
+    """The time zone in front of a schedule, as old ones have it; empty without one."""
+    return schedule.partition(" ")[0].partition("=")[2] if schedule.startswith(_ZONES) else ""
+
+
+def _go_seconds(text: str) -> float:
+    return sum(float(number) * _UNITS[unit] for number, unit in _PIECE.findall(text))
 
 
 def _check(schedule: str) -> None:
@@ -64,7 +117,8 @@ def _check_word(schedule: str) -> None:
         raise _Wrong(f'failed to parse duration {schedule}: time: invalid duration "{text}"')
 
 
-def _check_range(part: str, bounds: _Bounds) -> None:
+def _check_range(part: str, bounds: _Bounds) -> tuple[range, bool]:
+    """The numbers of one part, and whether it is a bare star. Raises _Wrong."""
     span, *steps = part.split("/")
     low, *high = span.split("-")
     if low in ("*", "?"):
@@ -87,6 +141,7 @@ def _check_range(part: str, bounds: _Bounds) -> None:
         raise _Wrong(f"beginning of range ({start}) beyond end of range ({end}): {part}")
     if step == 0:
         raise _Wrong(f"step of range should be a positive number: {part}")
+    return range(start, end + 1, step), low in ("*", "?") and step == 1
 
 
 def _number(text: str, bounds: _Bounds) -> int:

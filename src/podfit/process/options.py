@@ -45,6 +45,9 @@ CONTROLLERS = (
     "replicationcontroller-controller",
     "statefulset-controller",
     "daemonset-controller",
+    "job-controller",
+    "cronjob-controller",
+    "ttl-after-finished-controller",
 )
 """Under upstream's names; the one of certificates approves, too."""
 MAKERS = {
@@ -53,6 +56,8 @@ MAKERS = {
     "replicationcontroller-controller": "replicationcontrollers",
     "statefulset-controller": "statefulsets",
     "daemonset-controller": "daemonsets",
+    "job-controller": "jobs",
+    "cronjob-controller": "cronjobs",
 }
 """Which resources become pods by which controller."""
 DEFAULT_SCHEDULER = "default-scheduler"

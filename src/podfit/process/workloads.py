@@ -9,7 +9,7 @@ from podfit.api.core.v1.replication.types import ReplicationController
 from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
 from podfit.client.rest import Client
-from podfit.controllers import daemonsets, deployments, replicasets, statefulsets
+from podfit.controllers import cronjobs, daemonsets, deployments, jobs, replicasets, statefulsets, ttl
 from podfit.controllers.base import Controller
 from podfit.core.clock import Clock
 from podfit.net.wire import Identity
@@ -50,6 +50,9 @@ def workloads(client_of: Callable[[Identity], Client], informers: Informers, clo
             statefulsets.COMPONENT,
             statefulsets.StatefulSetController,
         ),
+        "job-controller": ("job-controller", jobs.COMPONENT, jobs.JobController),
+        "cronjob-controller": ("cronjob-controller", cronjobs.COMPONENT, cronjobs.CronJobController),
+        "ttl-after-finished-controller": ("ttl-after-finished-controller", ttl.COMPONENT, ttl.TtlController),
         "daemonset-controller": ("daemon-set-controller", daemonsets.COMPONENT, daemonsets.DaemonSetController),
     }
     return {name: partial(loops, *how) for name, how in made.items()}

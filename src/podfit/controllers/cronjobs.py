@@ -1,0 +1,155 @@
+"""Cron jobs: a job for each time of a schedule, and an end for old ones."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from podfit.api.batch.v1.types import CronJob, CronJobStatus, Job
+from podfit.api.core.v1.references import ObjectReference
+from podfit.client.events import EventRecorder
+from podfit.client.informers import Informers
+from podfit.client.rest import Client
+from podfit.controllers.base import Controller, Key, key_of
+from podfit.controllers.owners import Owned
+from podfit.controllers.pod_control import NORMAL, NOT_FOUND, WARNING, namespace_ends
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
+from podfit.core.times import format_time
+from podfit.decide.workload.claims import controller_of, owned_by
+from podfit.decide.workload.cron import Due, due, job_at, to_forget
+from podfit.decide.workload.job.seen import COMPLETE, FAILED, is_over, said
+
+COMPONENT = "cronjob-controller"
+WORKERS = 5
+
+
+class CronJobController(Controller[Key]):
+    def __init__(self, client: Client, *, informers: Informers, recorder: EventRecorder, clock: Clock) -> None:
+        self._client, self._clock, self._recorder = client, clock, recorder
+        self._crons, self._jobs = informers.of(CronJob), informers.of(Job)
+        self._owned = Owned(client, Job, self._jobs)
+        self._written: dict[Key, int] = {}
+        super().__init__(clock, self._crons, self._jobs, workers=WORKERS)
+        self._crons.add_handler(
+            add=lambda new: self.queue.add(key_of(new)),
+            update=lambda _, new: self.queue.add(key_of(new)),
+            delete=self._gone,
+        )
+        self._jobs.add_handler(add=self._about, update=lambda _, new: self._about(new), delete=self._about)
+
+    def _gone(self, cron: CronJob) -> None:
+        self._written.pop(key_of(cron), None)
+
+    def _about(self, job: Job) -> None:
+        owner = controller_of(job.metadata)
+        if owner is not None and owner.kind == "CronJob":
+            self.queue.add((job.metadata.namespace, owner.name))
+
+    async def reconcile(self, key: Key) -> float | None:
+        namespace, name = key
+        cron = self._crons.get(name, namespace)
+        if cron is None or int(cron.metadata.resource_version or 0) < self._written.get(key, 0):
+            return None
+        jobs = self._owned.of(cron)
+        for job in to_forget(cron, jobs):
+            await self._delete(cron, job)
+        status = await self._seen(cron, jobs)
+        found = Due()
+        if not cron.metadata.deletion_timestamp:
+            listed = {each.uid for each in status.active}
+            running = [job for job in jobs if job.metadata.uid in listed and not is_over(job)]
+            found = due(cron, running, self._clock.now())
+            for told in found.told:
+                self._recorder.event(cron, told.type, told.reason, told.message)
+            status = await self._start(cron, status, found)
+        if status != cron.status:
+            written = await self._client.update_status(replace(cron, status=status))
+            self._written[key] = int(written.metadata.resource_version)
+        return found.again
+
+    async def _seen(self, cron: CronJob, jobs: Sequence[Job]) -> CronJobStatus:
+        """The status without jobs that are over or gone."""
+        status, known = cron.status, {job.metadata.uid: job for job in jobs}
+        listed = {each.uid for each in status.active}
+        for job in jobs:
+            if job.metadata.uid not in listed and not is_over(job):
+                text = f"Saw a job that the controller did not create or forgot: {job.metadata.name}"
+                self._recorder.event(cron, WARNING, "UnexpectedJob", text)
+        active = []
+        for ref in status.active:
+            found = known.get(ref.uid) or await self._live(cron, ref)
+            if found is None:
+                self._recorder.event(cron, NORMAL, "MissingJob", f"Active job went missing: {ref.name}")
+            elif not is_over(found):
+                active.append(ref)
+            else:
+                kind = COMPLETE if said(found, COMPLETE) is not None else FAILED
+                text = f"Saw completed job: {ref.name}, condition: {kind}"
+                self._recorder.event(cron, NORMAL, "SawCompletedJob", text)
+                status = _with_success(status, found)
+        return replace(status, active=tuple(active))
+
+    async def _live(self, cron: CronJob, ref: ObjectReference) -> Job | None:
+        """A job that the copy does not have yet."""
+        try:
+            found = await self._client.get(Job, ref.name, cron.metadata.namespace)
+        except ApiError as error:
+            if error.code != NOT_FOUND:
+                raise
+            return None
+        return found if found.metadata.uid == ref.uid else None
+
+    async def _start(self, cron: CronJob, status: CronJobStatus, found: Due) -> CronJobStatus:
+        if found.at is None:
+            return status
+        for job in found.end:
+            await self._delete(cron, job)
+        gone = {job.metadata.uid for job in found.end}
+        active = tuple(each for each in status.active if each.uid not in gone)
+        made = await self._create(cron, job_at(cron, found.at))
+        if made is None:
+            return replace(status, active=active)
+        ref = ObjectReference(
+            kind=made.kind,
+            api_version=made.api_version,
+            name=made.metadata.name,
+            namespace=made.metadata.namespace,
+            uid=made.metadata.uid,
+            resource_version=made.metadata.resource_version,
+        )
+        return replace(status, active=(*active, ref), last_schedule_time=format_time(found.at))
+
+    async def _create(self, cron: CronJob, job: Job) -> Job | None:
+        """None in a namespace that ends. A job of that name that is the cron job's own was made before a crash."""
+        try:
+            made = await self._client.create(job)
+        except ApiError as error:
+            if namespace_ends(error):
+                return None
+            if error.reason == "AlreadyExists":
+                found = await self._client.get(Job, job.metadata.name, job.metadata.namespace)
+                if owned_by(found.metadata, cron.metadata):
+                    return found
+            self._recorder.event(cron, WARNING, "FailedCreate", f"Error creating job: {error.message}")
+            raise
+        self._recorder.event(cron, NORMAL, "SuccessfulCreate", f"Created job {made.metadata.name}")
+        return made
+
+    async def _delete(self, cron: CronJob, job: Job) -> None:
+        try:
+            await self._client.delete(
+                Job, job.metadata.name, job.metadata.namespace, uid=job.metadata.uid, propagation="Background"
+            )
+        except ApiError as error:
+            if error.code != NOT_FOUND:
+                self._recorder.event(cron, WARNING, "FailedDelete", f"Deleted job: {error.message}")
+                raise
+            return
+        self._recorder.event(cron, NORMAL, "SuccessfulDelete", f"Deleted job {job.metadata.name}")
+
+
+def _with_success(status: CronJobStatus, job: Job) -> CronJobStatus:
+    ended = job.status.completion_time
+    if said(job, COMPLETE) is None or ended is None or (status.last_successful_time or "") >= ended:
+        return status
+    return replace(status, last_successful_time=ended)

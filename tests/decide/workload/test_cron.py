@@ -1,0 +1,56 @@
+"""Which run of a cron job is due, of those that were missed."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from podfit.api.batch.v1.types import CronJob, CronJobSpec, CronJobStatus, Job
+from podfit.api.meta.v1.types import ObjectMeta
+from podfit.core.times import format_time
+from podfit.decide.workload.cron import due, job_at, name_at
+
+NOW = datetime(2026, 1, 1, 12, 0, 30, tzinfo=UTC)
+
+
+def cron(*, last: timedelta | None = None, **spec: object) -> CronJob:
+    made = format_time(NOW - timedelta(days=2))
+    status = CronJobStatus(last_schedule_time=format_time(NOW - last) if last is not None else None)
+    whole = {"schedule": "*/10 * * * *", **spec}
+    meta = ObjectMeta(name="c", namespace="shop", uid="u", creation_timestamp=made)
+    return CronJob(metadata=meta, spec=CronJobSpec(**whole), status=status)  # type: ignore[arg-type]  # by the table
+
+
+@pytest.mark.parametrize(
+    ("given", "at", "told"),
+    [
+        (cron(last=timedelta(seconds=30)), "", []),
+        (cron(last=timedelta(minutes=10, seconds=30)), "12:00", []),
+        (cron(last=timedelta(hours=3)), "12:00", []),
+        (cron(), "12:00", ["TooManyMissedTimes"]),
+        (cron(starting_deadline_seconds=60), "12:00", []),
+        (cron(schedule="0 11 * * *", starting_deadline_seconds=60), "", []),
+        (cron(suspend=True), "", []),
+        (cron(time_zone="Nowhere/At"), "", ["UnknownTimeZone"]),
+        (cron(schedule="every day"), "", ["UnparseableSchedule"]),
+        (cron(schedule="30 17 * * *", time_zone="Asia/Kolkata"), "12:00", []),
+    ],
+)
+def test_what_is_due(given: CronJob, at: str, told: list[str]) -> None:
+    found = due(given, (), NOW)
+    assert (found.at.strftime("%H:%M") if found.at else "") == at
+    assert [each.reason for each in found.told] == told
+
+
+@pytest.mark.parametrize(("policy", "starts", "ends"), [("Allow", True, 0), ("Forbid", False, 0), ("Replace", True, 1)])
+def test_one_runs_still(policy: str, starts: bool, ends: int) -> None:
+    running = Job(metadata=ObjectMeta(name="c-1"))
+    found = due(cron(last=timedelta(minutes=20), concurrency_policy=policy), [running], NOW)
+    assert (found.at is not None, len(found.end)) == (starts, ends)
+
+
+def test_a_run_has_a_name_and_says_its_time() -> None:
+    given = cron(time_zone="Asia/Kolkata")
+    at = NOW.replace(second=0)
+    assert name_at(given, at) == f"c-{int(at.timestamp()) // 60}"
+    made = job_at(given, at).metadata
+    assert made.annotations == {"batch.kubernetes.io/cronjob-scheduled-timestamp": "2026-01-01T17:30:00+05:30"}
