@@ -17,10 +17,7 @@ from support import golden
 COMPLETED = ("services", "persistentvolumeclaims")
 """Resources that the server completes beyond defaults: replayed in `tests/apiserver/test_golden_kinds.py`."""
 KINDS = {info.path("{ns}"): info.type for info in resources() if info.stored and info.resource not in COMPLETED}
-DEVIATIONS = {
-    "pod-limitrange-defaults": "LimitRanger is admission",
-    "role-no-rules": "null where we omit an empty list",
-}
+DEVIATIONS = {"pod-limitrange-defaults": "LimitRanger is admission"}
 ADMISSION_TAINT = "node.kubernetes.io/not-ready"
 
 

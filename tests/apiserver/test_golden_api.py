@@ -32,7 +32,6 @@ _OWN = "code and reason agree, the text is ours"
 _FAULT = "upstream answers 500 to what is the client's mistake or the node's absence"
 _VERSION = "the server says what it is"
 _RECORDED_ON = "made by a controller of the recorded cluster"
-_EMPTY = "rules that are an empty list are as good as none, so nobody owns them"
 _QUOTED = "code and reason agree; upstream quotes the whole patched object and its decoder, we quote the patch"
 
 MOMENTS = 100
@@ -57,8 +56,6 @@ DEVIATIONS = {
     "namespace-delete": _RECORDED_ON,
     "namespace-get-terminating": _RECORDED_ON,
     "namespace-delete-again": _RECORDED_ON,
-    "table-list-roles": _EMPTY,
-    "table-list-clusterroles": _EMPTY,
     "user-version": _VERSION,
     "sa-version": _VERSION,
     "node-version": _VERSION,

@@ -4,6 +4,7 @@ Known from upstream's code: `rest.BeforeCreate`, `rest.BeforeUpdate`, `registry.
 `ValidateObjectMeta` and its kin, `dedupOwnerReferences`, `names.SimpleNameGenerator`.
 """
 
+import json
 from typing import Any
 
 import msgspec
@@ -253,3 +254,41 @@ async def test_custom_resources_may_have_any_finalizer_that_is_a_name(server: Se
     assert not [key for key, _ in same.headers.items() if key.lower() == "warning"]
     bad = await asked(server, "PATCH", f"{WHEELS}/w", {"metadata": {"finalizers": ["a b"]}}, content_type=MERGE)
     assert (bad.code, bad.fields) == (422, ["metadata.finalizers"])
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "place"),
+    [
+        ("/apis/rbac.authorization.k8s.io/v1/namespaces/rules/roles", {}, ("rules",)),
+        ("/apis/rbac.authorization.k8s.io/v1/clusterroles", {}, ("rules",)),
+        ("/apis/discovery.k8s.io/v1/namespaces/rules/endpointslices", {"addressType": "IPv4"}, ("endpoints",)),
+        ("/apis/discovery.k8s.io/v1/namespaces/rules/endpointslices", {"addressType": "IPv4"}, ("ports",)),
+        ("/api/v1/namespaces/rules/limitranges", {"spec": {}}, ("spec", "limits")),
+    ],
+)
+@pytest.mark.parametrize("said", [None, []])
+async def test_lists_that_are_always_there(
+    server: Server, path: str, body: dict[str, Any], place: tuple[str, ...], said: list[Any] | None
+) -> None:
+    """A list is null where nobody said anything, and nobody's; one that is empty belongs to who said so."""
+    await server.namespace(NAMESPACE)
+    given = json.loads(json.dumps({"metadata": {"name": "x"}} | body))
+    if said is not None:
+        (given["spec"] if len(place) > 1 else given)[place[-1]] = said
+    (found,) = await made(server, path, given)
+    value: Any = found
+    for name in place:
+        value = value[name]
+    owned = json.dumps(found["metadata"].get("managedFields", []))
+    assert (value, f'"f:{place[-1]}"' in owned) == (said, said is not None)
+
+
+async def test_an_event_of_the_core_group_always_has_its_reporter(server: Server) -> None:
+    await server.namespace(NAMESPACE)
+    about = {"kind": "Pod", "namespace": NAMESPACE, "name": "p"}
+    (event,) = await made(
+        server, f"/api/v1/namespaces/{NAMESPACE}/events", {"metadata": {"name": "e"}, "involvedObject": about}
+    )
+    assert (event["reportingComponent"], event["reportingInstance"]) == ("", "")
+    other = await asked(server, "GET", f"/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events/e")
+    assert "reportingController" not in other.body

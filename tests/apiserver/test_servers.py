@@ -83,9 +83,9 @@ async def told(context: Context) -> set[str]:
     assert endpoints is not None
     named = {f"{each.ip}:{subset.ports[0].port}" for subset in endpoints.subsets for each in subset.addresses}
     sliced = {
-        f"{address}:{each.ports[0].port}"
+        f"{address}:{(each.ports or ())[0].port}"
         for each in await context.all(EndpointSlice, "default")
-        for one in each.endpoints
+        for one in (each.endpoints or ())
         for address in one.addresses
     }
     assert named == sliced
@@ -136,12 +136,12 @@ async def test_other_ports_and_families_have_slices_of_their_own(
     await begun(closing, context, A)
     more = [await begun(closing, context, each) for each in (B, C, SIX)]
     slices = {each.metadata.name: each for each in await context.all(EndpointSlice, "default")}
-    assert {name: (each.address_type, each.ports[0].port) for name, each in slices.items()} == {
+    assert {name: (each.address_type, (each.ports or ())[0].port) for name, each in slices.items()} == {
         "kubernetes": ("IPv4", 6443),
         "kubernetes-ipv4-7443": ("IPv4", 7443),
         "kubernetes-ipv6-6443": ("IPv6", 6443),
     }
-    assert [one.addresses for one in slices["kubernetes"].endpoints] == [("192.0.2.1",), ("192.0.2.2",)]
+    assert [one.addresses for one in slices["kubernetes"].endpoints or ()] == [("192.0.2.1",), ("192.0.2.2",)]
     for each in more:
         await each.end()
     assert [each.metadata.name for each in await context.all(EndpointSlice, "default")] == ["kubernetes"]

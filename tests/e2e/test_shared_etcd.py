@@ -265,7 +265,7 @@ async def _named(client: Client) -> set[str]:
     """Ports of the servers that the service `kubernetes` leads to."""
     found = await client.get(Endpoints, "kubernetes", "default")
     slices = await client.list(EndpointSlice, "default")
-    ports = {each.ports[0].port for each in slices.items if each.metadata.name.startswith("kubernetes")}
+    ports = {(each.ports or ())[0].port for each in slices.items if each.metadata.name.startswith("kubernetes")}
     assert ports == {subset.ports[0].port for subset in found.subsets}
     return {f"{each.ip}:{subset.ports[0].port}" for subset in found.subsets for each in subset.addresses}
 

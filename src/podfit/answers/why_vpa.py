@@ -223,7 +223,7 @@ def _held(limit_ranges: Sequence[LimitRange], resource: str, found: Recommended 
     """A LimitRange that the target would break is obeyed when a pod is changed."""
     target = found.target.get(resource) if found else None
     for limit_range in limit_ranges:
-        for limit in limit_range.spec.limits:
+        for limit in limit_range.spec.limits or ():
             least, most = limit.min.get(resource), limit.max.get(resource)
             if limit.type != "Container" or target is None:
                 continue

@@ -30,7 +30,7 @@ class AggregationController(Controller[str]):
         if role is None or role.aggregation_rule is None:
             return None
         rules = aggregated_rules(role, self._roles.list())
-        if rules == role.rules:
+        if rules == (role.rules or ()):
             return None
         at = {"resourceVersion": role.metadata.resource_version}
         try:

@@ -17,7 +17,7 @@ def aggregated_rules(role: ClusterRole, roles: Iterable[ClusterRole]) -> tuple[P
     for selector in selectors:
         for each in named:
             if each.metadata.name != role.metadata.name and holds(requirements(selector), each.metadata.labels):
-                found |= dict.fromkeys(each.rules)
+                found |= dict.fromkeys(each.rules or ())
     return tuple(found)
 
 

@@ -32,7 +32,7 @@ class Escalation(Passive):
             return
         match obj:
             case Role() | ClusterRole():
-                granted: tuple[PolicyRule, ...] | None = obj.rules
+                granted: tuple[PolicyRule, ...] | None = obj.rules or ()
                 resource, verb, name = attributes.info.resource, "escalate", attributes.url_name
             case RoleBinding() | ClusterRoleBinding():
                 granted = await rules_in(self.context, obj.role_ref, attributes.namespace)

@@ -83,7 +83,7 @@ def role_bindings() -> tuple[RoleBinding, ...]:
 @cache
 def rules_of_default(name: str) -> tuple[PolicyRule, ...]:
     """The rules of a default cluster role."""
-    return next(role.rules for role in cluster_roles() if role.metadata.name == name)
+    return next(role.rules or () for role in cluster_roles() if role.metadata.name == name)
 
 
 def _cluster_role(entry: _Entry) -> ClusterRole:

@@ -98,9 +98,9 @@ async def rules_in(context: Context, ref: RoleRef, namespace: str) -> tuple[Poli
     """The rules of the role that a binding in the namespace names; None when it is not there."""
     if ref.kind == "ClusterRole":
         cluster_role = await context.find(ClusterRole, ref.name)
-        return cluster_role.rules if cluster_role else None
+        return (cluster_role.rules or ()) if cluster_role else None
     role = await context.find(Role, ref.name, namespace) if namespace else None
-    return role.rules if role else None
+    return (role.rules or ()) if role else None
 
 
 def covers(rule: PolicyRule, question: Question) -> bool:

@@ -71,10 +71,10 @@ def _nobody(service: Service, port: ServicePort, where: str, behind: Behind) -> 
 
 def _of_slices(service: Service, port: ServicePort, behind: Behind) -> Iterable[Address]:
     for each in behind.slices:
-        numbers = [one.port for one in each.ports if (one.name or "") == port.name and one.port is not None]
+        numbers = [one.port for one in (each.ports or ()) if (one.name or "") == port.name and one.port is not None]
         if each.address_type not in FAMILIES or not numbers:
             continue
-        for endpoint in each.endpoints:
+        for endpoint in each.endpoints or ():
             if endpoint.addresses and endpoint.conditions.ready is not False:
                 yield endpoint.addresses[0], numbers[0]
 

@@ -79,7 +79,7 @@ def _updated(wanted: Any, current: Any) -> Any:
         case ClusterRole(aggregation_rule=rule) if rule is not None:
             return current  # its rules are gathered
         case ClusterRole() | Role():
-            return replace(current, rules=with_missing_rules(current.rules, wanted.rules))
+            return replace(current, rules=with_missing_rules(current.rules or (), wanted.rules or ()))
         case ClusterRoleBinding() | RoleBinding():
             return replace(current, subjects=with_missing_subjects(current.subjects, wanted.subjects))
     return current

@@ -21,7 +21,7 @@ def effective(limit_ranges: Iterable[LimitRange], type_: Literal["Container", "P
     items = [
         item
         for each in sorted(limit_ranges, key=lambda each: each.metadata.name)
-        for item in each.spec.limits
+        for item in (each.spec.limits or ())
         if item.type == type_ and (item.max or item.min or item.default)
     ]
     if not items:

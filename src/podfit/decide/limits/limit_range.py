@@ -24,7 +24,7 @@ def add_defaults(pod: Pod, limit_ranges: Iterable[LimitRange]) -> Pod:
 
 
 def _add(pod: Pod, limits: LimitRange) -> Pod:
-    items = [item for item in limits.spec.limits if item.type == "Container"]
+    items = [item for item in (limits.spec.limits or ()) if item.type == "Container"]
     requests = {name: amount for item in items for name, amount in item.default_request.items()}
     maxima = {name: amount for item in items for name, amount in item.default.items()}
     notes: list[str] = []
@@ -58,7 +58,7 @@ def check_limits(pod: Pod, limit_ranges: Iterable[LimitRange], gates: FeatureGat
     A pod's totals are those of its spec, without overhead; pod-level values take the place of the aggregate.
     """
     for limits in limit_ranges:
-        problems = list(dict.fromkeys(text for item in limits.spec.limits for text in _item(pod, item, gates)))
+        problems = list(dict.fromkeys(text for item in (limits.spec.limits or ()) for text in _item(pod, item, gates)))
         if problems:
             return Refused(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
     return None

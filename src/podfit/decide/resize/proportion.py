@@ -30,7 +30,7 @@ def largest_ratio(
     bounds = [
         bound if item.type == "Container" or alone or level else ZERO
         for limits in limit_ranges
-        for item in limits.spec.limits
+        for item in (limits.spec.limits or ())
         if item.type == "Pod" or (item.type == "Container" and not level)
         for bound in (item.max_limit_request_ratio.get(name),)
         if bound is not None

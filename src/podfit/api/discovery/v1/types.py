@@ -53,5 +53,5 @@ class EndpointSlice(Object):
     api_version: str = always(default="discovery.k8s.io/v1")
     metadata: ObjectMeta = always(default=ObjectMeta())
     address_type: str = always(default="")
-    endpoints: tuple[Endpoint, ...] = ()
-    ports: tuple[EndpointPort, ...] = ()
+    endpoints: tuple[Endpoint, ...] | None = always(default=None)
+    ports: tuple[EndpointPort, ...] | None = always(default=None)

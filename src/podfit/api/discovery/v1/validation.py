@@ -77,11 +77,12 @@ def validate_slice(slice_: EndpointSlice) -> list[FieldError]:
         errors.append(required("addressType"))
     elif kind not in _ADDRESS_TYPES:
         errors.append(unsupported("addressType", kind, _ADDRESS_TYPES))
-    if len(slice_.endpoints) > _ENDPOINTS:
-        return [*errors, too_many("endpoints", len(slice_.endpoints), _ENDPOINTS)]
-    for index, endpoint in enumerate(slice_.endpoints):
+    endpoints = slice_.endpoints or ()
+    if len(endpoints) > _ENDPOINTS:
+        return [*errors, too_many("endpoints", len(endpoints), _ENDPOINTS)]
+    for index, endpoint in enumerate(endpoints):
         errors += _endpoint(endpoint, kind, f"endpoints[{index}]")
-    return errors + _slice_ports(slice_.ports)
+    return errors + _slice_ports(slice_.ports or ())
 
 
 def _endpoint(endpoint: Endpoint, kind: str, path: str) -> list[FieldError]:

@@ -18,7 +18,7 @@ class Role(Object):
     kind: str = always(default="Role")
     api_version: str = always(default="rbac.authorization.k8s.io/v1")
     metadata: ObjectMeta = always(default=ObjectMeta())
-    rules: tuple[PolicyRule, ...] = ()
+    rules: tuple[PolicyRule, ...] | None = always(default=None)
 
 
 class RoleRef(Struct):
@@ -53,7 +53,7 @@ class ClusterRole(Object):
     api_version: str = always(default="rbac.authorization.k8s.io/v1")
     metadata: ObjectMeta = always(default=ObjectMeta())
     aggregation_rule: AggregationRule | None = None
-    rules: tuple[PolicyRule, ...] = ()
+    rules: tuple[PolicyRule, ...] | None = always(default=None)
 
 
 class ClusterRoleBinding(Object):

@@ -10,11 +10,11 @@ _GROUP = "rbac.authorization.k8s.io"
 
 
 def validate_role(role: Role) -> list[FieldError]:
-    return _rules(role.rules, namespaced=True)
+    return _rules(role.rules or (), namespaced=True)
 
 
 def validate_cluster_role(role: ClusterRole) -> list[FieldError]:
-    errors = _rules(role.rules, namespaced=False)
+    errors = _rules(role.rules or (), namespaced=False)
     if role.aggregation_rule is not None:
         path = "aggregationRule.clusterRoleSelectors"
         selectors: tuple[LabelSelector, ...] = role.aggregation_rule.cluster_role_selectors

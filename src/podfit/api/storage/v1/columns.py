@@ -145,7 +145,7 @@ CSI_NODE = (NAME, Column("Drivers", "integer", description="How many CSI drivers
 
 
 def csi_node_row(node: CSINode, now: str) -> list[Any]:
-    return [node.metadata.name, len(node.spec.drivers), age(node, now)]
+    return [node.metadata.name, len(node.spec.drivers or ()), age(node, now)]
 
 
 RUNTIME = (NAME, Column("Handler", description="The node's own name for it."), AGE)

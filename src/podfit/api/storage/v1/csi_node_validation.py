@@ -16,7 +16,7 @@ LONGEST_ID = 192
 def validate_csi_node(node: CSINode) -> list[FieldError]:
     errors: list[FieldError] = []
     seen: set[str] = set()
-    for index, driver in enumerate(node.spec.drivers):
+    for index, driver in enumerate(node.spec.drivers or ()):
         path = f"spec.drivers[{index}]"
         errors += _name(driver.name, f"{path}.name") + _node_id(driver.node_id, f"{path}.nodeID")
         count = driver.allocatable.count if driver.allocatable else None
@@ -59,8 +59,8 @@ def _topology(keys: Sequence[str], path: str) -> list[FieldError]:
 def validate_csi_node_update(new: CSINode, old: CSINode) -> list[FieldError]:
     """A driver that is registered already keeps what it said, but for how many volumes it can attach."""
     errors = validate_csi_node(new)
-    before = {driver.name: driver for driver in old.spec.drivers}
-    for driver in new.spec.drivers:
+    before = {driver.name: driver for driver in (old.spec.drivers or ())}
+    for driver in new.spec.drivers or ():
         if driver.name in before:
             errors += immutable(_fixed(driver), _fixed(before[driver.name]), "spec.drivers")
     return errors

@@ -63,7 +63,7 @@ class CSINodeDriver(Struct):
 
 
 class CSINodeSpec(Struct):
-    drivers: Annotated[tuple[CSINodeDriver, ...], keyed("name")] = always(default=())
+    drivers: Annotated[tuple[CSINodeDriver, ...] | None, keyed("name")] = always(default=None)
 
 
 class CSINode(Object):

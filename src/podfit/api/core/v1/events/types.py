@@ -29,7 +29,7 @@ class Event(Object):
     message: str = ""
     reason: str = ""
     related: ObjectReference | None = None
-    reporting_component: str = ""
-    reporting_instance: str = ""
+    reporting_component: str = always(default="")
+    reporting_instance: str = always(default="")
     series: EventSeries | None = None
     source: EventSource = always(default=EventSource())

@@ -16,7 +16,7 @@ _TYPES = ("Pod", "Container", "PersistentVolumeClaim")
 def validate_limit_range(limits: LimitRange) -> list[FieldError]:
     errors = []
     seen: set[str] = set()
-    for index, item in enumerate(limits.spec.limits):
+    for index, item in enumerate(limits.spec.limits or ()):
         path = f"spec.limits[{index}]"
         errors += _type(item.type, f"{path}.type")
         if item.type in seen:

@@ -18,7 +18,7 @@ class LimitRangeItem(Struct):
 
 
 class LimitRangeSpec(Struct):
-    limits: tuple[LimitRangeItem, ...] = ()
+    limits: tuple[LimitRangeItem, ...] | None = always(default=None)
 
 
 class LimitRange(Object):

@@ -94,11 +94,11 @@ SLICE = (
 
 
 def slice_row(slice_: EndpointSlice, now: str) -> list[Any]:
-    addresses = [text for endpoint in slice_.endpoints for text in endpoint.addresses]
+    addresses = [text for endpoint in (slice_.endpoints or ()) for text in endpoint.addresses]
     return [
         slice_.metadata.name,
         slice_.address_type,
-        shortened([_slice_port(each) for each in slice_.ports]) or "<unset>",
+        shortened([_slice_port(each) for each in (slice_.ports or ())]) or "<unset>",
         shortened(addresses) or "<unset>",
         age(slice_, now),
     ]

@@ -96,7 +96,7 @@ def of_slice(slice_: EndpointSlice, *, new: bool) -> Iterator[str]:
     label, ours = _KEPT_SLICES
     if slice_.metadata.labels.get(label) in ours:
         return
-    for index, endpoint in enumerate(slice_.endpoints):
+    for index, endpoint in enumerate(slice_.endpoints or ()):
         for position, text in enumerate(endpoint.addresses):
             yield from of_address(text, f"endpoints[{index}].addresses[{position}]")
 
