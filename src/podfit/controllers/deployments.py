@@ -115,7 +115,7 @@ class DeploymentController(Controller[Key]):
             await self._say(deployment, statuses.counted(deployment, known, self._clock.now()))
             return None
         if deployment.spec.paused or self._was_scaled(deployment, known):
-            known = await self._scale(deployment, known)
+            await self._scale(deployment, known)
             if deployment.spec.paused:
                 await self._writer.delete(cleanable(deployment, known.old))
             await self._say(deployment, statuses.counted(deployment, known, self._clock.now()))
@@ -146,26 +146,28 @@ class DeploymentController(Controller[Key]):
         told = (each.metadata.annotations.get(DESIRED, "") for each in active(sets.all))
         return any(text.isdecimal() and text != size for text in told)
 
-    async def _scale(self, deployment: Deployment, sets: Sets) -> Sets:
+    async def _scale(self, deployment: Deployment, sets: Sets) -> None:
         old = sorted(sets.old, key=age)
         if (only := single(sets.new, old)) is not None:
-            return await self._apply(deployment, sets, [Scale(only, wanted(deployment))])
+            return await self._apply(deployment, [Scale(only, wanted(deployment))])
         desired = sets.new.metadata.annotations.get(DESIRED, "") if sets.new is not None else ""
         if is_saturated(deployment, sets.new, desired):
-            return await self._apply(deployment, sets, [Scale(each, 0) for each in active(old)])
+            return await self._apply(deployment, [Scale(each, 0) for each in active(old)])
         if not is_rolling(deployment):
-            return sets
+            return None
         most = {each.metadata.uid: _number(each.metadata.annotations.get(MOST, "")) for each in sets.all}
-        steps = proportional(deployment, sets.all, most)
-        return await self._apply(deployment, sets, steps, always=True)
+        return await self._apply(deployment, proportional(deployment, sets.all, most), always=True)
 
-    async def _apply(self, deployment: Deployment, sets: Sets, steps: list[Scale], *, always: bool = False) -> Sets:
-        """Give them these sizes; with `always` their annotations are set right even where the size stays."""
+    async def _apply(self, deployment: Deployment, steps: list[Scale], *, always: bool = False) -> None:
+        """Give them these sizes; with `always` their annotations are set right even where the size stays.
+
+        A status is told of the sets as they were before, as upstream does: their own tells when they have acted on it.
+        """
+        current: dict[str, ReplicaSet] = {}
         for obj, size in steps:
-            current = next(each for each in sets.all if each.metadata.uid == obj.metadata.uid)
-            if always or wanted(current) != size:
-                sets = sets.replaced(await self._writer.scale(deployment, current, size))
-        return sets
+            known = current.get(obj.metadata.uid, obj)
+            if always or wanted(known) != size:
+                current[obj.metadata.uid] = await self._writer.scale(deployment, known, size)
 
     # ------------------------------------------------------------------ a rollout
 
@@ -174,20 +176,22 @@ class DeploymentController(Controller[Key]):
         if sets.new is None:
             return deployment, sets
         if (step := next_new(deployment, sets.new, sets.all)) is not None:
-            return deployment, await self._apply(deployment, sets, [step])
-        if steps := next_old(deployment, sets.new, sorted(active(sets.old), key=age)):
-            return deployment, await self._apply(deployment, sets, steps)
-        await self._tidy(deployment, sets)
+            await self._apply(deployment, [step])
+        elif steps := next_old(deployment, sets.new, sorted(active(sets.old), key=age)):
+            await self._apply(deployment, steps)
+        else:
+            await self._tidy(deployment, sets)
         return deployment, sets
 
     async def _recreate(self, deployment: Deployment, sets: Sets) -> tuple[Deployment, Sets]:
         if old := active(sets.old):
-            return deployment, await self._apply(deployment, sets, [Scale(each, 0) for each in old])
+            await self._apply(deployment, [Scale(each, 0) for each in old])
+            return deployment, sets
         if self._old_pods_run(sets):
             return deployment, sets
         deployment, sets = await self._writer.with_new(deployment, sets)
         if sets.new is not None:
-            sets = await self._apply(deployment, sets, [Scale(sets.new, wanted(deployment))])
+            await self._apply(deployment, [Scale(sets.new, wanted(deployment))])
             await self._tidy(deployment, sets)
         return deployment, sets
 

@@ -19,6 +19,12 @@ from podfit.core.errors import ApiError
 ACCOUNT = "default"
 KUBE_SYSTEM = "kube-system"
 CA_CONFIG_MAP = "kube-root-ca.crt"
+_ABOUT = {
+    "kubernetes.io/description": "Contains a CA bundle that can be used to verify the kube-apiserver when using internal "
+    "endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across "
+    "distributions of Kubernetes clusters."
+}
+"""Upstream's words."""
 TERMINATING = "NamespaceTerminating"
 
 
@@ -73,7 +79,7 @@ class RootCertificates(_InEveryNamespace):
     async def _complete(self, namespace: str) -> None:
         current = self._maps.get(CA_CONFIG_MAP, namespace)
         if current is None:
-            metadata = ObjectMeta(name=CA_CONFIG_MAP, namespace=namespace)
+            metadata = ObjectMeta(name=CA_CONFIG_MAP, namespace=namespace, annotations=_ABOUT)
             await _create(self._client, ConfigMap(metadata=metadata, data=self._ca))
         elif current.data != self._ca:
             await self._client.update(replace(current, data=self._ca))

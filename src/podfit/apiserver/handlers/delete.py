@@ -78,6 +78,9 @@ async def remove(
             info, await Stored[Any](context.store, info).update(leaving, expected=record.mod_revision)
         )
     if not dry:
+        if meta.deletion_timestamp and meta.deletion_grace_period_seconds:  # as upstream, watchers see its last moment
+            going = marked(context, obj, 0)
+            record = await Stored[Any](context.store, info).update(going, expected=record.mod_revision)
         expected = record.mod_revision
         async with allocated(context, None, obj, dry=dry):
             record = await Stored[Any](context.store, info).delete(meta.namespace, meta.name, expected=expected)

@@ -47,13 +47,6 @@ class Sets(msgspec.Struct, frozen=True):
     def with_new(self, new: ReplicaSet) -> "Sets":
         return replace(self, new=new)
 
-    def replaced(self, changed: ReplicaSet) -> "Sets":
-        """With a newer state of one of them."""
-        uid = changed.metadata.uid
-        if self.new is not None and self.new.metadata.uid == uid:
-            return replace(self, new=changed)
-        return replace(self, old=tuple(changed if each.metadata.uid == uid else each for each in self.old))
-
 
 def sorted_out(deployment: Deployment, sets: Sequence[ReplicaSet]) -> Sets:
     """The oldest one of the present template is the new one."""
