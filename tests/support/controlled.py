@@ -1,8 +1,8 @@
 """Replays what a real controller manager was asked and made of it: `node/controllers.json` of the golden data.
 
-A scenario is a list of requests with their times; what a watch saw of each object is recorded as its first whole state and
-what changed at the top level after that, of pods a projection. Here the same requests go at the same times of the test's
-clock to a cluster with a simulated node, whose calls take as long as the real ones did.
+A scenario is a list of requests with their times; what a watch saw of each object is recorded as its first whole state
+and what changed at the top level after that, of pods a projection. Here the same requests go at the same times of the
+test's clock to a cluster with a simulated node, whose calls take as long as the real ones did.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from podfit.api.core.v1.namespaces.types import Namespace
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.informer import Informer
 from podfit.client.resource import dynamic
-from podfit.client.rest import MERGE_PATCH, Client
+from podfit.client.rest import MERGE_PATCH
 from podfit.core.errors import ApiError
 from podfit.testing.clock import VirtualClock
 from podfit.testing.cluster import Cluster
@@ -215,6 +215,8 @@ def recorded_states(changes: Sequence[Document]) -> list[Document | None]:
             states.append(None)
             continue
         whole = {**whole, **change["object"]}
+        if not change["object"]:
+            whole.pop("subsets", None)  # all that changed is that they went
         states.append(_unnamed(_volumes(whole)))
     return states
 
@@ -223,6 +225,13 @@ def own_states(name: str, states: Sequence[Document | None], names: Mapping[str,
     """In the form of the recorded ones, without repetitions."""
     told = [None if state is None else _unnamed(_volumes(_plain(_projected(name, state), names))) for state in states]
     return [state for state, _ in itertools.groupby(told, key=lambda each: each)]
+
+
+def own_name(recorded: str, names: Mapping[str, str]) -> str:
+    """What an object of a recorded name is called here."""
+    for token, name in names.items():
+        recorded = recorded.replace(token, name)
+    return recorded
 
 
 def plain_answer(answer: Document, names: Mapping[str, str]) -> Document:
@@ -238,7 +247,9 @@ def missing(recorded: Sequence[Document | None], own: Sequence[Document | None])
         longest[i][j] = longest[i + 1][j + 1] + 1 if same else max(longest[i + 1][j], longest[i][j + 1])
     absent, j = [], 0
     for i, state in enumerate(recorded):
-        place = next((k for k in range(j, len(own)) if own[k] == state and longest[i + 1][k + 1] + 1 == longest[i][j]), None)
+        place = next(
+            (k for k in range(j, len(own)) if own[k] == state and longest[i + 1][k + 1] + 1 == longest[i][j]), None
+        )
         if place is None:
             absent.append(i)
         else:

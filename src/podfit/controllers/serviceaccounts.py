@@ -20,8 +20,8 @@ ACCOUNT = "default"
 KUBE_SYSTEM = "kube-system"
 CA_CONFIG_MAP = "kube-root-ca.crt"
 _ABOUT = {
-    "kubernetes.io/description": "Contains a CA bundle that can be used to verify the kube-apiserver when using internal "
-    "endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across "
+    "kubernetes.io/description": "Contains a CA bundle that can be used to verify the kube-apiserver when using "
+    "internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across "
     "distributions of Kubernetes clusters."
 }
 """Upstream's words."""

@@ -156,10 +156,14 @@ class Cluster:
         self._runner.run(self._load(namespace, pod, cpu, memory))
         self.settle()
 
+    def runtimes(self) -> tuple[SimulatedRuntime, ...]:
+        """What runs the containers of each node: calls can be made to fail or to take longer."""
+        found = (each.backend.runtime for each in self._composed.nodes)
+        return tuple(each for each in found if isinstance(each, SimulatedRuntime))
+
     async def _load(self, namespace: str, pod: str, cpu: Curve, memory: Curve) -> None:
         if self._loads is None:
-            runtimes = tuple(each.backend.runtime for each in self._composed.nodes)
-            self._loads = Loads(tuple(each for each in runtimes if isinstance(each, SimulatedRuntime)), self._virtual)
+            self._loads = Loads(self.runtimes(), self._virtual)
         self._loads.add(namespace, pod, cpu, memory)
 
     # ------------------------------------------------------------------ what a test sees

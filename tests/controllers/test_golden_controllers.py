@@ -1,0 +1,86 @@
+"""What a real controller manager of Kubernetes 1.36 made of 28 scenarios, against ours: answers, final objects, and the
+states in between in their order. See `support/controlled.py` for how they are replayed."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podfit.kubelet.runtime.simulated import SimulatedRuntime
+from podfit.testing.cluster import Cluster
+from support.controlled import (
+    FOREIGN,
+    Paces,
+    Scenario,
+    Seen,
+    missing,
+    own_name,
+    own_states,
+    plain_answer,
+    recorded_states,
+)
+from support.golden import golden_folder
+
+_JOBS = "no controller runs jobs yet"
+_BUDGETS = "no controller keeps the status of disruption budgets yet"
+DEVIATIONS = {
+    "job-ttl": _JOBS,
+    "job-backofflimit": _JOBS,
+    "job-complete": _JOBS,
+    "job-onfailure": _JOBS,
+    "job-podfailurepolicy": _JOBS,
+    "pdb-eviction": _BUDGETS,
+    "pdb-blocks": _BUDGETS,
+    "pdb-no-pods-then-missing-pod": _BUDGETS,
+    "service-endpoints": "no controller makes endpoints yet",
+}
+"""Scenarios that are not replayed, with the reason; also in docs/compatibility.md."""
+_BRIEF = "upstream's copy of the pods was a moment behind what it had made, ours had it"
+_ENDS = "the simulated `sleep` ends when it is told to, the real one when it is killed, so the pod does not fail"
+PASSED_OVER = {
+    ("deployment-rolling", "deployments/d"): ({9}, "upstream wrote the numbers before it noted the progress"),
+    ("daemonset", "daemonsets/ds"): ({5}, _BRIEF),
+    ("resourcequota", "pods/p1"): ({6, 7}, _ENDS),
+}
+"""Recorded states (by their place) that are not among ours, with the reason: those of one watch, not of the end."""
+
+
+def scenarios() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((golden_folder() / "node/controllers.json").read_bytes())["scenarios"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    made = Cluster(Path(tmp_path_factory.mktemp("controllers")))
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("case", [pytest.param(each, id=each["id"]) for each in scenarios()])
+def test_what_the_controllers_make_of_it(cluster: Cluster, case: dict[str, Any]) -> None:
+    if case["id"] in DEVIATIONS and "PODFIT_GOLDEN_DIR" not in os.environ:
+        pytest.skip(DEVIATIONS[case["id"]])
+    for runtime in cluster.runtimes():
+        assert isinstance(runtime, SimulatedRuntime)
+        runtime.delays = Paces(case)
+    seen = Scenario(cluster, case).play()
+    for request, answer in zip(case["requests"], seen.answers, strict=True):
+        assert answer.code == request["code"], answer.body
+        if request["answer"] is not None:
+            assert plain_answer(answer.body, seen.names) == request["answer"]
+    for name, changes in case["objects"].items():
+        if FOREIGN not in name:
+            _compare(case["id"], name, changes, seen)
+
+
+def _compare(scenario: str, name: str, changes: list[dict[str, Any]], seen: Seen) -> None:
+    recorded = recorded_states(changes)
+    own = own_states(name, seen.objects.get(own_name(name, seen.names), []), seen.names)
+    known, _ = PASSED_OVER.get((scenario, name), (set(), ""))
+    absent = [place for place in missing(recorded, own) if place not in known]
+    assert not absent, f"{name}: of the recorded states these are not ours: {[recorded[place] for place in absent]}"
+    assert own[-1] == recorded[-1], name
