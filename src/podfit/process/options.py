@@ -48,6 +48,8 @@ CONTROLLERS = (
     "job-controller",
     "cronjob-controller",
     "ttl-after-finished-controller",
+    "disruption-controller",
+    "pod-garbage-collector-controller",
 )
 """Under upstream's names; the one of certificates approves, too."""
 MAKERS = {

@@ -9,7 +9,17 @@ from podfit.api.core.v1.replication.types import ReplicationController
 from podfit.client.events import EventRecorder
 from podfit.client.informers import Informers
 from podfit.client.rest import Client
-from podfit.controllers import cronjobs, daemonsets, deployments, jobs, replicasets, statefulsets, ttl
+from podfit.controllers import (
+    cronjobs,
+    daemonsets,
+    deployments,
+    disruption,
+    jobs,
+    podgc,
+    replicasets,
+    statefulsets,
+    ttl,
+)
 from podfit.controllers.base import Controller
 from podfit.core.clock import Clock
 from podfit.net.wire import Identity
@@ -50,6 +60,8 @@ def workloads(client_of: Callable[[Identity], Client], informers: Informers, clo
             statefulsets.COMPONENT,
             statefulsets.StatefulSetController,
         ),
+        "disruption-controller": ("disruption-controller", disruption.COMPONENT, disruption.DisruptionController),
+        "pod-garbage-collector-controller": ("pod-garbage-collector", podgc.COMPONENT, podgc.PodGarbageCollector),
         "job-controller": ("job-controller", jobs.COMPONENT, jobs.JobController),
         "cronjob-controller": ("cronjob-controller", cronjobs.COMPONENT, cronjobs.CronJobController),
         "ttl-after-finished-controller": ("ttl-after-finished-controller", ttl.COMPONENT, ttl.TtlController),

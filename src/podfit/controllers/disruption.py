@@ -1,0 +1,141 @@
+"""Disruption budgets: how many of their pods may go now, which evictions then take from."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from podfit.api.apps.v1.deployments import Deployment, ReplicaSet
+from podfit.api.apps.v1.statefulsets import StatefulSet
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.replication.types import ReplicationController
+from podfit.api.policy.v1.types import PodDisruptionBudget, PodDisruptionBudgetStatus
+from podfit.client.events import EventRecorder
+from podfit.client.informer import Informer
+from podfit.client.informers import Informers
+from podfit.client.rest import Client
+from podfit.controllers.base import Controller, Key, key_of
+from podfit.controllers.pod_control import NORMAL, NOT_FOUND, WARNING
+from podfit.controllers.scales import scale_of
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
+from podfit.core.times import format_time
+from podfit.decide.workload.budgets import expected, failed, healthy, managers, needs_scale, noted, status_of
+from podfit.decide.workload.claims import controller_of
+from podfit.decide.workload.disruption import covers
+
+COMPONENT = "controllermanager"
+BY_NAMESPACE = "namespace"
+UNKNOWN_AGAIN = 20.0
+"""Seconds until it is asked again how many pods are meant to be."""
+SCALED: dict[tuple[str, str], type[Any]] = {
+    ("apps", "ReplicaSet"): ReplicaSet,
+    ("apps", "StatefulSet"): StatefulSet,
+    ("", "ReplicationController"): ReplicationController,
+}
+
+
+class NoScale(Exception):
+    """How many pods are meant to be is not known; the message says of which."""
+
+
+class DisruptionController(Controller[Key]):
+    def __init__(self, client: Client, *, informers: Informers, recorder: EventRecorder, clock: Clock) -> None:
+        self._client, self._clock, self._recorder = client, clock, recorder
+        self._budgets, self._pods = informers.of(PodDisruptionBudget), informers.of(Pod)
+        self._scaled: dict[tuple[str, str], Informer[Any]] = {what: informers.of(kind) for what, kind in SCALED.items()}
+        self._deployments = informers.of(Deployment)
+        self._pods.add_index(BY_NAMESPACE, lambda pod: (pod.metadata.namespace,))
+        super().__init__(clock, self._budgets, self._pods, self._deployments, *self._scaled.values())
+        self._budgets.add_handler(
+            add=lambda new: self.queue.add(key_of(new)), update=lambda _, new: self.queue.add(key_of(new))
+        )
+        self._pods.add_handler(add=self._about, update=self._changed, delete=self._about)
+
+    def _about(self, pod: Pod) -> None:
+        for budget in self._budgets.list(pod.metadata.namespace):
+            if covers(budget, pod):
+                self.queue.add(key_of(budget))
+
+    def _changed(self, old: Pod, new: Pod) -> None:
+        self._about(new)
+        if old.metadata.labels != new.metadata.labels:
+            self._about(old)
+
+    async def reconcile(self, key: Key) -> float | None:
+        namespace, name = key
+        budget = self._budgets.get(name, namespace)
+        if budget is None or budget.metadata.deletion_timestamp:
+            return None
+        pods = [pod for pod in self._pods.by_index(BY_NAMESPACE, namespace) if covers(budget, pod)]
+        if not pods:
+            self._recorder.event(budget, NORMAL, "NoPods", "No matching pods found")
+        now, stamp = self._clock.now(), format_time(self._clock.now())
+        try:
+            meant, desired = expected(budget, pods, await self._scale(budget, pods) if needs_scale(budget) else 0)
+        except NoScale as error:
+            text = f"Failed to calculate the number of expected pods: {error}"
+            self._recorder.event(budget, WARNING, "CalculateExpectedPodCountFailed", text)
+            await self._write(budget, failed(budget, str(error), stamp))
+            return UNKNOWN_AGAIN
+        evicted = noted(budget, pods, now)
+        for pod in evicted.late:
+            text = f"Pod was expected by PDB {namespace}/{name} to be deleted but it wasn't"
+            self._recorder.event(pod, WARNING, "NotDeleted", text)
+        status = status_of(
+            budget,
+            meant=meant,
+            desired=desired,
+            current=healthy(pods, evicted.pods),
+            disrupted=evicted.pods,
+            stamp=stamp,
+        )
+        await self._write(budget, status)
+        return evicted.again
+
+    async def _write(self, budget: PodDisruptionBudget, status: PodDisruptionBudgetStatus) -> None:
+        if status != budget.status:
+            await self._client.update_status(replace(budget, status=status))
+
+    async def _scale(self, budget: PodDisruptionBudget, pods: list[Pod]) -> int:
+        """What the managers of the pods want together; pods without one are said, and do not count."""
+        alone = [pod for pod in pods if controller_of(pod.metadata) is None]
+        if alone:
+            text = (
+                "Pods selected by this PodDisruptionBudget were found to be unmanaged. As a result, the status of the "
+                "PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods "
+                'please set ".spec.minAvailable" field of the PDB to an integer value.'
+            )
+            self._recorder.event(budget, WARNING, "UnmanagedPods", text)
+        wanted: dict[str, int] = {}
+        for pod in managers(pods).values():
+            uid, replicas = await self._manager(pod)
+            wanted[uid] = replicas
+        return sum(wanted.values())
+
+    async def _manager(self, pod: Pod) -> tuple[str, int]:
+        """Who says how many there are: of the pods of a deployment that is not their replica set."""
+        owner, namespace = controller_of(pod.metadata), pod.metadata.namespace
+        if owner is None:
+            raise NoScale(f'found no controllers for pod "{pod.metadata.name}"')
+        group = owner.api_version.rpartition("/")[0]
+        informer = self._scaled.get((group, owner.kind))
+        if informer is None:
+            try:
+                return owner.uid, await scale_of(self._client, owner, namespace)
+            except ApiError as error:
+                if error.code != NOT_FOUND:
+                    raise
+                raise NoScale(f'found no controllers for pod "{pod.metadata.name}"') from error
+        found = informer.get(owner.name, namespace)
+        if found is None or found.metadata.uid != owner.uid:
+            raise NoScale(f'found no controllers for pod "{pod.metadata.name}"')
+        above = controller_of(found.metadata)
+        if isinstance(found, ReplicaSet) and above is not None and above.kind == "Deployment":
+            deployment = self._deployments.get(above.name, namespace)
+            if deployment is not None and deployment.metadata.uid == above.uid:
+                return above.uid, _replicas(deployment.spec.replicas)
+        return owner.uid, _replicas(found.spec.replicas)
+
+
+def _replicas(number: int | None) -> int:
+    return 1 if number is None else number

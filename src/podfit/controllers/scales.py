@@ -1,0 +1,30 @@
+"""How many replicas an object of any kind wants, by its scale subresource."""
+
+import msgspec
+
+from podfit.api.autoscaling.v1.types import Scale
+from podfit.api.meta import codec
+from podfit.api.meta.v1.types import OwnerReference
+from podfit.client.rest import Client
+from podfit.core.errors import not_found
+
+
+class _Kind(msgspec.Struct, frozen=True):
+    name: str
+    kind: str
+
+
+class _Kinds(msgspec.Struct, frozen=True):
+    resources: tuple[_Kind, ...] | None = ()  # Go writes an empty list as null
+
+
+async def scale_of(client: Client, owner: OwnerReference, namespace: str) -> int:
+    """Raises ApiError 404 when there is no such object, or its kind has no scale."""
+    group, _, version = owner.api_version.rpartition("/")
+    root = f"/apis/{group}/{version}" if group else f"/api/{version}"
+    kinds = msgspec.json.decode(await client.request("GET", root), type=_Kinds).resources or ()
+    resource = next((each.name for each in kinds if each.kind == owner.kind and "/" not in each.name), "")
+    if not any(each.name == f"{resource}/scale" for each in kinds):
+        raise not_found(owner.kind, owner.name, group=group)
+    path = f"{root}/namespaces/{namespace}/{resource}/{owner.name}/scale"
+    return codec.decode(await client.request("GET", path), Scale).spec.replicas
