@@ -8,7 +8,7 @@ from answers.conversation import METRICS, PODS, Conversation, pod
 from podfit.answers.target import POD, WORKLOADS, Target, parse_target
 from podfit.answers.top import Found, Top, TopReader, top
 from podfit.core.errors import ApiError
-from podfit.core.exposition import samples
+from podfit.net.exposition import samples
 from support.clock import FakeClock
 
 PROXY = "/api/v1/nodes/n1/proxy"

@@ -13,7 +13,7 @@ from podfit.answers.usage import ContainerKey
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
-from podfit.core.exposition import samples
+from podfit.net.exposition import samples
 
 PERIODS, THROTTLED = "container_cpu_cfs_periods_total", "container_cpu_cfs_throttled_periods_total"
 _CONTAINER_ID = re.compile(r"[0-9a-f]{64}")

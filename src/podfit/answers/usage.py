@@ -16,8 +16,8 @@ import msgspec
 from podfit.client.rest import Client
 from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
-from podfit.core.exposition import samples
 from podfit.core.quantity import Quantity
+from podfit.net.exposition import samples
 
 ContainerKey = tuple[str, str, str]
 """Namespace, pod, container."""

@@ -6,8 +6,8 @@ some kubelets gave for what they had not measured; here a zero is what was measu
 
 import msgspec
 
-from podfit.core.exposition import Sample, samples
 from podfit.metrics.points import Batch, PodKey, Point
+from podfit.net.exposition import Sample, samples
 
 NODE_CPU, NODE_MEMORY = "node_cpu_usage_seconds_total", "node_memory_working_set_bytes"
 CPU, MEMORY = "container_cpu_usage_seconds_total", "container_memory_working_set_bytes"
