@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z%-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 18
 
 demo: venv node ## resize running containers in place, narrated (root)
 	$(BIN)/podfit demo
@@ -51,6 +51,9 @@ imports:
 
 quick: dev ## the tests that need no machine, on all cores
 	$(BIN)/pytest -n auto -m 'not (node or kubectl or etcd or guest or campaign)' $(PYTEST_ARGS)
+
+test-%: dev ## the tests of one component, without lint: make test-kubelet, make test-apiserver, ...
+	$(BIN)/pytest tests/$* $(PYTEST_ARGS)
 
 venv: ## .venv with podfit
 	@scripts/setup-venv requirements.lock

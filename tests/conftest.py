@@ -25,7 +25,7 @@ from hypothesis import settings
 from podfit.testing.loop import ThreadsLoop
 from support import campaign, etcd, guest, leaks, machine
 
-pytest_plugins = ["support.conformance"]
+pytest_plugins = ["support.conformance", "support.unrecorded"]
 
 settings.register_profile("podfit", deadline=None)  # a busy machine is no counterexample; a test has 120 seconds
 settings.load_profile("podfit")
@@ -124,12 +124,3 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_teardown(item: pytest.Item) -> None:
     if any(item.get_closest_marker(marker) for marker in REQUIREMENTS):
         assert not (left := leaks.find()), left
-
-
-@pytest.fixture(scope="session")
-def golden_dir() -> Path:
-    """The recorded cases to replay; a folder that is named but absent is an error, never an empty run."""
-    folder = Path(os.environ.get("PODFIT_GOLDEN_DIR") or Path(__file__).parent / "golden").resolve()
-    if not folder.is_dir():
-        pytest.fail(f"no golden cases: {folder} is not a folder", pytrace=False)
-    return folder

@@ -11,7 +11,7 @@ from podfit.api.autoscaling.v1 import types as v1
 from podfit.api.autoscaling.v2 import types as v2
 from podfit.api.defaults import apply_defaults
 from podfit.api.meta.codec import convert, to_dict
-from support.golden import cases
+from support.golden import cases, needs
 from support.replay import Replay, comparable, differences
 from support.server import Server, document
 
@@ -121,6 +121,7 @@ async def test_a_refusal_of_the_first_version_is_that_of_the_second(server: Serv
     assert refused["details"]["causes"][0]["field"] == "spec.maxReplicas"
 
 
+@needs("api/defaulting.json")
 async def test_the_second_version_is_read_as_the_first_as_recorded(server: Server) -> None:
     case = next(each for each in cases("api/defaulting.json") if each["id"] == "hpa-v2-read-as-v1")
     replay = Replay(server)

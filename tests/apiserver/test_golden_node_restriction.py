@@ -8,14 +8,13 @@ import json
 import re
 from typing import Any
 
-import pytest
-
-from support.golden import Case, cases, parametrize
+from support.golden import Case, cases, parametrize, replaying
 from support.replay import Replay, comparable, differences, projected, served
 from support.server import Server
 
 _TAINTED = "TaintNodesByCondition is left out: no controller would take the taint away"
 _BOUND = "no controller binds claims and volumes"
+FILES = "api/noderestriction.json*"
 DEVIATIONS = {
     "nr-node-create-kubelet-prefixes": _TAINTED,
     "nr-node-create-label-lookalike": _TAINTED,
@@ -33,7 +32,7 @@ def _agrees(case: Case) -> bool:
     return served(case) and case["id"] not in DEVIATIONS
 
 
-@parametrize("api/noderestriction.json*", _agrees)
+@parametrize(FILES, _agrees)
 async def test_node_restriction(server: Server, case: Case) -> None:
     expect, code, text = await _answered(server, case)
     assert code == expect["code"], text
@@ -42,10 +41,7 @@ async def test_node_restriction(server: Server, case: Case) -> None:
         assert not list(differences(comparable(_anonymous(expect["body"])), comparable(got)))
 
 
-@pytest.mark.parametrize(
-    "case",
-    [pytest.param(case, id=case["id"]) for case in cases("api/noderestriction.json*") if case["id"] in DEVIATIONS],
-)
+@replaying(FILES, lambda: (case for case in cases(FILES) if case["id"] in DEVIATIONS))
 async def test_what_deviates_is_allowed_alike(server: Server, case: Case) -> None:
     expect, code, text = await _answered(server, case)
     assert code == expect["code"], text

@@ -10,6 +10,7 @@ from podfit.apiserver.authz.authorize import Authorizer
 from podfit.apiserver.authz.question import Question
 from podfit.net.wire import Identity
 from support.access import send
+from support.golden import needs
 from support.role_attack import (
     EVERYWHERE,
     MINE,
@@ -26,6 +27,7 @@ from support.role_attack import (
 )
 from support.server import Server
 
+pytestmark = [needs("api/rbac.json*")]
 SEED, TRIED = 11, 3000
 
 

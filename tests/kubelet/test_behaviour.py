@@ -23,11 +23,12 @@ from podfit.kubelet.kubelet import Kubelet
 from podfit.kubelet.runtime.reach import NobodyFails
 from podfit.kubelet.runtime.simulated import SimulatedRuntime
 from podfit.kubelet.volumes.mounter import DirectoryMounter
-from support.behaviour import NODE, Replay, allocatable, everything, scenarios
+from support.behaviour import FILE, NODE, Replay, allocatable, everything, scenarios
 from support.clock import FakeClock
-from support.golden import Case
+from support.golden import Case, needs, replaying
 from support.server import running_server
 
+pytestmark = [needs(FILE)]
 USED = 150_000_000
 LIMITED = {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"cpu": "1", "memory": "64Mi"}}
 CALL_SECONDS = 0.05  # what a runtime takes to carry out a change: long enough for a watch to see it in progress
@@ -87,7 +88,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[tuple[Simulated, Client]]:
         await node.runtime.close()
 
 
-@pytest.mark.parametrize("case", [pytest.param(each, id=each["id"]) for each in scenarios()])
+@replaying(FILE, scenarios)
 @pytest.mark.row("R-094", "R-095", "R-096", "R-098", "R-111", "R-143", "R-146", "R-179")
 async def test_a_recorded_resize(case: Case, stage: tuple[Simulated, Client]) -> None:
     node, client = stage

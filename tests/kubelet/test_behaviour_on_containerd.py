@@ -24,11 +24,11 @@ from podfit.kubelet.runtime.cri.client import CRIRuntime
 from podfit.kubelet.runtime.cri.health import check_health
 from podfit.kubelet.volumes.mounter import TmpfsMounter
 from podfit.net.system import SystemClock
-from support.behaviour import NODE, Replay, allocatable, scenarios
-from support.golden import Case
+from support.behaviour import FILE, NODE, Replay, allocatable, scenarios
+from support.golden import Case, needs, replaying
 from support.server import running_server
 
-pytestmark = [pytest.mark.node]
+pytestmark = [pytest.mark.node, needs(FILE)]
 SECONDS = 30
 USED = 150_000_000
 
@@ -78,7 +78,7 @@ async def no_later(milliseconds: int) -> None:
     """A request follows as soon as what went before it has come to rest; ours may be faster than the recording."""
 
 
-@pytest.mark.parametrize("case", [pytest.param(each, id=each["id"]) for each in scenarios()])
+@replaying(FILE, scenarios)
 @pytest.mark.row("R-094", "R-095", "R-096", "R-098", "R-111", "R-143", "R-146", "R-164", "R-165")
 async def test_a_recorded_resize(case: Case, stage: tuple[Client, Cgroups]) -> None:
     client, cgroups = stage

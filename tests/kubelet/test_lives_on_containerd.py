@@ -29,12 +29,12 @@ from podfit.kubelet.volumes.mounter import TmpfsMounter
 from podfit.net.system import SystemClock
 from podfit.net.wire import Identity
 from podfit.scheduler.scheduler import Scheduler
-from support.behaviour import allocatable
-from support.golden import Case
-from support.lives import Life, duration, lives
+from support import behaviour
+from support.golden import Case, needs
+from support.lives import FILE, Life, duration, lives
 from support.server import Server, running_server
 
-pytestmark = [pytest.mark.node, pytest.mark.campaign]
+pytestmark = [pytest.mark.node, pytest.mark.campaign, needs(FILE), needs(behaviour.FILE)]
 AT_ONCE = 10
 NODE = Identity("system:node:node1", ("system:nodes", "system:authenticated"))
 
@@ -49,7 +49,7 @@ async def server(tmp_path: Path) -> AsyncIterator[Server]:
     for recipe in (images.pause_recipe(), images.busybox_recipe()):
         await runtime.import_archive(images.archive(recipe, tmp_path))
     cgroups = detect(Layout(f"/podfit-test-{containerd.places.tag}")).cgroups
-    amounts = {**allocatable(), "ephemeral-storage": "100Gi"}
+    amounts = {**behaviour.allocatable(), "ephemeral-storage": "100Gi"}
     size = {name: Quantity.parse(amount) for name, amount in amounts.items()}
     config = KubeletConfig(
         name="node1", root=tmp_path / "kubelet", host_ip="127.0.0.1", capacity=size, allocatable=size

@@ -18,7 +18,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.codec import convert, to_dict
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.scheduling.v1.types import PriorityClass
-from support.golden import Case, golden_folder
+from support.golden import Case, golden_folder, replaying
 from support.scheduling import World
 
 NS = "golden"
@@ -27,9 +27,11 @@ NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 CLAIMS = {"pvc-unbound": "pvc1"}  # which was there, and bound to nothing
 
 
-def recorded(part: str) -> list[Any]:
-    cases = json.loads((golden_folder() / "node/scheduler.json").read_text())[part]
-    return [pytest.param(case, id=case["id"]) for case in cases]
+FILE = "node/scheduler.json"
+
+
+def recorded(part: str) -> pytest.MarkDecorator:
+    return replaying(FILE, lambda: json.loads((golden_folder() / FILE).read_text())[part])
 
 
 class Replay:
@@ -162,7 +164,7 @@ def state_of(pod: Pod) -> tuple[Any, ...]:
     )
 
 
-@pytest.mark.parametrize("case", recorded("scenarios"))
+@recorded("scenarios")
 async def test_a_scenario_goes_as_recorded(world: World, case: Case) -> None:
     replay = Replay(world)
     await replay.prepare(case)
@@ -188,7 +190,7 @@ async def test_a_scenario_goes_as_recorded(world: World, case: Case) -> None:
     assert await replay.events() == expected_events
 
 
-@pytest.mark.parametrize("case", recorded("scoring"))
+@recorded("scoring")
 async def test_of_nodes_that_would_do_the_same_one_is_chosen(world: World, case: Case) -> None:
     """Ties are not a rule upstream; ours go to the first name, which is also the one chosen most often there."""
     replay = Replay(world)

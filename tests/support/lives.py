@@ -36,13 +36,14 @@ _TEMPLATES = (
     (re.compile(r"(OCI runtime create failed: .*?): unknown"), r"\1"),  # the recorded containerd is a newer one
     (re.compile(r"\b\d+(\.\d+)?m?s \(\d+(\.\d+)?m?s including waiting\)"), "{took}"),
 )
+FILE = "node/pod-lifecycle.json"
 PATIENCE = 6.0
 _ELSEWHERE = ("hostIP", "hostIPs", "podIP", "podIPs", "startTime", "nominatedNodeName")
 _OF_CONTAINERS = ("image", "imageID", "volumeMounts", "containerID", "user")
 
 
 def lives() -> list[Case]:
-    found: list[Case] = json.loads((golden_folder() / "node/pod-lifecycle.json").read_text())["scenarios"]
+    found: list[Case] = json.loads((golden_folder() / FILE).read_text())["scenarios"]
     return found
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from support.golden import Case, golden_folder
+from support.golden import Case, golden_folder, replaying
 
 
 def cases(name: str) -> list[Case]:
@@ -25,5 +25,4 @@ def cases(name: str) -> list[Case]:
 
 def replay(name: str, wanted: Callable[[Case], bool] = lambda case: True) -> pytest.MarkDecorator:
     """One test for each case that is wanted; the test takes it as `case`."""
-    chosen = [pytest.param(case, id=case["id"]) for case in cases(name) if wanted(case)]
-    return pytest.mark.parametrize("case", chosen)
+    return replaying(f"vpa/{name}.json*", lambda: filter(wanted, cases(name)))
