@@ -153,3 +153,20 @@ async def test_what_is_created_by_an_update(server: Server) -> None:
         assert (answer.code, text in answer.message) == (code, True), answer.message
     absent = {"metadata": {"name": "b", "uid": "1"}}
     assert (await asked(server, "PUT", f"{CONFIGMAPS}/b", absent)).code == 404
+
+
+async def test_a_namespace_without_finalizers_goes_with_the_second_request(server: Server) -> None:
+    path = "/api/v1/namespaces/n"
+    await made(server, "/api/v1/namespaces", {"metadata": {"name": "n"}})
+    await asked(server, "PUT", f"{path}/finalize", {"metadata": {"name": "n"}, "spec": {}})
+    first = await asked(server, "DELETE", path)
+    assert (first.code, first.body["status"]["phase"]) == (200, "Terminating")
+    assert (await asked(server, "GET", path)).body["metadata"]["deletionTimestamp"]
+    assert (await asked(server, "DELETE", path)).code == 200
+    assert (await asked(server, "GET", path)).code == 404
+
+
+async def test_a_deletion_without_warnings_has_no_header_of_them(server: Server) -> None:
+    await made(server, "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "a"}})
+    answer = await server.ask("DELETE", "/api/v1/namespaces/default/configmaps/a")
+    assert "warning" not in answer.headers

@@ -26,7 +26,12 @@ from podfit.api.core.v1.pods.validation.updates import validate_pod_update
 from podfit.api.meta.base import Object
 from podfit.api.meta.v1.types import ObjectMeta
 from podfit.api.meta.validation import names
-from podfit.api.meta.validation.metadata import validate_meta, validate_meta_update
+from podfit.api.meta.validation.metadata import (
+    validate_any_meta,
+    validate_meta,
+    validate_meta_update,
+    validate_successor,
+)
 from podfit.api.meta.validation.rules import Rules
 from podfit.api.rbac.v1 import validation as rbac
 from podfit.api.rbac.v1.types import ClusterRole, ClusterRoleBinding, Role, RoleBinding
@@ -47,7 +52,7 @@ _RULES: dict[type[Object], Rules] = {
     Secret: Rules(create=config.validate_secret, update=config.validate_secret_update),
     ServiceAccount: Rules(metadata="both"),
     Event: Rules(names.path_segment, core_events.validate_event, metadata="any"),
-    Lease: Rules(create=validate_lease),
+    Lease: Rules(create=validate_lease, finalizers="any"),
     LimitRange: Rules(create=limits.validate_limit_range, metadata="new"),
     ResourceQuota: Rules(
         create=quotas.validate_quota, update=quotas.validate_quota_update, status=quotas.validate_quota_status
@@ -110,7 +115,13 @@ def validate_create(obj: Any, gates: FeatureGates = DEFAULT_GATES) -> list[Field
 
 def _new_meta(obj: Any, rules: Rules) -> list[FieldError]:
     meta: ObjectMeta = obj.metadata
-    return validate_meta(meta, namespaced=info_for(type(obj)).namespaced, name_rule=rules.name)
+    check = validate_meta if rules.finalizers == "standard" else validate_any_meta
+    return check(meta, namespaced=info_for(type(obj)).namespaced, name_rule=rules.name)
+
+
+def _changed_meta(new: Any, old: Any, rules: Rules) -> list[FieldError]:
+    check = validate_meta_update if rules.finalizers == "standard" else validate_successor
+    return check(new.metadata, old.metadata)
 
 
 def validate_update(new: Any, old: Any, gates: FeatureGates = DEFAULT_GATES) -> list[FieldError]:
@@ -122,7 +133,7 @@ def validate_update(new: Any, old: Any, gates: FeatureGates = DEFAULT_GATES) -> 
     rules = _rules_of(type(new))
     errors = validate_create(new, gates) if rules.new_first else []
     if rules.metadata in ("successor", "both"):
-        errors += validate_meta_update(new.metadata, old.metadata)
+        errors += _changed_meta(new, old, rules)
     if rules.metadata in ("new", "both"):
         errors += _new_meta(new, rules)
     if rules.update:
@@ -135,5 +146,5 @@ def validate_status(new: Any, old: Any) -> list[FieldError]:
     if isinstance(new, Custom):
         return validate_custom_status(new, old)
     rules = _rules_of(type(new))
-    errors = validate_meta_update(new.metadata, old.metadata)
+    errors = _changed_meta(new, old, rules)
     return errors + (rules.status(new, old) if rules.status else [])

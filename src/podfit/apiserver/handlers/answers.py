@@ -45,6 +45,8 @@ async def told(texts: Sequence[str], answer: Awaitable[Response]) -> Response:
     except ApiError as error:
         error.warnings = (*texts, *error.warnings)
         raise
+    if not texts:
+        return found
     said = ", ".join(filter(None, (*map(warning, texts), found.headers.get("warning", ""))))
     return Response(found.status, {**found.headers, "warning": said}, found.body)
 

@@ -215,6 +215,6 @@ def _review_versions(versions: tuple[str, ...], path: str) -> Iterator[FieldErro
 
 
 RULES: dict[type[Object], Rules] = {
-    MutatingWebhookConfiguration: Rules(create=validate_configuration, metadata="new"),
-    ValidatingWebhookConfiguration: Rules(create=validate_configuration, metadata="new"),
+    MutatingWebhookConfiguration: Rules(create=validate_configuration, metadata="new", finalizers="any"),
+    ValidatingWebhookConfiguration: Rules(create=validate_configuration, metadata="new", finalizers="any"),
 }

@@ -273,5 +273,5 @@ def _approval(definition: CustomResourceDefinition) -> Iterator[FieldError]:
 
 
 RULES: dict[type[Object], Rules] = {
-    CustomResourceDefinition: Rules(create=validate_definition, update=validate_definition_update)
+    CustomResourceDefinition: Rules(create=validate_definition, update=validate_definition_update, finalizers="any")
 }

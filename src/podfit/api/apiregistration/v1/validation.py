@@ -59,4 +59,6 @@ def _reference(service: ServiceReference) -> list[FieldError]:
     return errors + [invalid("spec.service.port", port, f"port is not valid: {text}") for text in wrong]
 
 
-RULES: dict[type[Object], Rules] = {APIService: Rules(names.path_segment, validate_registration, metadata="both")}
+RULES: dict[type[Object], Rules] = {
+    APIService: Rules(names.path_segment, validate_registration, metadata="both", finalizers="any")
+}

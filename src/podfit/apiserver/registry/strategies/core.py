@@ -50,7 +50,8 @@ def _marked_namespace(obj: Namespace) -> Namespace:
 
 
 def _has_contents(obj: Namespace) -> bool:
-    return bool(obj.spec.finalizers)
+    """The first request marks a namespace, even where nothing is left in it."""
+    return bool(obj.spec.finalizers) or not obj.metadata.deletion_timestamp
 
 
 def _new_service(_info: ResourceInfo, obj: Service, _gates: FeatureGates) -> Service:

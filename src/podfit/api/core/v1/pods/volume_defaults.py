@@ -34,15 +34,43 @@ from podfit.api.meta.remembered import settled
 from podfit.core.quantity import ZERO
 
 _FILE_MODE = 0o644
-_TAG = re.compile(r"^(?:.*/)?[^/:@]+:([^/:@]+)(?:@.*)?$")
+_PART = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*+(?<!-))"
+_DOMAIN = re.compile(rf"(?:{_PART}(?:\.{_PART})*+|\[[a-fA-F0-9:]++\])(?::[0-9]++)?", re.ASCII)
+_IMAGE = re.compile(
+    r"(?P<path>[a-z0-9]++(?:(?:\.|__?|-++)[a-z0-9]++)*+(?:/[a-z0-9]++(?:(?:\.|__?|-++)[a-z0-9]++)*+)*+)"
+    r"(?::(?P<tag>\w[\w.-]{0,127}))?(?P<digest>@(?:sha256:[a-f0-9]{64}|sha384:[a-f0-9]{96}|sha512:[a-f0-9]{128}))?",
+    re.ASCII,
+)
+_LONGEST_NAME = 255
+_IDENTIFIER = re.compile(r"[a-f0-9]{64}")
 _NO_SOURCE = Volume()
 
 
 def pull_policy(image: str) -> str:
-    """Always for `:latest` and for an image without tag and digest."""
-    tag = _TAG.match(image)
-    latest = tag[1] == "latest" if tag else "@" not in image
-    return "Always" if latest else "IfNotPresent"
+    """Always for `:latest` and for an image without tag and digest; not for what is no name of an image, as upstream,
+    whose parser then has no tag."""
+    parts = _parts(image)
+    if parts is None:
+        return "IfNotPresent"
+    tag, digest = parts["tag"], parts["digest"]
+    return "Always" if tag == "latest" or (not tag and not digest) else "IfNotPresent"
+
+
+def _parts(image: str) -> re.Match[str] | None:
+    """By the grammar of distribution's references."""
+    first, slash, rest = image.partition("/")
+    has_domain = bool(slash) and (any(letter in first for letter in ".:") or first == "localhost" or not _is_low(first))
+    if has_domain and not _DOMAIN.fullmatch(first):
+        return None
+    found = _IMAGE.fullmatch(rest if has_domain else image)
+    domain = first if has_domain else "docker.io"
+    if found is None or _IDENTIFIER.fullmatch(image) or len(domain) + 1 + len(found["path"]) > _LONGEST_NAME:
+        return None
+    return found
+
+
+def _is_low(text: str) -> bool:
+    return text == text.lower()
 
 
 def field_ref(ref: ObjectFieldSelector) -> ObjectFieldSelector:
