@@ -110,7 +110,7 @@ def test_a_schema_nested_too_deeply() -> None:
 
 @pytest.mark.row("R-020")
 def test_what_resizes_a_pod() -> None:
-    """Spec 1.1: each field under its published number."""
+    """Each field under its published number."""
     amounts = part(1, b"cpu") + part(2, part(1, b"100m"))
     resources = part(1, amounts) + part(2, amounts)
     policy = part(1, b"cpu") + part(2, b"NotRequired")

@@ -1,4 +1,4 @@
-"""What the cluster's policies say to a resize: LimitRange, ResourceQuota with its controller, the node (spec 2)."""
+"""What the cluster's policies say to a resize: LimitRange, ResourceQuota with its controller, the node."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The `pods/resize` endpoint: what it shows, takes, drops and counts (spec 1.1 to 1.3)."""
+"""The `pods/resize` endpoint: what it shows, takes, drops and counts."""
 
 import copy
 from typing import Any

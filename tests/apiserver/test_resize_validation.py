@@ -1,4 +1,4 @@
-"""What a pod may not be created with and what a resize may not change, in the API's words (spec 1.4 to 1.7)."""
+"""What a pod may not be created with and what a resize may not change, in the API's words."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Spec 6.2, 6.3, 6.5 and 6.6: what containers, pods, tiers and sandboxes are given."""
+"""What containers, pods, tiers and sandboxes are given."""
 
 import pytest
 
@@ -56,7 +56,7 @@ def test_no_cfs_quota_when_it_is_off() -> None:
     assert container_resources(web, web.spec.containers[0], machine).cpu_quota == 0
 
 
-def test_tiers() -> None:  # PQ-7
+def test_tiers() -> None:
     burstable, guaranteed = pod(container("c1", {"cpu": "100m"})), pod(container("c1", LIMITS, LIMITS))
     active = [placed(burstable), placed(burstable), placed(guaranteed), placed(pod(container("c1")))]
     assert tier_shares(active) == {"Burstable": 204, "BestEffort": 2}
@@ -66,7 +66,7 @@ def test_container_values() -> None:
     web = placed(pod(container("c1", {"cpu": "100m"}, LIMITS), container("c2", None, {"cpu": "1"}), container("c3")))
     first, second, third = (container_resources(web, each, MACHINE) for each in web.spec.containers)
     assert (first.cpu_shares, first.cpu_quota, first.cpu_period, first.memory_limit) == (102, 20_000, 100_000, 128 * MI)
-    assert (second.cpu_shares, second.cpu_quota) == (1024, 100_000)  # PQ-15
+    assert (second.cpu_shares, second.cpu_quota) == (1024, 100_000)
     assert (third.cpu_shares, third.cpu_quota, third.memory_limit) == (2, 0, 0)
     assert first.unified == {}
     assert container_resources(web, web.spec.containers[0], V2).unified == {"memory.oom.group": "1"}
@@ -115,7 +115,7 @@ def test_sidecar_outlives_the_containers_it_serves() -> None:
     assert oom_score_adj(web, web.spec.init_containers[0], 8 * GI) == 500
 
 
-def test_sandbox() -> None:  # spec 6.6, R-138
+def test_sandbox() -> None:  # R-138
     extra = amounts({"cpu": "100m", "memory": "16Mi"})
     web = placed(pod(container("c1", {"cpu": "100m"}, LIMITS), overhead=extra))
     made = sandbox_resources(web, MACHINE)

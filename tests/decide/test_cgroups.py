@@ -1,4 +1,4 @@
-"""The table of spec 6.1 (R-183), and what must hold between its rows."""
+"""The published table (R-183), and what must hold between its rows."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Who is ended for a critical pod (spec 5.5)."""
+"""Who is ended for a critical pod."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Spec 5.5: the verdict on a pod, and its exact words."""
+"""The verdict on a pod, and its exact words."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""LimitRange: what it adds, what it refuses, and in which words (spec 2)."""
+"""LimitRange: what it adds, what it refuses, and in which words."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Spec 6.4: what of a memory request reaches the kernel of cgroup v2."""
+"""What of a memory request reaches the kernel of cgroup v2."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What the node of a bound pod rules out (spec 2, R-069 to R-074)."""
+"""What the node of a bound pod rules out (R-069 to R-074)."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""Spec 5.4: who is tried first."""
+"""Who is tried first."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -40,6 +40,6 @@ KEYS = st.builds(
 
 
 @given(KEYS, KEYS, KEYS)
-def test_it_is_an_order(a: QueueKey, b: QueueKey, c: QueueKey) -> None:  # PQ-8
+def test_it_is_an_order(a: QueueKey, b: QueueKey, c: QueueKey) -> None:
     assert sum((a < b, a == b, a > b)) == 1
     assert not (a <= b <= c) or a <= c

@@ -1,4 +1,4 @@
-"""Where a pod goes, and the sentence when it goes nowhere (spec 4.2)."""
+"""Where a pod goes, and the sentence when it goes nowhere."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""QoS classes (spec 1.7), against tables and the rule's words."""
+"""QoS classes, against tables and the rule's words."""
 
 import pytest
 from hypothesis import given

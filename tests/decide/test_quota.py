@@ -1,4 +1,4 @@
-"""ResourceQuota: what is charged, when, and the words of a refusal (spec 2)."""
+"""ResourceQuota: what is charged, when, and the words of a refusal."""
 
 from datetime import UTC, datetime
 

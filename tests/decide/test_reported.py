@@ -1,4 +1,4 @@
-"""Spec 5.8: what a status says of resources."""
+"""What a status says of resources."""
 
 import pytest
 
@@ -64,7 +64,7 @@ def settled(web: Pod) -> PodValues:
 
 
 @pytest.mark.row("R-159", "R-162")
-def test_pod_totals() -> None:  # PQ-13
+def test_pod_totals() -> None:
     web = placed(pod(container("c1", {"cpu": "100m", "memory": "64Mi"}, {"cpu": "200m", "memory": "128Mi"})))
     larger = resized(web, c1=LARGE)
     assert pod_resources(web, PodResources({"c1": SMALL}), settled(web), MACHINE, None) == SMALL
@@ -82,7 +82,7 @@ def test_a_coarse_weight_that_is_still_the_old_size_reads_as_that() -> None:
     assert pod_resources(resized(web, c1=LARGE), PodResources({"c1": SMALL}), now, MACHINE, SMALL) == SMALL
 
 
-def test_coarse_weight_reads_as_the_allocation() -> None:  # PQ-14
+def test_coarse_weight_reads_as_the_allocation() -> None:
     web = placed(pod(container("c1", {"cpu": "200m"})))
     now = PodValues(shares=185, weight=8, quota=None, period=100_000, memory=None)
     assert pod_resources(web, PodResources(), now, MACHINE, None) == needs({"cpu": "200m"})

@@ -1,4 +1,4 @@
-"""What a pod counts for (spec 4.1), against tables and against a slow restatement of the formula."""
+"""What a pod counts for, against tables and against a slow restatement of the formula."""
 
 import pytest
 from hypothesis import given
@@ -87,7 +87,7 @@ def test_pod_level_status_follows_the_same_rule() -> None:
 
 @pytest.mark.row("R-163", "R-086")
 def test_overhead_is_added_once() -> None:
-    """R-086; PQ-6: upstream charges it twice for pods with pod-level requests."""
+    """R-086: upstream charges it twice for pods with pod-level requests."""
     given_pod = pod(
         container("a", CPU_100),
         resources=needs({"cpu": "300m"}, {"cpu": "300m"}),

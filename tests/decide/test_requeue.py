@@ -1,4 +1,4 @@
-"""Which change wakes a pod that fitted nowhere (spec 4.3)."""
+"""Which change wakes a pod that fitted nowhere."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Spec 5.6 and 5.7: what a resize of a running pod comes to, step by step."""
+"""What a resize of a running pod comes to, step by step."""
 
 import pytest
 
@@ -120,7 +120,7 @@ def test_request_only_touches_shares_and_no_limit() -> None:
 
 
 @pytest.mark.row("R-155")
-def test_pod_level_worked_example() -> None:  # spec 5.6
+def test_pod_level_worked_example() -> None:
     both = {"cpu": "200m", "memory": "200Mi"}
     before = placed(
         pod(
@@ -181,13 +181,13 @@ def test_pod_is_not_lowered_while_a_container_to_be_restarted_still_runs() -> No
 
 
 @pytest.mark.row("R-168")
-def test_pod_cgroup_follows_although_the_container_is_down() -> None:  # PQ-12
+def test_pod_cgroup_follows_although_the_container_is_down() -> None:
     raised = resized(WEB, c1=needs({"cpu": "100m", "memory": "64Mi"}, {"cpu": "200m", "memory": "256Mi"}))
     assert trace(plan(WEB, raised, running=set())) == [f"pod memory={256 * MI}"]
 
 
 @pytest.mark.row("R-160")
-def test_pod_limit_alone_is_checked_too() -> None:  # PQ-10
+def test_pod_limit_alone_is_checked_too() -> None:
     own = {"cpu": "100m", "memory": "64Mi"}
     before = placed(pod(container("c1", {}, own), resources=needs({"memory": "100Mi"}, {"memory": "256Mi"})))
     after = resized(before, level=needs({"memory": "100Mi"}, {"memory": "128Mi"}))
@@ -195,7 +195,7 @@ def test_pod_limit_alone_is_checked_too() -> None:  # PQ-10
 
 
 @pytest.mark.row("R-136")
-def test_first_limit_is_a_decrease() -> None:  # pitfall 27
+def test_first_limit_is_a_decrease() -> None:
     before = placed(pod(container("c1", {"cpu": "100m", "memory": "64Mi"})))
     after = resized(before, c1=SMALL)
     assert trace(plan(before, after)) == [
@@ -214,13 +214,13 @@ def test_pod_stays_unlimited_while_one_container_is() -> None:
     assert trace(plan(before, after)) == [f"a memory: shares=102 quota=0 memory={128 * MI}"]
 
 
-def test_container_without_request_keeps_the_shares_of_its_limit() -> None:  # PQ-15
+def test_container_without_request_keeps_the_shares_of_its_limit() -> None:
     before = placed(pod(container("c1", None, {"cpu": "200m"}), container("c2", {"cpu": "10m"})))
     after = resized(before, c1=needs(None, {"cpu": "400m"}))
     assert trace(plan(before, after))[0].startswith("c1 cpu: shares=409")
 
 
-def test_unrecorded_container_is_told_one_resource_at_a_time() -> None:  # spec 5.10: actuated file lost
+def test_unrecorded_container_is_told_one_resource_at_a_time() -> None:  # actuated file lost
     lost = steps(WEB, PodResources({}), {"c1"}, settled(WEB), MACHINE)
     assert trace(lost) == [
         f"check c1<{128 * MI}",
@@ -231,7 +231,7 @@ def test_unrecorded_container_is_told_one_resource_at_a_time() -> None:  # spec 
 
 
 @pytest.mark.row("R-164", "R-165")
-def test_init_containers_and_sidecars() -> None:  # PQ-9
+def test_init_containers_and_sidecars() -> None:
     before = placed(pod(container("c1"), init=(container("i1", {"cpu": "100m"}), sidecar("s1", {"cpu": "100m"}))))
     both = resized(before, i1=needs({"cpu": "200m"}), s1=needs({"cpu": "200m"}))
     assert in_progress(both, actuated(before), {"i1"}, GATES)

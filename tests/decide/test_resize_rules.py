@@ -1,4 +1,4 @@
-"""Rules of a resize that no recorded case reaches (spec 1.2, 1.6)."""
+"""Rules of a resize that no recorded case reaches."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Spec 5.7: the memory check, to the letter."""
+"""The memory check, to the letter."""
 
 import pytest
 
@@ -25,5 +25,5 @@ PREFIX = "cannot decrease memory limits: "
         (Memory(), Memory(5, {"c": 6}), ""),
     ],
 )
-def test_objection(limits: Memory, usage: Memory, text: str) -> None:  # R-143, R-145, PQ-11
+def test_objection(limits: Memory, usage: Memory, text: str) -> None:  # R-143, R-145
     assert objection(limits, usage) == text

@@ -1,8 +1,8 @@
 """The accepted sizes of running pods as something to deploy, so that the next rollout does not undo them.
 
-Accepted is what the node has promised. While a resize waits or was found infeasible that is not what the spec says, and
-the promise is taken: a template must not ask for what no node has granted. All amounts of all containers are written,
-not only those that differ from the template, because the template may already hold an earlier export.
+Accepted is what the node has allocated. While a resize waits or was found infeasible that is not what the spec says,
+and the allocated size is taken: a template must not ask for what no node has granted. All amounts of all containers are
+written, not only those that differ from the template, because the template may already hold an earlier export.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -93,7 +93,7 @@ def export(target: Target, snapshot: Snapshot) -> Export:
 
 
 def running(snapshot: Snapshot) -> list[Pod]:
-    """The pods that a node has promised something to and that are not about to go."""
+    """The pods that a node has allocated something to and that are not about to go."""
     return [
         pod
         for pod in snapshot.pods
@@ -102,7 +102,7 @@ def running(snapshot: Snapshot) -> list[Pod]:
 
 
 def held_by(pod: Pod, snapshot: Snapshot) -> Iterator[Held]:
-    """What it runs with. Once a node has granted a resize, the spec says what was promised, limits included."""
+    """What it runs with. Once a node has granted a resize, the spec says what was allocated, limits included."""
     sizes = tuple(sizes_of(pod, snapshot.age.gates))
     granted = state_of(pod, sizes, snapshot.age)[0] in (SETTLED, IN_PROGRESS, FAILING)
     for size in sizes:

@@ -160,11 +160,11 @@ def live_node(name: str, snapshot: Snapshot) -> LiveNode:
 def _state(view: NodeView, pods: Iterable[Pod]) -> NodeState:
     """As a kubelet's after a restart: allocations by the last status, and conditions as the API remembers them."""
     pods = tuple(pods)
-    promised = {pod.metadata.uid: by_status.promised(pod, view.gates) for pod in pods}
+    by_uid = {pod.metadata.uid: by_status.allocated(pod, view.gates) for pod in pods}
     conditions = Conditions()
     for pod in pods:
         conditions = conditions.adopt(pod)
-    allocated = {uid: resources for uid, resources in promised.items() if resources is not None}
+    allocated = {uid: resources for uid, resources in by_uid.items() if resources is not None}
     state = NodeState(view=view, allocated=allocated, conditions=conditions, sources_ready=True)
     state = replace(state, pods={pod.metadata.uid: state.entry(pod) for pod in pods})
     waiting = [

@@ -24,7 +24,7 @@ def holders_of(resource: str, members: Sequence[NodePod]) -> Iterator[Holder]:
             yield Holder(each.name, f"{amount} {resource}", each.desired.spec.priority or 0)
 
 
-def promised_to(members: Sequence[NodePod]) -> ResourceList:
+def allocated_to(members: Sequence[NodePod]) -> ResourceList:
     return _total([member.counts.requests for member in members])
 
 
@@ -44,7 +44,7 @@ def _form(lists: Sequence[ResourceList], name: str) -> Format:
 
 def seen_fuller(members: Sequence[NodePod]) -> Iterator[str]:
     """The scheduler counts desires that wait, so it sees the node fuller than it is (R-078)."""
-    counted, held = counted_for(members), promised_to(members)
+    counted, held = counted_for(members), allocated_to(members)
     more = [f"{counted[name] - held[name]} {name}" for name in RESOURCES if counted[name] > held[name]]
     if more:
         yield f"the scheduler counts what waits as well: it sees this node {' and '.join(more)} fuller than it is"

@@ -1,4 +1,4 @@
-"""A pod's amounts side by side: desired (spec), allocated (what the node promised), actual (what is enforced)."""
+"""A pod's amounts side by side: desired (spec), allocated (what the node set aside), actual (what is enforced)."""
 
 from collections.abc import Iterator
 
@@ -9,13 +9,13 @@ from podfit.api.core.v1.pods.containers import ResourceRequirements
 from podfit.api.core.v1.pods.types import Pod
 from podfit.core.features import FeatureGates
 from podfit.decide.pod.allocated import NOTHING, resizable
-from podfit.decide.resize.by_status import promised
+from podfit.decide.resize.by_status import allocated as allocated_by_status
 
 
 class Size(msgspec.Struct, frozen=True):
     """One amount in its three states; `container` is empty for the pod as a whole, an amount that is not set is empty.
 
-    Limits are not promised separately: `allocated` repeats what the node enforces of them.
+    Limits are not allocated separately: `allocated` repeats what the node enforces of them.
     """
 
     container: str
@@ -32,7 +32,7 @@ class Size(msgspec.Struct, frozen=True):
 
 def sizes_of(pod: Pod, gates: FeatureGates) -> Iterator[Size]:
     """The pod as a whole first when it has resources, then by container."""
-    record = promised(pod, gates)
+    record = allocated_by_status(pod, gates)
     statuses = {status.name: status for status in (*pod.status.init_container_statuses, *pod.status.container_statuses)}
     if pod.spec.resources is not None:
         allocated = (record.pod if record else None) or (pod.spec.resources if pod.spec.node_name else NOTHING)
@@ -40,8 +40,8 @@ def sizes_of(pod: Pod, gates: FeatureGates) -> Iterator[Size]:
     for container in resizable(pod, gates):
         status = statuses.get(container.name)
         actual = (status.resources if status else None) or NOTHING
-        promise = container.resources if pod.spec.node_name else NOTHING
-        allocated = record.containers.get(container.name, promise) if record else promise
+        admitted = container.resources if pod.spec.node_name else NOTHING
+        allocated = record.containers.get(container.name, admitted) if record else admitted
         yield from _amounts(container.name, container.resources, allocated, actual)
 
 

@@ -1,4 +1,4 @@
-"""What containers use, beside what they may use, what they were promised, what they want, and what a VPA recommends.
+"""What containers use, beside what they may use, what they are allocated, what they want, and what a VPA recommends.
 
 `TopReader` reads it, once or again and again; `rows` is pure.
 """

@@ -7,7 +7,7 @@ import msgspec
 
 from podfit.answers.live_node import NodePod, live_node
 from podfit.answers.pod_state import SETTLED
-from podfit.answers.room import Held, Holder, counted_for, held_by, holders_of, promised_to, seen_fuller, texts_of
+from podfit.answers.room import Held, Holder, allocated_to, counted_for, held_by, holders_of, seen_fuller, texts_of
 from podfit.answers.scheduling import ClusterState, kept_off
 from podfit.answers.snapshot import Snapshot
 from podfit.answers.why import PodWhy, notes_of, why_pod
@@ -54,7 +54,7 @@ def why_node(name: str, snapshot: Snapshot, now: datetime) -> NodeWhy:
     return NodeWhy(
         node=name,
         allocatable=texts_of(model.view.allocatable),
-        promised=texts_of(promised_to(members)),
+        promised=texts_of(allocated_to(members)),
         counted=texts_of(counted_for(members)),
         holders=tuple(holders_of("cpu", members)),
         memory_holders=tuple(holders_of("memory", members)),

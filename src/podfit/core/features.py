@@ -1,4 +1,4 @@
-"""Feature gates under upstream's names, with the defaults of 1.36 (spec 0.1)."""
+"""Feature gates under upstream's names, with the defaults of 1.36."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

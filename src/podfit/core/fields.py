@@ -1,7 +1,7 @@
 """What is wrong with which field: validation errors in the API's words.
 
 A validator returns a list of `FieldError`; an empty one means valid. `refusal()` turns a list into the 422 that a
-client sees, duplicates removed and one cause per error (spec R-048, R-049).
+client sees, duplicates removed and one cause per error (R-048, R-049).
 """
 
 import re

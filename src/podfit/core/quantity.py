@@ -1,9 +1,8 @@
 """Resource quantities: exact numbers that remember how their author liked to write them.
 
 A quantity is an integer count of nano units, the finest that the API keeps, plus the family of its suffix, which
-decides how it is printed. Equality is numeric (`1` equals `1000m`, spec R-010). Printing is canonical: no fraction,
-the largest suffix that loses nothing, `0.9Gi` becoming `966367641600m` because no binary suffix can say it (spec 1.3,
-R-019).
+decides how it is printed. Equality is numeric (`1` equals `1000m`, R-010). Printing is canonical: no fraction,
+the largest suffix that loses nothing, `0.9Gi` becoming `966367641600m` because no binary suffix can say it (R-019).
 """
 
 import re

@@ -66,5 +66,5 @@ def overcommittable(name: str) -> bool:
 
 
 def pod_level(name: str) -> bool:
-    """Whether `spec.resources` of a pod may name it (spec R-050)."""
+    """Whether `spec.resources` of a pod may name it (R-050)."""
     return name in (CPU, MEMORY) or name.startswith(HUGEPAGES)

@@ -6,7 +6,7 @@ from podfit.core.errors import ApiError, forbidden
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """Becomes 403 `pods "web" is forbidden: <text>` (spec R-049), with another resource where one is named."""
+    """Becomes 403 `pods "web" is forbidden: <text>` (R-049), with another resource where one is named."""
 
     text: str
     causes: tuple[str, ...] = ()

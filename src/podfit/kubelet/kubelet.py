@@ -2,7 +2,7 @@
 
                 ┌──────────── pods of this node (informer) ────────────┐
                 ▼                                                      │
-PodManager ── AllocationManager        what is promised: checkpoint    │ status, delete
+PodManager ── AllocationManager        what is allocated: checkpoint   │ status, delete
     │              │ sync                                              │
     ▼              ▼                                                   │
 PodWorker ── PodSync, PodEnd ── Starter, Killer, Actuator ── runtime, cgroups, volumes

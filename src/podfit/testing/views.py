@@ -11,7 +11,7 @@ from podfit.core.features import FeatureGates
 from podfit.core.quantity import ZERO
 from podfit.decide.pod.allocated import overlay
 from podfit.decide.pod.requests import pod_limits, pod_requests
-from podfit.decide.resize.by_status import actuated, promised
+from podfit.decide.resize import by_status
 
 
 class Amounts(msgspec.Struct, frozen=True):
@@ -65,13 +65,13 @@ class PodView(msgspec.Struct, frozen=True):
 
     @property
     def allocated(self) -> Amounts:
-        """What the node has promised."""
-        return _amounts(overlay(self.pod, promised(self.pod, FeatureGates()), FeatureGates()))
+        """What the node has allocated."""
+        return _amounts(overlay(self.pod, by_status.allocated(self.pod, FeatureGates()), FeatureGates()))
 
     @property
     def actual(self) -> Amounts:
         """What is enforced."""
-        return _amounts(overlay(self.pod, actuated(self.pod, FeatureGates()), FeatureGates()))
+        return _amounts(overlay(self.pod, by_status.actuated(self.pod, FeatureGates()), FeatureGates()))
 
     @property
     def document(self) -> dict[str, Any]:

@@ -119,7 +119,7 @@ def _class(state: NodeState, uid: str) -> int:
 
 
 def _rank(step: Step, uid: str) -> tuple[bool, int, bool, datetime, str]:
-    """What asks for no more, then priority, then Guaranteed, then who has waited longest, then the name (spec 5.4)."""
+    """What asks for no more, then priority, then Guaranteed, then who has waited longest, then the name."""
     desired, pending = step.after.pods[uid].pod, step.before.conditions.get(PENDING, uid)
     since = parse_time(pending.last_transition_time or "") if pending else datetime.max.replace(tzinfo=UTC)
     grows = cpu(desired) > step.promised[uid]

@@ -6,7 +6,7 @@ from msgspec.structs import asdict
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.cgroup.container_resources import Machine, container_resources
 from podfit.decide.pod.allocated import PodResources
-from podfit.kubelet.allocation.rebuild import actuated, promised
+from podfit.kubelet.allocation.rebuild import actuated, allocated
 from podfit.kubelet.runtime.types import LinuxResources
 from support.placed import placed, resized
 from support.pods import container, needs, pod, running, with_status
@@ -39,35 +39,35 @@ def test_a_resize_that_waited_goes_on_waiting() -> None:
     wanted = resized(small(), c1=LARGE, c2=LARGE)
     seen = held(wanted, c1=SMALL, c2=SMALL)
     both = PodResources({"c1": SMALL, "c2": SMALL})
-    assert promised(wanted, seen, MACHINE) == both
+    assert allocated(wanted, seen, MACHINE) == both
     assert actuated(wanted, seen, MACHINE) == both
 
 
 def test_a_resize_that_had_reached_one_container_was_promised_to_all() -> None:
     wanted = resized(small(), c1=LARGE, c2=LARGE)
     seen = held(wanted, c1=LARGE, c2=SMALL)
-    assert promised(wanted, seen, MACHINE) == PodResources({"c1": LARGE, "c2": LARGE})
+    assert allocated(wanted, seen, MACHINE) == PodResources({"c1": LARGE, "c2": LARGE})
     assert actuated(wanted, seen, MACHINE) == PodResources({"c1": LARGE, "c2": SMALL})
 
 
 def test_a_resize_that_had_reached_all_of_them_needs_nothing_more() -> None:
     wanted = resized(small(), c1=LARGE)
     seen = held(wanted, c1=LARGE, c2=SMALL)
-    assert promised(wanted, seen, MACHINE) == PodResources({"c1": LARGE, "c2": SMALL})
+    assert allocated(wanted, seen, MACHINE) == PodResources({"c1": LARGE, "c2": SMALL})
     assert actuated(wanted, seen, MACHINE) == PodResources({"c1": LARGE, "c2": SMALL})
 
 
 def test_what_somebody_else_wrote_is_no_promise() -> None:
     wanted = resized(small(), c1=LARGE)
-    assert promised(wanted, held(wanted, c1=ODD), MACHINE) == PodResources({"c1": SMALL, "c2": SMALL})
+    assert allocated(wanted, held(wanted, c1=ODD), MACHINE) == PodResources({"c1": SMALL, "c2": SMALL})
 
 
 def test_without_the_runtime_the_status_has_to_do() -> None:
     wanted = resized(small(), c1=LARGE)
-    assert promised(wanted, {}, MACHINE) == PodResources({"c1": SMALL, "c2": SMALL})
+    assert allocated(wanted, {}, MACHINE) == PodResources({"c1": SMALL, "c2": SMALL})
 
 
 def test_a_pod_that_never_ran_has_neither() -> None:
     new = placed(pod(container("c1", {"cpu": "1"})))
-    assert promised(new, {}, MACHINE) is None
+    assert allocated(new, {}, MACHINE) is None
     assert actuated(new, {}, MACHINE) is None

@@ -1,4 +1,4 @@
-"""PATCH with `application/apply-patch+yaml`: server-side apply, which creates what is not there (spec R-003)."""
+"""PATCH with `application/apply-patch+yaml`: server-side apply, which creates what is not there (R-003)."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""PUT and PATCH of an object, or of a subresource of it (spec 1.2).
+"""PUT and PATCH of an object, or of a subresource of it.
 
     decode or patch ─▶ defaults ─▶ admission changes it ─▶ its strategy keeps what may change ─▶ validation (422)
         ─▶ admission refuses (403) ─▶ store, unless nothing was asked for

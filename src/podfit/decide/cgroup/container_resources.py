@@ -1,8 +1,7 @@
-"""From a container's resources to what a runtime is asked to enforce (spec 5.6, 6.2, 6.5).
+"""From a container's resources to what a runtime is asked to enforce.
 
 One rule makes the values for creation and for live updates alike: a container without a CPU request gets the shares of
-its limit in both. Upstream's update path sends an explicit zero instead, which drops such a container to weight 1
-(PQ-15).
+its limit in both. Upstream's update path sends an explicit zero instead, which drops such a container to weight 1.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
-"""From millicores to what the kernel takes, and back (spec 6.1). All divisions are integer divisions that round down.
+"""From millicores to what the kernel takes, and back. All divisions are integer divisions that round down.
 
 CPU has three scales: millicores of the API, shares of cgroup v1 and of CRI, weight of cgroup v2. Two conversions from
 shares to weight are in use: the linear one, which the kubelet applies to its own pod and QoS cgroups, and a newer curve
-that OCI runtimes apply to containers. A verifier therefore has to take either (spec R-184).
+that OCI runtimes apply to containers. A verifier therefore has to take either (R-184).
 """
 
 import math

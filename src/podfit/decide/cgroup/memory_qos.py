@@ -1,4 +1,4 @@
-"""Memory QoS on cgroup v2 (gate MemoryQoS, spec 6.4): what of a memory request reaches the kernel.
+"""Memory QoS on cgroup v2 (gate MemoryQoS): what of a memory request reaches the kernel.
 
     memory.min, memory.low   the request, kept from reclaim hard (Guaranteed) or as far as possible (Burstable), where
                              the policy is TieredReservation; else 0

@@ -1,4 +1,4 @@
-"""The pod's own cgroup, the QoS tiers above it and the sandbox within it (spec 6.3, 6.6).
+"""The pod's own cgroup, the QoS tiers above it and the sandbox within it.
 
 A limit of the pod is written only when every container has one, or the pod itself does: otherwise a container without a
 limit would be held by the sum of its neighbours' (R-134).
@@ -74,7 +74,7 @@ def _declared(pod: Pod, name: str) -> bool:
 
 
 def tier_shares(active: Iterable[Pod]) -> dict[str, int]:
-    """cpu.shares of the Burstable and BestEffort tiers for these allocated pods (PQ-7: allocated, not desired)."""
+    """cpu.shares of the Burstable and BestEffort tiers for these allocated pods, not as desired."""
     total = sum(cpu(pod_requests(pod)) for pod in active if pod.status.qos_class == "Burstable")
     return {"Burstable": cgroups.shares_from_milli(total), "BestEffort": cgroups.MIN_SHARES}
 
@@ -139,7 +139,7 @@ class PodValues(msgspec.Struct, frozen=True, kw_only=True):
         return config.shares - self.shares
 
     def limit_change(self, config: PodConfig, resource: str) -> int:
-        """The same for the CPU or memory limit. A limit that `config` lacks is left as it is: 0 (spec pitfall 6)."""
+        """The same for the CPU or memory limit. A limit that `config` lacks is left as it is: 0."""
         if resource == "memory":
             if config.memory is None:
                 return 0

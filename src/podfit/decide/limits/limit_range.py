@@ -1,4 +1,4 @@
-"""LimitRanger: what a namespace adds to pods that do not say, and what it does not let them say (spec 2)."""
+"""LimitRanger: what a namespace adds to pods that do not say, and what it does not let them say."""
 
 from collections.abc import Iterable, Iterator
 

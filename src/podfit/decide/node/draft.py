@@ -30,7 +30,7 @@ class Draft:
         self._effects += effects
 
     def allocate(self, pod: Pod) -> None:
-        """The node promises `pod` what its spec asks for."""
+        """The node allocates to `pod` what its spec asks for."""
         resources = resources_of(pod, self.state.view.gates)
         if self.state.allocated.get(pod.metadata.uid) != resources:
             self.state = self.state.with_allocation(pod.metadata.uid, resources)

@@ -20,7 +20,7 @@ TERMINAL = ("Succeeded", "Failed")
 class PodEntry(msgspec.Struct, frozen=True):
     """A pod of the node: as desired, with its newest status.
 
-    `counts` is what it counts for: its allocated form, status considered, so what it was promised or still holds,
+    `counts` is what it counts for: its allocated form, status considered, so what it is allocated or still holds,
     whichever is more. `deleted`: the API has it no more; it counts for nothing while its containers end.
     """
 

@@ -35,7 +35,7 @@ def has_ports(pod: Pod, view: NodeView) -> Refusal | None:
 
 
 def has_room(requests: ResourceList, view: NodeView) -> Refusal | None:
-    """A request above all that the node has is final; a full house of pods never is (spec 4.2)."""
+    """A request above all that the node has is final; a full house of pods never is."""
     allocatable, short, final = view.node.status.allocatable, [], False
     if len(view.residents) + 1 > allocatable.get("pods", ZERO).value():
         short.append("pods")

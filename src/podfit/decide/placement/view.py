@@ -61,7 +61,7 @@ class Resident(msgspec.Struct, frozen=True):
 
     @staticmethod
     def of(pod: Pod, *, gates: FeatureGates = DEFAULT_GATES, placed: bool = True) -> "Resident":
-        """A placed pod counts with its status considered (spec 4.1), one that waits by its spec alone."""
+        """A placed pod counts with its status considered, one that waits by its spec alone."""
         requests = pod_requests(pod, gates=gates, use_status=placed)
         assumed = pod_requests(pod, gates=gates, use_status=placed, missing=ASSUMED)
         weight = (assumed.get("cpu", ZERO).milli(), assumed.get("memory", ZERO).value())
@@ -78,7 +78,7 @@ class Resident(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class NodeView:
-    """`requested` and `weight` are sums over `residents`; `nominated` are promised room here (spec 4.2)."""
+    """`requested` and `weight` are sums over `residents`; `nominated` are promised room here."""
 
     node: Node
     residents: tuple[Resident, ...] = ()

@@ -1,6 +1,6 @@
-"""The allocated pod: the desired one with what the node promised laid over it (spec 5.2).
+"""The allocated pod: the desired one with what the node allocated laid over it.
 
-The same record, `PodResources`, holds what was promised and what was actuated. `overlay` answers the very pod it was
+The same record, `PodResources`, holds what was allocated and what was actuated. `overlay` answers the very pod it was
 given when nothing differs, so `overlay(pod, stored) is not pod` asks whether a resize is pending.
 """
 
@@ -31,14 +31,14 @@ def is_sidecar(container: Container) -> bool:
 
 
 def resizable(pod: Pod, gates: FeatureGates) -> Iterator[Container]:
-    """Init containers, then regular ones; init containers that are no sidecars only with their gate (spec 5.11)."""
+    """Init containers, then regular ones; init containers that are no sidecars only with their gate."""
     with_init = gates["InPlacePodVerticalScalingInitContainers"]
     yield from (each for each in pod.spec.init_containers if with_init or is_sidecar(each))
     yield from pod.spec.containers
 
 
 def resources_of(pod: Pod, gates: FeatureGates) -> PodResources:
-    """What would be promised if the pod were admitted as it stands."""
+    """What would be allocated if the pod were admitted as it stands."""
     level = pod.spec.resources if gates["InPlacePodLevelResourcesVerticalScaling"] else None
     return PodResources({each.name: each.resources for each in resizable(pod, gates)}, level)
 

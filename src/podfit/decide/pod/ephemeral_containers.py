@@ -1,4 +1,4 @@
-"""Ephemeral containers: guests that `kubectl debug` puts into a pod that runs.
+"""Ephemeral containers, which `kubectl debug` adds to a pod that runs.
 
 They are started once and never again, have no resources of their own, and nothing of the pod waits for them. Everything
 that handles containers handles them in the form of one.
@@ -8,7 +8,7 @@ from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.types import Pod
 
 
-def guests(pod: Pod) -> tuple[Container, ...]:
+def ephemeral_containers(pod: Pod) -> tuple[Container, ...]:
     return tuple(
         Container(**{name: getattr(each, name) for name in Container.__struct_fields__})
         for each in pod.spec.ephemeral_containers
@@ -16,14 +16,14 @@ def guests(pod: Pod) -> tuple[Container, ...]:
 
 
 def target(pod: Pod, name: str) -> str:
-    """The container whose processes the guest sees; empty when it sees its own."""
+    """The container whose processes the ephemeral container sees; empty when it sees its own."""
     found = (each.target_container_name for each in pod.spec.ephemeral_containers if each.name == name)
     return next(found, "")
 
 
 def every_container(pod: Pod) -> tuple[Container, ...]:
     """Guests first, which is the order in which containers are started."""
-    return (*guests(pod), *pod.spec.init_containers, *pod.spec.containers)
+    return (*ephemeral_containers(pod), *pod.spec.init_containers, *pod.spec.containers)
 
 
 def field_path(pod: Pod, name: str) -> str:

@@ -1,4 +1,4 @@
-"""What a pod counts for (spec 4.1).
+"""What a pod counts for.
 
 A resize makes "the size of a pod" ambiguous: desired, allocated and actual may all differ. Whoever shares out a node
 has to assume the largest of them, because the pod may hold that much now or be granted it any moment; only a resize
@@ -31,7 +31,7 @@ def pod_requests(
 
     `pod_level=False` ignores `spec.resources` and answers the aggregate of the containers; `overhead=False` leaves the
     runtime class's overhead out; a container that does not name a resource of `missing` counts for that much. Overhead
-    that the kubelet already counted into the pod's status is taken off again before it is added (PQ-6).
+    that the kubelet already counted into the pod's status is taken off again before it is added.
     """
     infeasible = is_infeasible(pod)
     reported = _reported(pod) if use_status else {}
@@ -91,7 +91,7 @@ def is_infeasible(pod: Pod) -> bool:
     """Whether the node refused the desired size for good.
 
     A condition of an older generation spoke about another desire and does not count; upstream believes it, and so lets
-    a second, larger request pass uncharged (PQ-5). A writer that does not say which generation it saw is believed.
+    a second, larger request pass uncharged. A writer that does not say which generation it saw is believed.
     """
     for condition in pod.status.conditions:
         if condition.type == "PodResizePending":

@@ -1,4 +1,4 @@
-"""What a node has promised a pod and what it enforces, read off the status that it last reported.
+"""What a node has allocated to a pod and what it enforces, read off the status that it last reported.
 
 For whoever is not on the node, and for a node that has lost its own records.
 """
@@ -16,7 +16,7 @@ from podfit.decide.cgroup.container_resources import effective
 from podfit.decide.pod.allocated import NOTHING, PodResources, overlay, resizable
 
 
-def promised(pod: Pod, gates: FeatureGates) -> PodResources | None:
+def allocated(pod: Pod, gates: FeatureGates) -> PodResources | None:
     """Allocated requests and actual limits; None when no container was ever reported with resources."""
     reported = {
         container.name: ResourceRequirements(
@@ -29,7 +29,7 @@ def promised(pod: Pod, gates: FeatureGates) -> PodResources | None:
     if not reported:
         return None
     spec = {each.name: each.resources for each in resizable(pod, gates)}
-    return PodResources(spec | reported, _level(pod, promised=True))
+    return PodResources(spec | reported, _level(pod, allocated=True))
 
 
 def actuated(pod: Pod, gates: FeatureGates) -> PodResources | None:
@@ -37,7 +37,7 @@ def actuated(pod: Pod, gates: FeatureGates) -> PodResources | None:
     actual = {container.name: status.resources for container, status in _reported(pod, gates) if status.resources}
     if not actual:
         return None
-    level = _level(pod, promised=False)
+    level = _level(pod, allocated=False)
     seen = overlay(pod, PodResources(actual, level), gates)
     records = {each.name: effective(seen, each) for each in resizable(seen, gates) if each.name in actual}
     return PodResources(records, level)
@@ -59,12 +59,12 @@ def _own_limits(pod: Pod, container: Container, status: ContainerStatus) -> Reso
     return {name: amount for name, amount in status.resources.limits.items() if name in own or name not in level}
 
 
-def _level(pod: Pod, *, promised: bool) -> ResourceRequirements | None:
+def _level(pod: Pod, *, allocated: bool) -> ResourceRequirements | None:
     """Only what the spec names: the status reports totals for every pod."""
     spec, status = pod.spec.resources, pod.status.resources
     if spec is None or status is None:
         return spec
-    requests = pod.status.allocated_resources if promised else status.requests
+    requests = pod.status.allocated_resources if allocated else status.requests
     return msgspec.structs.replace(
         spec,
         requests={name: requests.get(name, amount) for name, amount in spec.requests.items()},

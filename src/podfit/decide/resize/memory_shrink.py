@@ -1,4 +1,4 @@
-"""Is it safe to lower a memory limit now (spec 5.7)?
+"""Is it safe to lower a memory limit now?
 
 Lowering a limit below usage is refused by the kernel on cgroup v1 and kills on v2, so usage is compared first. That a
 process may grow between the look and the write cannot be helped here.
@@ -22,7 +22,7 @@ class Memory(msgspec.Struct, frozen=True):
 
 
 def objection(limits: Memory, usage: Memory) -> str:
-    """Why these limits must not be set; empty when they may (R-143 to R-145). Each with its own usage (PQ-11)."""
+    """Why these limits must not be set; empty when they may (R-143 to R-145). Each with its own usage."""
     problems = []
     if limits.pod is not None:
         problems.append(_compare("pod", "pod", limits.pod, usage.pod))

@@ -1,4 +1,4 @@
-"""Whether the node that a pod is bound to could ever carry out a change of it (spec 2).
+"""Whether the node that a pod is bound to could ever carry out a change of it.
 
 Both checks ask only about pods that are bound, and only when the spec really changed (R-074). They keep hopeless
 requests from becoming stored desires: what is merely too much for now is the kubelet's to defer.

@@ -1,6 +1,6 @@
-"""In which order pending resizes are tried (spec 5.4).
+"""In which order pending resizes are tried.
 
-A sort key, where upstream has a comparator that contradicts itself when two resizes both ask for no more (PQ-8).
+A sort key, where upstream has a comparator that contradicts itself when two resizes both ask for no more.
 """
 
 from datetime import UTC, datetime
@@ -29,6 +29,6 @@ def queue_key(desired: Pod, allocated: Pod, since: datetime | None) -> QueueKey:
 
 
 def increases(desired: Pod, allocated: Pod) -> bool:
-    """Whether the pod as a whole would ask for more CPU or memory than it was promised; status is not looked at."""
+    """Whether the pod as a whole would ask for more CPU or memory than it is allocated; status is not looked at."""
     new, old = pod_requests(desired), pod_requests(allocated)
     return any(new.get(name, ZERO) > old.get(name, ZERO) for name in ("cpu", "memory"))

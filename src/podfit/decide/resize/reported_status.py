@@ -1,4 +1,4 @@
-"""What a pod's status says of resources: the allocated ones, corrected by what is really enforced (spec 5.8).
+"""What a pod's status says of resources: the allocated ones, corrected by what is really enforced.
 
 The kernel rounds. A value that is what the allocation comes to is reported as the allocation writes it, so that a
 resize is seen to end at the figure that was asked for.
@@ -73,7 +73,7 @@ def _correct(amounts: dict[str, Quantity], name: str, seen: int, before: Resourc
 
 
 def pod_allocated(pod: Pod, machine: Machine) -> ResourceList:
-    """`status.allocatedResources`: what the allocated pod counts for, overhead included; readers take it off (PQ-6)."""
+    """`status.allocatedResources`: what the allocated pod counts for, overhead included; readers take it off."""
     return pod_requests(pod, gates=machine.gates)
 
 
@@ -83,8 +83,8 @@ def pod_resources(
     """`status.resources` of the allocated `pod`; `values` is what its cgroup holds, None unless it runs.
 
     Built on the effective allocation, so that nothing drops out which the cgroup cannot show; memory requests, which
-    are in no cgroup, are those actuated (PQ-13). A weight says its request only roughly: one that is the allocation's
-    reads as the allocation (PQ-14), and one that is still the actuated size's reads as that.
+    are in no cgroup, are those actuated. A weight says its request only roughly: one that is the allocation's
+    reads as the allocation, and one that is still the actuated size's reads as that.
     """
     requests, limits = (dict(f(pod, gates=machine.gates)) for f in (pod_requests, pod_limits))
     if values is not None:

@@ -1,4 +1,4 @@
-"""What has to be done to make a running pod what was promised, as an ordered list of steps (spec 5.6, 5.7).
+"""What has to be done to make a running pod what was allocated, as an ordered list of steps.
 
     check memory        nothing at all happens when a limit would go below usage
     for memory, then cpu:
@@ -8,9 +8,8 @@
         pod cgroup down
 
 The pod cgroup follows `pod_config` whenever it differs, not only when a container changed: a limit raised while its
-container was down, or a sync that stopped half way, is made good by the next one (PQ-12). A limit that comes where
-there was none counts as a decrease, because it is one: upstream calls it an increase and leaves it unchecked
-(pitfall 27).
+container was down, or a sync that stopped half way, is made good by the next one. A limit that comes where
+there was none counts as a decrease, because it is one: upstream calls it an increase and leaves it unchecked.
 """
 
 from collections.abc import Collection, Iterator
@@ -123,7 +122,7 @@ def pod_level_differs(pod: Pod, actuated: PodResources, gates: FeatureGates) -> 
 
 
 def in_progress(pod: Pod, actuated: PodResources, running: Collection[str], gates: FeatureGates) -> bool:
-    """Whether the allocated `pod` is not yet what was actuated. Plain init containers count while they run (PQ-9)."""
+    """Whether the allocated `pod` is not yet what was actuated. Plain init containers count while they run."""
     return any(_changes(pod, actuated, running, gates)) or pod_level_differs(pod, actuated, gates)
 
 
@@ -135,7 +134,7 @@ def restarts(pod: Pod, actuated: PodResources, running: Collection[str], gates: 
 def steps(
     pod: Pod, actuated: PodResources, running: Collection[str], now: PodValues, machine: Machine
 ) -> tuple[Step, ...]:
-    """In the order in which they are to be done; the first that fails ends the list (spec 5.7).
+    """In the order in which they are to be done; the first that fails ends the list.
 
     `running` are the containers that run, those that `restarts` names being stopped already: as long as one of them
     still runs the pod's limits are not lowered.

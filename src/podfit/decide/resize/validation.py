@@ -1,4 +1,4 @@
-"""What a request on `pods/resize` may change, and the words in which it is refused (spec 1.2, 1.6).
+"""What a request on `pods/resize` may change, and the words in which it is refused.
 
 `prepare_resize` takes from the client's object only what a resize is about, so that a whole pod can be sent back with a
 changed number in it. `validate_resize` then asks, in the API's order, whether what is left may change.
@@ -64,7 +64,7 @@ def _carried(new: tuple[Container, ...], old: tuple[Container, ...]) -> tuple[Co
 
 
 def validate_resize(new: Pod, old: Pod, gates: FeatureGates) -> list[FieldError]:
-    """Every rule of spec 1.6, in its order; `new` has been prepared."""
+    """Every rule, in upstream's order; `new` has been prepared."""
     if MIRROR in old.metadata.annotations:
         return [forbidden(WHOLE, "static pods cannot be resized")]
     if old.spec.os is not None and old.spec.os.name == "windows":
@@ -173,7 +173,7 @@ def _pairs(new: PodSpec, old: PodSpec) -> Iterator[tuple[str, Container, Contain
 
 def _mutations(new: PodSpec, old: PodSpec, gates: FeatureGates) -> list[FieldError]:
     """A container that uses claims counts as changed, whatever was sent: upstream compares it with one rebuilt without
-    them (PQ-3). `resizePolicy` passes the preparation and is refused here (PQ-4)."""
+    them. `resizePolicy` passes the preparation and is refused here."""
     errors = []
     for path, sent, stored in _pairs(new, old):
         if path.startswith("spec.containers"):

@@ -1,4 +1,4 @@
-"""Making what was promised real: the steps of `decide.resize.steps` carried out on runtime and cgroups.
+"""Making what was allocated real: the steps of `decide.resize.steps` carried out on runtime and cgroups.
 
 Every call can be repeated after a crash; the record of what was actuated is written after each step that worked.
 A pod worker's sync goes, in this order:

@@ -107,7 +107,7 @@ class Actuator:
         return missing
 
     async def before_create(self, pod: Pod, name: str) -> None:
-        """Record the resources that the container is about to be created with; a guest has none to change. Raises
+        """Record the resources that the container is about to be created with; an ephemeral one has none. Raises
         CheckpointError.
         """
         if name in {container.name for container in pod.spec.ephemeral_containers}:
@@ -133,7 +133,7 @@ class Actuator:
         return resize.restarts(pod, self._actuated(pod), live.containers, self._machine.gates)
 
     async def resize(self, pod: Pod, live: LivePod) -> Outcome:
-        """Make runtime and pod cgroup what was promised. To be called in every sync, before containers start.
+        """Make runtime and pod cgroup what was allocated. To be called in every sync, before containers start.
 
         Usually there is nothing to do, which takes two small reads. An error is in the answer: what failed is tried
         again by the next call.

@@ -118,7 +118,7 @@ class AllocationManager:
     async def rebuild(self, pods: Collection[Pod], seen: Mapping[str, rebuild.Seen]) -> None:
         """Put together what the damaged checkpoints held for these pods; `seen` is what the runtime shows, by UID."""
         machine = self._node().machine
-        for checkpoint, read in ((self._allocated, rebuild.promised), (self._actuated, rebuild.actuated)):
+        for checkpoint, read in ((self._allocated, rebuild.allocated), (self._actuated, rebuild.actuated)):
             if checkpoint.damage:
                 found = {pod.metadata.uid: read(pod, seen.get(pod.metadata.uid, {}), machine) for pod in pods}
                 checkpoint.restore({uid: resources for uid, resources in found.items() if resources is not None})

@@ -84,7 +84,7 @@ def _operation(old: Mapping[str, Quantity], new: Mapping[str, Quantity], name: s
 
 
 class SizeMetrics:
-    """`pods` are as desired, with the newest status that this node knows; `allocated` gives the promise to one."""
+    """`pods` are as desired, with the newest status that this node knows; `allocated` gives one as allocated."""
 
     def __init__(self, metrics: Metrics, pods: Callable[[], Iterable[Pod]], allocated: Callable[[Pod], Pod]) -> None:
         self._pods, self._allocated = pods, allocated

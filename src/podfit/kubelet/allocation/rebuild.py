@@ -1,10 +1,10 @@
-"""What was promised and actuated, put together again when a checkpoint was damaged (R-091).
+"""What was allocated and actuated, put together again when a checkpoint was damaged (R-091).
 
 Without it a pod would be taken at its desired size, so a resize that waits would slip through unexamined, and
 containers that restart on a change would be restarted for no reason.
 
 The last status says both. It may be a moment old: where the runtime already holds a container at the desired size, the
-resize had been promised and was under way, and the desire is the promise.
+resize had been allocated and was under way, and the desired size is the allocated one.
 """
 
 from collections.abc import Mapping
@@ -19,9 +19,9 @@ Seen = Mapping[str, LinuxResources]
 """What the runtime holds for the running containers of one pod, by name."""
 
 
-def promised(pod: Pod, seen: Seen, machine: Machine) -> PodResources | None:
+def allocated(pod: Pod, seen: Seen, machine: Machine) -> PodResources | None:
     """None when no container was ever reported with resources: then the pod never ran."""
-    reported = by_status.promised(pod, machine.gates)
+    reported = by_status.allocated(pod, machine.gates)
     if reported is None or not _arrived(pod, reported, seen, machine):
         return reported
     return resources_of(pod, machine.gates)

@@ -7,7 +7,7 @@ own journal, in which every other commit of this disk stands in line, has no par
 
 What a crash leaves is one of these:
 
-    the last record was cut off        it was never promised, and is passed over
+    the last record was cut off        it was never acted on, and is passed over
     the first byte is zero             the file that the records change was written whole after them; they are over
     the file is another                a checksum begins with that of the file, so records of another mean nothing
 """

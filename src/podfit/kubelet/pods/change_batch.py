@@ -38,7 +38,7 @@ class ChangeBatch:
 
     async def carry_out(self) -> None:
         """Allocation first: a turn that sees the new generation must see what was decided about it, too. The runtime is
-        asked about the pods while the promises are written.
+        asked about the pods while the allocations are written.
         """
         loud = [change for change in self._newest.values() if not change.quiet]
         for change in loud:

@@ -188,7 +188,7 @@ class PodManager:
 
     def _hold(self, pod: Pod, answer: Unsaved | Preempting) -> None:
         """The pod waits, and nobody else waits for it. Allocation wakes it when others have ended for it; nobody tells
-        when a promise can be written again.
+        when an allocation can be written again.
         """
         uid = pod.metadata.uid
         self._known.hold(pod)

@@ -1,4 +1,4 @@
-"""What a pod needs next, from what it is promised and what the runtime shows. Pure: the worker carries it out.
+"""What a pod needs next, from what it is allocated and what the runtime shows. Pure: the worker carries it out.
 
 no sandbox that is ready    stop what is left of the old one, make a new one, begin again with the init containers
 init containers             one after the other; a sidecar counts once it runs, a plain one once it has exited 0
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.types import Pod
 from podfit.decide.pod.allocated import is_sidecar
-from podfit.decide.pod.ephemeral_containers import guests
+from podfit.decide.pod.ephemeral_containers import ephemeral_containers
 from podfit.decide.pod.probing import ProbeKind
 from podfit.decide.pod.restart_policy import comes_again
 from podfit.kubelet.pods.facts import PodFacts
@@ -55,7 +55,7 @@ def plan(pod: Pod, facts: PodFacts) -> Plan:
         return Plan(over=True, initialised=initialised)
     kill = tuple(_outdated(pod, facts, initialised=initialised))
     replaced = {killed.container.name for killed in kill if killed.again}
-    start = (*_guests(pod, facts), *_to_start(pod, facts, replaced, initialised=initialised))
+    start = (*_ephemeral(pod, facts), *_to_start(pod, facts, replaced, initialised=initialised))
     if not start and len(kill) == len(facts.running):  # the whole pod comes to its end
         kill = tuple(
             replace(killed, message=f"Stopping container {killed.container.name}", grace=None) for killed in kill
@@ -156,9 +156,13 @@ def _unhealthy(pod: Pod, container: Container, status: ContainerStatus, kind: Pr
     )
 
 
-def _guests(pod: Pod, facts: PodFacts) -> Iterator[Container]:
+def _ephemeral(pod: Pod, facts: PodFacts) -> Iterator[Container]:
     ran = {status.name for status in pod.status.ephemeral_container_statuses if status.container_id}
-    return (guest for guest in guests(pod) if guest.name not in ran and facts.last(guest.name) is None)
+    return (
+        container
+        for container in ephemeral_containers(pod)
+        if container.name not in ran and facts.last(container.name) is None
+    )
 
 
 def _to_start(pod: Pod, facts: PodFacts, replaced: set[str], *, initialised: bool) -> Iterator[Container]:

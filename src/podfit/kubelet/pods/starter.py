@@ -241,7 +241,7 @@ class Starter(msgspec.Struct, frozen=True):
 
 
 def target_id(facts: PodFacts, name: str) -> str:
-    """The id of the running container of that name, whose processes a guest is to see. Raises Unsupported."""
+    """The id of the running container of that name, whose processes an ephemeral one is to see. Raises Unsupported."""
     if not name:
         return ""
     found = next((container.id for container in facts.running if container.name == name), "")

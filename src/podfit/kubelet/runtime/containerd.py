@@ -20,7 +20,6 @@ import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -29,9 +28,6 @@ from podfit.kubelet.runtime.archives import Importer
 from podfit.kubelet.runtime.shims import end_childless
 from podfit.net.files import write_atomic
 from podfit.net.processes import start_ticks
-
-if TYPE_CHECKING:
-    from podfit.kubelet.runtime.archives import Importer
 
 log = logging.getLogger(__name__)
 

@@ -12,14 +12,11 @@ import shutil
 import subprocess
 import tarfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from podfit.net.files import write_atomic
-
-if TYPE_CHECKING:
-    from tarfile import TarFile
 
 PAUSE = "localhost/podfit/pause:1"
 BUSYBOX = "docker.io/library/busybox:1.36"
@@ -124,7 +121,6 @@ def _oci(recipe: Recipe) -> bytes:
 
 
 def _layer(recipe: Recipe) -> bytes:
-
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for name in recipe.directories:
@@ -140,10 +136,8 @@ def _layer(recipe: Recipe) -> bytes:
     return out.getvalue()
 
 
-def _add(tar: "TarFile", name: str, data: bytes, *, mode: int = 0o644) -> None:
-    from tarfile import TarInfo
-
-    entry = TarInfo(name)
+def _add(tar: tarfile.TarFile, name: str, data: bytes, *, mode: int = 0o644) -> None:
+    entry = tarfile.TarInfo(name)
     entry.size, entry.mode = len(data), mode
     tar.addfile(entry, io.BytesIO(data))
 

@@ -1,7 +1,7 @@
 """Values of the downward API: what a container may learn about its own pod.
 
 Resources come from the allocated pod as it is when the value is read, so an environment variable keeps what was
-promised at the container's start, while a volume follows a resize.
+allocated at the container's start, while a volume follows a resize.
 """
 
 import re

@@ -18,7 +18,7 @@ from podfit.api.core.v1.pods.types import PodStatus
 from podfit.core.times import format_time
 from podfit.decide.cgroup.container_resources import cpu, unthrottled
 from podfit.decide.pod.allocated import is_sidecar
-from podfit.decide.pod.ephemeral_containers import guests
+from podfit.decide.pod.ephemeral_containers import ephemeral_containers
 from podfit.decide.pod.restart_policy import comes_again
 from podfit.decide.resize import reported_status as reported
 from podfit.decide.resize.reported_status import Enforced, enforced
@@ -33,14 +33,14 @@ LOST_WHILE_RUNNING = "The container could not be located when the pod was delete
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def guest_statuses(facts: StatusInput) -> tuple[ContainerStatus, ...]:
+def ephemeral_container_statuses(facts: StatusInput) -> tuple[ContainerStatus, ...]:
     """Ephemeral containers by name. They are never ready, nobody asks whether they started, nothing is set aside."""
-    found = (_guest(facts, guest) for guest in guests(facts.allocated))
+    found = (_ephemeral(facts, container) for container in ephemeral_containers(facts.allocated))
     bare = (msgspec.structs.replace(status, ready=False, started=None, allocated_resources={}) for status in found)
     return tuple(sorted(bare, key=lambda status: status.name))
 
 
-def _guest(facts: StatusInput, container: Container) -> ContainerStatus:
+def _ephemeral(facts: StatusInput, container: Container) -> ContainerStatus:
     """One that has run and is lost is over: it does not come again."""
     previous = _reported(facts.previous, container.name, init=False)
     if previous is not None and previous.container_id and not facts.observed.instances(container.name):

@@ -9,7 +9,7 @@ from podfit.api.core.v1.pods.types import HostIP, Pod, PodIP, PodStatus
 from podfit.core.times import format_time
 from podfit.decide.resize.reported_status import pod_allocated, pod_resources
 from podfit.kubelet.status.conditions import conditions
-from podfit.kubelet.status.containers import container_statuses, guest_statuses, was_never_there
+from podfit.kubelet.status.containers import container_statuses, ephemeral_container_statuses, was_never_there
 from podfit.kubelet.status.inputs import StatusInput
 from podfit.kubelet.status.phase import TERMINAL, phase_of
 
@@ -39,7 +39,7 @@ def generate(facts: StatusInput) -> PodStatus:
         start_time=known.start_time or pod.status.start_time or format_time(facts.now),
         init_container_statuses=init,
         container_statuses=regular,
-        ephemeral_container_statuses=guest_statuses(facts),
+        ephemeral_container_statuses=ephemeral_container_statuses(facts),
         qos_class=pod.status.qos_class,
         allocated_resources=dict(pod_allocated(facts.allocated, facts.machine)) if _reports_pod_level(facts) else {},
         resources=_resources(facts, phase),

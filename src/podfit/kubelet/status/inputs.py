@@ -43,7 +43,7 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class StatusInput(msgspec.Struct, frozen=True, kw_only=True):
-    """`pod` is the API's object, `allocated` the same at its promised size, `previous` the status last generated.
+    """`pod` is the API's object, `allocated` the same at its allocated size, `previous` the status last generated.
 
     `waiting` says of containers that do not run why, by name: ErrImagePull, CrashLoopBackOff and the like.
     `pod_values` is what the pod's cgroup holds, None when there is none. `ended` means that nothing will be started any

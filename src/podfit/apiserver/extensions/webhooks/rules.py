@@ -1,7 +1,7 @@
 """Which webhooks a write concerns: their rules, and their selectors of namespaces and objects.
 
 A rule on `pods` says nothing of `pods/resize`; `pods/*` speaks of the pod and of all its subresources, `*` of every
-resource without subresources, `*/*` of everything (spec section 2, R-075). Every kind is served in one version here, so
+resource without subresources, `*/*` of everything (R-075). Every kind is served in one version here, so
 a `matchPolicy` of Equivalent and of Exact come to the same.
 """
 

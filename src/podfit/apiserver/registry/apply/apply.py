@@ -1,4 +1,4 @@
-"""Server-side apply: what an object becomes when a manager says what it wants of it (spec R-003).
+"""Server-side apply: what an object becomes when a manager says what it wants of it (R-003).
 
     live + applied ─▶ merged ─▶ without what the manager applied before, applies no more, and nobody else owns
         ─▶ what that changes of what others own is a conflict, unless forced: then it is theirs no more

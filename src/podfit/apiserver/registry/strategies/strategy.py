@@ -60,7 +60,7 @@ class UpdateStrategy(msgspec.Struct, frozen=True, kw_only=True):
     prepare: Callable[[ResourceInfo, Any, Any, FeatureGates], Any] = changed_object
     validate: Callable[[Any, Any, FeatureGates], list[FieldError]] = validation.validate_update
     writes_dropped: bool = False
-    """Whether a request is written even when all that it asked for was dropped; upstream does so for resize (PQ-1)."""
+    """Whether a request is written even when all that it asked for was dropped; upstream does so for resize."""
 
 
 class DeleteStrategy(msgspec.Struct, frozen=True, kw_only=True):

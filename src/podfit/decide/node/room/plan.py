@@ -81,8 +81,8 @@ def is_active(pod: Pod) -> bool:
 
 
 def allocated_form(pod: Pod, gates: FeatureGates = DEFAULT_GATES) -> Pod:
-    """The pod at the size that its node reports to have promised."""
-    return overlay(pod, by_status.promised(pod, gates), gates)
+    """The pod at the size that its node reports to have allocated."""
+    return overlay(pod, by_status.allocated(pod, gates), gates)
 
 
 def plan(

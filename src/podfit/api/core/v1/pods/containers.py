@@ -128,6 +128,6 @@ class Container(_Container):
 
 
 class EphemeralContainer(_Container):
-    """A guest in a pod that runs."""
+    """A container that is added to a pod that runs, for debugging."""
 
     target_container_name: str = ""

@@ -122,7 +122,7 @@ def _live_only(container: Container, path: str) -> list[FieldError]:
 
 
 def validate_ephemeral_containers(spec: PodSpec, around: Surroundings, path: str) -> list[FieldError]:
-    """A guest for debugging: no ports, no probes, no resources of its own (R-025)."""
+    """For debugging: no ports, no probes, no resources of its own (R-025)."""
     errors = []
     hosts = {container.name for container in (*spec.containers, *spec.init_containers)}
     seen = set(hosts)

@@ -1,4 +1,4 @@
-"""Resources of containers and of the pod as a whole, and resize policies (spec 1.4, 1.5)."""
+"""Resources of containers and of the pod as a whole, and resize policies."""
 
 from collections.abc import Callable, Collection
 
@@ -171,7 +171,7 @@ def _claims(used: tuple[ResourceClaim, ...], known: Collection[str], path: str) 
 
 
 def validate_pod_resources(spec: PodSpec, claims: Collection[str], path: str) -> list[FieldError]:
-    """`spec.resources` in itself and against the containers (spec 1.5)."""
+    """`spec.resources` in itself and against the containers."""
     level = spec.resources
     if level is None:
         return []
@@ -205,7 +205,7 @@ def _covers(level: ResourceList, total: ResourceList, path: str, side: str) -> l
 def validate_resize_policy(
     policies: tuple[ContainerResizePolicy, ...], path: str, pod_restart_policy: str
 ) -> list[FieldError]:
-    """Spec 1.4. The path is the list's, but for duplicates."""
+    """The path is the list's, but for duplicates."""
     errors = []
     seen: set[str] = set()
     for index, policy in enumerate(policies):

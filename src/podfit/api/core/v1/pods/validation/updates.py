@@ -31,7 +31,7 @@ def prepare_pod_update(new: Pod, old: Pod) -> Pod:
 
 def prepare_status_update(new: Pod, old: Pod) -> Pod:
     """Only status, and metadata but its generation and owners; what the writer does not say about generations stays
-    known (spec 1.8), and the address is the first of the addresses."""
+    known, and the address is the first of the addresses."""
     status = new.status
     before = {condition.type: condition.observed_generation for condition in old.status.conditions}
     conditions = tuple(
