@@ -54,6 +54,7 @@ from podfit.kubelet.server.configz import configuration
 from podfit.kubelet.server.handler import NodeServer
 from podfit.kubelet.server.usage import UsageMetrics
 from podfit.kubelet.sources.lookup import Lookup
+from podfit.kubelet.sources.names import NO_NAMES, NodeNames
 from podfit.kubelet.static.directory import ManifestDirectory
 from podfit.kubelet.static.mirrors import Mirrors
 from podfit.kubelet.volumes.manager import Volumes
@@ -150,6 +151,7 @@ class Kubelet:
         self._probes = ProbeManager(
             Checks(runtime, reach), address=config.host_ip, clock=clock, changed=self._known.wake, emit=self._events.pod
         )
+        names = NO_NAMES if config.simulated else NodeNames()
         hooks = Hooks(runtime, reach, clock, config.host_ip)
         killer = Killer(runtime, clock, self._events.pod, hooks)
         context = WorkerContext(
@@ -173,6 +175,7 @@ class Kubelet:
                 clock,
                 CrashBackoff(),
                 self._pool,
+                names,
                 hooks,
                 killer,
                 self._events.pod,
@@ -181,6 +184,7 @@ class Kubelet:
             killer=killer,
             metrics=PodMetrics(self.metrics),
             probes=self._probes,
+            names=names,
             emit=self._events.pod,
             event_delay=event_delay,
             tell=self._events.node,

@@ -23,3 +23,13 @@ def delete_tree(path: Path) -> None:
     """With everything in it. Raises OSError; a tree that is not there is fine."""
     if path.exists():
         shutil.rmtree(path)
+
+
+def write_in_place(path: Path, data: bytes, *, mode: int) -> None:
+    """Into the file that is there, since a container may have it mounted, or a new one. No link is followed. Raises
+    OSError.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with open(descriptor, "wb") as file:
+        os.fchmod(descriptor, mode)
+        file.write(data)

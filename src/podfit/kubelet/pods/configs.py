@@ -9,14 +9,40 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from podfit.api.core.v1.pods.containers import Container
-from podfit.api.core.v1.pods.security import PodSecurityContext
+from podfit.api.core.v1.pods.security import PodSecurityContext, SELinuxOptions
 from podfit.api.core.v1.pods.security import SecurityContext as Wanted
 from podfit.api.core.v1.pods.types import Pod
 from podfit.kubelet.runtime import labels
-from podfit.kubelet.runtime.types import ContainerConfig, Image, LinuxResources, Mount, SandboxConfig, SecurityContext
+from podfit.kubelet.runtime.types import (
+    ContainerConfig,
+    DNSConfig,
+    Image,
+    LinuxResources,
+    Mount,
+    SandboxConfig,
+    SecurityContext,
+    SecurityProfile,
+    SELinux,
+)
 from podfit.kubelet.sources.environment import Words
 
 DEFAULT_MESSAGE_PATH = "/dev/termination-log"
+MASKED = (
+    "/proc/asound",
+    "/proc/acpi",
+    "/proc/interrupts",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/latency_stats",
+    "/proc/timer_list",
+    "/proc/timer_stats",
+    "/proc/sched_debug",
+    "/proc/scsi",
+    "/sys/firmware",
+    "/sys/devices/virtual/powercap",
+)
+READ_ONLY = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
+"""What is hidden of /proc and /sys, and may not be written there, unless procMount is Unmasked: upstream's lists."""
 
 
 def log_directory(root: Path, pod: labels.PodRef) -> Path:
@@ -33,6 +59,7 @@ def sandbox_config(
     cgroup_parent: str,
     resources: LinuxResources | None,
     overhead: LinuxResources | None,
+    dns: DNSConfig | None,
 ) -> SandboxConfig:
     security = pod.spec.security_context or PodSecurityContext()
     return SandboxConfig(
@@ -54,6 +81,7 @@ def sandbox_config(
         annotations=labels.pod_annotations(pod),
         resources=resources,
         overhead=overhead,
+        dns=dns,
     )
 
 
@@ -67,6 +95,7 @@ def container_config(
     mounts: tuple[Mount, ...],
     message_file: Path,
     resources: LinuxResources,
+    profiles: Path,
     target_id: str = "",
 ) -> ContainerConfig:
     """`message_file` is on the host and is mounted where the container writes its termination message. `target_id` is
@@ -92,14 +121,14 @@ def container_config(
         tty=container.tty,
         stop_signal=container.lifecycle.stop_signal if container.lifecycle is not None else "",
         resources=resources,
-        security=replace(security_context(pod, container), target_id=target_id),
+        security=replace(security_context(pod, container, profiles), target_id=target_id),
     )
 
 
-def security_context(pod: Pod, container: Container) -> SecurityContext:
-    """The container's word over the pod's, the image's where both are silent."""
+def security_context(pod: Pod, container: Container, profiles: Path = Path()) -> SecurityContext:
+    """The container's word over the pod's, the image's where both are silent. Below `profiles` are seccomp profiles."""
     own, shared = container.security_context or Wanted(), pod.spec.security_context or PodSecurityContext()
-    capabilities = own.capabilities
+    capabilities, hides = own.capabilities, not own.privileged and own.proc_mount != "Unmasked"
     return SecurityContext(
         privileged=bool(own.privileged),
         run_as_user=own.run_as_user if own.run_as_user is not None else shared.run_as_user,
@@ -109,7 +138,38 @@ def security_context(pod: Pod, container: Container) -> SecurityContext:
         no_new_privileges=own.allow_privilege_escalation is False,
         add_capabilities=capabilities.add if capabilities else (),
         drop_capabilities=capabilities.drop if capabilities else (),
+        seccomp=_seccomp(own, shared, profiles),
+        selinux=_selinux(own.se_linux_options or shared.se_linux_options),
+        masked_paths=MASKED if hides else (),
+        readonly_paths=READ_ONLY if hides else (),
     )
+
+
+def _seccomp(own: Wanted, shared: PodSecurityContext, profiles: Path) -> SecurityProfile | None:
+    """Nothing asked for leaves it to the runtime, which confines nothing then, as upstream's."""
+    wanted = own.seccomp_profile or shared.seccomp_profile
+    if own.privileged or (wanted is not None and wanted.type == "Unconfined"):
+        return SecurityProfile(kind="Unconfined")
+    if wanted is None:
+        return None
+    if wanted.type == "Localhost":
+        return SecurityProfile(kind="Localhost", file=str(profiles / wanted.localhost_profile))
+    return SecurityProfile(kind="RuntimeDefault")
+
+
+def _selinux(wanted: SELinuxOptions | None) -> SELinux | None:
+    if wanted is None:
+        return None
+    return SELinux(user=wanted.user, role=wanted.role, type=wanted.type, level=wanted.level)
+
+
+def confinement_problem(pod: Pod, container: Container) -> str:
+    """Why the container cannot be confined as it asks; empty when it can, or does not ask."""
+    own, shared = container.security_context or Wanted(), pod.spec.security_context or PodSecurityContext()
+    wanted = own.app_armor_profile or shared.app_armor_profile
+    if wanted is not None and wanted.type != "Unconfined":
+        return "Cannot enforce AppArmor: podfit does not set AppArmor profiles"
+    return ""
 
 
 def root_problem(pod: Pod, container: Container, image: Image | None) -> str:

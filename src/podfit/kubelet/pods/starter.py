@@ -24,13 +24,14 @@ from podfit.core.clock import Clock
 from podfit.core.errors import ApiError
 from podfit.decide.pod.environment import TooLarge
 from podfit.decide.pod.ephemeral_containers import field_path, target
+from podfit.decide.pod.naming import hosts_file
 from podfit.kubelet.actuation.actuator import Actuator
 from podfit.kubelet.backoff import CrashBackoff, Key
-from podfit.kubelet.disk.files import delete_file, new_file
+from podfit.kubelet.disk.files import delete_file, new_file, write_in_place
 from podfit.kubelet.disk.safe_paths import Outside, component, make_directory
 from podfit.kubelet.images.puller import ImageError, Puller, Tell
 from podfit.kubelet.managers.pool import SharedPool
-from podfit.kubelet.pods.configs import container_config, root_problem
+from podfit.kubelet.pods.configs import confinement_problem, container_config, root_problem
 from podfit.kubelet.pods.facts import PodFacts
 from podfit.kubelet.pods.hooks import HookFailed, Hooks
 from podfit.kubelet.pods.killer import Killer
@@ -38,13 +39,15 @@ from podfit.kubelet.pods.plan import Kill
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.errors import CRIError, Unavailable
 from podfit.kubelet.runtime.protocol import Runtime
-from podfit.kubelet.runtime.types import ContainerConfig, ContainerState, ContainerStatus, SandboxConfig
+from podfit.kubelet.runtime.types import ContainerConfig, ContainerState, ContainerStatus, Mount, SandboxConfig
 from podfit.kubelet.sources.downward import Unsupported
 from podfit.kubelet.sources.environment import words
 from podfit.kubelet.sources.lookup import Lookup, Missing
+from podfit.kubelet.sources.names import NodeNames
 from podfit.kubelet.status.containers import POST_START_ERROR
 from podfit.kubelet.volumes.manager import Paths, Volumes
 
+HOSTS = "/etc/hosts"
 RETRY_SECONDS = 10.0
 OUTAGE_SECONDS = 1.0  # a runtime that was killed is back within a second
 STOP_SIGNAL_IGNORED = "the runtime does not know lifecycle.stopSignal: the container is stopped with its image's signal"
@@ -77,6 +80,7 @@ class Starter(msgspec.Struct, frozen=True):
     clock: Clock
     backoff: CrashBackoff
     pool: SharedPool
+    names: NodeNames
     hooks: Hooks
     killer: Killer
     emit: Callable[[Pod, str, str, str, str], None]
@@ -160,7 +164,8 @@ class Starter(msgspec.Struct, frozen=True):
     async def _configure(
         self, pod: Pod, container: Container, place: Place, facts: PodFacts, *, image: str, attempt: int
     ) -> ContainerConfig:
-        problem = root_problem(pod, container, await self.runtime.image_status(image))
+        problem = confinement_problem(pod, container)
+        problem = problem or root_problem(pod, container, await self.runtime.image_status(image))
         if problem:
             raise Unsupported(problem)
         started_with = await words(
@@ -170,6 +175,8 @@ class Starter(msgspec.Struct, frozen=True):
         logs, directory = Path(place.sandbox.log_directory), component(container.name)
         await self.volumes.writer.run(logs, partial(make_directory, logs, directory))
         message_file = await self._message_file(pod, container)
+        if not any(mount.container_path == HOSTS for mount in mounts):
+            mounts += (Mount(container_path=HOSTS, host_path=str(await self._hosts_file(pod))),)
         return container_config(
             pod,
             container,
@@ -179,8 +186,21 @@ class Starter(msgspec.Struct, frozen=True):
             mounts=mounts,
             message_file=message_file,
             resources=self.actuator.container(pod, container.name),
+            profiles=self.volumes.root / "seccomp",
             target_id=target_id(facts, target(pod, container.name)),
         )
+
+    async def _hosts_file(self, pod: Pod) -> Path:
+        """One for all containers of the pod, written anew with each start."""
+        text = hosts_file(pod, await self.names.hosts_file(), pod.status.pod_ip or self.hooks.address)
+        path = self.volumes.pod_directory(pod.metadata.uid) / "etc-hosts"
+
+        def write() -> None:
+            self.volumes.make_directory(pod.metadata.uid)
+            write_in_place(path, text.encode(), mode=0o644)
+
+        await self.volumes.writer.run(path, write)
+        return path
 
     async def _message_file(self, pod: Pod, container: Container) -> Path:
         uid = pod.metadata.uid

@@ -21,6 +21,7 @@ from podfit.api.core.v1.pods.containers import Container
 from podfit.api.core.v1.pods.types import Pod
 from podfit.client.backoff import delay_after
 from podfit.decide.pod.ephemeral_containers import every_container
+from podfit.decide.pod.naming import resolver
 from podfit.kubelet.actuation.actuator import LivePod, restart_message
 from podfit.kubelet.disk.safe_paths import component, make_directory
 from podfit.kubelet.pods.configs import log_directory, sandbox_config
@@ -32,7 +33,7 @@ from podfit.kubelet.pods.unchanged import Observed, observed
 from podfit.kubelet.pods.worker_context import WorkerContext
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.errors import CRIError
-from podfit.kubelet.runtime.types import SandboxConfig
+from podfit.kubelet.runtime.types import DNSConfig, SandboxConfig
 from podfit.kubelet.volumes.manager import MountError, Paths
 
 log = logging.getLogger(__name__)
@@ -59,6 +60,7 @@ class PodSync:
         self._reporter = reporter
         self._volumes: Paths | None = None
         self._volumes_at = 0.0
+        self._volumes_of: tuple[object, ...] = ()
         self._mount_failures = 0
         self._seen: PodFacts | None = None  # what to ask about first; nothing is done on it
         self._last: Pod | None = None
@@ -168,7 +170,7 @@ class PodSync:
         at_once = replaced - {kill.container.name for kill in todo.kill if kill.waits}
         if not due:
             return False
-        place = Place(sandbox.id, self._sandbox_config(pod, sandbox.attempt), volumes)
+        place = Place(sandbox.id, await self._sandbox_config(pod, sandbox.attempt), volumes)
         for container in _in_order(pod, due):
             try:
                 await self._context.starter.start(pod, container, place, facts, replaced=container.name in at_once)
@@ -186,7 +188,7 @@ class PodSync:
     async def _new_sandbox(self, pod: Pod, facts: PodFacts) -> None:
         """A sandbox that failed to come up is left for the next turn, which gives it the same number again."""
         attempt = facts.sandboxes[0].attempt + 1 if facts.sandboxes else 0
-        config = self._sandbox_config(pod, attempt)
+        config = await self._sandbox_config(pod, attempt)
         logs = log_directory(self._context.config.log_root, labels.ref(pod))
         await self._context.volumes.writer.run(logs, partial(_make_logs, logs))
         try:
@@ -197,8 +199,11 @@ class PodSync:
         for old in facts.sandboxes[1:]:
             await self._context.runtime.remove_sandbox(old.id)
 
-    def _sandbox_config(self, pod: Pod, attempt: int) -> SandboxConfig:
+    async def _sandbox_config(self, pod: Pod, attempt: int) -> SandboxConfig:
         resources, overhead = self._context.actuator.sandbox(pod)
+        wanted, dns = resolver(pod, await self._context.names.resolver_file()), None
+        if wanted is not None:
+            dns = DNSConfig(servers=wanted.servers, searches=wanted.searches, options=wanted.options)
         return sandbox_config(
             pod,
             node=self._context.config.name,
@@ -207,6 +212,7 @@ class PodSync:
             cgroup_parent=self._context.actuator.cgroups.path(pod),
             resources=resources,
             overhead=overhead,
+            dns=dns,
         )
 
     async def _mounted(self, pod: Pod) -> Paths:
@@ -214,21 +220,30 @@ class PodSync:
         if self._volumes is None:
             self._volumes = await self._context.volumes.mount(pod)
             self._volumes_at, self._mount_failures = self._context.clock.monotonic(), 0
+            self._volumes_of = _told_of(pod)
         return self._volumes
 
     async def _refresh(self, pod: Pod) -> None:
-        """Bring the volumes up to date once a minute, when all else is done.
+        """Bring the volumes up to date when all else is done: once a minute, and when what they tell has changed.
 
         A refresh that fails, be it that a ConfigMap was deleted or the API is away, is told and keeps what was mounted.
         """
         now = self._context.clock.monotonic()
-        if self._volumes is None or now - self._volumes_at < RESYNC_SECONDS:
+        told = _told_of(pod)
+        if self._volumes is None or (now - self._volumes_at < RESYNC_SECONDS and told == self._volumes_of):
             return
-        self._volumes_at = now
+        self._volumes_at, self._volumes_of = now, told
         try:
             self._volumes = await self._context.volumes.mount(pod, again=True)
         except MountError as error:
             self._context.emit(pod, "Warning", "FailedMount", str(error), "")
+
+
+def _told_of(pod: Pod) -> tuple[object, ...]:
+    """What downward API files may say of a pod."""
+    meta, spec = pod.metadata, pod.spec
+    sizes = tuple(container.resources for container in (*spec.init_containers, *spec.containers))
+    return meta.labels, meta.annotations, sizes, spec.resources, pod.status.pod_ips
 
 
 def _make_logs(logs: Path) -> None:

@@ -21,6 +21,7 @@ from podfit.kubelet.pods.metrics import PodMetrics
 from podfit.kubelet.pods.starter import Starter
 from podfit.kubelet.probes.manager import ProbeManager
 from podfit.kubelet.runtime.protocol import Runtime
+from podfit.kubelet.sources.names import NodeNames
 from podfit.kubelet.volumes.manager import Volumes
 
 
@@ -43,6 +44,7 @@ class WorkerContext(msgspec.Struct, frozen=True, kw_only=True):
     starter: Starter
     killer: Killer
     metrics: PodMetrics
+    names: NodeNames
     probes: ProbeManager
     emit: Callable[[Pod, str, str, str, str], None]
     tell: Callable[[str, str, str], None]

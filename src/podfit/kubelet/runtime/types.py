@@ -140,6 +140,22 @@ class Mount(msgspec.Struct, frozen=True, kw_only=True):
     propagation: Propagation = "private"
 
 
+class SecurityProfile(msgspec.Struct, frozen=True, kw_only=True):
+    """`file` is the absolute path of a Localhost profile."""
+
+    kind: Literal["RuntimeDefault", "Unconfined", "Localhost"]
+    file: str = ""
+
+
+class SELinux(msgspec.Struct, frozen=True, kw_only=True):
+    """A label; ignored where the machine has no SELinux."""
+
+    user: str = ""
+    role: str = ""
+    type: str = ""
+    level: str = ""
+
+
 class SecurityContext(msgspec.Struct, frozen=True, kw_only=True):
     """None = what the image says. `target_id` is a container whose processes are seen instead of only the own ones."""
 
@@ -152,6 +168,10 @@ class SecurityContext(msgspec.Struct, frozen=True, kw_only=True):
     no_new_privileges: bool = False
     add_capabilities: tuple[str, ...] = ()
     drop_capabilities: tuple[str, ...] = ()
+    seccomp: SecurityProfile | None = None
+    selinux: SELinux | None = None
+    masked_paths: tuple[str, ...] = ()
+    readonly_paths: tuple[str, ...] = ()
 
 
 class ContainerConfig(msgspec.Struct, frozen=True, kw_only=True):

@@ -26,6 +26,7 @@ from podfit.kubelet.runtime.types import Mount, Propagation
 from podfit.kubelet.sources.downward import Unsupported
 from podfit.kubelet.sources.lookup import Missing
 from podfit.kubelet.volumes.atomic import write_payload
+from podfit.kubelet.volumes.groups import give_to_group, of_group
 from podfit.kubelet.volumes.host_path import prepare
 from podfit.kubelet.volumes.mounter import Mounter
 from podfit.kubelet.volumes.payloads import Payloads, Room
@@ -98,6 +99,9 @@ class Volumes(msgspec.Struct, frozen=True):
     async def _in_pod_directory(self, pod: Pod, volume: Volume, room: Room, *, again: bool) -> Path:
         kind, in_memory, size = _kind(volume)
         payload = await self.payloads.of(pod, volume, recent=again)
+        group = pod.spec.security_context.fs_group if pod.spec.security_context else None
+        if payload is not None and group is not None:
+            payload = {name: of_group(file, group) for name, file in payload.items()}
         path = self.pod_directory(pod.metadata.uid) / "volumes" / f"kubernetes.io~{kind}" / component(volume.name)
         for file in payload.values() if payload is not None else ():
             room.take(file)
@@ -111,6 +115,8 @@ class Volumes(msgspec.Struct, frozen=True):
                 self.mounter.tmpfs(path, size=size)
             if new:
                 path.chmod(0o777)
+                if group is not None:
+                    give_to_group(path, group, own=self.mounter.own)
             if payload is not None:
                 write_payload(path, payload, now=now, own=self.mounter.own)
 

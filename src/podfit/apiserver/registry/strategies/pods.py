@@ -16,6 +16,7 @@ from podfit.apiserver.request.legacy_rules import is_only_a_resize
 from podfit.core.features import FeatureGates
 from podfit.core.fields import FieldError
 from podfit.decide.pod.qos import qos_class
+from podfit.decide.pod.unhonoured import unhonoured
 from podfit.decide.resize.validation import prepare_resize, validate_resize
 from podfit.net.wire import Identity
 
@@ -93,6 +94,7 @@ def _without_echo(legacy: Legacy, new: Pod, old: Pod) -> Pod:
 STRATEGY = Strategy(
     prepare_create=_new,
     complete=_complete,
+    warnings_on_create=unhonoured,
     update=UpdateStrategy(prepare=_changed),
     subresources={
         "resize": UpdateStrategy(prepare=_resized, validate=validate_resize, writes_dropped=True),

@@ -15,6 +15,11 @@ _PROPAGATION = {
     "host-to-container": pb.PROPAGATION_HOST_TO_CONTAINER,
     "bidirectional": pb.PROPAGATION_BIDIRECTIONAL,
 }
+_PROFILES = {
+    "RuntimeDefault": pb.SecurityProfile.RuntimeDefault,
+    "Unconfined": pb.SecurityProfile.Unconfined,
+    "Localhost": pb.SecurityProfile.Localhost,
+}
 _PROTOCOLS = {"TCP": pb.TCP, "UDP": pb.UDP, "SCTP": pb.SCTP}
 
 
@@ -151,6 +156,8 @@ def _security(context: SecurityContext, sandbox: SandboxConfig) -> pb.LinuxConta
         readonly_rootfs=context.readonly_rootfs,
         no_new_privs=context.no_new_privileges,
         supplemental_groups=context.supplemental_groups,
+        masked_paths=context.masked_paths,
+        readonly_paths=context.readonly_paths,
         capabilities=pb.Capability(
             add_capabilities=context.add_capabilities, drop_capabilities=context.drop_capabilities
         ),
@@ -161,6 +168,12 @@ def _security(context: SecurityContext, sandbox: SandboxConfig) -> pb.LinuxConta
             shared=sandbox.share_process_namespace,
         ),
     )
+    if (profile := context.seccomp) is not None:
+        confined = pb.SecurityProfile(profile_type=_PROFILES[profile.kind], localhost_ref=profile.file)
+        message.seccomp.CopyFrom(confined)
+    if (label := context.selinux) is not None:
+        options = pb.SELinuxOption(user=label.user, role=label.role, type=label.type, level=label.level)
+        message.selinux_options.CopyFrom(options)
     if context.target_id and not (sandbox.host_pid or sandbox.share_process_namespace):
         message.namespace_options.pid = pb.TARGET
         message.namespace_options.target_id = context.target_id

@@ -1,0 +1,118 @@
+"""Names, confinement, groups and files of pods, as the runtime is told of them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubelet.harness import Node, container
+from podfit.kubelet.pods.configs import MASKED, READ_ONLY
+from podfit.kubelet.runtime.types import SecurityContext, SecurityProfile
+
+
+def security(node: Node) -> SecurityContext:
+    return node.runtime.config("c1").security
+
+
+def read(path: Path) -> str:
+    return path.read_text()
+
+
+def volume(node: Node, name: str) -> Path:
+    return next(node.config.root.glob(f"pods/web/volumes/*/{name}"))
+
+
+async def test_a_pod_has_a_hosts_file_of_its_own(node: Node) -> None:
+    node.add(hostAliases=[{"ip": "10.1.1.1", "hostnames": ["db"]}])
+    await node.runs()
+    mount = next(each for each in node.runtime.config("c1").mounts if each.container_path == "/etc/hosts")
+    text = read(Path(mount.host_path))
+    assert "10.0.0.1\tweb\n" in text
+    assert "10.1.1.1\tdb\n" in text
+
+
+async def test_a_hosts_file_that_the_pod_mounts_is_left_to_it(node: Node) -> None:
+    mounts = [{"name": "v", "mountPath": "/etc/hosts"}]
+    node.add(volumes=[{"name": "v", "emptyDir": {}}], containers=[container("c1", volumeMounts=mounts)])
+    await node.runs()
+    found = [each for each in node.runtime.config("c1").mounts if each.container_path == "/etc/hosts"]
+    assert [Path(each.host_path).name for each in found] == ["v"]
+
+
+async def test_a_resolver_of_its_own(node: Node) -> None:
+    node.add(dnsPolicy="None", dnsConfig={"nameservers": ["10.0.0.53"], "options": [{"name": "ndots", "value": "3"}]})
+    await node.runs()
+    dns = next(iter(node.runtime.boxes.values())).config.dns
+    assert dns is not None
+    assert (dns.servers, dns.searches, dns.options) == (("10.0.0.53",), (), ("ndots:3",))
+
+
+@pytest.mark.parametrize(
+    ("own", "shared", "profile"),
+    [
+        ({}, {}, None),
+        ({}, {"seccompProfile": {"type": "RuntimeDefault"}}, SecurityProfile(kind="RuntimeDefault")),
+        (
+            {"seccompProfile": {"type": "Unconfined"}},
+            {"seccompProfile": {"type": "RuntimeDefault"}},
+            SecurityProfile(kind="Unconfined"),
+        ),
+        ({"privileged": True}, {"seccompProfile": {"type": "RuntimeDefault"}}, SecurityProfile(kind="Unconfined")),
+    ],
+)
+async def test_seccomp(
+    node: Node, own: dict[str, Any], shared: dict[str, Any], profile: SecurityProfile | None
+) -> None:
+    node.add(securityContext=shared, containers=[container("c1", securityContext=own)])
+    await node.runs()
+    assert security(node).seccomp == profile
+    hidden = not own.get("privileged")
+    assert security(node).masked_paths == (MASKED if hidden else ())
+    assert security(node).readonly_paths == (READ_ONLY if hidden else ())
+
+
+async def test_a_profile_of_the_nodes(node: Node) -> None:
+    profile = {"type": "Localhost", "localhostProfile": "audit.json"}
+    node.add(containers=[container("c1", securityContext={"seccompProfile": profile, "procMount": "Unmasked"})])
+    await node.runs()
+    assert security(node).seccomp == SecurityProfile(
+        kind="Localhost", file=str(node.config.root / "seccomp/audit.json")
+    )
+    assert security(node).masked_paths == ()
+
+
+async def test_a_confinement_that_cannot_be_had_is_refused(node: Node) -> None:
+    node.add(securityContext={"appArmorProfile": {"type": "RuntimeDefault"}})
+    await node.until(lambda: node.state().get("state", {}).get("waiting", {}).get("message"))
+    waiting = node.state()["state"]["waiting"]
+    assert waiting["reason"] == "CreateContainerConfigError"
+    assert waiting["message"].startswith("Cannot enforce AppArmor")
+
+
+LABELS = [{"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}]
+LIMIT = {"containerName": "c1", "resource": "limits.memory"}
+
+
+async def test_files_belong_to_the_group_of_the_pod(node: Node) -> None:
+    volumes = [{"name": "e", "emptyDir": {}}, {"name": "d", "downwardAPI": {"items": LABELS, "defaultMode": 0o400}}]
+    node.add(securityContext={"fsGroup": 2000}, volumes=volumes)
+    await node.runs()
+    assert volume(node, "e").stat().st_mode & 0o7777 == 0o2777
+    assert volume(node, "d").joinpath("labels").stat().st_mode & 0o777 == 0o440
+
+
+async def test_files_follow_the_pod_within_a_second(node: Node) -> None:
+    items = [*LABELS, {"path": "limit", "resourceFieldRef": LIMIT}]
+    memory = {"requests": {"memory": "64Mi"}, "limits": {"memory": "64Mi"}}
+    node.add(volumes=[{"name": "d", "downwardAPI": {"items": items}}], containers=[container("c1", resources=memory)])
+    await node.runs()
+    assert volume(node, "d").joinpath("limit").read_text() == str(64 << 20)
+    pod = node.api.get("pods", "web")
+    assert pod is not None
+    pod["metadata"] |= {"labels": {"a": "b"}, "generation": 2}
+    larger = {"requests": {"memory": "96Mi"}, "limits": {"memory": "96Mi"}}
+    pod["spec"]["containers"][0]["resources"] = larger
+    node.api.put("pods", pod)
+    await node.advance(1)
+    assert volume(node, "d").joinpath("labels").read_text() == 'a="b"'
+    assert volume(node, "d").joinpath("limit").read_text() == str(96 << 20)
