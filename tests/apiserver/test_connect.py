@@ -128,10 +128,14 @@ async def test_a_nodes_own_server_is_read_through_the_proxy(tmp_path: Path) -> N
         assert kubelet.asked[1].path == "/"
         for path, code in (("n2/proxy/metrics", 503), ("absent/proxy/metrics", 404)):
             assert (await server.ask("GET", f"/api/v1/nodes/{path}")).status == code
-        assert (await server.ask("POST", "/api/v1/nodes/n1/proxy/run")).status == 405
+        await server.ask("POST", "/api/v1/nodes/n1/proxy/run", b"x", content_type="text/plain", upgrade="websocket")
+        written = kubelet.asked[2]
+        assert (written.method, written.path, written.body) == ("POST", "/run", b"x")
+        assert written.headers == {"content-type": "text/plain"}, "no connection is upgraded"
         stranger = Identity("someone", ("system:authenticated",))
         assert (await server.ask("GET", "/api/v1/nodes/n1/proxy/metrics", identity=stranger)).status == 403
-        assert len(kubelet.asked) == 2
+        assert (await server.ask("POST", "/api/v1/nodes/n1/proxy/run", identity=stranger)).status == 403
+        assert len(kubelet.asked) == 3
 
 
 async def test_a_node_that_refuses_without_end_is_not_listened_to(tmp_path: Path) -> None:

@@ -18,9 +18,6 @@ DEVIATIONS = {
     "path-livez-verbose": _OWN,
     "path-readyz-verbose": _OWN,
     "path-.well-known-openid-configuration": "tokens are signed with an elliptic curve",
-    "api-v1": "nodes/proxy is only read",
-    "aggregated-api-v2": "nodes/proxy is only read",
-    "aggregated-kubectl-accept-api": "nodes/proxy is only read",
 }
 
 GROUPS = {info.group for info in resources()}

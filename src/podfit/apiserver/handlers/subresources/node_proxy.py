@@ -17,6 +17,7 @@ from podfit.net.wire import Request, Response
 
 LONGEST_REFUSAL = 64 * 1024
 _LOG_OPTIONS = ("follow", "previous", "timestamps", "sinceSeconds", "sinceTime", "tailLines", "limitBytes")
+_KEPT = ("accept", "content-type")
 _LOG_NUMBERS = {"sinceSeconds": 1, "tailLines": 0, "limitBytes": 1}  # and the least of each
 
 
@@ -52,13 +53,18 @@ async def refusal_text(answer: Response) -> str:
 
 
 async def node_proxy(context: Context, target: Target, request: Request) -> Response:
-    """What the node's kubelet answers to the rest of the path, such as /metrics; only to be read."""
+    """What the node's kubelet answers to the rest of the path, such as /metrics, whatever the method.
+
+    Sessions (exec and the like) go through their pod: no connection is upgraded here.
+    """
     await Stored[Node](context.store, info_for(Node)).get("", target.name)
     ask = context.kubelet(target.name)
     if ask is None:
         raise ApiError(503, "ServiceUnavailable", f"node {target.name} cannot be reached from this API server")
     path = "/" + request.path.partition("/proxy")[2].lstrip("/")
-    answer = await ask(Request("GET", path, request.query, identity=KUBELET_CLIENT))
+    given = {name: request.headers[name] for name in _KEPT if name in request.headers}
+    asked = Request(request.method, path, request.query, given, request.body, identity=KUBELET_CLIENT)
+    answer = await ask(asked)
     kind = answer.headers.get("content-type", "text/plain")
     return Response(answer.status, {"content-type": kind}, answer.body)
 
