@@ -13,8 +13,8 @@ from podfit.api.meta.v1.types import ObjectMeta
 from podfit.client.kubeconfig import load
 from podfit.client.rest import Client
 from podfit.core.errors import ApiError
-from podfit.kubelet.volumes.mounter import TmpfsMounter
 from podfit.net.processes import start_ticks
+from support.small_disk import small_disk
 from support.up import Up
 
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
@@ -22,17 +22,12 @@ CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 
 @pytest.fixture
 def up(tmp_path: Path) -> Iterator[Up]:
-    if os.geteuid() != 0:
-        pytest.skip("only root can mount")
     root = tmp_path / "data"
     root.mkdir()
-    TmpfsMounter().tmpfs(root, size=48 << 20)
-    cluster = Up(root)
-    try:
+    with small_disk(root, 48 << 20):
+        cluster = Up(root)
         yield cluster
         assert cluster.down().code == 0
-    finally:
-        TmpfsMounter().unmount_below(root)
 
 
 def fill(root: Path) -> Path:

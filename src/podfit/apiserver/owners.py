@@ -17,13 +17,13 @@ ADMITTED = f".metadata.ownerReferences contains duplicate entries after mutating
 def with_owners_once(obj: Any, text: str) -> tuple[Any, list[str]]:
     """The object with each reference once, and the warning `text` with the uids of those that were dropped."""
     owners: tuple[OwnerReference, ...] = obj.metadata.owner_references
-    kept: list[OwnerReference] = []
-    dropped: list[str] = []
-    for owner in owners:
-        if owner in kept:
-            dropped.append(owner.uid)
-        else:
-            kept.append(owner)
-    if not dropped:
+    kept = dict.fromkeys(owners)
+    if len(kept) == len(owners):
         return obj, []
+    seen: set[OwnerReference] = set()
+    dropped = []
+    for owner in owners:
+        if owner in seen:
+            dropped.append(owner.uid)
+        seen.add(owner)
     return replace(obj, metadata=replace(obj.metadata, owner_references=tuple(kept))), [text + ", ".join(dropped)]

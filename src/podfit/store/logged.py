@@ -9,7 +9,7 @@ once it is durable.
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import ParamSpec, Protocol, TypeVar
@@ -99,6 +99,7 @@ class LoggedStore:
         self._hub = Hub(loaded.revision, self._history)
         self._compacted = loaded.compacted
         self._compacting = asyncio.Lock()
+        self._swept = True  # what was compacted is gone, too
         self._queue: list[Write] = []
         self._idle = asyncio.Event()  # no batch under way or about to be
         self._idle.set()
@@ -128,13 +129,29 @@ class LoggedStore:
     async def retry(self) -> None:
         if not self.problem or self._closed:
             return
+        await asyncio.shield(self._begin(self._retry, name="try to write"))
+
+    def _begin(self, work: Callable[[], Coroutine[None, None, None]], *, name: str) -> asyncio.Task[None]:
+        """The task that looks for room on the disk, of which there is one at a time."""
         if self._retrying is None or self._retrying.done():
-            self._retrying = self.supervisor.begin(self._retry(), name="try to write")
-        await asyncio.shield(self._retrying)
+            self._retrying = self.supervisor.begin(work(), name=name)
+        return self._retrying
+
+    async def _forget_all(self) -> None:
+        """What was deleted takes room for as long as history is kept."""
+        with suppress(StoreError):
+            if await self._in(self._reader, self._log.obsolete, self.revision):
+                await self.compact(self.revision)
 
     async def _retry(self) -> None:
         with suppress(StoreError):  # it is the problem still
-            await self._in(self._writer, self._log.retry)
+            try:
+                await self._in(self._writer, self._log.retry)
+            except StoreError as error:
+                if not isinstance(error, DiskFull) and not self._log.full:
+                    raise
+                await self._forget_all()
+                await self._in(self._writer, self._log.retry)
 
     def stamp(self, prefix: str) -> int | None:
         return self._index.stamp(prefix)
@@ -182,17 +199,20 @@ class LoggedStore:
     async def compact(self, revision: int) -> None:
         async with self._compacting:
             revision, before = min(revision, self.revision), self._compacted
-            if revision <= before:
+            if revision > before:
+                self._compacted = revision  # first: a read that overlaps the removal must notice
+                try:
+                    await self._freeing(self._log.compact, revision)
+                except StoreError:
+                    self._compacted = before
+                    raise
+            elif self._swept:
                 return
-            self._compacted = revision  # first: a read that overlaps the removal must notice
-            try:
-                await self._freeing(self._log.compact, revision)
-            except StoreError:
-                self._compacted = before
-                raise
-            obsolete = await self._in(self._reader, self._log.obsolete, revision)
+            self._swept = False
+            obsolete = await self._in(self._reader, self._log.obsolete, self._compacted)
             for start in range(0, len(obsolete), SWEEP):
                 await self._forget(obsolete[start : start + SWEEP])
+            self._swept = True
 
     async def _forget(self, revisions: Sequence[int]) -> None:
         try:
@@ -258,8 +278,8 @@ class LoggedStore:
     ) -> asyncio.Future[Record]:
         self._check_open()
         if self._log.full and not freeing:
-            if self._log.room() and (self._retrying is None or self._retrying.done()):
-                self._retrying = self.supervisor.begin(self._retry(), name="try to write")
+            if self._log.room() or self._compacted < self.revision:
+                self._begin(self._retry, name="try to write")
             raise StoreUnavailable(f"not stored: {self.problem}")
         key.encode()  # a lone surrogate would fail the whole batch that it joins
         write = Write(key, value, expected, freeing, self._loop.create_future(), along)
@@ -300,6 +320,8 @@ class LoggedStore:
             refused = [write for write in writes if not write.freeing or write.tries >= TRIES]
             self._queue = again + self._queue
             self._settle(Batch((), [(write, _refusal(error)) for write in refused]))
+            if refused and not self._closed and self._compacted < self.revision:
+                self._begin(self._forget_all, name="forget history")
         else:
             trace = None if isinstance(error, StoreError) else error
             logger.error("commit failed writes=%d error=%s", len(batch.outcomes), error, exc_info=trace)

@@ -14,15 +14,14 @@ from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 
-import pytest
-
 from podfit.cli.exits import MACHINE
-from podfit.kubelet.volumes.mounter import TmpfsMounter
 from podfit.process.remains import PARTS
 from support.attack_courses.course import MAPS, PODS, Scene, config_map
 from support.bounded import MEMORY, Figures, Victim, bounded
+from support.small_disk import small_disk
 
 MIB = 1 << 20
+DISK_MIB = 48
 LOAD = """
 import sys, tempfile
 from pathlib import Path
@@ -177,23 +176,17 @@ def damaged(chance: random.Random, directory: Path, scale: float) -> list[Figure
 
 
 def full_disk(chance: random.Random, directory: Path, scale: float) -> list[Figures]:
-    if os.geteuid() != 0:
-        pytest.skip("only root can mount")
     root = directory / "disk"
     (root / "data").mkdir(parents=True)
-    TmpfsMounter().tmpfs(root / "data", size=48 * MIB)
-    try:
-        with bounded(root) as victim:
-            scene = Scene(victim, chance, directory, scale)
-            figures = [victim.measure("a full disk", lambda: fill(scene), stored_mib=48)]
-            figures[0].check(kept_mib=64 + 48)
-            return figures
-    finally:
-        TmpfsMounter().unmount_below(root)
+    with small_disk(root / "data", DISK_MIB * MIB), bounded(root) as victim:
+        scene = Scene(victim, chance, directory, scale)
+        figures = [victim.measure("a full disk", lambda: fill(scene), stored_mib=DISK_MIB)]
+        figures[0].check(kept_mib=64 + DISK_MIB)
+        return figures
 
 
 def fill(scene: Scene) -> None:
-    """By objects of any size; then each of them can be deleted, and there is room again."""
+    """By objects of several sizes; then each of them can be deleted, and there is room again."""
     place, made = "/api/v1/namespaces/full", []
     scene.send("POST", "/api/v1/namespaces", {"metadata": {"name": "full"}}, {201})
     sizes = [100, 10_000, 900_000]
@@ -204,7 +197,15 @@ def fill(scene: Scene) -> None:
             made.append(name)
         else:
             sizes.remove(size)
-    scene.until(lambda: scene.victim.ask("GET", "/readyz").status == 503, "not ready on a full disk")
+
+    def full() -> bool:
+        """Not even a small one is stored, and the server says so; a refused write has it look for room first."""
+        name = scene.name()
+        answer = scene.send("POST", f"{place}/configmaps", config_map(name, 100, scene.chance), {201, 503})
+        made.extend([name] if answer.status == 201 else [])
+        return scene.victim.ask("GET", "/readyz").status == 500
+
+    scene.until(full, "not ready on a full disk")
     scene.chance.shuffle(made)
     for name in made:
         scene.send("DELETE", f"{place}/configmaps/{name}", None, {200})

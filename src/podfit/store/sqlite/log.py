@@ -73,7 +73,7 @@ class SqliteLog:
         if self._full:
             with self._writing:
                 self._checkpointer.empty()
-            if not self._reserve.take():
+            if not self._reserve.take() and self._spare() < self._reserve.size():
                 raise StoreUnavailable(self._problem)
             self._full = False
         self._check_room(SMALL)
@@ -112,7 +112,9 @@ class SqliteLog:
             connection.execute("UPDATE meta SET value = ? WHERE name = 'compacted'", (revision,))
 
     def forget(self, revisions: Sequence[int]) -> None:
+        """What is deleted is overwritten, too, unless the disk is full: that takes as much room once more."""
         with self._transaction(freeing=True) as connection:
+            connection.execute(f"PRAGMA secure_delete={'FAST' if self._problem else 'ON'}")
             connection.executemany("DELETE FROM log WHERE rev = ?", ((revision,) for revision in revisions))
         self._checkpointer.wrote(PAGES * PAGE * len(revisions))
 
@@ -192,8 +194,12 @@ class SqliteLog:
         raise DiskFull(FULL, room=True)
 
     def _fits(self, size: int) -> bool:
-        spare = self._number("freelist_count") * PAGE
+        spare = self._spare()
         return self._reserve.free() >= size + self._owed() + max(0, size - spare) + self._reserve.slack(spare)
+
+    def _spare(self) -> int:
+        """Bytes inside the file that hold nothing: as good as a reserve, and where deletions make room."""
+        return self._number("freelist_count") * PAGE
 
     def _owed(self) -> int:
         """Bytes by which the file has to grow for what only the log of writes holds."""

@@ -146,14 +146,15 @@ def validate_successor(new: ObjectMeta, old: ObjectMeta) -> list[FieldError]:
     """The rules of changed metadata that hold for custom resources, too."""
     path = "metadata"
     errors = []
-    if old.deletion_timestamp and (added := [name for name in new.finalizers if name not in old.finalizers]):
+    kept = set(old.finalizers) if old.deletion_timestamp else set[str]()
+    if old.deletion_timestamp and (added := [name for name in new.finalizers if name not in kept]):
         text = f"no new finalizers can be added if the object is being deleted, found new finalizers {_go_list(added)}"
         errors.append(forbidden(f"{path}.finalizers", text))
     if new.generation < old.generation:
         errors.append(invalid(f"{path}.generation", new.generation, "must not be decremented"))
-    for name, mine, kept in zip(_IMMUTABLE.values(), _identity(new), _identity(old), strict=True):
-        if mine != kept:
-            errors += immutable(mine, kept, f"{path}.{name}")
+    for name, mine, theirs in zip(_IMMUTABLE.values(), _identity(new), _identity(old), strict=True):
+        if mine != theirs:
+            errors += immutable(mine, theirs, f"{path}.{name}")
     errors += validate_labels(new.labels, f"{path}.labels")
     errors += validate_annotations(new.annotations, f"{path}.annotations")
     return errors + _owners(new, f"{path}.ownerReferences")

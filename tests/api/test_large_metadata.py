@@ -1,0 +1,40 @@
+"""Metadata of many entries is checked in time linear in them."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from podfit.api.core.v1.config.types import ConfigMap
+from podfit.api.meta.v1.types import ObjectMeta, OwnerReference
+from podfit.api.meta.validation.metadata import validate_successor
+from podfit.apiserver.owners import SENT, with_owners_once
+
+COUNT = 30_000
+"""As many values as a custom resource may have. Compared with one another they take ten seconds and more."""
+
+
+def _finalizers(prefix: str, *, deleted: bool = True) -> ObjectMeta:
+    names = tuple(f"{prefix}/{number}" for number in range(COUNT))
+    return ObjectMeta(name="a", finalizers=names, deletion_timestamp="2026-01-02T03:04:05Z" if deleted else None)
+
+
+def _refused() -> None:
+    errors = validate_successor(_finalizers("b"), _finalizers("a"))
+    assert ["found new finalizers" in error.detail for error in errors] == [True]
+
+
+def _owned() -> None:
+    owners = tuple(
+        OwnerReference(api_version="v1", kind="Pod", name="a", uid=str(number % (COUNT - 1))) for number in range(COUNT)
+    )
+    once, warnings = with_owners_once(ConfigMap(metadata=ObjectMeta(name="a", owner_references=owners)), SENT)
+    assert once.metadata.owner_references == owners[:-1]
+    assert warnings == [SENT + "0"]
+
+
+@pytest.mark.parametrize("check", [_refused, _owned])
+def test_time_is_linear(check: Callable[[], None]) -> None:
+    began = time.process_time()
+    check()
+    assert time.process_time() - began < 3
