@@ -35,7 +35,6 @@ DEVIATIONS = {
     "pdb-eviction": _BUDGETS,
     "pdb-blocks": _BUDGETS,
     "pdb-no-pods-then-missing-pod": _BUDGETS,
-    "service-endpoints": "no controller makes endpoints yet",
 }
 """Scenarios that are not replayed, with the reason; also in docs/compatibility.md."""
 _BRIEF = "upstream's copy of the pods was a moment behind what it had made, ours had it"

@@ -46,6 +46,8 @@ SECONDS_AFTER = 14.0
 """Of the test's time after the last request."""
 _TIMES = ("lastTransitionTime", "lastUpdateTime", "lastProbeTime", "lastHeartbeatTime")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+_IP = re.compile(r"\d+\.\d+\.\d+\.\d+")
+_UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TOKEN = re.compile(r"\{(?:rand|hash)\d+\}")
 _NEVER_MADE = re.compile(r"(\{hash\d+\}-)[a-z0-9]{5}\b")
 _VOLUME = re.compile(r"kube-api-access-[a-z0-9]{5}")
@@ -217,13 +219,13 @@ def recorded_states(changes: Sequence[Document]) -> list[Document | None]:
         whole = {**whole, **change["object"]}
         if not change["object"]:
             whole.pop("subsets", None)  # all that changed is that they went
-        states.append(_unnamed(_volumes(whole)))
+        states.append(_unnamed(_settled(whole)))
     return states
 
 
 def own_states(name: str, states: Sequence[Document | None], names: Mapping[str, str]) -> list[Document | None]:
     """In the form of the recorded ones, without repetitions."""
-    told = [None if state is None else _unnamed(_volumes(_plain(_projected(name, state), names))) for state in states]
+    told = [None if state is None else _unnamed(_settled(_plain(_projected(name, state), names))) for state in states]
     return [state for state, _ in itertools.groupby(told, key=lambda each: each)]
 
 
@@ -293,6 +295,10 @@ def _plain(value: Any, names: Mapping[str, str], *, version: bool = False) -> An
         return value
     if _TIME.fullmatch(value):
         return "{time}"
+    if _UID.fullmatch(value):
+        return "{uid}"
+    if _IP.fullmatch(value):
+        return "{ip}"
     if value.startswith("-----BEGIN"):
         return "{pem}"
     for token, name in sorted(names.items(), key=lambda pair: -len(pair[1])):
@@ -311,7 +317,14 @@ def _members(value: Document, names: Mapping[str, str], *, version: bool) -> Ite
             yield key, _plain(member, names, version=version)
 
 
-def _volumes(state: Document) -> Document:
+def _settled(state: Document) -> Document:
+    """Without random names of volumes, and with addresses in the order of their pods instead of their IPs."""
+    if state.get("kind") == "Endpoints":
+        ordered = [
+            {key: sorted(value, key=lambda one: json.dumps(one, sort_keys=True)) for key, value in each.items()}
+            for each in state.get("subsets", [])
+        ]
+        return {**state, "subsets": ordered}
     if "volumes" not in state or "nodeName" not in state:
         return state
     return {**state, "volumes": [_VOLUME.sub("kube-api-access-{rand}", each) for each in state["volumes"]]}

@@ -14,6 +14,8 @@ from podfit.controllers import (
     daemonsets,
     deployments,
     disruption,
+    endpoints,
+    endpointslices,
     jobs,
     podgc,
     replicasets,
@@ -65,6 +67,12 @@ def workloads(client_of: Callable[[Identity], Client], informers: Informers, clo
         "job-controller": ("job-controller", jobs.COMPONENT, jobs.JobController),
         "cronjob-controller": ("cronjob-controller", cronjobs.COMPONENT, cronjobs.CronJobController),
         "ttl-after-finished-controller": ("ttl-after-finished-controller", ttl.COMPONENT, ttl.TtlController),
+        "endpoints-controller": ("endpoint-controller", endpoints.COMPONENT, endpoints.EndpointsController),
+        "endpointslice-controller": (
+            "endpointslice-controller",
+            endpointslices.COMPONENT,
+            endpointslices.EndpointSliceController,
+        ),
         "daemonset-controller": ("daemon-set-controller", daemonsets.COMPONENT, daemonsets.DaemonSetController),
     }
     return {name: partial(loops, *how) for name, how in made.items()}

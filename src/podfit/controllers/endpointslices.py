@@ -1,0 +1,91 @@
+"""Endpoint slices: the addresses of a service's pods, a hundred in each. With their service they are collected."""
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from podfit.api.core.v1.nodes.types import Node
+from podfit.api.core.v1.pods.types import Pod
+from podfit.api.core.v1.services.types import Service
+from podfit.api.discovery.v1.types import SERVICE_NAME_LABEL, EndpointSlice
+from podfit.client.events import EventRecorder
+from podfit.client.informers import Informers
+from podfit.client.rest import Client
+from podfit.controllers.base import Key
+from podfit.controllers.pod_control import NOT_FOUND, WARNING, namespace_ends
+from podfit.controllers.service_keys import ServiceController
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
+from podfit.decide.workload.services.pods import with_trigger
+from podfit.decide.workload.services.slices import MANAGED, MANAGER, changes
+
+COMPONENT = "endpoint-slice-controller"
+_BY_SERVICE = "service"
+
+
+def _by_service(slice_: EndpointSlice) -> Iterable[str]:
+    labels = slice_.metadata.labels
+    if labels.get(MANAGED) != MANAGER or SERVICE_NAME_LABEL not in labels:
+        return ()
+    return (f"{slice_.metadata.namespace}/{labels[SERVICE_NAME_LABEL]}",)
+
+
+class EndpointSliceController(ServiceController):
+    def __init__(self, client: Client, *, informers: Informers, recorder: EventRecorder, clock: Clock) -> None:
+        self._client, self._recorder = client, recorder
+        self._slices, self._nodes = informers.of(EndpointSlice), informers.of(Node)
+        self._slices.add_index(_BY_SERVICE, _by_service)
+        super().__init__(informers, self._slices, self._nodes, clock=clock)
+        self._slices.add_handler(update=lambda _, new: self._seen(new), delete=self._seen)
+        self._nodes.add_handler(add=self._node_seen)
+
+    def _seen(self, slice_: EndpointSlice) -> None:
+        for where in _by_service(slice_):
+            namespace, _, name = where.partition("/")
+            self.queue.add((namespace, name))
+
+    def _node_seen(self, node: Node) -> None:
+        """Pods on a node that was not known are left out of slices."""
+        for pod in self._pods.list():
+            if pod.spec.node_name == node.metadata.name:
+                self._pod_seen(pod)
+
+    async def _write(self, service: Service, pods: list[Pod], when: str) -> None:
+        if service.metadata.deletion_timestamp:
+            return
+        meta = service.metadata
+        known = self._slices.by_index(_BY_SERVICE, f"{meta.namespace}/{meta.name}")
+        names = {pod.spec.node_name for pod in pods}
+        nodes = {name: node for name in names if (node := self._nodes.get(name)) is not None}
+        made = changes(service, pods, nodes, sorted(known, key=lambda each: each.metadata.name))
+        try:
+            for each in made.create:
+                await self._client.create(_stamped(each, when))
+            for each in made.update:
+                await self._client.update(_stamped(each, when))
+            for each in made.delete:
+                await self._delete(each)
+        except ApiError as error:
+            if namespace_ends(error):
+                return
+            if error.code != 409:
+                where = f"{meta.namespace}/{meta.name}"
+                text = f"Error updating Endpoint Slices for Service {where}: {error.message}"
+                self._recorder.event(service, WARNING, "FailedToUpdateEndpointSlices", text)
+            raise
+
+    async def _delete(self, slice_: EndpointSlice) -> None:
+        meta = slice_.metadata
+        try:
+            await self._client.delete(EndpointSlice, meta.name, meta.namespace, uid=meta.uid)
+        except ApiError as error:
+            if error.code != NOT_FOUND:
+                raise
+
+    async def _gone(self, key: Key) -> None:
+        """The garbage collector takes its slices."""
+
+
+def _stamped(slice_: EndpointSlice, when: str) -> EndpointSlice:
+    meta = slice_.metadata
+    return replace(slice_, metadata=replace(meta, annotations=with_trigger(meta.annotations, when)))
