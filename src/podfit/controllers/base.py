@@ -22,7 +22,7 @@ How to write one:
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from podfit.client.informer import Informer
@@ -32,6 +32,8 @@ from podfit.core.clock import Clock
 K = TypeVar("K", bound=Hashable)
 Key: TypeAlias = tuple[str, str]
 """Namespace and name."""
+BY_NAMESPACE = "namespace"
+"""The name of an index that several may ask for, made with `by_namespace`."""
 
 
 class Controller(ABC, Generic[K]):
@@ -55,3 +57,7 @@ class Controller(ABC, Generic[K]):
 def key_of(obj: Any) -> Key:
     """Of an object with metadata."""
     return obj.metadata.namespace, obj.metadata.name
+
+
+def by_namespace(obj: Any) -> Iterable[str]:
+    return (obj.metadata.namespace,)

@@ -13,7 +13,7 @@ from podfit.client.events import EventRecorder
 from podfit.client.informer import Informer
 from podfit.client.informers import Informers
 from podfit.client.rest import Client
-from podfit.controllers.base import Controller, Key, key_of
+from podfit.controllers.base import BY_NAMESPACE, Controller, Key, by_namespace, key_of
 from podfit.controllers.pod_control import NORMAL, NOT_FOUND, WARNING
 from podfit.controllers.scales import scale_of
 from podfit.core.clock import Clock
@@ -24,7 +24,6 @@ from podfit.decide.workload.claims import controller_of
 from podfit.decide.workload.disruption import covers
 
 COMPONENT = "controllermanager"
-BY_NAMESPACE = "namespace"
 UNKNOWN_AGAIN = 20.0
 """Seconds until it is asked again how many pods are meant to be."""
 SCALED: dict[tuple[str, str], type[Any]] = {
@@ -44,7 +43,7 @@ class DisruptionController(Controller[Key]):
         self._budgets, self._pods = informers.of(PodDisruptionBudget), informers.of(Pod)
         self._scaled: dict[tuple[str, str], Informer[Any]] = {what: informers.of(kind) for what, kind in SCALED.items()}
         self._deployments = informers.of(Deployment)
-        self._pods.add_index(BY_NAMESPACE, lambda pod: (pod.metadata.namespace,))
+        self._pods.add_index(BY_NAMESPACE, by_namespace)
         super().__init__(clock, self._budgets, self._pods, self._deployments, *self._scaled.values())
         self._budgets.add_handler(
             add=lambda new: self.queue.add(key_of(new)), update=lambda _, new: self.queue.add(key_of(new))

@@ -1,7 +1,6 @@
 """What the controllers of services share: services are looked at when they, or pods that they select, change."""
 
 from abc import abstractmethod
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -9,17 +8,12 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.core.v1.services.types import Service
 from podfit.client.informer import Informer
 from podfit.client.informers import Informers
-from podfit.controllers.base import Controller, Key, key_of
+from podfit.controllers.base import BY_NAMESPACE, Controller, Key, by_namespace, key_of
 from podfit.core.clock import Clock
 from podfit.core.times import format_time
 from podfit.decide.workload.services.pods import Triggers, differs, selects, triggered
 
 WORKERS = 5
-_BY_NAMESPACE = "namespace"
-
-
-def by_namespace(obj: Any) -> Iterable[str]:
-    return (obj.metadata.namespace,)
 
 
 class ServiceController(Controller[Key]):
@@ -27,8 +21,8 @@ class ServiceController(Controller[Key]):
 
     def __init__(self, informers: Informers, *others: Informer[Any], clock: Clock) -> None:
         self._services, self._pods = informers.of(Service), informers.of(Pod)
-        self._services.add_index(_BY_NAMESPACE, by_namespace)
-        self._pods.add_index(_BY_NAMESPACE, by_namespace)
+        self._services.add_index(BY_NAMESPACE, by_namespace)
+        self._pods.add_index(BY_NAMESPACE, by_namespace)
         self._triggers: dict[Key, Triggers] = {}
         super().__init__(clock, self._services, self._pods, *others, workers=WORKERS)
         self._services.add_handler(
@@ -39,7 +33,7 @@ class ServiceController(Controller[Key]):
         self._pods.add_handler(add=self._pod_seen, update=self._pod_changed, delete=self._pod_seen)
 
     def _pod_seen(self, *states: Pod) -> None:
-        for service in self._services.by_index(_BY_NAMESPACE, states[0].metadata.namespace):
+        for service in self._services.by_index(BY_NAMESPACE, states[0].metadata.namespace):
             if any(selects(service, state.metadata) for state in states):
                 self.queue.add(key_of(service))
 
@@ -54,7 +48,7 @@ class ServiceController(Controller[Key]):
             self._triggers.pop(key, None)
             await self._gone(key)
         elif service.spec.selector and service.spec.type != "ExternalName":
-            pods = self._pods.by_index(_BY_NAMESPACE, namespace)
+            pods = self._pods.by_index(BY_NAMESPACE, namespace)
             chosen = sorted((pod for pod in pods if selects(service, pod.metadata)), key=key_of)
             known, when = triggered(service, chosen, self._triggers.get(key, Triggers()))
             await self._write(service, chosen, _stamp(when))
