@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from podfit.decide.pod.allocated import PodResources
 from podfit.kubelet.checkpoints.checkpoint import Checkpoint, CheckpointError
-from podfit.kubelet.checkpoints.checksum import fnv32a, fold
-from podfit.kubelet.checkpoints.format import Damaged, Texter, checksum, dump, load, whole
+from podfit.kubelet.checkpoints.format import Damaged, Texter, checksum, dump, fnv32a, fold, load, whole
 from podfit.kubelet.disk.writer import DiskWriter
 from support.clock import FakeClock
 from support.pods import needs

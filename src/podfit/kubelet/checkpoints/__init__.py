@@ -1,5 +1,5 @@
 """The allocated and the actuated resources of the node's pods, on disk.
 
 checkpoint   what the kubelet asks: get, put, forget; `file` the file and its journal
-format       the published JSON with its `checksum`; `journal` the changes since the file was written
+format       the published JSON with its checksum; `journal` the changes since the file was written
 """

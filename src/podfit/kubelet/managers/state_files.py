@@ -10,8 +10,7 @@ from typing import Any
 
 from podfit.decide.managers.cpu import Assignments, BadCpuSet, CpuState, parse, show
 from podfit.decide.managers.memory import Bank, Block, Blocks, MemoryState
-from podfit.kubelet.checkpoints.checksum import fnv32a
-from podfit.kubelet.checkpoints.format import Damaged
+from podfit.kubelet.checkpoints.format import Damaged, fnv32a
 
 Document = dict[str, Any]
 

@@ -5,16 +5,18 @@ a restarted runtime and an undisturbed one look the same.
 """
 
 import asyncio
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
-from podfit.kubelet.pods.messages import read_message
+from podfit.kubelet.disk.safe_paths import open_regular
 from podfit.kubelet.probes.health import WELL, Health
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.errors import NotFound
+from podfit.kubelet.runtime.logs import tail_text
 from podfit.kubelet.runtime.protocol import Runtime
 from podfit.kubelet.runtime.types import (
     ContainerState,
@@ -24,6 +26,10 @@ from podfit.kubelet.runtime.types import (
     SandboxState,
     SandboxStatus,
 )
+
+FILE_BYTES = 4096  # of a termination message
+LOG_BYTES = 2048
+LOG_LINES = 80
 
 
 class PodFacts(msgspec.Struct, frozen=True):
@@ -154,3 +160,24 @@ def owned(sandboxes: Iterable[Sandbox], node: str) -> dict[str, labels.PodRef]:
         for sandbox in sandboxes
         if sandbox.labels.get(labels.NODE) == node
     }
+
+
+def read_message(file: Path, policy: str, *, log: Path, failed: bool) -> str:
+    """Why a container ended, in its own words; empty when it said nothing, or its files are gone.
+
+    File                    what it wrote to its termination message path, the last 4096 bytes of it
+    FallbackToLogsOnError   the same; if that is empty and it failed, its last 80 lines of log, at most 2048 bytes
+    """
+    text = _tail(file) if file.name else ""
+    if not text and failed and policy == "FallbackToLogsOnError":
+        return tail_text(log, lines=LOG_LINES, limit=LOG_BYTES)
+    return text
+
+
+def _tail(file: Path) -> str:
+    try:
+        with open(open_regular(file), "rb") as stream:
+            stream.seek(max(0, stream.seek(0, os.SEEK_END) - FILE_BYTES))
+            return stream.read(FILE_BYTES).decode(errors="replace")
+    except OSError:
+        return ""

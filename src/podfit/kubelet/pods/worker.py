@@ -27,10 +27,9 @@ from podfit.kubelet.pods.worker_context import WorkerContext
 from podfit.kubelet.runtime import labels
 from podfit.kubelet.runtime.errors import CRIError, Unavailable
 from podfit.kubelet.static.annotations import is_static
-from podfit.kubelet.static.writer import MirrorWriter
 from podfit.kubelet.status.conditions import keeping_foreign
 from podfit.kubelet.status.inputs import Failure
-from podfit.kubelet.status.writer import StatusWriter
+from podfit.kubelet.status.writer import MirrorWriter, StatusWriter
 from podfit.net.supervisor import Supervisor
 
 log = logging.getLogger(__name__)

@@ -145,5 +145,34 @@ class StatusWriter:
             self._written.set()
 
 
+class MirrorWriter(StatusWriter):
+    """Of a static pod, to its mirror, which comes and goes without the pod taking notice.
+
+    Nothing is written while there is no mirror; a new one is told everything.
+    """
+
+    def __init__(self, client: Client, pod: Pod, *, clock: Clock) -> None:
+        super().__init__(client, pod, clock=clock)
+        self._exists = False
+
+    def shown(self, mirror: Pod | None) -> None:
+        """What the API has of the pod now. The first mirror tells what was known of the pod before this kubelet."""
+        self._exists = mirror is not None
+        if mirror is None:
+            self._written.set()
+        elif mirror.metadata.uid != self._meta.uid:
+            self._meta, self._known, self._version = mirror.metadata, mirror.status, 0
+            self.seen(mirror)
+        else:
+            self.seen(mirror)
+
+    def _compare(self) -> None:
+        if self._exists:
+            super()._compare()
+
+    def _forgotten(self) -> None:
+        self.shown(None)
+
+
 def _version(pod: Pod) -> int:
     return int(pod.metadata.resource_version or 0)
