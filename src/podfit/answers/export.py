@@ -142,7 +142,7 @@ def _merged(held: Sequence[Held], template: PodSpec, pods: int) -> tuple[tuple[S
 def _sized(
     name: str, field: str, amounts: Mapping[tuple[str, str], Sequence[str]], template: PodSpec, pods: int
 ) -> Sized:
-    requests = {resource: _largest(each) for (side, resource), each in amounts.items() if side == "requests"}
+    requests = {resource: _largest(of_pods) for (side, resource), of_pods in amounts.items() if side == "requests"}
     limits: dict[str, str | None] = {}
     for resource in RESOURCES:
         limited = [amount for amount in amounts.get(("limits", resource), ()) if amount]

@@ -68,7 +68,7 @@ class RoomMaker:
         outcomes = in_turn(
             waiting, self._pods, model.view.allocatable, targets, evict=self._room.mode == PREEMPT, gates=self._gates
         )
-        self.refused |= {pod.metadata.uid: each for pod, each in outcomes if isinstance(each, Impossible)}
+        self.refused |= {pod.metadata.uid: outcome for pod, outcome in outcomes if isinstance(outcome, Impossible)}
         pod, last = outcomes[-1]
         return (pod, last) if isinstance(last, Plan) else None
 

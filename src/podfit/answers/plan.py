@@ -134,7 +134,7 @@ class _Planner:
         self.quotas = tuple(charged.get(quota.metadata.uid, quota) for quota in self.quotas)
         if model := self._nodes.get(pod.spec.node_name):
             before = model.state.pods
-            names = {uid: each.name.partition("/")[2] for uid, each in model.members.items()}
+            names = {uid: member.name.partition("/")[2] for uid, member in model.members.items()}
             completes = not Effects(outcome.new, pod, snapshot).refused()
             maker = self._makers[pod.spec.node_name]
             granted = (*model.ask(outcome.new, completes=completes), *maker.help(outcome.new))

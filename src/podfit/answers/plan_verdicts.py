@@ -165,7 +165,7 @@ def decided(planned: PodPlan, model: LiveNode, uid: str) -> PodPlan:
         return replace(planned, verdict=INFEASIBLE, text=verdict.message)
     if isinstance(verdict, Deferred):
         ahead = [waiting.name.partition("/")[2] for waiting in model.queue()]
-        mine = next(index for index, each in enumerate(model.queue()) if each.desired.metadata.uid == uid)
+        mine = next(index for index, waiting in enumerate(model.queue()) if waiting.desired.metadata.uid == uid)
         return replace(
             planned,
             verdict=DEFERRED,

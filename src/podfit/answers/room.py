@@ -19,9 +19,9 @@ class Holder(msgspec.Struct, frozen=True):
 
 def holders_of(resource: str, members: Sequence[NodePod]) -> Iterator[Holder]:
     held = [(member.counts.requests.get(resource, ZERO), member) for member in members]
-    for amount, each in sorted(held, key=lambda pair: (-pair[0].nano, pair[1].name)):
+    for amount, holder in sorted(held, key=lambda pair: (-pair[0].nano, pair[1].name)):
         if amount:
-            yield Holder(each.name, f"{amount} {resource}", each.desired.spec.priority or 0)
+            yield Holder(holder.name, f"{amount} {resource}", holder.desired.spec.priority or 0)
 
 
 def allocated_to(members: Sequence[NodePod]) -> ResourceList:

@@ -69,19 +69,21 @@ async def plan_several(client: Client, asked: Sequence[Sized]) -> Plan:
     """Raises ApiError for a target that cannot be read, RequestError for a size that does not fit one."""
     limit = asyncio.Semaphore(AT_ONCE)
 
-    async def read(each: Sized) -> Snapshot:
+    async def read(sized: Sized) -> Snapshot:
         async with limit:
-            return await Reader(client, each.namespace).read(each.target, usage=True)
+            return await Reader(client, sized.namespace).read(sized.target, usage=True)
 
     snapshots = await asyncio.gather(*map(read, asked))
     requests: list[PodRequest] = []
     owners: dict[str, Target] = {}
-    for each, snapshot in zip(asked, snapshots, strict=True):
+    for sized, snapshot in zip(asked, snapshots, strict=True):
         for pod in snapshot.pods:
-            other = owners.setdefault(pod.metadata.uid, each.target)
-            if other != each.target:
-                raise RequestError(f"pod {pod.metadata.name} belongs to {other} and to {each.target}: plan one of them")
-        requests += requests_of(snapshot, each.asked)
+            other = owners.setdefault(pod.metadata.uid, sized.target)
+            if other != sized.target:
+                raise RequestError(
+                    f"pod {pod.metadata.name} belongs to {other} and to {sized.target}: plan one of them"
+                )
+        requests += requests_of(snapshot, sized.asked)
     return plan_requests(merged(snapshots), requests)
 
 

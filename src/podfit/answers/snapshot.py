@@ -250,7 +250,7 @@ class Reader:
         return tuple(budget for budgets in found for budget in budgets)
 
     async def _usage(self, pods: Iterable[Pod]) -> Usage | None:
-        placed = {(each.metadata.namespace, each.metadata.name): each.spec.node_name for each in pods}
+        placed = {(pod.metadata.namespace, pod.metadata.name): pod.spec.node_name for pod in pods}
         known = {pod: node for pod, node in placed.items() if node}
         return await UsageReader(self._client, self._clock).memory(self._namespace, known)
 

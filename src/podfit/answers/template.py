@@ -177,7 +177,7 @@ def bare(template: Document) -> Any:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items() if each is not None}
+        return {key: _plain(item) for key, item in value.items() if item is not None}
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_plain(item) for item in value]
     return value

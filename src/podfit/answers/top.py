@@ -166,7 +166,7 @@ def _figures(resource: str, used: Quantity | None, sizes: Iterable[Size], recomm
         allocated=request.allocated if request else "",
         limit=enforced,
         of_limit=_share(used, enforced),
-        **{name: str(each[resource]) for name, each in bounds.items() if resource in each},
+        **{name: str(bound[resource]) for name, bound in bounds.items() if resource in bound},
     )
 
 

@@ -165,8 +165,8 @@ async def read_vpas(client: Client, namespace: str) -> Vpas:
     items = codec.decode(body, _Vpas).items
     found = await asyncio.gather(*(_selector(client, vpa) for vpa in items))
     selectors = {
-        (each.metadata.namespace, each.metadata.name): selector
-        for each, selector in zip(items, found, strict=True)
+        (vpa.metadata.namespace, vpa.metadata.name): selector
+        for vpa, selector in zip(items, found, strict=True)
         if isinstance(selector, Selector)
     }
     return Vpas("served", items, selectors, tuple(problem for problem in found if isinstance(problem, str)))

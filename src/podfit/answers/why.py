@@ -170,7 +170,7 @@ def _explained(about: PodWhy, model: LiveNode, pod: Pod) -> PodWhy:
     if not isinstance(verdict, Deferred) or about.state == INFEASIBLE:
         return about
     queue = model.queue()
-    index = next((at for at, each in enumerate(queue) if each.desired.metadata.uid == pod.metadata.uid), 0)
+    index = next((at for at, waiting in enumerate(queue) if waiting.desired.metadata.uid == pod.metadata.uid), 0)
     holders = tuple(holders_of(next(iter(verdict.short_by), ""), _others(model, pod)))
     frees = tuple(holder.pod for holder in holders if holder.priority < (pod.spec.priority or 0))
     return msgspec.structs.replace(
@@ -203,7 +203,7 @@ def _turn(about: PodWhy) -> tuple[str, bool, int, str, str]:
 
 
 def _others(model: LiveNode, pod: Pod) -> list[NodePod]:
-    return [each for uid, each in model.members.items() if uid != pod.metadata.uid]
+    return [member for uid, member in model.members.items() if uid != pod.metadata.uid]
 
 
 def notes_of(snapshot: Snapshot) -> tuple[str, ...]:

@@ -132,26 +132,26 @@ def _grid(found: Top, *, everywhere: bool, wide: bool, kept: frozenset[str]) -> 
     return grid
 
 
-def _used(each: Figures, resource: str) -> str | Cell:
+def _used(figures: Figures, resource: str) -> str | Cell:
     """`130m (26 %)`, the share being that of the limit."""
-    if not each.used:
+    if not figures.used:
         return "-"
-    amount = Quantity.parse(each.used)
+    amount = Quantity.parse(figures.used)
     text = f"{amount.milli()}m" if resource == "cpu" else f"{-(-amount.value() // (1 << 20))}Mi"
-    if each.of_limit is None:
+    if figures.of_limit is None:
         return text
-    return render.toned(f"{text} ({_share(each.of_limit)})", _tone(each.of_limit, NEARLY))
+    return render.toned(f"{text} ({_share(figures.of_limit)})", _tone(figures.of_limit, NEARLY))
 
 
-def _request(each: Figures) -> str:
-    if each.desired == each.allocated:
-        return each.desired or "-"
-    return f"{each.allocated or 'none'}→{each.desired or 'none'}"
+def _request(figures: Figures) -> str:
+    if figures.desired == figures.allocated:
+        return figures.desired or "-"
+    return f"{figures.allocated or 'none'}→{figures.desired or 'none'}"
 
 
-def _recommended(each: Figures, *, wide: bool) -> str:
-    bounds = f" ({each.lower or '-'}..{each.upper or '-'})" if wide and each.recommended else ""
-    return (each.recommended or "-") + bounds
+def _recommended(figures: Figures, *, wide: bool) -> str:
+    bounds = f" ({figures.lower or '-'}..{figures.upper or '-'})" if wide and figures.recommended else ""
+    return (figures.recommended or "-") + bounds
 
 
 def _share(share: float) -> str:

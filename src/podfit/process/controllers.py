@@ -50,7 +50,7 @@ def controller_loops(
     made: dict[str, Controller[Any]] = {"namespace-controller": namespaces, "resourcequota-controller": quotas}
     signing = Signing(authority.ends, authority.sign)
     made |= controllers(noted, informers, clock, ca=authority.certificate.decode(), signing=signing)
-    yield from (each.run() for name, each in made.items() if options.runs(name))
+    yield from (loop.run() for name, loop in made.items() if options.runs(name))
     for name, loops in workloads(noted, informers, clock).items():
         if options.runs(name):
             yield from loops()

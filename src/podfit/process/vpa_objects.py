@@ -87,4 +87,7 @@ async def _served(client: Client) -> None:
 
 
 def _established(definition: CustomResourceDefinition) -> bool:
-    return any(each.type == "Established" and each.status == "True" for each in definition.status.conditions or ())
+    return any(
+        condition.type == "Established" and condition.status == "True"
+        for condition in definition.status.conditions or ()
+    )

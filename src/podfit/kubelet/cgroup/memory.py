@@ -124,9 +124,9 @@ class MemoryCgroups:
 
     def remove(self, path: str) -> None:
         below = path + "/"
-        self._groups = {each: config for each, config in self._groups.items() if not _within(each, path, below)}
-        self._high = {each: high for each, high in self._high.items() if not _within(each, path, below)}
-        self.usage = {each: used for each, used in self.usage.items() if not _within(each, path, below)}
+        self._groups = {group: config for group, config in self._groups.items() if not _within(group, path, below)}
+        self._high = {group: high for group, high in self._high.items() if not _within(group, path, below)}
+        self.usage = {group: used for group, used in self.usage.items() if not _within(group, path, below)}
 
     def list_pods(self) -> tuple[PodCgroup, ...]:
         found = []

@@ -115,7 +115,7 @@ def _read_entry(entry: dict[str, Any]) -> PodResources:
     containers = entry.get("ContainerResources") or {}
     level = entry.get("PodLevelResources")
     return PodResources(
-        {name: codec.convert(each, ResourceRequirements) for name, each in containers.items()},
+        {name: codec.convert(resources, ResourceRequirements) for name, resources in containers.items()},
         None if level is None else codec.convert(level, ResourceRequirements),
     )
 

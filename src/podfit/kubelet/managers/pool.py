@@ -116,6 +116,10 @@ def _apart(pinned: dict[str, dict[str, frozenset[int]]]) -> Assignments:
     everyone = [cpus for by_container in pinned.values() for cpus in by_container.values()]
     return {
         uid: alone
-        for uid, each in pinned.items()
-        if (alone := {name: cpus for name, cpus in each.items() if sum(bool(cpus & other) for other in everyone) == 1})
+        for uid, by_container in pinned.items()
+        if (
+            alone := {
+                name: cpus for name, cpus in by_container.items() if sum(bool(cpus & other) for other in everyone) == 1
+            }
+        )
     }

@@ -45,7 +45,9 @@ def load_cpus(content: bytes) -> tuple[str, Assignments]:
         policy, shared = document["policyName"], document["defaultCpuSet"]
         entries: dict[str, dict[str, str]] = document.get("entries") or {}
         _verify(document, cpu_checksum(policy, shared, entries))
-        assigned = {uid: {name: parse(text) for name, text in each.items()} for uid, each in entries.items()}
+        assigned = {
+            uid: {name: parse(text) for name, text in by_container.items()} for uid, by_container in entries.items()
+        }
         parse(shared)
     except (LookupError, TypeError, AttributeError, BadCpuSet) as error:
         raise Damaged(f"no CPU manager state: {error}") from error
@@ -68,8 +70,8 @@ def restored_cpus(content: bytes, fresh: CpuState) -> CpuState:
 
 def cpu_checksum(policy: str, shared: str, entries: Mapping[str, Mapping[str, str]]) -> int:
     pods = (
-        f"{uid}:{_map(f'{name}:{text}' for name, text in sorted(each.items()))}"
-        for uid, each in sorted(entries.items())
+        f"{uid}:{_map(f'{name}:{text}' for name, text in sorted(by_container.items()))}"
+        for uid, by_container in sorted(entries.items())
     )
     printed = _struct(
         "(*state.CPUManagerCheckpoint)",
@@ -118,10 +120,10 @@ def restored_memory(content: bytes, banks: Mapping[int, Bank]) -> MemoryState:
         _verify(document, memory_checksum(document))
         policy, machine = document["policyName"], document["machineState"]
         assigned: Blocks = {
-            uid: {name: _block(blocks) for name, blocks in each.items()}
-            for uid, each in (document.get("entries") or {}).items()
+            uid: {name: _block(blocks) for name, blocks in by_container.items()}
+            for uid, by_container in (document.get("entries") or {}).items()
         }
-        found = {int(node): _bank(each["memoryMap"]["memory"]) for node, each in machine.items()}
+        found = {int(node): _bank(state["memoryMap"]["memory"]) for node, state in machine.items()}
     except (LookupError, TypeError, AttributeError, ValueError) as error:
         raise Damaged(f"no memory manager state: {error}") from error
     if policy != MEMORY_POLICY:
@@ -142,11 +144,11 @@ def _bank(table: Document) -> Bank:
 
 
 def memory_checksum(document: Document) -> int:
-    nodes = (f"{node}:{_printed_node(each)}" for node, each in sorted(document["machineState"].items()))
+    nodes = (f"{node}:{_printed_node(state)}" for node, state in sorted(document["machineState"].items()))
     entries = document.get("entries") or {}
     pods = (
-        f"{uid}:{_map(f'{name}:{_printed_blocks(blocks)}' for name, blocks in sorted(each.items()))}"
-        for uid, each in sorted(entries.items())
+        f"{uid}:{_map(f'{name}:{_printed_blocks(blocks)}' for name, blocks in sorted(by_container.items()))}"
+        for uid, by_container in sorted(entries.items())
     )
     printed = _struct(
         "(*state.MemoryManagerCheckpoint)",

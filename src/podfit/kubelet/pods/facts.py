@@ -111,7 +111,7 @@ async def observe(runtime: Runtime, uid: str, before: PodFacts | None = None) ->
         sandboxes,
         status[sandboxes[0].id],
         tuple(one for _, one in known),
-        tuple((each.id, each.sandbox_id) for each, _ in known),
+        tuple((entry.id, entry.sandbox_id) for entry, _ in known),
     )
 
 

@@ -50,7 +50,9 @@ class Killer(msgspec.Struct, frozen=True):
     async def stop_pod(self, pod: Pod, facts: PodFacts, grace: int) -> None:
         """Every container of the pod, with `grace` seconds for all of it; sandboxes stay."""
         began = self.clock.monotonic()
-        sidecars = {each.name: place for place, each in enumerate(pod.spec.init_containers) if is_sidecar(each)}
+        sidecars = {
+            container.name: place for place, container in enumerate(pod.spec.init_containers) if is_sidecar(container)
+        }
         alive = [container for container in facts.containers if container.state in _ALIVE]
         await asyncio.gather(
             *(

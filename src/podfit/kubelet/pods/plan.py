@@ -79,8 +79,8 @@ def _without_sandbox(pod: Pod, facts: PodFacts) -> Plan:
     """Containers of a sandbox that died were killed with it, unless they had ended before."""
     ended = [facts.last(container.name) for container in pod.spec.containers]
     done = [
-        last is not None and last.state is ContainerState.EXITED and not restarts(pod, each, last)
-        for each, last in zip(pod.spec.containers, ended, strict=True)
+        last is not None and last.state is ContainerState.EXITED and not restarts(pod, container, last)
+        for container, last in zip(pod.spec.containers, ended, strict=True)
     ]
     once = pod.spec.restart_policy == "Never" and (any(ended) or _has_run(pod))
     if once or (facts.sandboxes and all(done)):

@@ -89,7 +89,7 @@ class NodeServer:
                 if facts.sandbox is None:
                     return _text(404, f'pod "{name}" has no sandbox that is ready\n')
                 return await self._streaming.port_forward(request, facts.sandbox.id)
-            running = next((each.id for each in facts.running if each.name == container), "")
+            running = next((instance.id for instance in facts.running if instance.name == container), "")
             if not running:
                 return _text(404, f'unable to upgrade connection: container not found ("{container}")\n')
             begin = self._streaming.exec if verb == "exec" else self._streaming.attach

@@ -87,14 +87,14 @@ class UsageMetrics:
         stats, listed = await asyncio.gather(self._runtime.list_container_stats(), self._runtime.list_containers())
         alive = {container.id for container in listed if container.state is ContainerState.RUNNING}
         owned = ((pods.get(entry.labels.get(labels.POD_UID, "")), entry) for entry in stats if entry.id in alive)
-        return [Running(pod, each) for pod, each in owned if pod is not None]
+        return [Running(pod, stats_of) for pod, stats_of in owned if pod is not None]
 
-    def _throttling(self, each: Running) -> Throttling | None:
-        uid, qos = each.pod.metadata.uid, QOS_TIERS.get(each.pod.status.qos_class, "Burstable")
+    def _throttling(self, container: Running) -> Throttling | None:
+        uid, qos = container.pod.metadata.uid, QOS_TIERS.get(container.pod.status.qos_class, "Burstable")
         try:
-            return self._cgroups.throttling(self._cgroups.layout.container(uid, qos, each.stats.id))
+            return self._cgroups.throttling(self._cgroups.layout.container(uid, qos, container.stats.id))
         except CgroupError as error:
-            log.debug("throttling not read container=%s error=%s", each.stats.id, error)
+            log.debug("throttling not read container=%s error=%s", container.stats.id, error)
             return None
 
     def _node(self, running: list[Running], now: int) -> Iterator[Family]:
@@ -158,13 +158,18 @@ def _pods(running: list[Running]) -> Iterator[Family]:
         "pod_cpu_usage_seconds_total",
         "counter",
         "Cumulative cpu time consumed by the pod in core-seconds",
-        tuple(Sample(total, each[0].of_pod, each[0].stats.timestamp // 1_000_000) for each, total in cpu),
+        tuple(
+            Sample(total, containers[0].of_pod, containers[0].stats.timestamp // 1_000_000) for containers, total in cpu
+        ),
     )
     yield Family(
         "pod_memory_working_set_bytes",
         "gauge",
         "Current working set of the pod in bytes",
-        tuple(Sample(total, each[0].of_pod, each[0].stats.timestamp // 1_000_000) for each, total in memory),
+        tuple(
+            Sample(total, containers[0].of_pod, containers[0].stats.timestamp // 1_000_000)
+            for containers, total in memory
+        ),
     )
 
 
@@ -173,23 +178,23 @@ def _throttled(found: list[tuple[Running, Throttling]]) -> Iterator[Family]:
         "container_cpu_cfs_periods_total",
         "counter",
         "Number of elapsed enforcement period intervals.",
-        tuple(Sample(counted.periods, _cadvisor_labels(each)) for each, counted in found),
+        tuple(Sample(counted.periods, _cadvisor_labels(container)) for container, counted in found),
     )
     yield Family(
         "container_cpu_cfs_throttled_periods_total",
         "counter",
         "Number of throttled period intervals.",
-        tuple(Sample(counted.throttled, _cadvisor_labels(each)) for each, counted in found),
+        tuple(Sample(counted.throttled, _cadvisor_labels(container)) for container, counted in found),
     )
     yield Family(
         "container_cpu_cfs_throttled_seconds_total",
         "counter",
         "Total time duration the container has been throttled.",
-        tuple(Sample(counted.seconds, _cadvisor_labels(each)) for each, counted in found),
+        tuple(Sample(counted.seconds, _cadvisor_labels(container)) for container, counted in found),
     )
 
 
-def _cadvisor_labels(each: Running) -> dict[str, str]:
-    statuses = (*each.pod.status.container_statuses, *each.pod.status.init_container_statuses)
-    image = next((status.image for status in statuses if status.name == each.stats.name), "")
-    return {**each.labels, "id": each.stats.id, "image": image, "name": each.stats.id}
+def _cadvisor_labels(container: Running) -> dict[str, str]:
+    statuses = (*container.pod.status.container_statuses, *container.pod.status.init_container_statuses)
+    image = next((status.image for status in statuses if status.name == container.stats.name), "")
+    return {**container.labels, "id": container.stats.id, "image": image, "name": container.stats.id}

@@ -36,7 +36,9 @@ class Lookup:
         now, key = self._clock.monotonic(), (source, namespace, name)
         if recent and key in self._recent and now - self._recent[key][0] <= RECENT_SECONDS:
             return self._recent[key][1]
-        self._recent = {each: known for each, known in self._recent.items() if now - known[0] <= RECENT_SECONDS}
+        self._recent = {
+            source_key: known for source_key, known in self._recent.items() if now - known[0] <= RECENT_SECONDS
+        }
         try:
             data = await self._fetch(source, namespace, name)
         except ApiError as error:

@@ -64,7 +64,7 @@ class ManifestDirectory:
         before = self._pods.get(path.name)
         if before is not None and before.metadata.uid == pod.metadata.uid:
             return
-        if any(_name(each) == _name(pod) for name, each in self._pods.items() if name != path.name):
+        if any(_name(other) == _name(pod) for name, other in self._pods.items() if name != path.name):
             log.warning("another manifest asks for a pod of this name path=%s pod=%s", path, pod.metadata.name)
             return
         if before is not None:
@@ -89,4 +89,4 @@ def _stamps(directory: Path) -> dict[str, _Stamp]:
         found = {entry.name: entry.stat() for entry in entries}
     except FileNotFoundError:
         return {}
-    return {name: (each.st_mtime_ns, each.st_size, each.st_ino) for name, each in found.items()}
+    return {name: (stat.st_mtime_ns, stat.st_size, stat.st_ino) for name, stat in found.items()}

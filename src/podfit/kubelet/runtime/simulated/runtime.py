@@ -165,19 +165,19 @@ class SimulatedRuntime(SimulatedState):
         wanted = (labelled or {}).items()
         return tuple(
             Container(
-                id=each.id,
+                id=container.id,
                 sandbox_id=owner,
-                name=each.name,
-                attempt=each.attempt,
-                image=each.image,
-                image_id=each.image_id,
-                state=each.state,
-                created_at=each.created_at,
-                labels=each.labels,
-                annotations=each.annotations,
+                name=container.name,
+                attempt=container.attempt,
+                image=container.image,
+                image_id=container.image_id,
+                state=container.state,
+                created_at=container.created_at,
+                labels=container.labels,
+                annotations=container.annotations,
             )
-            for each, _, owner in self._containers.values()
-            if wanted <= each.labels.items()
+            for container, _, owner in self._containers.values()
+            if wanted <= container.labels.items()
         )
 
     async def container_status(self, container_id: str) -> ContainerStatus:
