@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from podfit.apiserver.handlers.patching import MERGE_PATCH
-from podfit.apiserver.handlers.watch import BOOKMARK_SECONDS, INITIAL_END
+from podfit.apiserver.handlers.watch import BOOKMARK_SECONDS
+from podfit.apiserver.handlers.watch_lines import INITIAL_END
 from support.clock import FakeClock
 from support.server import Server, document
 

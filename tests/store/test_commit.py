@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from podfit.net.supervisor import Supervisor
-from podfit.store.logged import Loaded, LoggedStore
+from podfit.store.log import Loaded
+from podfit.store.logged import LoggedStore
 from podfit.store.memory import MemoryLog
 from podfit.store.protocol import Change, KeyExists, Record, RevisionConflict, StoreUnavailable
 

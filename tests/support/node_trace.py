@@ -175,7 +175,7 @@ def _sized(shown: Pod) -> str:
     return f"{shown.metadata.name} {_amounts(shown.spec.containers[0].resources.requests)}".rstrip()
 
 
-def _line(effect: Effect) -> str:
+def _line(effect: Effect) -> str:  # noqa: C901  (a list of effects)
     match effect:
         case do.Persist(allocations=allocations):
             pods = (f"{uid} {_amounts(kept.containers['c'].requests)}".rstrip() for uid, kept in allocations.items())

@@ -7,7 +7,6 @@ from typing import Any
 
 import kopf
 import kr8s
-import kr8s.asyncio
 import lightkube
 import pytest
 from kr8s.objects import Pod as Kr8sPod

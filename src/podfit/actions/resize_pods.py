@@ -121,6 +121,7 @@ async def carry_out(
     plan: Plan,
     options: Options,
     clock: Clock,
+    *,
     progress: Progress | None = None,
 ) -> AsyncIterator[Outcome]:
     """One outcome a pod, as they are done. Raises ConnectionError when the server goes away."""
@@ -136,7 +137,17 @@ async def carry_out(
             else options
         )
         progress.turn(planned.pod)
-        outcome = await _one(client, snapshot, request, pods[planned.pod], planned, waits, clock, budgets, progress)
+        outcome = await _one(
+            client,
+            snapshot,
+            request,
+            pods[planned.pod],
+            planned,
+            waits,
+            clock=clock,
+            budgets=budgets,
+            progress=progress,
+        )
         progress.ended(outcome)
         yield outcome
         if outcome.ends:
@@ -150,6 +161,7 @@ async def _one(
     pod: Pod,
     planned: PodPlan,
     options: Options,
+    *,
     clock: Clock,
     budgets: tuple[Budget, ...],
     progress: Progress,

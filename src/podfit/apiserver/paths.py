@@ -31,6 +31,7 @@ from podfit.store.protocol import Store
 class Pages:
     def __init__(
         self,
+        *,
         store: Store,
         tokens: ServiceAccountTokens,
         customs: CustomTable,

@@ -65,6 +65,7 @@ class Resources:
         context: Context,
         customs: CustomTable,
         authorizer: Authorizer,
+        *,
         tokens: ServiceAccountTokens,
         readers: TokenReaders,
         metrics: Metrics,
@@ -105,7 +106,7 @@ class Resources:
         answer = self._verb(request, target, identity)
         return await (told(texts, answer) if (texts := target.info.warnings) else answer)
 
-    async def _subresource(self, request: Request, target: Target, identity: Identity) -> Response:
+    async def _subresource(self, request: Request, target: Target, identity: Identity) -> Response:  # noqa: C901  (a list of subresources)
         sub = target.sub
         if sub is None:
             return _no_such_subresource(target, self._customs.all)

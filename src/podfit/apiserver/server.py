@@ -45,9 +45,6 @@ from podfit.store.protocol import StoreError
 
 if TYPE_CHECKING:
     from podfit.apiserver.extensions.audit.log import AuditLog
-    from podfit.apiserver.extensions.audit.trail import Trail
-    from podfit.apiserver.extensions.backends import Backends
-    from podfit.apiserver.housekeeping.servers import Servers
     from podfit.apiserver.resources import Resources
 
 log = logging.getLogger(__name__)
@@ -88,13 +85,13 @@ class ApiServer:
         self._aggregation = Aggregation(context, lambda: self._customs.all, self._backends, front_proxy)
         self.metrics = metrics or Metrics()
         self._pages = Pages(
-            context.store,
-            self._tokens,
-            self._customs,
-            self._aggregation,
-            self.metrics,
-            context.clock,
-            context.supervisor,
+            store=context.store,
+            tokens=self._tokens,
+            customs=self._customs,
+            aggregation=self._aggregation,
+            metrics=self.metrics,
+            clock=context.clock,
+            supervisor=context.supervisor,
         )
         self._flow_control = FlowControl(context.clock)
         self._requests = RequestMetrics()
@@ -201,10 +198,10 @@ class ApiServer:
                 self._context,
                 self._customs,
                 self._authorizer,
-                self._tokens,
-                self._readers,
-                self.metrics,
-                self._backends(),
+                tokens=self._tokens,
+                readers=self._readers,
+                metrics=self.metrics,
+                backends=self._backends(),
             )
         return self._loaded
 

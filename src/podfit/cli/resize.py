@@ -16,7 +16,7 @@ from podfit.answers.plan_result import DEFERRED, Plan, PodPlan
 from podfit.answers.readable import amounts_in
 from podfit.answers.resize_request import OptionError
 from podfit.answers.snapshot import Reader
-from podfit.answers.target import POD, WORKLOADS, parse_target
+from podfit.answers.target import POD, WORKLOADS, Target, parse_target
 from podfit.answers.template import read_workload, template_plan
 from podfit.cli import exits, render
 from podfit.cli.asking import ContextName, Kubeconfig, Name, Namespace, asked, commands
@@ -87,8 +87,7 @@ def resize(
     """
     about = parse_target(target, POD, *WORKLOADS, name=name)
     check_template(about, also_template=also_template)
-    if not 0 <= timeout < math.inf:
-        raise OptionError(f"invalid value {timeout:g} for --timeout: must be 0 or more seconds")
+    _check_timeout(timeout)
     request = request_of(cpu, memory, container, filename, about, undo=undo)
 
     async def act(client: Client, where: str) -> Done:
@@ -114,7 +113,7 @@ def resize(
         progress, clock = Progress(), SystemClock()
         outcomes = progress.outcomes
         async with watched(progress, plan, about, clock):
-            async for outcome in carry_out(client, snapshot, request, plan, options, clock, progress):
+            async for outcome in carry_out(client, snapshot, request, plan, options, clock, progress=progress):
                 if output.for_people:
                     planned_pod = plan.pods[len(outcomes) - 1]
                     which = f"{len(outcomes)}/{len(plan.pods)}"
@@ -129,6 +128,16 @@ def resize(
         return Done(plan, outcomes, template)
 
     done = asked(act, namespace=namespace, context=context, kubeconfig=kubeconfig)
+    _tell(done, about, output, dry_run=dry_run)
+    return exits.DONE if done.good else exits.REFUSED
+
+
+def _check_timeout(seconds: float) -> None:
+    if not 0 <= seconds < math.inf:
+        raise OptionError(f"invalid value {seconds:g} for --timeout: must be 0 or more seconds")
+
+
+def _tell(done: Done, about: Target, output: Output, *, dry_run: bool) -> None:
     if not output.for_people:
         more = {"template": done.template} if done.template else {}
         render.document({"plan": done.plan, "deeds": done.outcomes, "dryRun": dry_run, **more}, output)
@@ -141,7 +150,6 @@ def resize(
         no_pods(about, done.plan)
     if done.against[0]:
         render.error(done.against[0], fix=filter(None, (done.against[1],)))
-    return exits.DONE if done.good else exits.REFUSED
 
 
 def _foretold(outcome: Outcome, planned: PodPlan) -> Outcome:

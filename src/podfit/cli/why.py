@@ -1,6 +1,7 @@
 """`podfit why`: desired, allocated and actual, and what keeps a resize from being done; of a VPA, its numbers."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ from cyclopts import Parameter
 from podfit.answers.pod_state import ENDED, SETTLED, UNSCHEDULED
 from podfit.answers.readable import amounts_in
 from podfit.answers.snapshot import Reader, Snapshot
-from podfit.answers.target import NODE, POD, VPA, WORKLOADS, TargetError, parse_target
+from podfit.answers.target import NODE, POD, VPA, WORKLOADS, Target, TargetError, parse_target
 from podfit.answers.why import HOLDERS, PodWhy, why_pod, why_waiting
 from podfit.answers.why_node import NodeWhy, why_node
 from podfit.cli import exits, render
@@ -59,11 +60,19 @@ def why(
     found = snapshot(about, namespace=namespace, context=context, kubeconfig=kubeconfig)
     now = SystemClock().now()
     if about.kind is NODE:
-        if about.name not in found.nodes:
-            raise not_found("nodes", about.name)
-        node = why_node(about.name, found, now)
-        _tell(node, output)
-        return exits.REFUSED if node.waiting else exits.DONE
+        return _of_node(about.name, found, now, output)
+    return _of_pods(about, found, now, output)
+
+
+def _of_node(name: str, found: Snapshot, now: datetime, output: Output) -> int:
+    if name not in found.nodes:
+        raise not_found("nodes", name)
+    node = why_node(name, found, now)
+    _tell(node, output)
+    return exits.REFUSED if node.waiting else exits.DONE
+
+
+def _of_pods(about: Target, found: Snapshot, now: datetime, output: Output) -> int:
     pods = [why_pod(pod, found, now) for pod in found.pods]
     if not output.for_people:
         render.document(pods if about.is_workload else pods[0], output)

@@ -38,7 +38,7 @@ def syntax_error(text: bytes) -> str | None:
     return None
 
 
-def _read(text: bytes) -> None:
+def _read(text: bytes) -> None:  # noqa: C901  (the states of Go's scanner)
     opened: list[str] = []
     expected, place = _VALUE, 0
     while True:

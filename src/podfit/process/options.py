@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from podfit.apiserver.extensions.audit.log import AuditLog
     from podfit.net.tls import KeyPair
     from podfit.store.encrypted import Rule
-    from podfit.store.etcd.options import EtcdOptions
 
 
 CONTROLLERS = (

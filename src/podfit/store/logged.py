@@ -12,15 +12,15 @@ import logging
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import ParamSpec, Protocol, TypeVar
+from typing import ParamSpec, TypeVar
 
-import msgspec
 from msgspec.structs import replace
 
 from podfit.net.supervisor import Supervisor
 from podfit.store.batch import Batch, Write, decide
 from podfit.store.hub import Hub, HubWatch
 from podfit.store.index import Index
+from podfit.store.log import Loaded, Log
 from podfit.store.protocol import (
     Change,
     Compacted,
@@ -42,52 +42,6 @@ TRIES = 3  # of such a write on a full disk, each after some room was made
 SWEEP = 1000  # rows forgotten at once; writes go in between
 
 SMALL_SWEEP = 20  # on a full disk
-
-
-class Log(Protocol):
-    """Where changes are kept. `append`, `compact` and `forget` are called from one thread, `page`, `changes` and
-    `obsolete` from another, `close` when both have ended. All raise StoreUnavailable."""
-
-    @property
-    def problem(self) -> str:
-        """Why the last write failed; empty when it was done."""
-
-    @property
-    def full(self) -> bool:
-        """Only what makes room is to be written."""
-
-    def room(self) -> bool:
-        """Whether the disk seems full no more; quick, from any thread."""
-
-    def retry(self) -> None:
-        """As `append`, of nothing."""
-
-    def append(self, changes: Sequence[Change], *, freeing: bool = False) -> None:
-        """Make them durable, all or none. Raises DiskFull; `freeing` ones may use what is kept for them."""
-
-    def compact(self, revision: int) -> None:
-        """Remember that history before the revision is not offered any more."""
-
-    def obsolete(self, revision: int) -> Sequence[int]:
-        """The changes that only history before `revision` needs, ascending."""
-
-    def forget(self, revisions: Sequence[int]) -> None:
-        """Remove changes that are obsolete; ascending, so that a key's deletion outlives what it deleted."""
-
-    def page(self, prefix: str, *, after: str, limit: int, revision: int) -> Page:
-        """The records as they were at a revision."""
-
-    def changes(self, prefix: str, after: int, until: int, limit: int) -> Sequence[Change]: ...
-
-    def close(self) -> None: ...
-
-
-class Loaded(msgspec.Struct, frozen=True):
-    """What a log holds when it is opened."""
-
-    records: Sequence[Record]
-    revision: int
-    compacted: int
 
 
 class LoggedStore:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from podfit.store.index import Index
-from podfit.store.logged import Loaded, LoggedStore
+from podfit.store.log import Loaded
+from podfit.store.logged import LoggedStore
 from podfit.store.protocol import Change, Page
 
 

@@ -12,7 +12,6 @@ from podfit.api.structural.cel.types import declared
 from podfit.core.turns import spend
 
 if TYPE_CHECKING:
-    from podfit.api.structural.cel.evaluate import Program
     from podfit.api.structural.cel.types import Declared
 
 _MOST_SCHEMAS = 256

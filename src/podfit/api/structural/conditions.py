@@ -5,17 +5,13 @@ What evaluates them is a large library, so nothing of `cel` is loaded before a c
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from podfit.api.structural.cel.check import check
 from podfit.api.structural.cel.evaluate import Program
 from podfit.api.structural.cel.types import BOOL, DYN, STRING, Type, list_of, map_of
 from podfit.core.kept import within
 from podfit.core.turns import TooLong, left, spend
-
-if TYPE_CHECKING:
-    from podfit.api.structural.cel.evaluate import Program
-    from podfit.api.structural.cel.types import Type
 
 CALL_LIMIT = 1_000_000
 """Of one condition, in upstream's units."""

@@ -29,7 +29,7 @@ from podfit.net.wire import Request, Response
 from podfit.store.protocol import StoreError
 
 if TYPE_CHECKING:
-    from podfit.net.http_client import Dial, HttpsClient
+    from podfit.net.http_client import Dial
 
 DEFAULT_PORT = 443
 MOST_TRIED = 8  # addresses for one connection

@@ -69,7 +69,9 @@ async def apply(
                 await yield_turn()
             obj = _new(_typed(context, info, made), info, target)
             said = [*application.warnings]
-            return await create_object(context, chain, target, request, identity, obj, said, entries=made.entries)
+            return await create_object(
+                context, chain, target, request, identity, obj, warnings=said, entries=made.entries
+            )
         except ApiError as error:
             if error.reason != "AlreadyExists" or attempt == ATTEMPTS - 1:
                 raise

@@ -75,7 +75,7 @@ async def update(
             check_uid(info, target, meta, ObjectMeta())
             await may_create()
             named = replace(wanted.obj, metadata=replace(meta, name=target.name))
-            return await create_object(context, chain, target, request, identity, named, [*wanted.warnings])
+            return await create_object(context, chain, target, request, identity, named, warnings=[*wanted.warnings])
     return await until_unchanged(partial(change, context, chain, target, request, identity, lambda _: wanted))
 
 
@@ -97,17 +97,26 @@ def _info(target: Target) -> ResourceInfo:
     return target.info
 
 
+class _Turns:
+    """Ends a turn of the event loop between the steps of a large write, so that others are served meanwhile."""
+
+    def __init__(self, large: bool) -> None:
+        self._large = large
+
+    async def end(self) -> None:
+        if self._large:
+            await yield_turn()
+
+
 async def change(
     context: Context, chain: Chain, target: Target, request: Request, identity: Identity, make: Make
 ) -> Response:
     info = _info(target)
     record = await Stored[Any](context.store, info).record(target.namespace, target.name)
-    old, large = stored.decoded(info, record), is_large(request, record)
-    if large:
-        await yield_turn()
+    old, turn = stored.decoded(info, record), _Turns(is_large(request, record))
+    await turn.end()
     made = make(record)
-    if large:
-        await yield_turn()
+    await turn.end()
     wanted, warnings = made.obj, made.warnings
     _check_identity(info, target, wanted, old, exact=request.method == "PUT")
     dry = dry_run(request)
@@ -139,8 +148,7 @@ async def change(
             raise refusal(info.kind, target.name, errors, group=info.home.group)
         if not subresource:
             attributes.rounds.warnings += warnings_of(new, old)
-        if large:
-            await yield_turn()
+        await turn.end()
     await chain.validate(attributes, new)
     warnings = [*warnings, *attributes.rounds.warnings]
     new = replace(new, metadata=replace(new.metadata, resource_version=old.metadata.resource_version))
@@ -150,8 +158,7 @@ async def change(
         new = tracked(
             info, new, old, manager=manager_of(request), subresource=subresource, now=format_time(context.clock.now())
         )
-    if large:
-        await yield_turn()
+    await turn.end()
     objects = Stored[Any](context.store, info)
     if released(new) and not dry:
         async with allocated(context, None, old, dry=dry):

@@ -42,7 +42,7 @@ async def create(context: Context, chain: Chain, target: Target, request: Reques
     if (version := obj.metadata.resource_version).isdecimal() and version.strip("0"):
         raise bad_request("resourceVersion should not be set on objects to be created")
     obj, repeated = with_owners_once(obj, SENT)
-    return await create_object(context, chain, target, request, identity, obj, [*warnings, *repeated])
+    return await create_object(context, chain, target, request, identity, obj, warnings=[*warnings, *repeated])
 
 
 async def create_object(
@@ -52,8 +52,8 @@ async def create_object(
     request: Request,
     identity: Identity,
     obj: Any,
-    warnings: list[str],
     *,
+    warnings: list[str],
     entries: Entries | None = None,
 ) -> Response:
     """Store a new object; `entries` are the managers of its fields where they are known already."""

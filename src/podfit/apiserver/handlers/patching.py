@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
-import msgspec.structs
 
 from podfit.api.defaults import apply_defaults
 from podfit.api.meta.schema import unknown_fields
@@ -58,21 +57,10 @@ def patcher(
 ) -> Make:
     """What the request's patch makes of the document that is `shown` of a record, as an object of the kind. `typed`
     gives that object as it was, where it is the stored one."""
-    kind = bodies.media_type(request)
-    custom = is_custom(info.type)
-    accepted = [each for each in PATCHES if each != STRATEGIC_PATCH or not custom]
-    if kind not in accepted:
-        if kind not in PATCHES:
-            raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
-        raise bodies.unsupported(*accepted)
+    kind, custom = _kind_of_patch(request, info), is_custom(info.type)
     check_write_options(request)
     strictness = Strictness.of(request)
-    changes, problems = decoded(request.body, prefix="" if kind == STRATEGIC_PATCH else "error decoding patch: ")
-    if len(request.body) > 2 * (most := bodies.most_values(info.type)) and kind != JSON_PATCH:
-        check_size(changes, most)
-
-    if kind == JSON_PATCH and strictness.level != IGNORE:
-        problems = [f"json patch {problem}" for problem in (*problems, *jsonpatch.odd_members(changes))]
+    changes, problems = _read(request, info, kind, strictness)
 
     def refuse(text: str) -> ApiError:
         sent = go_print.plain(changes) if kind == STRATEGIC_PATCH else request.body.decode(errors="replace")
@@ -114,6 +102,27 @@ def patcher(
         return Wanted(apply_defaults(obj, context.gates), strictness.check([*problems, *unknown], refuse))
 
     return make
+
+
+def _read(request: Request, info: ResourceInfo, kind: str, strictness: Strictness) -> tuple[Any, list[str]]:
+    """The patch, and what is odd about it. Raises 400 for what is no JSON, 413 for too many values."""
+    changes, problems = decoded(request.body, prefix="" if kind == STRATEGIC_PATCH else "error decoding patch: ")
+    if len(request.body) > 2 * (most := bodies.most_values(info.type)) and kind != JSON_PATCH:
+        check_size(changes, most)
+    if kind == JSON_PATCH and strictness.level != IGNORE:
+        problems = [f"json patch {problem}" for problem in (*problems, *jsonpatch.odd_members(changes))]
+    return changes, problems
+
+
+def _kind_of_patch(request: Request, info: ResourceInfo) -> str:
+    """Its media type. Raises 415 for one that there is not, or not for this kind."""
+    kind = bodies.media_type(request)
+    accepted = [known for known in PATCHES if known != STRATEGIC_PATCH or not is_custom(info.type)]
+    if kind in accepted:
+        return kind
+    if kind not in PATCHES:
+        raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+    raise bodies.unsupported(*accepted)
 
 
 def _is_plain(changes: Any) -> bool:

@@ -1,51 +1,32 @@
 """Watches: what changed since a version, for as long as the client stays.
 
-An event is encoded once for each kind of watcher that wants the same bytes, not once for each watcher. With a selector
-the client sees a collection of its own: an object that begins to match is ADDED to it, one that ceases to is DELETED.
-Bookmarks tell a client that has seen nothing for a while from where to continue.
+`watch_lines` has the lines. Bookmarks tell a client that has seen nothing for a while from where to continue.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import AsyncIterator, Sequence
 from itertools import islice
-from typing import Any
 
-import msgspec
-
-from podfit.api.meta import codec
-from podfit.api.registry import ResourceInfo
 from podfit.apiserver.context import Context
 from podfit.apiserver.handlers.answers import JSON
 from podfit.apiserver.handlers.options import ListOptions
 from podfit.apiserver.handlers.read import check_reached, too_large
 from podfit.apiserver.handlers.selection import Selection
-from podfit.apiserver.handlers.tables import definitions, included, rows, table
+from podfit.apiserver.handlers.watch_lines import WatchLines, error_line
 from podfit.apiserver.registry import stored
 from podfit.apiserver.request.media import YAML
-from podfit.apiserver.request.representations import (
-    NO_STREAM,
-    WHOLE,
-    Representation,
-    Shape,
-    partial,
-    wanted_media,
-    wanted_representation,
-)
+from podfit.apiserver.request.representations import NO_STREAM, wanted_media, wanted_representation
 from podfit.apiserver.request.target import Target
 from podfit.core.clock import Timer
 from podfit.core.errors import ApiError, gone
-from podfit.core.times import format_time
 from podfit.net.wire import Request, Response, Sink
-from podfit.store.protocol import Change, Compacted, FutureRevision, Page, Record, SlowWatcher, StoreError, Watch
+from podfit.store.protocol import Change, Compacted, FutureRevision, Page, SlowWatcher, StoreError, Watch
 
 BOOKMARK_SECONDS = 60.0
 LONGEST_SECONDS = 3600
 SHORTEST_WITH_PARTING = 2  # seconds: a watch that lasts longer ends with a bookmark
 PIECE = 256 * 1024  # bytes of changes joined, when they have had to wait
-MOST_SMALL = 1024  # lines of objects of up to 16 KiB that are kept for other watchers
 MOST_LINES = 100  # written in one turn of the loop
-INITIAL_END = {"k8s.io/initial-events-end": "true"}
 
 
 async def watch(context: Context, target: Target, request: Request) -> Response:
@@ -56,7 +37,7 @@ async def watch(context: Context, target: Target, request: Request) -> Response:
     if wanted_media(request)[0] == YAML:
         raise ApiError(406, "NotAcceptable", NO_STREAM)
     options = ListOptions.of(request, watch=True, by_path=target.by_path)
-    writer = _Writer(context, info, Selection.of(info, request, target.name), representation, request)
+    writer = WatchLines(context, info, Selection.of(info, request, target.name), representation, request)
     prefix = stored.prefix(info, target.namespace)
     first: Page | None = None
     if options.initial or (options.initial is None and not options.version):
@@ -66,98 +47,10 @@ async def watch(context: Context, target: Target, request: Request) -> Response:
         changes = context.store.watch(prefix, after=first.revision if first else options.version)
     except Compacted as error:
         old = f"too old resource version: {options.version} ({error.revision})"
-        return Response(200, JSON, _error_line(gone(old)))
+        return Response(200, JSON, error_line(gone(old)))
     except FutureRevision as error:
         raise too_large(options.version, error.current) from None
     return Response(200, JSON, WatchBody(context, writer, changes, first, options))
-
-
-def _error_line(error: ApiError) -> bytes:
-    return codec.encode({"type": "ERROR", "object": error.status()}) + b"\n"
-
-
-class _Writer:
-    """Turns changes into lines for one kind of watcher."""
-
-    def __init__(
-        self,
-        context: Context,
-        info: ResourceInfo,
-        selection: Selection,
-        representation: Representation,
-        request: Request,
-    ) -> None:
-        self._context = context
-        self._info = info
-        self._selection = selection
-        self._representation = representation
-        self._include = included(request)
-        self._columns_due = True
-
-    def initial(self, page: Page, *, end: bool) -> Iterator[bytes]:
-        """What is there already; `end` says in a bookmark that this was all of it."""
-        for record in page.records:
-            yield self._line("ADDED", record) if self._selected(record) else b""
-        if end:
-            yield self.bookmark(page.revision, INITIAL_END)
-
-    def changes(self, batch: Iterable[Change]) -> Iterator[bytes]:
-        """A line for each, empty where it does not concern the watcher."""
-        for change in batch:
-            kind = self._kind(change)
-            yield self._line(kind, change.record) if kind else b""
-
-    def bookmark(self, revision: int, annotations: dict[str, str] | None = None) -> bytes:
-        meta: dict[str, Any] = {"resourceVersion": str(revision)}
-        if annotations:
-            meta["annotations"] = annotations
-        obj: dict[str, Any] = {"kind": self._info.kind, "apiVersion": self._info.group_version, "metadata": meta}
-        if self._representation.shape is Shape.TABLE:
-            now = format_time(self._context.clock.now())
-            blank = [None] * len(definitions(self._info))
-            cells = self._info.row(self._info.type(), now) if self._info.row else blank
-            row = {"cells": cells, "object": partial(meta, self._representation)}
-            obj = table(self._info, [row], {"resourceVersion": str(revision)}, self._representation, columns=False)
-        elif self._representation != WHOLE:
-            obj = partial(meta, self._representation)
-        return msgspec.json.encode({"type": "BOOKMARK", "object": obj}) + b"\n"
-
-    def _selected(self, record: Record) -> bool:
-        return not self._selection or self._selection.matches(record)
-
-    def _kind(self, change: Change) -> str:
-        """What this change is in the watcher's collection; empty when it does not concern it."""
-        if not self._selection:
-            return "DELETED" if change.deleted else "MODIFIED" if change.previous else "ADDED"
-        before = change.previous is not None and self._selected(change.previous)
-        after = not change.deleted and self._selected(change.record)
-        if change.deleted:
-            return "DELETED" if before else ""
-        return {(False, True): "ADDED", (True, True): "MODIFIED", (True, False): "DELETED"}.get((before, after), "")
-
-    def _line(self, kind: str, record: Record) -> bytes:
-        if self._representation == WHOLE:
-            event = _event if len(record.value) <= stored.SMALL else _large_event
-            return event(self._info, kind, record.value, record.mod_revision)
-        return codec.encode({"type": kind, "object": self._formed(record)}) + b"\n"
-
-    def _formed(self, record: Record) -> dict[str, Any]:
-        if self._representation.shape is not Shape.TABLE:
-            return partial(stored.decoded(self._info, record).metadata, self._representation)
-        now = format_time(self._context.clock.now())
-        found = list(rows(self._info, [record], now, self._include, self._representation))
-        due, self._columns_due = self._columns_due, False
-        metadata = {"resourceVersion": str(record.mod_revision)}
-        return table(self._info, found, metadata, self._representation, columns=due)
-
-
-def _encode_event(info: ResourceInfo, kind: str, value: bytes, revision: int) -> bytes:
-    """The line that every watcher of plain objects gets for a change."""
-    record = Record("", value, 0, revision)
-    return b"".join((b'{"type":"%s","object":' % kind.encode(), *stored.pieces(info, record), b"}\n"))
-
-
-_event, _large_event = lru_cache(MOST_SMALL)(_encode_event), lru_cache(stored.MOST_LARGE)(_encode_event)
 
 
 def _is_much(changes: Sequence[Change]) -> bool:
@@ -174,7 +67,7 @@ class WatchBody:
     """
 
     def __init__(
-        self, context: Context, writer: _Writer, changes: Watch, first: Page | None, options: ListOptions
+        self, context: Context, writer: WatchLines, changes: Watch, first: Page | None, options: ListOptions
     ) -> None:
         self._writer = writer
         self._changes = changes
@@ -299,8 +192,8 @@ class WatchBody:
             case StopAsyncIteration() | SlowWatcher():
                 return b""
             case Compacted():
-                return _error_line(gone(f"too old resource version ({reason.revision})"))
-        return _error_line(ApiError(500, "InternalError", str(reason)))
+                return error_line(gone(f"too old resource version ({reason.revision})"))
+        return error_line(ApiError(500, "InternalError", str(reason)))
 
     def _expire(self) -> None:
         self._expired = True

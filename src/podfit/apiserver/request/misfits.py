@@ -58,7 +58,7 @@ def first_misfit(document: Any, kind: type[Struct]) -> str | None:
     return found
 
 
-def _told(value: Any, hint: Any, place: _Place) -> Iterator[str]:
+def _told(value: Any, hint: Any, place: _Place) -> Iterator[str]:  # noqa: C901  (a list of the wire's types)
     if value is None:
         return
     if layout := TIMES.get(hint):

@@ -6,6 +6,7 @@ A few aliases can stand for gigabytes, so a document is measured before it is bu
 import asyncio
 import math
 import re
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import msgspec
@@ -121,18 +122,21 @@ class _Building:
         return str(key).lower() if isinstance(key, bool) else str(key)
 
 
-def _measure(body: bytes) -> None:
+def _repeated(anchor: str | None, sizes: Mapping[str, int]) -> int:
+    """How many nodes an alias stands for."""
+    if anchor is None or anchor not in sizes:
+        raise bad_request(f"error converting YAML to JSON: anchor {anchor!r} is not set, or is set around it")
+    return sizes[anchor]
+
+
+def _measure(body: bytes) -> None:  # noqa: C901  (a list of YAML's events)
     """Count levels and nodes from the parser's events, which need no recursion; an alias counts as what it repeats."""
     sizes: dict[str, int] = {}
     open_: list[tuple[str | None, int]] = []
     nodes = 0
     for event in yaml.parse(body, Loader=_Loader):
         if isinstance(event, yaml.AliasEvent):
-            if event.anchor not in sizes:
-                raise bad_request(
-                    f"error converting YAML to JSON: anchor {event.anchor!r} is not set, or is set around it"
-                )
-            nodes += sizes[event.anchor]
+            nodes += _repeated(event.anchor, sizes)
         elif isinstance(event, yaml.NodeEvent):
             nodes += 1
             if isinstance(event, yaml.CollectionStartEvent):

@@ -75,9 +75,9 @@ def decide(
     group: Group | None,
     recommendation: RecommendedPodResources | None,
     infeasible: Mapping[str, RecommendedPodResources],
+    *,
     since: datetime | None,
     now: datetime,
-    *,
     skip_disruption_budget: bool,
 ) -> Decision:
     """10.3. `infeasible` has, by UID, what a node could never give."""

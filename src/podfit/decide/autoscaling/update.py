@@ -231,8 +231,8 @@ class _Run:
             self._group_of(pod),
             self.view.vpa.status.recommendation,
             self.infeasible,
-            self.view.since.get(pod.metadata.uid),
-            self.view.now,
+            since=self.view.since.get(pod.metadata.uid),
+            now=self.view.now,
             skip_disruption_budget=self.settings.skip_disruption_budget,
         )
 

@@ -112,7 +112,7 @@ def _update_errors(policy: PodUpdatePolicy, allowed: Allowed) -> Iterator[FieldE
     yield from _least(f"{path}.evictAfterOOMSeconds", policy.evict_after_oom_seconds, 1, allowed)
 
 
-def _policy_errors(policy: ContainerResourcePolicy, path: str, allowed: Allowed) -> Iterator[FieldError]:
+def _policy_errors(policy: ContainerResourcePolicy, path: str, allowed: Allowed) -> Iterator[FieldError]:  # noqa: C901  (upstream's list of rules)
     if not policy.container_name:
         yield required(f"{path}.containerName")
     if policy.mode is not None and policy.mode not in CONTAINER_MODES:

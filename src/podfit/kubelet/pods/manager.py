@@ -101,7 +101,7 @@ class PodManager:
         pods = {pod.metadata.uid: self._classified(pod) for pod in known}
         await context.allocation.rebuild(pods.values(), seen)
 
-    async def _take(self, arrived: Iterable[PodChange]) -> None:
+    async def _take(self, arrived: Iterable[PodChange]) -> None:  # noqa: C901  (a list of what can have come)
         """New pods that come together are admitted together, changes that come together are decided together; the rest
         goes in order.
         """

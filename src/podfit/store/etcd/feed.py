@@ -14,7 +14,6 @@ import asyncio
 import logging
 from typing import Any
 
-import grpc
 import grpc.aio
 
 from podfit.store.etcd.members import PAUSE_SECONDS, Member, Members

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-import grpc
 import grpc.aio
 
 from podfit.store.etcd.members import CALL_SECONDS, Members

@@ -4,7 +4,6 @@ The key that is the prefix itself says so. Values there are the JSON that the em
 an upstream API server, and each would misread the other's; so a prefix that holds keys and no mark is refused.
 """
 
-import grpc
 import grpc.aio
 import msgspec
 

@@ -12,7 +12,6 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-import grpc
 import grpc.aio
 
 from podfit.net.supervisor import Supervisor

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any, TypeAlias, TypeVar
 
 from podfit.store.index import prefix_end
-from podfit.store.logged import Loaded
+from podfit.store.log import Loaded
 from podfit.store.protocol import Change, DiskFull, Page, Record, StoreUnavailable
 from podfit.store.sqlite.checkpoint import Checkpointer
 from podfit.store.sqlite.file import PAGE, StoreDamaged, StoreFile, unusable

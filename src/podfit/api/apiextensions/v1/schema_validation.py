@@ -206,7 +206,7 @@ def _pattern_problem(pattern: str) -> str:
     return ""
 
 
-def _merging(schema: JSONSchemaProps, path: str) -> Iterator[FieldError]:
+def _merging(schema: JSONSchemaProps, path: str) -> Iterator[FieldError]:  # noqa: C901  (upstream's list of rules)
     keys_at = f"{path}.x-kubernetes-list-map-keys"
     if schema.list_type is not None:
         if schema.type != "array":

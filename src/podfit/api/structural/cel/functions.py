@@ -1,22 +1,20 @@
-"""Functions of texts, lists, sets, quantities, versions, optional values and conversions.
+"""Functions of texts, lists, sets, quantities, versions and optional values, and the table of all functions.
 
 Each takes the meter first. What it makes larger than what it got is charged before it is made.
 """
 
-import math
-import re
 from collections.abc import Callable
 from itertools import islice, pairwise
 from typing import Any
 
 from podfit.api.structural.cel.clocks import TIME_FUNCTIONS
-from podfit.api.structural.cel.formatting import shown_text, string_format
+from podfit.api.structural.cel.conversions import CONVERSIONS
+from podfit.api.structural.cel.formatting import string_format
 from podfit.api.structural.cel.meter import Failure, Meter, contains, equal
 from podfit.api.structural.cel.networks import NETWORK_FUNCTIONS
 from podfit.api.structural.cel.operators import OPERATORS, ordered, whole
 from podfit.api.structural.cel.patterns import compiled
-from podfit.api.structural.cel.syntax import UInt
-from podfit.api.structural.cel.values import Duration, Kind, Maybe, Timestamp, duration, kind_of, timestamp
+from podfit.api.structural.cel.values import Duration, Maybe, Timestamp
 from podfit.api.structural.cel.versions import Version, is_version, plain
 from podfit.api.structural.formats import fits
 from podfit.core.quantity import Quantity
@@ -191,49 +189,7 @@ def _compare(_: Meter, one: Any, other: Any) -> int:
     return int(one > other) - int(one < other)
 
 
-# ---------------------------------------------------------------- conversions
-
-
-def _string(meter: Meter, value: Any) -> str:
-    return value.decode() if isinstance(value, bytes) else shown_text(meter, value)
-
-
-def _int(_: Meter, value: Any) -> int:
-    match value:
-        case Timestamp():
-            return value.nanos // 10**9
-        case float() if not -(2.0**63) < value < 2.0**63:
-            raise Failure("integer overflow")
-        case str() if not re.fullmatch(r"[+-]?\d{1,32}", value):
-            raise Failure(f'strconv.ParseInt: parsing "{value[:256]}": invalid syntax')
-        case bool():
-            raise Failure(_NO_OVERLOAD)
-    found: int = whole(int(value), 0)
-    return found
-
-
-def _uint(_: Meter, value: Any) -> UInt:
-    if isinstance(value, bool) or (isinstance(value, str) and not re.fullmatch(r"\d{1,32}", value)):
-        raise Failure(_NO_OVERLOAD if isinstance(value, bool) else f'strconv.ParseUint: parsing "{value[:256]}"')
-    if isinstance(value, float) and not math.isfinite(value):
-        raise Failure("unsigned integer overflow")
-    found: UInt = whole(int(value), UInt(0))
-    return found
-
-
-def _double(_: Meter, value: Any) -> float:
-    if isinstance(value, str) and len(value) > _LONGEST_NUMBER:
-        raise Failure("strconv.ParseFloat: value out of range")
-    return float(value)
-
-
-def _bool(_: Meter, value: Any) -> bool:
-    match value:
-        case True | "1" | "t" | "T" | "true" | "TRUE" | "True":
-            return True
-        case False | "0" | "f" | "F" | "false" | "FALSE" | "False":
-            return False
-    raise Failure(f'type conversion error from "{kind_of(value)}" to "bool"')
+# ---------------------------------------------------------------- formats and optional values
 
 
 def conversion(name: str) -> Callable[..., Any]:
@@ -271,6 +227,7 @@ def _value(_: Meter, value: Maybe) -> Any:
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **TIME_FUNCTIONS,
     **NETWORK_FUNCTIONS,
+    **CONVERSIONS,
     "isSorted": _is_sorted,
     "sum": _sum,
     "min": _extreme(min, "min"),
@@ -313,22 +270,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "major": lambda _, value: value[0],
     "minor": lambda _, value: value[1],
     "patch": lambda _, value: value[2],
-    "string": _string,
-    "int": _int,
-    "uint": _uint,
-    "double": _double,
-    "bool": _bool,
-    "dyn": lambda _, value: value,
-    "bytes": lambda _, value: value.encode() if isinstance(value, str) else value,
-    "duration": lambda _, value: value if isinstance(value, Duration) else duration(value),
-    "timestamp": lambda _, value: (
-        value
-        if isinstance(value, Timestamp)
-        else timestamp(value)
-        if isinstance(value, str)
-        else Timestamp(value * 10**9)
-    ),
-    "type": lambda _, value: Kind(kind_of(value)),
     "format.named": _named_format,
     "validate": _validated,
     "hasValue": lambda _, value: value.given,

@@ -196,7 +196,7 @@ def _read(text: str, declared: Declared) -> Any:
         return text
 
 
-def kind_of(value: Any) -> str:
+def kind_of(value: Any) -> str:  # noqa: C901  (a list of CEL's types)
     match value:
         case bool():
             return "bool"

@@ -28,8 +28,6 @@ from podfit.net.wire import Identity, Request, Response
 from podfit.store.protocol import StoreError
 
 if TYPE_CHECKING:
-    from podfit.apiserver.extensions.aggregation.neighbours import Neighbours
-    from podfit.apiserver.extensions.aggregation.remote import Remotes
     from podfit.apiserver.extensions.backend_addresses import Reached, Unreached
     from podfit.apiserver.extensions.backends import Backends
 

@@ -1,7 +1,6 @@
 """Where the audit log is written, and the policy of what is. Names options only: what they need is loaded with it."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 import yaml
@@ -12,11 +11,6 @@ from podfit.apiserver.extensions.audit.log import AuditLog
 from podfit.apiserver.extensions.audit.policy import EVERYTHING, problems
 from podfit.core.clock import Clock
 from podfit.net.files import misread, read_given
-
-if TYPE_CHECKING:
-    from podfit.api.audit.v1.types import AuditPolicy
-    from podfit.apiserver.extensions.audit.log import AuditLog
-
 
 _WANTED = "it has to hold a Policy of audit.k8s.io/v1 with its rules"
 

@@ -77,7 +77,9 @@ def _of_family(
     deleted = [each for each in known if each not in ours]
     created: list[EndpointSlice] = []
     for ports, endpoints in desired.items():
-        made.update += _packed(service, family, ports, by_ports.get(ports, []), endpoints, created, deleted)
+        made.update += _packed(
+            service, family, ports, by_ports.get(ports, []), endpoints, created=created, deleted=deleted
+        )
     for ports, slices in by_ports.items():
         deleted += slices if ports not in desired else []
     if len(deleted) == len(known) and not created:
@@ -96,6 +98,7 @@ def _packed(
     ports: Ports,
     known: Sequence[EndpointSlice],
     desired: dict[object, Endpoint],
+    *,
     created: list[EndpointSlice],
     deleted: list[EndpointSlice],
 ) -> list[EndpointSlice]:

@@ -43,7 +43,7 @@ _SECCOMP_TEXT = 'non-functional in v1.27+; use the "seccompProfile" field instea
 _APP_ARMOR_TEXT = 'deprecated since v1.30; use the "appArmorProfile" field instead'
 
 
-def deprecations(meta: ObjectMeta, spec: PodSpec, path: str = "") -> Iterator[str]:
+def deprecations(meta: ObjectMeta, spec: PodSpec, path: str = "") -> Iterator[str]:  # noqa: C901  (upstream's list)
     """`path` is that of the template, with a dot at its end; a pod has none."""
     annotations = meta.annotations
     if not _NO_FUNCTION.keys().isdisjoint(annotations):

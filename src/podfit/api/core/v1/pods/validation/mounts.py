@@ -11,7 +11,7 @@ _PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
 _RECURSIVE = ("Disabled", "Enabled", "IfPossible")
 
 
-def validate_mounts(
+def validate_mounts(  # noqa: C901  (upstream's list of rules)
     container: Container | EphemeralContainer, volumes: Mapping[str, Volume], path: str
 ) -> list[FieldError]:
     """`volumes` are those that are in order."""
