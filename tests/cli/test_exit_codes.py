@@ -19,7 +19,7 @@ from podfit.cli.app import run
 from podfit.cli.examples import EXAMPLES, EXIT_CODES
 
 DOCS = Path(__file__).parents[2] / "docs"
-VERBS = ("plan", "resize", "why", "top", "export")
+VERBS = ("plan", "resize", "why", "top", "recommend", "export")
 SIZED = ["pod/web", "--cpu", "700m"]
 DRIFTED = """
 apiVersion: v1
@@ -35,6 +35,8 @@ OUTCOMES: dict[tuple[str, int], list[str]] = {
     ("why", 0): ["pod/web"],
     ("why", 1): ["pod/late"],
     ("top", 0): ["pod/web"],
+    ("recommend", 0): ["pod/web", "--for", "1s"],
+    ("recommend", 1): ["pod/web", "--for", "0"],
     ("export", 0): ["pod/web"],
     ("export", 1): ["pod/web", "--drift", "-f", "drifted.yaml"],
 } | {
@@ -62,13 +64,17 @@ OTHERS: dict[tuple[str, int], list[str]] = {
     ("controllers", 2): ["--controllers", "none"],
     ("scheduler", 2): ["--config", "empty"],
     ("apiserver", 2): ["--legacy", "none"],
+    ("vpa recommender", 2): ["--recommender-interval", "soon"],
+    ("vpa updater", 2): ["--min-replicas", "0"],
+    ("vpa admission-controller", 2): ["--register-by-url"],
+    ("vpa admission-controller", 3): ["--tls-cert-file", "c", "--tls-private-key", "k", "--client-ca-file", "ca"],
 }
 """What costs nothing to try of the verbs that are about a machine."""
 
 
 def rows(page: str) -> dict[str, list[str]]:
     section = (DOCS / page).read_text().partition("## Exit codes\n")[2].partition("\n## ")[0]
-    found = re.findall(r"^\| ([\w ]+) \| (.*) \|$", section, re.MULTILINE)
+    found = re.findall(r"^\| ([\w -]+) \| (.*) \|$", section, re.MULTILINE)
     return {verb: cells.split(" | ") for verb, cells in found}
 
 

@@ -33,6 +33,10 @@ VERBS = {
     "resize": ("podfit.cli.resize:resize", "Resize running pods in place, planned first (any cluster)."),
     "why": ("podfit.cli.why:why", "Say why a resize waits, and until when (any cluster)."),
     "top": ("podfit.cli.top:top", "Show usage beside limits, requests and recommendations (any cluster)."),
+    "recommend": (
+        "podfit.cli.recommend:recommend_sizes",
+        "Say which sizes would be right, why, and what they save (any cluster).",
+    ),
     "export": ("podfit.cli.export:export_sizes", "Write what runs for the next deploy, or find drift (any cluster)."),
     "completion": ("podfit.cli.completion:completion", "Print a script that completes command lines."),
     "demo": ("podfit.cli.demo.command:demo", "Start a cluster, resize real containers in place, stop it again."),

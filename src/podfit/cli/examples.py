@@ -63,6 +63,14 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         Example("The pods of the namespace.", "podfit top"),
         Example("Those with a label, largest share of their limit first.", "podfit top -l app=web --sort memory%"),
     ),
+    "recommend": (
+        Example("All of a namespace.", "podfit recommend -n shop"),
+        Example("One workload, from five minutes of usage.", "podfit recommend deployment/web --for 5m"),
+        Example(
+            "Everything, from Prometheus.",
+            "podfit recommend -A --storage prometheus --prometheus-address http://prom:9090",
+        ),
+    ),
     "export": (
         Example("Sizes as a patch for kustomize.", "podfit export deployment/shop"),
         Example("Does what runs differ from a manifest?", "podfit export pod/web --drift -f pods.yaml"),
@@ -82,11 +90,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
             "Reached at an address of this machine.",
             "podfit vpa admission-controller --register-by-url --webhook-address 10.0.0.7",
         ),
-        Example(
-            "With certificates that something else renews.",
-            "podfit vpa admission-controller --tls-cert-file tls.crt --tls-private-key tls.key --client-ca-file ca.crt"
-            " --reload-cert",
-        ),
+        Example("For the service vpa-webhook of kube-system.", "podfit vpa admission-controller"),
     ),
     "token create": (
         Example("For a machine that joins today.", "podfit token create --out bootstrap.kubeconfig"),
@@ -119,6 +123,7 @@ EXIT_CODES: dict[str, tuple[str, ...]] = {
     "why": ("0 nothing waits or fails", "1 something does", *_API),
     "top": ("0 shown", USAGE, MACHINE, f"{API}, or there are no metrics"),
     "token create": ("0 made", *_API),
+    "recommend": ("0 shown", "1 nothing is known of any container", *_API),
     "export": ("0 exported, or no drift", "1 drift, or no pod runs", *_API),
 }
 

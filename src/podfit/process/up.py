@@ -132,8 +132,6 @@ class Cluster:
         current = "the current context" if self.access.current else "current context unchanged"
         announce(f"  kubectl   {where}{self.access.path}{f' ({current})' if where else ''}")
         announce(f"  ready     in {clock.monotonic() - began:.2f} s")
-        if options.vpa:
-            self._supervisor.run(self._autoscale(), name="vertical pod autoscaler")
         self._record(ready=True)
 
     @property
@@ -161,14 +159,19 @@ class Cluster:
             self._supervisor.run(metrics, name="metrics server")
         else:
             await self._api.ask_backends()
+        if options.vpa:
+            await self._autoscale()
         async with asyncio.timeout(READY_SECONDS):
             await default_account(self.admin_local())
 
     async def _autoscale(self) -> None:
+        """Returns when VPAs can be made."""
         await self._imports.need("podfit.process.vpa_in_up")
         from podfit.process.vpa_in_up import VpaInUp
 
-        await VpaInUp(self._api, self._services, self._clock, self._imports.need).run()
+        vpa = VpaInUp(self._api, self._services, self._clock, self._imports.need)
+        await vpa.install()
+        self._supervisor.run(vpa.run(), name="vertical pod autoscaler")
 
     async def _made(self, choice: NodeChoice, prepared: "PreparedRuntime | None") -> "list[NodeBackend]":
         """What the kubelets drive, once the API serves."""

@@ -6,7 +6,8 @@ API server told to ask about new pods. VPA objects are checked from the start.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
 
 from podfit import __version__
 from podfit.client.informer import Informer
@@ -33,6 +34,8 @@ log = logging.getLogger(__name__)
 Need = Callable[..., Awaitable[None]]
 GATES = Gates(cpu_startup_boost=True, in_place=True, per_vpa_config=True)
 RECOMMENDER = "vpa-recommender"
+BEHIND = 5.0
+"""Seconds."""
 
 
 class VpaInUp:
@@ -46,10 +49,13 @@ class VpaInUp:
         webhook = Registration()
         services.offer(webhook.service_namespace, webhook.service, self._admission.handle)
 
-    async def run(self) -> None:
-        """Until cancelled."""
+    async def install(self) -> None:
+        """Returns when VPAs are served, and checked. Raises ApiError or ConnectionError."""
         await install(Client(Local(self._handler, ADMIN), user_agent=agent(ADMIN)))
         await self._register(pods=False)
+
+    async def run(self) -> None:
+        """Until cancelled."""
         await self._first()
         await self._need("podfit.process.vpa")
         from podfit.process.vpa import recommender_in_up
@@ -63,9 +69,14 @@ class VpaInUp:
         recommender = recommender_in_up(self._client(RECOMMENDER), self._clock, self._metrics, GATES)
         async with asyncio.TaskGroup() as group:
             group.create_task(self._admission.run())
-            group.create_task(updater.run())
             group.create_task(recommender.run())
+            group.create_task(self._after(updater.run()))
             await self._register(pods=True)
+
+    async def _after(self, work: Coroutine[Any, Any, None]) -> None:
+        """Passes of the updater follow those of the recommender: else a pod would wait a minute more."""
+        await self._clock.sleep(BEHIND)
+        await work
 
     async def _first(self) -> None:
         """Return when there is a VPA."""

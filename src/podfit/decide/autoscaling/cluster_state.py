@@ -124,6 +124,17 @@ class ClusterState:
         _, slots = self._pods.get(key, (None, {}))
         return slots.get(container)
 
+    def add_sample(self, key: PodKey, container: str, time: float, *, cpu: int | None, memory: int | None) -> None:
+        """Millicores and bytes at a time; of a container that is not known, nothing."""
+        slot = self.slot(key, container)
+        if slot is None:
+            return
+        slots, times = np.array([slot], dtype=np.intp), np.array([time])
+        if cpu is not None:
+            self.model.add_cpu(slots, np.array([cpu], dtype=np.float64), times)
+        if memory is not None:
+            self.model.add_memory(slots, np.array([memory], dtype=np.float64), times)
+
     def _aggregates(self, group: Group, names: Sequence[str], now: float) -> dict[str, int]:
         """The rows of a group's containers, new where there are none."""
         if group not in self._rows:

@@ -1,0 +1,163 @@
+"""What `recommend` reads of a cluster: pods with their workloads, VPAs, checkpoints, and usage over a while."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
+
+import msgspec
+
+from podfit.answers.kinds import PODS
+from podfit.answers.usage import Usage, UsageReader
+from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscaler, VerticalPodAutoscalerCheckpoint
+from podfit.api.core.v1.pods.types import Pod
+from podfit.client.resource import dynamic
+from podfit.client.rest import Client
+from podfit.core.clock import Clock
+from podfit.core.errors import ApiError
+from podfit.vpa.history.prometheus import History
+from podfit.vpa.kinds import CHECKPOINTS, VPAS
+
+T = TypeVar("T")
+REPLICASETS = dynamic("apps", "v1", "replicasets")
+NOT_FOUND, FORBIDDEN = 404, 403
+
+
+class Workload(msgspec.Struct, frozen=True, order=True):
+    """The topmost controller that is known of a pod, as kind/name; a pod of nobody is its own."""
+
+    namespace: str
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind.lower()}/{self.name}"
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """Usage at a time in seconds since 1970."""
+
+    time: float
+    usage: Usage
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """Of pods that run. `now` in seconds since 1970; `unread` are lines for people."""
+
+    now: float
+    pods: Mapping[Workload, tuple[Pod, ...]]
+    vpas: tuple[VerticalPodAutoscaler, ...] = ()
+    checkpoints: tuple[VerticalPodAutoscalerCheckpoint, ...] = ()
+    readings: tuple[Reading, ...] = ()
+    history: History | None = None
+    unread: tuple[str, ...] = ()
+
+
+class Watching(msgspec.Struct, frozen=True):
+    """For how long usage is watched, and how often it is read, in seconds. With 0 it is not."""
+
+    seconds: float = 60.0
+    interval: float = 15.0
+
+
+class FactsReader:
+    """Of a namespace, or of all when it is empty; `labels` select pods, `wanted` a workload by kind and name."""
+
+    def __init__(
+        self, client: Client, clock: Clock, namespace: str, *, labels: str = "", wanted: tuple[str, str] | None = None
+    ) -> None:
+        self._client, self._clock, self._namespace = client, clock, namespace
+        self._labels, self._wanted = labels, wanted
+        self._unread: list[str] = []
+
+    async def read(self, watching: Watching, history: Callable[[float], Awaitable[History]] | None = None) -> Facts:
+        """Raises ApiError, ConnectionError."""
+        pods = await self._pods()
+        vpas, checkpoints = await asyncio.gather(
+            self._all("VPAs", self._list_vpas()), self._all("checkpoints", self._list_checkpoints())
+        )
+        now = self._clock.now().timestamp()
+        past = await history(now) if history is not None else None
+        named = {
+            f"{vpa.metadata.namespace}/{target.kind}/{target.name}" for vpa in vpas if (target := vpa.spec.target_ref)
+        }
+        new = [pod for workload, each in pods.items() if _text(workload) not in named for pod in each]
+        readings = await self._watched(new, watching) if new and past is None else ()
+        return Facts(
+            now=self._clock.now().timestamp(),
+            pods=pods,
+            vpas=vpas,
+            checkpoints=checkpoints,
+            readings=readings,
+            history=past,
+            unread=tuple(self._unread),
+        )
+
+    async def _pods(self) -> dict[Workload, tuple[Pod, ...]]:
+        found = (await self._client.list(PODS, self._namespace, labels=self._labels)).items
+        sets = await self._owners_of_sets() if any(_owner(pod)[0] == "ReplicaSet" for pod in found) else {}
+        by_workload: dict[Workload, list[Pod]] = {}
+        for pod in found:
+            kind, name = _owner(pod)
+            namespace = pod.metadata.namespace
+            kind, name = sets.get((namespace, name), (kind, name)) if kind == "ReplicaSet" else (kind, name)
+            if pod.status.phase == "Running" and self._wanted in (None, (kind, name)):
+                by_workload.setdefault(Workload(namespace, kind, name), []).append(pod)
+        return {workload: tuple(pods) for workload, pods in sorted(by_workload.items())}
+
+    async def _owners_of_sets(self) -> dict[tuple[str, str], tuple[str, str]]:
+        """Of ReplicaSets: the Deployment, as kind and name."""
+        try:
+            found = (await self._client.list(REPLICASETS, self._namespace)).items
+        except ApiError as error:
+            self._unread.append(f"ReplicaSets: {error.message}")
+            return {}
+        owners = {}
+        for each in found:
+            meta = each["metadata"]
+            for reference in meta.get("ownerReferences") or ():
+                if reference.get("controller"):
+                    owners[meta.get("namespace", ""), meta["name"]] = reference["kind"], reference["name"]
+        return owners
+
+    async def _list_vpas(self) -> tuple[VerticalPodAutoscaler, ...]:
+        return (await self._client.list(VPAS, self._namespace)).items
+
+    async def _list_checkpoints(self) -> tuple[VerticalPodAutoscalerCheckpoint, ...]:
+        return (await self._client.list(CHECKPOINTS, self._namespace)).items
+
+    async def _all(self, what: str, listing: Awaitable[tuple[T, ...]]) -> tuple[T, ...]:
+        """Nothing where there is no such kind, or no right to see it."""
+        try:
+            return await listing
+        except ApiError as error:
+            if error.code not in (NOT_FOUND, FORBIDDEN):
+                raise
+            if error.code == FORBIDDEN:
+                self._unread.append(f"{what}: {error.message}")
+            return ()
+
+    async def _watched(self, pods: list[Pod], watching: Watching) -> tuple[Reading, ...]:
+        reader = UsageReader(self._client, self._clock)
+        nodes = {(pod.metadata.namespace, pod.metadata.name): pod.spec.node_name for pod in pods if pod.spec.node_name}
+        until, found = self._clock.monotonic() + watching.seconds, list[Reading]()
+        while watching.seconds:
+            usage = await reader.read(self._namespace, nodes)
+            found.append(Reading(self._clock.now().timestamp(), usage))
+            if not usage.source:
+                self._unread += [*usage.notes, *((usage.fix,) if usage.fix else ())]
+                break
+            if self._clock.monotonic() + watching.interval > until:
+                break
+            await self._clock.sleep(watching.interval)
+        return tuple(found)
+
+
+def _owner(pod: Pod) -> tuple[str, str]:
+    for reference in pod.metadata.owner_references:
+        if reference.controller:
+            return reference.kind, reference.name
+    return "Pod", pod.metadata.name
+
+
+def _text(workload: Workload) -> str:
+    return f"{workload.namespace}/{workload.kind}/{workload.name}"

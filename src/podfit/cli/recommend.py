@@ -1,0 +1,151 @@
+"""`podfit recommend`: right sizes for what runs, VPA or not."""
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated
+
+from cyclopts import Parameter
+from msgspec.structs import replace
+
+from podfit.answers.recommend import Recommendations, Size, recommend
+from podfit.answers.recommended_facts import Facts, FactsReader, Watching
+from podfit.answers.target import POD, WORKLOADS, TargetError, parse_target
+from podfit.cli import exits, render
+from podfit.cli.asking import (
+    AllNamespaces,
+    ContextName,
+    Kubeconfig,
+    Name,
+    Namespace,
+    Selector,
+    asked,
+    missing_namespace,
+)
+from podfit.cli.output import Output, OutputOption
+from podfit.cli.vpa_common import duration
+from podfit.cli.vpa_history import VpaHistory, VpaHistoryFlags
+from podfit.client.rest import Client
+from podfit.decide.autoscaling.flags import EstimatorFlags, ResourceFlags
+from podfit.net.system import SystemClock
+from podfit.process.errors import UsageError
+from podfit.vpa.history.prometheus import History, read_history
+
+LOW = 0.1
+"""Below this confidence a size is a guess."""
+
+
+def recommend_sizes(
+    target: Annotated[str, Parameter(help="deployment/NAME, pod/NAME, ...; else all of the namespace")] = "",
+    name: Name = "",
+    /,
+    *,
+    watch: Annotated[
+        str, Parameter(name="--for", help="How long usage is watched where nothing else is known; 0 for not at all.")
+    ] = "1m",
+    interval: Annotated[str, Parameter(help="From one reading to the next.")] = "15s",
+    percentile: Annotated[float, Parameter(help="Share of samples that the size covers.")] = 0.9,
+    margin: Annotated[float, Parameter(help="What is put on top, as a share.")] = 0.15,
+    min_cpu: Annotated[float, Parameter(help="The least CPU of a pod, in millicores.")] = 10.0,
+    min_memory: Annotated[float, Parameter(help="The least memory of a pod, in MiB.")] = 16.0,
+    history: VpaHistory = None,
+    selector: Selector = "",
+    everywhere: AllNamespaces = False,
+    namespace: Namespace = "",
+    context: ContextName = "",
+    kubeconfig: Kubeconfig = None,
+    output: OutputOption = Output.TEXT,
+) -> int:
+    """Right sizes of running containers, why, how sure that is, and what they would save in requests.
+
+    From VPAs and their checkpoints, from Prometheus, else from usage that is watched for a while. Nothing is written.
+    """
+    if target and (everywhere or selector):
+        raise TargetError(f"{'-A' if everywhere else '-l'} cannot be combined with {target}")
+    about = parse_target(target, POD, *WORKLOADS, name=name) if target else None
+    watching = Watching(0.0 if watch in ("0", "0s") else duration(watch, "--for"), duration(interval, "--interval"))
+    flags, clock, history = _flags(percentile, margin, min_cpu, min_memory), SystemClock(), history or VpaHistoryFlags()
+    history.check()
+    resolution = history.settings("").resolution
+
+    async def read(client: Client, where: str) -> Facts:
+        wanted = (about.kind.kind, about.name) if about is not None else None
+        reader = FactsReader(client, clock, "" if everywhere else where, labels=selector, wanted=wanted)
+        past: Callable[[float], Awaitable[History]] | None = None
+        server = history.server(clock) if history.wanted else None
+        if server is not None:
+
+            async def past(now: float) -> History:
+                return await read_history(server, history.settings("" if everywhere else where), now)
+
+        try:
+            if watching.seconds and output.for_people:
+                render.progress(f"usage of what has no VPA is watched for {watching.seconds:.0f} s (--for)")
+            found = await reader.read(watching, past)
+        finally:
+            if server is not None:
+                await server.close()
+        if not found.pods and about is not None:  # raises when there is no such thing
+            await client.request("GET", f"{about.kind.path}/namespaces/{where}/{about.kind.resource}/{about.name}")
+        if not found.pods and not everywhere and (missing := await missing_namespace(client, where)):
+            raise missing
+        return found
+
+    facts = asked(read, namespace=namespace, context=context, kubeconfig=kubeconfig)
+    return _show(recommend(facts, flags, resolution), output, everywhere=everywhere)
+
+
+def _flags(percentile: float, margin: float, min_cpu: float, min_memory: float) -> EstimatorFlags:
+    """Raises UsageError."""
+    if not 0 < percentile <= 1:
+        raise UsageError(f"--percentile {percentile:g}: it has to be more than 0 and at most 1")
+    for flag, value in (("--margin", margin), ("--min-cpu", min_cpu), ("--min-memory", min_memory)):
+        if value < 0:
+            raise UsageError(f"{flag} {value:g}: it has to be at least 0")
+    share = replace(ResourceFlags(), target=percentile)
+    return EstimatorFlags(cpu=share, memory=share, margin=margin, min_cpu_millicores=min_cpu, min_memory_mb=min_memory)
+
+
+def _show(found: Recommendations, output: Output, *, everywhere: bool) -> int:
+    if not output.for_people:
+        render.document(found, output)
+        return exits.DONE if found.workloads else exits.REFUSED
+    wide = output is Output.WIDE
+    header = ("WORKLOAD", "PODS", "CONTAINER", "RESOURCE", "REQUEST", "SIZE", "SAVES", "SURE", "FROM", "BECAUSE")
+    more = ("LOWER", "UPPER", "SAMPLES") if wide else ()
+    rows = [
+        (
+            *((row.namespace,) if everywhere else ()),
+            row.workload,
+            str(row.pods),
+            size.container,
+            size.resource,
+            size.request or "none",
+            size.recommended,
+            size.saves,
+            _sure(size),
+            size.source,
+            *((size.lower or "-", size.upper or "-", str(size.samples)) if wide else ()),
+            size.reason,
+        )
+        for row in found.workloads
+        for size in row.sizes
+    ]
+    if rows:
+        columns = (*(("NAMESPACE",) if everywhere else ()), *header[:-1], *more, header[-1])
+        render.table(columns, rows, keys=columns.index("RESOURCE") + 1)
+        render.fact("saves", ", ".join(f"{amount} {name}" for name, amount in found.saves.items()) + " in requests")
+    else:
+        render.line("nothing is known of any running container")
+    for container in found.unknown:
+        render.progress(f"note: nothing is known of {container}")
+    for note in found.notes:
+        render.progress(f"note: {note}")
+    return exits.DONE if rows else exits.REFUSED
+
+
+def _sure(size: Size) -> str:
+    """A day of minutes is as sure as it gets."""
+    if size.confidence is None:
+        return "-"
+    if size.confidence < LOW:
+        return "a guess"
+    return f"{min(size.confidence, 1.0):.0%}"

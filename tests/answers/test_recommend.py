@@ -1,0 +1,197 @@
+"""Right sizes: from a VPA, its checkpoint, Prometheus or a while of usage, with reasons and what they save."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from answers.conversation import METRICS, PODS, Conversation, pod
+from cli.test_questions import ask
+from podfit.answers.recommend import Recommendations, recommend
+from podfit.answers.recommended_facts import FactsReader, Watching
+from podfit.api.autoscaling_k8s.v1 import VerticalPodAutoscalerCheckpoint
+from podfit.api.meta import codec
+from podfit.core.selectors import from_map
+from podfit.decide.autoscaling.cluster_state import ClusterState, PodKey, VpaKey
+from podfit.decide.autoscaling.flags import EstimatorFlags
+from podfit.vpa.history.prometheus import Amount, History
+from support.clock import FakeClock
+
+GROUP = "/apis/autoscaling.k8s.io/v1/namespaces/shop"
+VPAS, CHECKPOINTS = f"{GROUP}/verticalpodautoscalers", f"{GROUP}/verticalpodautoscalercheckpoints"
+SETS = "/apis/apps/v1/namespaces/shop/replicasets"
+WHILE = Watching(60, 15)
+FLAGS = EstimatorFlags(min_cpu_millicores=10, min_memory_mb=16)
+OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-rs", "uid": "u", "controller": True}
+
+
+def owned(name: str, **more: Any) -> dict[str, Any]:
+    made = pod(name, **more)
+    made["metadata"]["ownerReferences"] = [OWNER]
+    return made
+
+
+def metrics(**used: tuple[str, str]) -> dict[str, Any]:
+    items = [
+        {"metadata": {"name": name.replace("_", "-"), "namespace": "shop"}, "timestamp": "2026-01-01T00:00:00Z",
+         "containers": [{"name": "app", "usage": {"cpu": cpu, "memory": memory}}]}
+        for name, (cpu, memory) in used.items()
+    ]  # fmt: skip
+    return {"kind": "PodMetricsList", "metadata": {}, "items": items}
+
+
+def shop(**more: Any) -> Conversation:
+    """Two pods of the Deployment web, and one of nobody."""
+    pods = owned("web-1"), owned("web-2"), pod("tool")
+    conversation = Conversation(36, *pods)
+    owner = {"kind": "Deployment", "name": "web", "controller": True}
+    conversation.documents |= {
+        PODS: {"items": pods},
+        SETS: {"items": [{"metadata": {"name": "web-rs", "namespace": "shop", "ownerReferences": [owner]}}]},
+        METRICS: metrics(web_1=("100m", "64Mi"), web_2=("200m", "100Mi"), tool=("1500m", "300Mi")),
+    } | more
+    return conversation
+
+
+async def asked(
+    conversation: Conversation, watching: Watching = WHILE, history: Any = None, wanted: Any = None
+) -> Recommendations:
+    clock = FakeClock()
+    reader = FactsReader(conversation.client, clock, "shop", wanted=wanted)
+    reading = asyncio.ensure_future(reader.read(watching, history))
+    await clock.settle()
+    for _ in range(8):
+        await clock.advance(watching.interval)
+    return recommend(await reading, FLAGS)
+
+
+def sizes(found: Recommendations) -> dict[tuple[str, str], tuple[str, str, str]]:
+    return {
+        (row.workload, size.resource): (size.request, size.recommended, size.saves)
+        for row in found.workloads
+        for size in row.sizes
+    }
+
+
+async def test_usage_that_is_watched_gives_a_first_guess() -> None:
+    found = await asked(shop())
+    cpu, memory = sizes(found)["deployment/web", "cpu"], sizes(found)["deployment/web", "memory"]
+    assert cpu == ("500m", "247m", "506m"), "90 % of two pods' samples and 15 %, for both of them"
+    assert memory[0] == "256Mi"
+    assert sizes(found)["pod/tool", "cpu"][2].startswith("-"), "it needs more"
+    (row, _) = found.workloads
+    assert {size.source for size in row.sizes} == {"usage"}
+    assert row.sizes[0].samples == 10
+    assert row.sizes[0].confidence is not None
+    assert row.sizes[0].confidence < 0.01
+    assert "90 % of 10 CPU samples were not above it; 15 % on top" in row.sizes[0].reason
+    assert "usage was watched for 60 s" in found.notes[0]
+
+
+async def test_one_workload_is_asked_about() -> None:
+    found = await asked(shop(), wanted=("Deployment", "web"))
+    assert [row.workload for row in found.workloads] == ["deployment/web"]
+
+
+def vpa(**status: Any) -> dict[str, Any]:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    meta = {"name": "web-vpa", "namespace": "shop"}
+    return {"items": [{"metadata": meta, "spec": {"targetRef": target}, "status": status}]}
+
+
+def provided() -> dict[str, Any]:
+    amounts = {"cpu": "200m", "memory": "128Mi"}
+    each = {"containerName": "app", "target": amounts, "lowerBound": amounts, "upperBound": amounts}
+    condition = {"type": "RecommendationProvided", "status": "True"}
+    return {"recommendation": {"containerRecommendations": [each]}, "conditions": [condition]}
+
+
+async def test_a_vpa_says_it_and_its_workload_is_not_watched() -> None:
+    found = await asked(shop(**{VPAS: vpa(**provided()), METRICS: 503}), Watching(0))
+    assert sizes(found) == {
+        ("deployment/web", "cpu"): ("500m", "200m", "600m"),
+        ("deployment/web", "memory"): ("256Mi", "128Mi", "256Mi"),
+    }
+    assert found.workloads[0].sizes[0].source == "VPA"
+    assert found.unknown == ("shop pod/tool app",)
+    assert found.saves == {"cpu": "600m", "memory": "256Mi"}
+
+
+def checkpoint(hours: int) -> dict[str, Any]:
+    """Of a container that used 300m, each minute, for so long."""
+    state, key, now = ClusterState(), VpaKey("shop", "web-vpa"), FakeClock().now().timestamp()
+    state.set_vpa(key, from_map({"a": "b"}), None)
+    state.set_pod(PodKey("shop", "web-0"), {"a": "b"}, ["app"], now)
+    minutes = np.arange(hours * 60)
+    slots, times = (
+        np.zeros(len(minutes), dtype=np.intp),
+        np.array([now - 60.0 * each for each in reversed(range(hours * 60))]),
+    )
+    state.model.add_cpu(slots, np.full(len(minutes), 300.0), times)
+    ((_, (made,)),) = state.checkpoints([key], now)
+    assert isinstance(made, VerticalPodAutoscalerCheckpoint)
+    return {"items": [json.loads(codec.encode(made))]}
+
+
+async def test_a_checkpoint_says_why_and_how_sure_it_is() -> None:
+    found = await asked(shop(**{VPAS: vpa(), CHECKPOINTS: checkpoint(12)}), Watching(0))
+    (size,) = found.workloads[0].sizes
+    assert (size.resource, size.source, size.samples) == ("cpu", "checkpoint", 720)
+    assert size.confidence == pytest.approx(0.5, abs=0.01)
+    assert 300 < int(size.recommended.removesuffix("m")) < 400
+    assert "90 % of 720 CPU samples" in size.reason
+    both = await asked(shop(**{VPAS: vpa(**provided()), CHECKPOINTS: checkpoint(12)}), Watching(0))
+    first = both.workloads[0].sizes[0]
+    assert (first.recommended, first.source, first.samples) == ("200m", "VPA", 720)
+
+
+async def test_history_goes_before_everything() -> None:
+    now = FakeClock().now().timestamp()
+    amounts = tuple(Amount(PodKey("shop", "web-1"), "app", now - 3600.0 * hour, 0.8) for hour in range(48, 0, -1))
+
+    async def history(_: float) -> History:
+        return History(cpu=amounts)
+
+    found = await asked(shop(**{VPAS: vpa(**provided())}), Watching(60), history)
+    (size,) = found.workloads[0].sizes
+    assert (size.source, size.samples) == ("Prometheus", 48 * 60)
+    assert 900 < int(size.recommended.removesuffix("m")) < 1100
+
+
+async def test_what_may_not_be_read_is_said() -> None:
+    conversation = shop()
+    conversation.forbidden = (SETS, VPAS)
+    found = await asked(conversation)
+    assert [row.workload for row in found.workloads] == ["pod/tool", "replicaset/web-rs"]
+    assert any(note.startswith("not read: ReplicaSets: ") for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (
+            [],
+            0,
+            "deployment/web   2      app         cpu        500m      200m    600m    -      VPA    as its VPA says",
+        ),
+        ([], 0, "saves     600m cpu, 256Mi memory in requests"),
+        (["-o", "wide"], 0, "LOWER"),
+        (["-o", "json"], 0, '"recommended": "200m"'),
+        (["-o", "yaml"], 0, "recommended: 200m"),
+        (["deployment/web"], 0, "VPA"),
+        (["deployment/none"], 4, "the server could not find the requested resource"),
+        (["--percentile", "90"], 2, "--percentile 90: it has to be more than 0 and at most 1"),
+        (["--storage", "tape"], 2, "--storage tape: it has to be prometheus or checkpoint"),
+        (["--margin", "-1"], 2, "--margin -1: it has to be at least 0"),
+    ],
+)
+async def test_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, said: str
+) -> None:
+    conversation = shop(**{VPAS: vpa(**provided())})
+    assert await ask(tmp_path, conversation, "recommend", "--for", "0", *arguments) == code
+    shown = capsys.readouterr()
+    assert said in shown.out + shown.err
