@@ -1,23 +1,25 @@
 """A pod that cannot be decided about: the others are placed, and it is tried again."""
 
-from typing import Any
-
 import pytest
 
-from podfit.decide.placement.place import place
-from podfit.scheduler import scheduler
+from podfit.decide.placement.place import Placed, Unschedulable
+from podfit.decide.placement.view import Resident
+from podfit.scheduler.cache import Key
+from podfit.scheduler.ranking import Rankings
 from support.scheduling import World
 
 
 async def test_an_error_about_one_pod_ends_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     failing = ["poison"]
 
-    def failing_place(subject: Any, *args: Any, **more: Any) -> Any:
+    decided = Rankings.place
+
+    def failing_place(rankings: Rankings, key: Key, subject: Resident) -> Placed | Unschedulable | None:
         if subject.pod.metadata.name in failing:
             raise RuntimeError("no verdict")
-        return place(subject, *args, **more)
+        return decided(rankings, key, subject)
 
-    monkeypatch.setattr(scheduler, "place", failing_place)
+    monkeypatch.setattr(Rankings, "place", failing_place)
     await world.node("n1")
     await world.pod("poison", "100m")
     await world.pod("web", "100m")

@@ -16,6 +16,7 @@ from podfit.decide.placement.preempt import Budget
 from podfit.decide.placement.view import NodeView, Resident
 
 Key = tuple[str, str]
+MOST_CHANGES = 20_000
 TERMINAL = ("Succeeded", "Failed")
 
 
@@ -34,16 +35,36 @@ class ClusterCache:
         self._where: dict[Key, str] = {}
         self._promised: dict[Key, str] = {}
         self._views: dict[str, NodeView] = {}
+        self._changed: list[str] = []
+        self._forgotten = 0  # changes before these
+        self.makeup = 0
+        """Grows when nodes come, go, or have other images."""
+        self.choosy: dict[Key, Resident] = {}
+        self.choices = 0
+        """Grows when a pod that says near whom it would be comes or goes, and with the labels of namespaces."""
         self.namespaces: dict[str, dict[str, str]] = {}
         self.budgets: dict[Key, Budget] = {}
 
     def set_node(self, node: Node) -> None:
+        before = self._nodes.get(node.metadata.name)
         self._nodes[node.metadata.name] = node
-        self._views.pop(node.metadata.name, None)
+        self._touch(node.metadata.name)
+        if before is None or before.status.images != node.status.images:
+            self.makeup += 1
 
     def remove_node(self, name: str) -> None:
-        self._nodes.pop(name, None)
-        self._views.pop(name, None)
+        if self._nodes.pop(name, None) is not None:
+            self.makeup += 1
+        self._touch(name)
+
+    def set_namespace(self, name: str, labels: dict[str, str]) -> None:
+        if self.namespaces.get(name) != labels:
+            self.choices += 1
+        self.namespaces[name] = labels
+
+    def remove_namespace(self, name: str) -> None:
+        self.namespaces.pop(name, None)
+        self.choices += 1
 
     def count(self, pod: Pod, node: str) -> tuple[ResourceList, ResourceList]:
         """Count a pod on a node at what it asks for now; answers what it counted for before and counts for now."""
@@ -56,6 +77,9 @@ class ClusterCache:
         tally.weight = (tally.weight[0] + resident.weight[0], tally.weight[1] + resident.weight[1])
         tally.residents[key] = resident
         self._where[key] = node
+        if resident.is_choosy:
+            self.choosy[key] = resident
+            self.choices += 1
         return before, resident.requests
 
     def forget(self, key: Key) -> ResourceList:
@@ -65,6 +89,8 @@ class ClusterCache:
             return {}
         tally = self._tally(node)
         resident = tally.residents.pop(key)
+        if self.choosy.pop(key, None) is not None:
+            self.choices += 1
         tally.requested = subtract(tally.requested, resident.requests)
         tally.weight = (tally.weight[0] - resident.weight[0], tally.weight[1] - resident.weight[1])
         self._drop_empty(node)
@@ -93,10 +119,30 @@ class ClusterCache:
         tally = self._tallies.get(node)
         return [each.pod for each in tally.nominated.values() if each.priority < priority] if tally else []
 
+    def is_promised(self, key: Key) -> bool:
+        return key in self._promised
+
+    @property
+    def mark(self) -> int:
+        """Where the record of changes ends now, for `changed_since`."""
+        return self._forgotten + len(self._changed)
+
+    def changed_since(self, mark: int) -> list[str] | None:
+        """Names of nodes whose view is another since then; None when that is not known any more."""
+        return self._changed[mark - self._forgotten :] if mark >= self._forgotten else None
+
+    def __len__(self) -> int:
+        """How many nodes there are."""
+        return len(self._nodes)
+
+    def view(self, name: str) -> NodeView | None:
+        """None for a node that there is not."""
+        if (found := self._views.get(name)) is None and name in self._nodes:
+            found = self._views[name] = self._view(name)
+        return found
+
     def views(self) -> list[NodeView]:
-        for name in self._nodes.keys() - self._views.keys():
-            self._views[name] = self._view(name)
-        return [self._views[name] for name in self._nodes]
+        return [view for name in self._nodes if (view := self.view(name)) is not None]
 
     def _view(self, name: str) -> NodeView:
         tally = self._tallies.get(name) or _Tally()
@@ -105,8 +151,15 @@ class ClusterCache:
 
     def _tally(self, node: str) -> _Tally:
         """For a change: the node's view is out of date from here on."""
-        self._views.pop(node, None)
+        self._touch(node)
         return self._tallies.setdefault(node, _Tally())
+
+    def _touch(self, node: str) -> None:
+        self._views.pop(node, None)
+        if len(self._changed) >= MOST_CHANGES:
+            self._forgotten += len(self._changed)
+            self._changed.clear()
+        self._changed.append(node)
 
     def _drop_empty(self, node: str) -> None:
         tally = self._tallies[node]

@@ -97,13 +97,13 @@ class Follower:
         self._cache.budgets.pop((budget.metadata.namespace, budget.metadata.name), None)
 
     def namespace_set(self, namespace: Namespace) -> None:
-        self._cache.namespaces[namespace.metadata.name] = namespace.metadata.labels
+        self._cache.set_namespace(namespace.metadata.name, namespace.metadata.labels)
 
     def namespace_updated(self, _old: Namespace, new: Namespace) -> None:
         self.namespace_set(new)
 
     def namespace_deleted(self, namespace: Namespace) -> None:
-        self._cache.namespaces.pop(namespace.metadata.name, None)
+        self._cache.remove_namespace(namespace.metadata.name)
 
     def _assigned(self, key: Key, old: Pod | None, pod: Pod) -> None:
         self.gated.discard(key)

@@ -24,19 +24,22 @@ from podfit.decide.placement.place import Placed, Unschedulable, place
 from podfit.decide.placement.preempt import Eviction, Hopeless, preempt, told
 from podfit.decide.placement.requeue import PodGone, Waiting
 from podfit.decide.placement.score import DEFAULT_WEIGHTS
-from podfit.decide.placement.view import NodeView, Resident
-from podfit.decide.placement.volumes import Claims
+from podfit.decide.placement.view import Resident
+from podfit.decide.placement.volumes import Claims, claims_of
 from podfit.net.metrics import Metrics
 from podfit.scheduler.cache import ClusterCache, Key
 from podfit.scheduler.follow import NAME, Follower
 from podfit.scheduler.metrics import SchedulerMetrics
 from podfit.scheduler.queue import SchedulingQueue
+from podfit.scheduler.ranking import Rankings
 from podfit.scheduler.writes import Writes
 
 __all__ = ["NAME", "Scheduler"]
 
 log = logging.getLogger(__name__)
 SWEEP_EVERY = 30.0  # seconds
+MOST_UNDER_WAY = 8
+"""Bindings at a time: more would only wait in the API server, which refuses a crowd. Nothing is decided meanwhile."""
 
 
 class Scheduler:
@@ -56,9 +59,11 @@ class Scheduler:
         self._gates = gates
         self._weights = {**DEFAULT_WEIGHTS, **weights}
         self._cache = ClusterCache(gates)
+        self._rankings = Rankings(self._cache, self._weights)
         self._queue = SchedulingQueue(clock)
         self._writes = Writes(client, recorder, clock, name=name)
         self._evicting: set[Key] = set()
+        self._under_way = asyncio.Semaphore(MOST_UNDER_WAY)
         self._pods = Informer(client, Pod, clock=clock)
         self._nodes = Informer(client, Node, clock=clock)
         self._namespaces = Informer(client, Namespace, clock=clock)
@@ -88,8 +93,11 @@ class Scheduler:
             await asyncio.gather(*(informer.synced.wait() for informer in informers))
             group.create_task(self._sweep())
             while True:
+                async with self._under_way:
+                    pass  # there is room for one more binding
                 key, pod = await self._queue.pop()
                 self._guarded(group, key, pod)
+                await asyncio.sleep(0)  # others of this process have their turn between two pods
 
     def _pending(self) -> dict[str, int]:
         return {**self._queue.sizes(), "gated": len(self._follow.gated)}
@@ -112,8 +120,8 @@ class Scheduler:
     def _attempt(self, group: asyncio.TaskGroup, key: Key, pod: Pod) -> None:
         """No await in here: decided and counted in one look at the cluster."""
         began = self._clock.monotonic()
-        subject, views = Resident.of(pod, gates=self._gates, placed=False), self._cache.views()
-        verdict = place(subject, views, namespaces=self._cache.namespaces, claims=self._claims, weights=self._weights)
+        subject = Resident.of(pod, gates=self._gates, placed=False)
+        verdict = self._decided(key, subject)
         if isinstance(verdict, Placed):
             if self._cache.withdraw(key) not in ("", verdict.node):
                 self._freed(pod)
@@ -123,11 +131,16 @@ class Scheduler:
         self._queue.park(key, Waiting(subject, verdict))
         self._measured.attempt("unschedulable", self._clock.monotonic() - began)
         if key not in self._evicting:
-            self._refused(group, key, subject, verdict, views)
+            self._refused(group, key, subject, verdict)
 
-    def _refused(
-        self, group: asyncio.TaskGroup, key: Key, subject: Resident, verdict: Unschedulable, views: list[NodeView]
-    ) -> None:
+    def _decided(self, key: Key, subject: Resident) -> Placed | Unschedulable:
+        if not claims_of(subject.pod) and (verdict := self._rankings.place(key, subject)) is not None:
+            return verdict
+        views = self._cache.views()
+        return place(subject, views, namespaces=self._cache.namespaces, claims=self._claims, weights=self._weights)
+
+    def _refused(self, group: asyncio.TaskGroup, key: Key, subject: Resident, verdict: Unschedulable) -> None:
+        views = self._cache.views()
         pod, nominated = subject.pod, subject.pod.status.nominated_node_name
         if not views or verdict.outright:
             group.create_task(self._explain(pod, verdict.message, nominated))
@@ -157,7 +170,8 @@ class Scheduler:
     async def _bind(self, key: Key, pod: Pod, node: str, began: float) -> None:
         tries, arrived = self._queue.record(key)
         try:
-            await self._writes.bind(pod, node)
+            async with self._under_way:
+                await self._writes.bind(pod, node)
         except (ApiError, ConnectionError) as error:
             self._measured.attempt("error", self._clock.monotonic() - began)
             log.warning("binding failed pod=%s/%s node=%s error=%s", *key, node, error)

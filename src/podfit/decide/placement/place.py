@@ -57,6 +57,9 @@ class Surroundings(msgspec.Struct, frozen=True):
         return self.neighbourhood is not None or self.spread is not None
 
 
+NOBODY = Surroundings(None, None)
+
+
 def place(
     subject: Resident,
     views: Sequence[NodeView],
@@ -119,6 +122,11 @@ def refuse(
         if refusal := _refuse_as_is(subject, crowded, around):
             return refusal
     return _refuse_as_is(subject, view, surroundings)
+
+
+def refuse_alone(subject: Resident, view: NodeView) -> Refusal | None:
+    """The first objection to a node for a pod that has no rules about others, and that nobody has a rule about."""
+    return refuse(subject, view, (), NOBODY, NO_NAMESPACES)
 
 
 def _refuse_as_is(subject: Resident, view: NodeView, surroundings: Surroundings) -> Refusal | None:

@@ -5,7 +5,7 @@ Arithmetic is in whole numbers where upstream's is, since a rounding decides bet
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from podfit.api.core.v1.pods.types import Pod
@@ -47,9 +47,9 @@ def scores(
     plugins: dict[str, Callable[[], list[int]]] = {
         "NodeResourcesFit": lambda: [free_share(subject, view) for view in fitting],
         "NodeResourcesBalancedAllocation": lambda: [balance(subject, view) for view in fitting],
-        "ImageLocality": lambda: [image_locality(pod, view, views) for view in fitting],
-        "TaintToleration": lambda: _inverted([_soft_taints(pod, view) for view in fitting]),
-        "NodeAffinity": lambda: _relative([_node_preference(pod, view) for view in fitting]),
+        "ImageLocality": lambda: image_scores(pod, fitting, views),
+        "TaintToleration": lambda: _inverted([soft_taints(pod, view) for view in fitting]),
+        "NodeAffinity": lambda: _relative([node_preference(pod, view) for view in fitting]),
         "PodTopologySpread": lambda: spread_evenly(pod, fitting, views),
         "InterPodAffinity": lambda: company(pod, fitting, views, namespaces),
     }
@@ -77,16 +77,30 @@ def balance(subject: Resident, view: NodeView) -> int:
     return MOST // 2 + (MOST // 2 + change) // 2
 
 
-def image_locality(pod: Pod, view: NodeView, views: Sequence[NodeView]) -> int:
+def image_scores(pod: Pod, fitting: Sequence[NodeView], views: Sequence[NodeView]) -> list[int]:
+    names = image_names(pod)
+    held = holders(names, views)
+    return [image_locality(names, view, held, len(views)) for view in fitting]
+
+
+def image_names(pod: Pod) -> tuple[str, ...]:
+    """Of each container, with a tag."""
+    return tuple(_normalized(each.image) for each in (*pod.spec.init_containers, *pod.spec.containers))
+
+
+def holders(names: Sequence[str], views: Iterable[NodeView]) -> Counter[str]:
+    """On how many nodes each of these images is."""
+    wanted, counts = set(names), Counter[str]()
+    for view in views:
+        counts.update(wanted.intersection(name for image in view.node.status.images for name in image.names))
+    return counts
+
+
+def image_locality(names: Sequence[str], view: NodeView, held: Mapping[str, int], nodes: int) -> int:
     """Bytes of the pod's images that are here already, each by the share of nodes that have it, so that it spreads."""
-    containers = (*pod.spec.init_containers, *pod.spec.containers)
     here = {name: image.size_bytes for image in view.node.status.images for name in image.names}
-    total = 0
-    for name in (_normalized(each.image) for each in containers):
-        if name in here:
-            holders = sum(any(name in image.names for image in other.node.status.images) for other in views)
-            total += here[name] * holders // len(views)
-    top = _LARGE_IMAGE * len(containers)
+    total = sum(here[name] * held[name] // nodes for name in names if name in here)
+    top = _LARGE_IMAGE * len(names)
     return MOST * (min(max(total, _SMALL_IMAGE), top) - _SMALL_IMAGE) // (top - _SMALL_IMAGE)
 
 
@@ -119,14 +133,14 @@ def spread_evenly(pod: Pod, fitting: Sequence[NodeView], views: Sequence[NodeVie
 def company(pod: Pod, fitting: Sequence[NodeView], views: Sequence[NodeView], namespaces: NamespaceLabels) -> list[int]:
     """Preferences between pods, the newcomer's and those of the pods that run, spread from lowest to highest."""
     worth = Counter[tuple[str, str]]()
-    ours = _preferences(pod)
+    ours = preferences(pod)
     for view in views:
         for key, weight, matches in ours:
             if key in view.labels:
                 alike = sum(matches(resident.pod, namespaces) for resident in view.residents)
                 worth[key, view.labels[key]] += weight * alike
         for resident in view.choosy:
-            for key, weight, matches in _preferences(resident.pod, placed=True):
+            for key, weight, matches in preferences(resident.pod, placed=True):
                 if key in view.labels and matches(pod, namespaces):
                     worth[key, view.labels[key]] += weight
     sums = [sum(worth[pair] for pair in view.labels.items()) for view in fitting] if worth else [0] * len(fitting)
@@ -137,7 +151,7 @@ def company(pod: Pod, fitting: Sequence[NodeView], views: Sequence[NodeView], na
 Preference = tuple[str, int, Callable[[Pod, NamespaceLabels], bool]]
 
 
-def _preferences(pod: Pod, *, placed: bool = False) -> list[Preference]:
+def preferences(pod: Pod, *, placed: bool = False) -> list[Preference]:
     affinity, found = pod.spec.affinity, list[Preference]()
     if affinity is None:
         return found
@@ -155,21 +169,45 @@ def _preferences(pod: Pod, *, placed: bool = False) -> list[Preference]:
     return found
 
 
-def _soft_taints(pod: Pod, view: NodeView) -> int:
+def soft_taints(pod: Pod, view: NodeView) -> int:
     soft = [taint for taint in view.node.spec.taints if taint.effect == "PreferNoSchedule"]
     tolerations = [each for each in pod.spec.tolerations if each.effect in ("", "PreferNoSchedule")]
     return sum(not tolerated(tolerations, taint) for taint in soft)
 
 
-def _node_preference(pod: Pod, view: NodeView) -> int:
+def node_preference(pod: Pod, view: NodeView) -> int:
     affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
     terms = affinity.preferred_during_scheduling_ignored_during_execution if affinity else ()
     return sum(each.weight for each in terms if term_matches(each.preference, view.node))
 
 
+def local_score(
+    subject: Resident,
+    view: NodeView,
+    names: Sequence[str],
+    held: Mapping[str, int],
+    nodes: int,
+    weights: Mapping[str, int],
+) -> int:
+    """What a node is worth by itself, whatever the others are: room, balance and images, weighted."""
+    total = 0
+    if weight := weights["NodeResourcesFit"]:
+        total += weight * free_share(subject, view)
+    if weight := weights["NodeResourcesBalancedAllocation"]:
+        total += weight * balance(subject, view)
+    if weight := weights["ImageLocality"]:
+        total += weight * image_locality(names, view, held, nodes)
+    return total
+
+
+def relative(count: int, most: int) -> int:
+    """A count as a share of the largest."""
+    return MOST * count // most if most else count
+
+
 def _relative(counts: list[int]) -> list[int]:
     most = max(counts)
-    return [MOST * each // most for each in counts] if most else counts
+    return [relative(each, most) for each in counts]
 
 
 def _inverted(counts: list[int]) -> list[int]:

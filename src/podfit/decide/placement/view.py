@@ -75,6 +75,12 @@ class Resident(msgspec.Struct, frozen=True):
     def priority(self) -> int:
         return self.pod.spec.priority or 0
 
+    @property
+    def is_choosy(self) -> bool:
+        """Whether it says near whom, or far from whom, it would be: it counts for newcomers as well."""
+        affinity = self.pod.spec.affinity
+        return affinity is not None and bool(affinity.pod_affinity or affinity.pod_anti_affinity)
+
 
 @dataclass(frozen=True)
 class NodeView:
@@ -106,12 +112,7 @@ class NodeView:
 
     @cached_property
     def choosy(self) -> tuple[Resident, ...]:
-        """Residents that say near whom, or far from whom, they would be: it counts for newcomers as well."""
-        return tuple(
-            each
-            for each in self.residents
-            if (affinity := each.pod.spec.affinity) and (affinity.pod_affinity or affinity.pod_anti_affinity)
-        )
+        return tuple(each for each in self.residents if each.is_choosy)
 
     def with_residents(self, residents: Iterable[Resident]) -> "NodeView":
         return NodeView.of(self.node, residents, self.nominated)

@@ -1,0 +1,47 @@
+"""Pods that are alike to the scheduler: what one of them is told of a node, the others are as well.
+
+That holds where a node is judged by itself. Rules between pods (affinity, spread) and promises look further: such pods
+are of no kind, and are decided about one by one.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from podfit.api.meta import codec
+from podfit.decide.placement.node_filters import needed_features
+from podfit.decide.placement.pod_affinity import required_anti_affinity
+from podfit.decide.placement.score import image_names, preferences
+from podfit.decide.placement.view import NamespaceLabels, Resident
+
+
+def looks_around(subject: Resident) -> bool:
+    """Whether the pod itself has rules about others."""
+    return subject.is_choosy or bool(subject.pod.spec.topology_spread_constraints)
+
+
+def spoken_of(subject: Resident, choosy: Iterable[Resident], namespaces: NamespaceLabels) -> bool:
+    """Whether a pod that runs has a rule about this one."""
+    pod = subject.pod
+    for resident in choosy:
+        if any(term.matches(pod, namespaces) for term in required_anti_affinity(resident.pod)):
+            return True
+        if any(matches(pod, namespaces) for _, _, matches in preferences(resident.pod, placed=True)):
+            return True
+    return False
+
+
+def kind_of(subject: Resident) -> bytes:
+    """Equal for pods of which each node is judged alike: all that filters and scores of one node read of a pod."""
+    spec = subject.pod.spec
+    affinity = spec.affinity.node_affinity if spec.affinity is not None else None
+    parts: Sequence[object] = (
+        subject.requests,
+        subject.weight,
+        sorted(subject.ports),
+        subject.priority,
+        image_names(subject.pod),
+        spec.tolerations,
+        spec.node_selector,
+        affinity,
+        sorted(needed_features(subject.pod)),
+    )
+    return codec.encode(parts)
