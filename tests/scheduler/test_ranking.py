@@ -52,7 +52,7 @@ KINDS: list[dict[str, Any]] = [
 
 def pod(random: Random, number: int) -> Pod:
     cpu = random.choice(["100m", "500m", "1"])
-    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu, "memory": "256Mi"}}}
+    container: dict[str, Any] = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu, "memory": "256Mi"}}}
     if random.random() < 0.1:
         container["ports"] = [{"containerPort": 80, "hostPort": 80}]
     meta = {"name": f"p{number}", "namespace": "default", "uid": f"u{number}"}

@@ -7,6 +7,7 @@ What is answered is what `decide.placement.place` answers, which `tests/schedule
     groups: nodes with as many soft taints and as much preference, which count relative to all nodes that fit
 """
 
+import asyncio
 import heapq
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -30,6 +31,8 @@ from podfit.decide.placement.view import Refusal, Resident
 from podfit.scheduler.cache import ClusterCache, Key
 
 MOST_KINDS = 32
+SLICE = 200
+"""Nodes that are judged in one go: some milliseconds."""
 Group: TypeAlias = tuple[int, int]
 """Soft taints, preference."""
 Place: TypeAlias = tuple[Group, int]
@@ -57,15 +60,43 @@ class Rankings:
 
     def place(self, key: Key, subject: Resident) -> Placed | Unschedulable | None:
         """None for a pod that has to be compared with the others: it is of no kind."""
-        if subject.pod.status.nominated_node_name or self._cache.is_promised(key) or not len(self._cache):
-            return None
-        if looks_around(subject) or not self._is_alone(subject):
+        if not self._is_ranked(key, subject):
             return None
         ranking = self._current(kind_of(subject), subject)
         best = self._best(ranking)
         if best is None:
             return Unschedulable(sentence(ranking.refusals.values(), len(self._cache)), dict(ranking.refusals))
         return Placed(best)
+
+    async def prepare(self, key: Key, subject: Resident) -> None:
+        """Judge all nodes for a kind that is new, some at a time, so that others have their turn in between."""
+        if not self._is_ranked(key, subject):
+            return
+        kind = kind_of(subject)
+        known = self._kinds.get(kind)
+        if (
+            known is not None
+            and known.makeup == self._cache.makeup
+            and self._cache.changed_since(known.mark) is not None
+        ):
+            return
+        fresh = self._new(subject)
+        names = [view.name for view in self._cache.views()]
+        for start in range(0, len(names), SLICE):
+            for name in names[start : start + SLICE]:
+                self._judge(fresh, name)
+            await asyncio.sleep(0)
+        self._kinds[kind] = fresh  # what changed meanwhile is judged again, from its mark on
+
+    def _is_ranked(self, key: Key, subject: Resident) -> bool:
+        if subject.pod.status.nominated_node_name or self._cache.is_promised(key) or not len(self._cache):
+            return False
+        return not looks_around(subject) and self._is_alone(subject)
+
+    def _new(self, subject: Resident) -> _Ranking:
+        images = image_names(subject.pod)
+        held = holders(images, self._cache.views())
+        return _Ranking(_nameless(subject), self._cache.makeup, self._cache.mark, images, held)
 
     def _is_alone(self, subject: Resident) -> bool:
         """Whether nobody who runs has a rule about it: remembered for pods of the same namespace and labels."""
@@ -86,9 +117,7 @@ class Rankings:
         known, cache = self._kinds.get(kind), self._cache
         changed = cache.changed_since(known.mark) if known is not None and known.makeup == cache.makeup else None
         if known is None or changed is None:
-            images = image_names(subject.pod)
-            held = holders(images, cache.views())
-            known = self._kinds[kind] = _Ranking(_nameless(subject), cache.makeup, cache.mark, images, held)
+            known = self._kinds[kind] = self._new(subject)
             changed = [view.name for view in cache.views()]
         self._kinds.move_to_end(kind)
         if len(self._kinds) > MOST_KINDS:

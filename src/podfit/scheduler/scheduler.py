@@ -96,7 +96,7 @@ class Scheduler:
                 async with self._under_way:
                     pass  # there is room for one more binding
                 key, pod = await self._queue.pop()
-                self._guarded(group, key, pod)
+                await self._guarded(group, key, pod)
                 await asyncio.sleep(0)  # others of this process have their turn between two pods
 
     def _pending(self) -> dict[str, int]:
@@ -107,20 +107,22 @@ class Scheduler:
             await self._clock.sleep(SWEEP_EVERY)
             self._queue.sweep()
 
-    def _guarded(self, group: asyncio.TaskGroup, key: Key, pod: Pod) -> None:
+    async def _guarded(self, group: asyncio.TaskGroup, key: Key, pod: Pod) -> None:
         """One pod that cannot be decided about keeps no other from being placed."""
         began = self._clock.monotonic()
         try:
-            self._attempt(group, key, pod)
+            subject = Resident.of(pod, gates=self._gates, placed=False)
+            await self._rankings.prepare(key, subject)
+            if self._queue.knows(key):
+                self._attempt(group, key, subject)
         except Exception:
             self._measured.attempt("error", self._clock.monotonic() - began)
             log.exception("placing failed pod=%s/%s", *key)
             self._queue.retry_later(key)
 
-    def _attempt(self, group: asyncio.TaskGroup, key: Key, pod: Pod) -> None:
+    def _attempt(self, group: asyncio.TaskGroup, key: Key, subject: Resident) -> None:
         """No await in here: decided and counted in one look at the cluster."""
-        began = self._clock.monotonic()
-        subject = Resident.of(pod, gates=self._gates, placed=False)
+        began, pod = self._clock.monotonic(), subject.pod
         verdict = self._decided(key, subject)
         if isinstance(verdict, Placed):
             if self._cache.withdraw(key) not in ("", verdict.node):

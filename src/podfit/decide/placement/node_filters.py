@@ -8,7 +8,7 @@ from podfit.api.core.v1.pods.types import Pod
 from podfit.api.meta.base import ResourceList
 from podfit.core.quantity import ZERO
 from podfit.core.selectors import Requirement
-from podfit.decide.placement.view import HostPort, NodeView, Refusal, host_ports
+from podfit.decide.placement.view import HostPort, NodeView, Refusal
 
 _CORDONED = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _RESTART_ALL = "RestartAllContainers"
@@ -28,8 +28,8 @@ def admits(pod: Pod, node: Node) -> Refusal | None:
     return None
 
 
-def has_ports(pod: Pod, view: NodeView) -> Refusal | None:
-    if _clash(host_ports(pod), view.ports):
+def has_ports(ports: frozenset[HostPort], view: NodeView) -> Refusal | None:
+    if ports and _clash(ports, view.ports):
         return Refusal("NodePorts", ("node(s) didn't have free ports for the requested pod ports",))
     return None
 

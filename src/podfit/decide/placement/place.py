@@ -133,7 +133,7 @@ def _refuse_as_is(subject: Resident, view: NodeView, surroundings: Surroundings)
     pod = subject.pod
     return (
         admits(pod, view.node)
-        or has_ports(pod, view)
+        or has_ports(subject.ports, view)
         or has_room(subject.requests, view)
         or (surroundings.spread and surroundings.spread.refuse(view))
         or (surroundings.neighbourhood and surroundings.neighbourhood.refuse(view))

@@ -9,12 +9,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from podfit.api.core.v1.pods.types import Pod
-from podfit.api.meta.base import ResourceList
-from podfit.core.quantity import ZERO
 from podfit.decide.placement.node_filters import term_matches, tolerated
 from podfit.decide.placement.spread import constraints, matching, takes_part
 from podfit.decide.placement.terms import term
-from podfit.decide.placement.view import NamespaceLabels, NodeView, Resident
+from podfit.decide.placement.view import NamespaceLabels, NodeView, Resident, amounts
 
 MOST = 100
 HOSTNAME = "kubernetes.io/hostname"
@@ -60,7 +58,7 @@ def scores(
 def free_share(subject: Resident, view: NodeView) -> int:
     """The share of CPU and memory left free; containers without a request count as small ones."""
     total = kinds = 0
-    for capacity, used, more in zip(_capacity(view), view.weight, subject.weight, strict=True):
+    for capacity, used, more in zip(view.capacity, view.weight, subject.weight, strict=True):
         if capacity:
             total += max(capacity - used - more, 0) * MOST // capacity
             kinds += 1
@@ -71,9 +69,8 @@ def balance(subject: Resident, view: NodeView) -> int:
     """How much the pod evens out the use of CPU and memory; a pod that asks for nothing changes nothing."""
     if not any(subject.requests.values()):
         return 0
-    before, added = _amounts(view.requested), _amounts(subject.requests)
-    after = tuple(map(sum, zip(before, added, strict=True)))
-    change = _evenness(after, _capacity(view)) - _evenness(before, _capacity(view))
+    (cpu, memory), (more_cpu, more_memory) = view.used, amounts(subject.requests)
+    change = _evenness((cpu + more_cpu, memory + more_memory), view.capacity) - _evenness(view.used, view.capacity)
     return MOST // 2 + (MOST // 2 + change) // 2
 
 
@@ -214,17 +211,11 @@ def _inverted(counts: list[int]) -> list[int]:
     return [MOST - each for each in _relative(counts)]
 
 
-def _capacity(view: NodeView) -> tuple[int, ...]:
-    return _amounts(view.node.status.allocatable)
-
-
-def _amounts(resources: ResourceList) -> tuple[int, ...]:
-    return resources.get("cpu", ZERO).milli(), resources.get("memory", ZERO).value()
-
-
-def _evenness(used: Sequence[int], capacity: Sequence[int]) -> int:
-    shares = [min(each / whole, 1.0) for each, whole in zip(used, capacity, strict=True) if whole]
-    return int((1 - abs(shares[0] - shares[1]) / 2) * MOST) if len(shares) == 2 else MOST
+def _evenness(used: tuple[int, int], capacity: tuple[int, int]) -> int:
+    """`MOST` where a node has only one of the two."""
+    if not all(capacity):
+        return MOST
+    return int((1 - abs(min(used[0] / capacity[0], 1.0) - min(used[1] / capacity[1], 1.0)) / 2) * MOST)
 
 
 def _normalized(image: str) -> str:

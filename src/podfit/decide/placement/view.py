@@ -107,6 +107,16 @@ class NodeView:
         return self.node.metadata.labels
 
     @cached_property
+    def capacity(self) -> tuple[int, int]:
+        """Milli CPU and bytes that pods may have."""
+        return amounts(self.node.status.allocatable)
+
+    @cached_property
+    def used(self) -> tuple[int, int]:
+        """Milli CPU and bytes that pods ask for."""
+        return amounts(self.requested)
+
+    @cached_property
     def ports(self) -> frozenset[HostPort]:
         return frozenset().union(*(each.ports for each in self.residents))
 
@@ -121,6 +131,11 @@ class NodeView:
         cpu, memory = (sum(pair) for pair in zip(self.weight, newcomer.weight, strict=True))
         requested = add(self.requested, newcomer.requests)
         return NodeView(self.node, (*self.residents, newcomer), requested, (cpu, memory), self.nominated)
+
+
+def amounts(resources: ResourceList) -> tuple[int, int]:
+    """Milli CPU and bytes."""
+    return resources.get("cpu", ZERO).milli(), resources.get("memory", ZERO).value()
 
 
 class Refusal(msgspec.Struct, frozen=True):
